@@ -1,7 +1,7 @@
 // What this machine can do at most: the ceilings beside which the engine's speed is read. Prints JSON.
 //   bench_bandwidth [MEGABYTES [THREADS [REPEATS]]]       (98 MB, the default model's size; 1 and 2 threads; 7)
-// read_gbps: reading a buffer on 2 MiB pages once more and more; f32_mul_add_gflops: products and sums rounded on their own;
-// maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
+// read_gbps: reading a buffer on 2 MiB pages once more and more; f32_mul_add_gflops: products and sums rounded on their
+// own; maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
 // Built by itself: c++ -std=c++20 -O3 -ffp-contract=off -pthread bench/bandwidth.cpp -o bandwidth
 #if !defined(__x86_64__)
 #include <cstdio>
@@ -26,8 +26,8 @@ int main() { return std::fputs("bench_bandwidth: x86-64 only\n", stderr), 1; }
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kChains = 12;                    // independent accumulators: enough to hide the latency of an add
-constexpr std::int64_t kSteps = 20'000'000;    // about a tenth of a second
+constexpr int kChains = 12;                  // independent accumulators: enough to hide the latency of an add
+constexpr std::int64_t kSteps = 20'000'000;  // about a tenth of a second
 
 template <class V>
 AVX2 inline void keep(V& value) {
@@ -38,7 +38,8 @@ AVX2 inline void keep(V& value) {
 AVX2 double read_once(const std::byte* data, std::size_t bytes) {
   __m256i sum[8] = {};
   for (std::size_t i = 0; i < bytes; i += 256)
-    for (int k = 0; k < 8; ++k) sum[k] = _mm256_or_si256(sum[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(data + i + 32 * k)));
+    for (int k = 0; k < 8; ++k)
+      sum[k] = _mm256_or_si256(sum[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(data + i + 32 * k)));
   for (__m256i& s : sum) keep(s);
   return static_cast<double>(bytes);
 }
@@ -95,7 +96,8 @@ void report(const char* name, int threads, int repeats, const std::function<doub
   rate(threads, work);
   for (int i = 0; i < repeats; ++i) rates.push_back(rate(threads, work));
   std::ranges::sort(rates);
-  std::printf("    \"%s\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}%s\n", name, rates.front(), rates[rates.size() / 2], rates.back(), after);
+  std::printf("    \"%s\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}%s\n", name, rates.front(),
+              rates[rates.size() / 2], rates.back(), after);
 }
 
 int positive(const char* text) { return std::max(1, std::atoi(text)); }
@@ -113,9 +115,11 @@ int main(int argc, char** argv) {
   if (data == nullptr) return std::fputs("bench_bandwidth: out of memory\n", stderr), 1;
   const bool huge = madvise(data, bytes, MADV_HUGEPAGE) == 0;
   std::memset(data, 1, bytes);
-  const int rounds = static_cast<int>(std::max<std::size_t>(1, (std::size_t{1} << 30) / bytes));   // about 1 GiB a sample
+  // about 1 GiB a sample
+  const int rounds = static_cast<int>(std::max<std::size_t>(1, (std::size_t{1} << 30) / bytes));
 
-  std::printf("{\"bytes\": %zu, \"huge_pages_asked\": %s, \"repeats\": %d, \"threads\": {\n", bytes, huge ? "true" : "false", repeats);
+  std::printf("{\"bytes\": %zu, \"huge_pages_asked\": %s, \"repeats\": %d, \"threads\": {\n", bytes,
+              huge ? "true" : "false", repeats);
   for (int threads = 1; threads <= max_threads; threads *= 2) {
     const std::size_t share = bytes / threads / 256 * 256;
     std::printf("  \"%d\": {\n", threads);

@@ -1,6 +1,7 @@
-// A dense layer of 4096 x 4096 at batch 1 in every type, beside f32: weights in memory, time, and how many times faster. Every type is
-// timed in turn, round after round, so that a neighbour's load falls on all of them. Prints a Markdown table; fails when int8, int4,
-// ternary or binary is not at least half as much faster as their weights are smaller.
+// A dense layer of 4096 x 4096 at batch 1 in every type, beside f32: weights in memory, time, and how many times
+// faster. Every type is timed in turn, round after round, so that a neighbour's load falls on all of them. Prints a
+// Markdown table; fails when int8, int4, ternary or binary is not at least half as much faster as their weights are
+// smaller.
 //   bench_dense_types [THREADS [ROUNDS [SIZE [ISA]]]]       (1 thread, 15 rounds, 4096, the best instruction set)
 
 #include <algorithm>
@@ -58,8 +59,8 @@ Result<int> bench(int threads, int rounds, std::size_t size, Isa isa) {
   const std::vector<float> values = random_floats(size * size, 1), x = random_floats(size, 2);
   std::vector<float> y(size);
   std::vector<Row> rows;
-  for (const DType t : {DType::float32, DType::float16, DType::bfloat16, DType::fp8e4m3, DType::int8, DType::uint8, DType::int4, DType::uint4,
-                        DType::fp4, DType::int2, DType::ternary, DType::binary}) {
+  for (const DType t : {DType::float32, DType::float16, DType::bfloat16, DType::fp8e4m3, DType::int8, DType::uint8,
+                        DType::int4, DType::uint4, DType::fp4, DType::int2, DType::ternary, DType::binary}) {
     LOOM_TRY(Matrix w, Matrix::from_floats(t, values, size, size));
     rows.push_back({t, std::move(w), {}});
   }
@@ -67,7 +68,9 @@ Result<int> bench(int threads, int rounds, std::size_t size, Isa isa) {
     const MatmulJob job{&row.weight, Tensor{y.data(), 1, size}, nullptr};
     matmul(exec, ConstTensor{x.data(), 1, size}, std::span(&job, 1));
   };
-  const auto elapsed = [](Clock::time_point since) { return std::chrono::duration<double, std::micro>(Clock::now() - since).count(); };
+  const auto elapsed = [](Clock::time_point since) {
+    return std::chrono::duration<double, std::micro>(Clock::now() - since).count();
+  };
   for (int round = 0; round < rounds; ++round)
     for (Row& row : rows) {
       run(row);  // what the last type left in the caches is gone
@@ -77,15 +80,18 @@ Result<int> bench(int threads, int rounds, std::size_t size, Isa isa) {
       while (elapsed(begin) < kSampleMs * 1e3);
       row.micros.push_back(elapsed(begin) / calls);
     }
-  fmt::print("| type | weights MiB | least us | median us | GB/s | times faster than float32 (least, median) | required |\n|---|---|---|---|---|---|---|\n");
+  fmt::print(
+      "| type | weights MiB | least us | median us | GB/s | times faster than float32 (least, median) | required "
+      "|\n|---|---|---|---|---|---|---|\n");
   bool met = true;
   for (const Row& row : rows) {
     const double ratio = rows[0].least() / row.least(), required = required_ratio(row.dtype);
     met = met && ratio >= required;
-    fmt::print("| {} | {:.1f} | {:.0f} | {:.0f} | {:.1f} | {:.2f}, {:.2f} | {} |\n", name(row.dtype),
-               static_cast<double>(row.weight.resident_bytes()) / 1048576.0, row.least(), row.median(),
-               static_cast<double>(row.weight.resident_bytes()) * 1e-3 / row.least(), ratio, rows[0].median() / row.median(),
-               required == 0 ? std::string("-") : fmt::format("{:.0f}: {}", required, ratio >= required ? "met" : "missed"));
+    fmt::print(
+        "| {} | {:.1f} | {:.0f} | {:.0f} | {:.1f} | {:.2f}, {:.2f} | {} |\n", name(row.dtype),
+        static_cast<double>(row.weight.resident_bytes()) / 1048576.0, row.least(), row.median(),
+        static_cast<double>(row.weight.resident_bytes()) * 1e-3 / row.least(), ratio, rows[0].median() / row.median(),
+        required == 0 ? std::string("-") : fmt::format("{:.0f}: {}", required, ratio >= required ? "met" : "missed"));
   }
   return met ? 0 : 1;
 }
@@ -94,7 +100,9 @@ Result<int> bench(int threads, int rounds, std::size_t size, Isa isa) {
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  const auto number = [&](int i, int otherwise) { return count > i ? std::max(1, std::atoi(arguments[i])) : otherwise; };
+  const auto number = [&](int i, int otherwise) {
+    return count > i ? std::max(1, std::atoi(arguments[i])) : otherwise;
+  };
   loom::Isa isa = loom::usable_isas().back();
   if (count > 4)
     for (const loom::Isa each : loom::usable_isas())

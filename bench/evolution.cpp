@@ -1,6 +1,6 @@
-// Times a population on exclusive or, one thread, in microseconds of CPU time per network: "judge <tab> least <tab> median" of scoring 150
-// networks that were never run before (what a network needs before its first pass included), "breed" of whole generations of 150.
-// bench/evolution.py runs it beside neat-python.
+// Times a population on exclusive or, one thread, in microseconds of CPU time per network: "judge <tab> least <tab>
+// median" of scoring 150 networks that were never run before (what a network needs before its first pass included),
+// "breed" of whole generations of 150. bench/evolution.py runs it beside neat-python.
 //   bench_evolution CONFIG [SECONDS_PER_ROW]
 
 #include <algorithm>
@@ -21,7 +21,8 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// f() returns how many networks it handled. A time is that of two milliseconds or more: the clock's own steps are then small.
+// f() returns how many networks it handled. A time is that of two milliseconds or more: the clock's own steps are then
+// small.
 template <class F>
 Result<void> report(const char* name, double seconds, F&& f) {
   std::vector<double> times;

@@ -1,5 +1,5 @@
-// Times layers of a table (bench/layers.json), forward and forward with backward, per row and pass a line of microseconds,
-// "name <tab> pass <tab> least <tab> median". bench/torch_layers.py runs it beside PyTorch.
+// Times layers of a table (bench/layers.json), forward and forward with backward, per row and pass a line of
+// microseconds, "name <tab> pass <tab> least <tab> median". bench/torch_layers.py runs it beside PyTorch.
 //   bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]
 
 #include <algorithm>
@@ -28,7 +28,9 @@ template <class F>
 void report(const std::string& name, const char* pass, double seconds, F&& f) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;
-  const auto elapsed = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  const auto elapsed = [](Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
   f();
   for (const auto begin = Clock::now(); elapsed(begin) < seconds || times.size() < 5;) {
     const auto start = Clock::now();
@@ -73,7 +75,8 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row["layer"], shape, seconds, threads); !done) return at(name, std::move(done).error());
+    if (auto done = bench_row(name, row["layer"], shape, seconds, threads); !done)
+      return at(name, std::move(done).error());
   }
   return {};
 }
@@ -83,8 +86,9 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 
 int main(int count, char** arguments) {
   if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]\n"), 2;
-  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-                                      count > 4 ? std::atoi(arguments[4]) : 1);
+  const auto done =
+      loom::bench_table(arguments[1], count > 2 ? arguments[2] : "",
+                        count > 3 ? std::strtod(arguments[3], nullptr) : 0.5, count > 4 ? std::atoi(arguments[4]) : 1);
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -1,5 +1,6 @@
 // Losses and clipping of gradients: least and median milliseconds of a call with its gradient.
-//   cmake --preset release -DLOOM_BENCH=ON && cmake --build build --target bench_losses && build/bin/bench_losses [threads] [rounds]
+//   cmake --preset release -DLOOM_BENCH=ON && cmake --build build --target bench_losses && build/bin/bench_losses
+//     [threads] [rounds]
 
 #include <algorithm>
 #include <chrono>
@@ -43,8 +44,8 @@ void report(const std::string& name, int rounds, F&& f) {
 }
 
 void measure(const Exec& exec, int rounds) {
-  for (const Case& c : {Case{"softmax_crossentropy", 128, 49152}, Case{"mse", 4096, 512}, Case{"bce_logits", 4096, 512}, Case{"cosine", 4096, 512},
-                        Case{"contrastive", 256, 256}}) {
+  for (const Case& c : {Case{"softmax_crossentropy", 128, 49152}, Case{"mse", 4096, 512}, Case{"bce_logits", 4096, 512},
+                        Case{"cosine", 4096, 512}, Case{"contrastive", 256, 256}}) {
     const Loss loss = Loss::create({.name = c.loss}).value();
     const std::vector<float> o = floats(c.rows * c.cols, 1, -8, 8), t = floats(c.rows * c.cols, 2, 0, 1);
     std::vector<float> g(o.size());
@@ -57,12 +58,15 @@ void measure(const Exec& exec, int rounds) {
     else
       call.target = {t.data(), shape, Element::f32};
     call.gradient = {g.data(), c.rows, c.cols, Element::f32};
-    report(std::string(c.loss) + " " + shape.text(), rounds, [&] { exec.arena.clear(), (void)loss.evaluate(exec, call).value(); });
+    report(std::string(c.loss) + " " + shape.text(), rounds,
+           [&] { exec.arena.clear(), (void)loss.evaluate(exec, call).value(); });
   }
   std::vector<float> g = floats(10'000'000, 3, -1, 1);
   const Tensor gradient{g.data(), 1, g.size(), Element::f32};
   float clip[kClipFigures];
-  report("clip_norm 10M", rounds, [&] { exec.arena.clear(), (void)clip_norm(exec, {&gradient, 1}, 1e-3, {clip, 1, kClipFigures, Element::f32}).has_value(); });
+  report("clip_norm 10M", rounds, [&] {
+    exec.arena.clear(), (void)clip_norm(exec, {&gradient, 1}, 1e-3, {clip, 1, kClipFigures, Element::f32}).has_value();
+  });
   report("clip_value 10M", rounds, [&] { (void)clip_value(exec, {&gradient, 1}, 1e-3).has_value(); });
 }
 

@@ -1,6 +1,6 @@
-// A tick of the step mesh beside the forward passes of its layers one after the other, with the same threads and kernels, in turns: per
-// network the least and median ratio, and ticks per second. Then a crowd of states of one network: stepped together, one by one, and as
-// rows of one batch, whose bits are compared.
+// A tick of the step mesh beside the forward passes of its layers one after the other, with the same threads and
+// kernels, in turns: per network the least and median ratio, and ticks per second. Then a crowd of states of one
+// network: stepped together, one by one, and as rows of one batch, whose bits are compared.
 //   bench_step_mesh [SECONDS_PER_ROW] [THREADS] [STATES]
 
 #include <algorithm>
@@ -35,7 +35,8 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t seed) {
 }
 
 std::string dense(int width, const std::string& more = "") {
-  return fmt::format(R"({}"type":"dense","bias":true,"activation":"tanh","input_height":{},"output_height":{})", more, width, width);
+  return fmt::format(R"({}"type":"dense","bias":true,"activation":"tanh","input_height":{},"output_height":{})", more,
+                     width, width);
 }
 
 // A 4 x 4 x 4 grid of one layer, or of several in turns; every eighth cell adds the output of the cell seven places on.
@@ -43,10 +44,12 @@ std::string cube(const std::vector<std::string>& layers, bool feedback) {
   std::string cells;
   for (int i = 0; i < 64; ++i) {
     const int to = i + 7;
-    const std::string link = feedback && i % 8 == 0
-                                 ? fmt::format(R"("is_remote_link":true,"link_mode":"feed","link_merge":"add","target_z":{},"target_y":{},"target_x":{},)",
-                                               to / 16, to / 4 % 4, to % 4)
-                                 : "";
+    const std::string link =
+        feedback && i % 8 == 0
+            ? fmt::format(
+                  R"("is_remote_link":true,"link_mode":"feed","link_merge":"add","target_z":{},"target_y":{},"target_x":{},)",
+                  to / 16, to / 4 % 4, to % 4)
+            : "";
     cells += fmt::format(R"({}{{"z":{},"y":{},"x":{},"l":0,{}{}}})", i == 0 ? "" : ",", i / 16, i / 4 % 4, i % 4, link,
                          layers[static_cast<std::size_t>(i) % layers.size()]);
   }
@@ -116,8 +119,8 @@ Result<void> bench_row(const char* name, const std::string& spec, const Shape& i
       ratios.push_back(ticks.back() * turns / apart);
     }
     std::ranges::sort(ratios), std::ranges::sort(ticks);
-    fmt::print("{:<28}{}\tleast {:.3f}\tmedian {:.3f}\t{:.0f} ticks/s\n", name, capture ? ", captured" : "          ", ratios[0],
-               ratios[ratios.size() / 2], 1 / ticks[ticks.size() / 2]);
+    fmt::print("{:<28}{}\tleast {:.3f}\tmedian {:.3f}\t{:.0f} ticks/s\n", name, capture ? ", captured" : "          ",
+               ratios[0], ratios[ratios.size() / 2], 1 / ticks[ticks.size() / 2]);
   }
   return {};
 }
@@ -159,25 +162,28 @@ Result<void> bench_crowd(std::size_t states, double seconds, int threads) {
   LOOM_TRY(const ConstView rows, batch.output());
   for (std::size_t n = 0; n < states; ++n) {
     LOOM_TRY(const ConstView alone, single[n].output());
-    differ += crowd[n].hash() != single[n].hash() || std::memcmp(rows.as() + n * 64, alone.as(), 64 * sizeof(float)) != 0;
+    differ +=
+        crowd[n].hash() != single[n].hash() || std::memcmp(rows.as() + n * 64, alone.as(), 64 * sizeof(float)) != 0;
   }
   const char* const names[] = {"together", "one by one", "as a batch"};
   for (int k = 0; k < 3; ++k)
-    fmt::print("{} states of 64 cells dense 64-64, {:<12}\tleast {:.2f} ms\tmedian {:.2f} ms a tick\n", states, names[k], times[k][0] * 1e3,
-               times[k][times[k].size() / 2] * 1e3);
+    fmt::print("{} states of 64 cells dense 64-64, {:<12}\tleast {:.2f} ms\tmedian {:.2f} ms a tick\n", states,
+               names[k], times[k][0] * 1e3, times[k][times[k].size() / 2] * 1e3);
   fmt::print("{} of {} differ after {} ticks\n", differ, states, batch.step_count());
   return {};
 }
 
 Result<void> bench(double seconds, int threads, std::size_t states) {
   Clock::own = threads == 1;
-  const std::string rms = R"("type":"rmsnorm","input_height":128)", swiglu = R"("type":"swiglu","input_height":128,"output_height":256)";
+  const std::string rms = R"("type":"rmsnorm","input_height":128)",
+                    swiglu = R"("type":"swiglu","input_height":128,"output_height":256)";
   LOOM_TRY_VOID(bench_row("dense 16-16", cube({dense(16)}, false), Shape::of({1, 16}), seconds, threads));
   LOOM_TRY_VOID(bench_row("dense 64-64", cube({dense(64)}, false), Shape::of({1, 64}), seconds, threads));
   LOOM_TRY_VOID(bench_row("dense 64-64, feedback", cube({dense(64)}, true), Shape::of({1, 64}), seconds, threads));
   LOOM_TRY_VOID(bench_row("dense 64-64, batch 32", cube({dense(64)}, false), Shape::of({32, 64}), seconds, threads));
   LOOM_TRY_VOID(bench_row("dense 256-256", cube({dense(256)}, false), Shape::of({1, 256}), seconds, threads));
-  LOOM_TRY_VOID(bench_row("dense 256-256, batch 32", cube({dense(256)}, false), Shape::of({32, 256}), seconds, threads));
+  LOOM_TRY_VOID(
+      bench_row("dense 256-256, batch 32", cube({dense(256)}, false), Shape::of({32, 256}), seconds, threads));
   LOOM_TRY_VOID(bench_row("rmsnorm, swiglu 128-256", cube({rms, swiglu}, true), Shape::of({1, 128}), seconds, threads));
   return bench_crowd(states, seconds, threads);
 }
@@ -186,8 +192,9 @@ Result<void> bench(double seconds, int threads, std::size_t states) {
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  const auto done = loom::bench(count > 1 ? std::strtod(arguments[1], nullptr) : 1, count > 2 ? std::atoi(arguments[2]) : 1,
-                                count > 3 ? static_cast<std::size_t>(std::atoi(arguments[3])) : 200);
+  const auto done =
+      loom::bench(count > 1 ? std::strtod(arguments[1], nullptr) : 1, count > 2 ? std::atoi(arguments[2]) : 1,
+                  count > 3 ? static_cast<std::size_t>(std::atoi(arguments[3])) : 200);
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -1,4 +1,5 @@
-// Tokens per second of real text. Needs LOOM_DATA. Target: link loom_text and benchmark::benchmark, define LOOM_SOURCE_DIR.
+// Tokens per second of real text. Needs LOOM_DATA. Target: link loom_text and benchmark::benchmark, define
+// LOOM_SOURCE_DIR.
 //   LOOM_DATA=... build/bin/tokenizer_bench --benchmark_min_time=1
 
 #include <benchmark/benchmark.h>
@@ -60,9 +61,10 @@ void load_vocabulary(benchmark::State& state, const std::string& name) {
 
 int main(int argc, char** argv) {
   for (const std::string name :
-       {"llm/SmolLM2-135M-Instruct.Q4_1.gguf", "vocabs/gpt-2.gguf", "vocabs/llama-bpe.gguf", "vocabs/llama-spm.gguf", "vocabs/qwen2.gguf",
-        "vocabs/bert-bge.gguf", "vocabs/gemma-4.gguf", "tokenizers/llama2/tokenizer.json", "tokenizers/llama3/tokenizer.json",
-        "tokenizers/qwen3/tokenizer.json", "tokenizers/gemma3/tokenizer.json", "tokenizers/gpt4o/tokenizer.json"}) {
+       {"llm/SmolLM2-135M-Instruct.Q4_1.gguf", "vocabs/gpt-2.gguf", "vocabs/llama-bpe.gguf", "vocabs/llama-spm.gguf",
+        "vocabs/qwen2.gguf", "vocabs/bert-bge.gguf", "vocabs/gemma-4.gguf", "tokenizers/llama2/tokenizer.json",
+        "tokenizers/llama3/tokenizer.json", "tokenizers/qwen3/tokenizer.json", "tokenizers/gemma3/tokenizer.json",
+        "tokenizers/gpt4o/tokenizer.json"}) {
     benchmark::RegisterBenchmark(("encode/" + name).c_str(), encode_english, name)->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("decode/" + name).c_str(), decode_english, name)->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("load/" + name).c_str(), load_vocabulary, name)->Unit(benchmark::kMillisecond);

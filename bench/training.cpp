@@ -21,7 +21,9 @@ template <class F>
 void report(const std::string& name, double seconds, F&& f) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;
-  const auto elapsed = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  const auto elapsed = [](Clock::time_point since) {
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
   for (int i = 0; i < 3; ++i) f();
   for (const auto begin = Clock::now(); elapsed(begin) < seconds || times.size() < 5;) {
     const auto start = Clock::now();
@@ -32,7 +34,9 @@ void report(const std::string& name, double seconds, F&& f) {
   fmt::print("{}\t{:.2f}\t{:.2f}\n", name, times[0], times[times.size() / 2]);
 }
 
-std::size_t count_of(const Json& row, const char* key) { return find(row, key) != nullptr ? static_cast<std::size_t>(*as_int(row[key])) : 0; }
+std::size_t count_of(const Json& row, const char* key) {
+  return find(row, key) != nullptr ? static_cast<std::size_t>(*as_int(row[key])) : 0;
+}
 
 Result<void> bench_row(const std::string& name, const Json& row, const Shape& shape, double seconds, int threads) {
   LOOM_TRY(Network network, Network::create({}));
@@ -42,8 +46,10 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   LOOM_TRY_VOID(network.initialise());
   const RandomStream random{.seed = 1};
   std::vector<float> x(shape.elements());
-  const auto ids = static_cast<std::uint32_t>(count_of(row, "ids")), classes = static_cast<std::uint32_t>(count_of(row, "classes"));
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = ids != 0 ? static_cast<float>(random.below(i, ids)) : random.uniform(i) - 0.5f;
+  const auto ids = static_cast<std::uint32_t>(count_of(row, "ids")),
+             classes = static_cast<std::uint32_t>(count_of(row, "classes"));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = ids != 0 ? static_cast<float>(random.below(i, ids)) : random.uniform(i) - 0.5f;
   if (find(row, "optimizer") == nullptr) {
     LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, false}));
     report(name, seconds, [&] { (void)session->forward({x.data(), shape}); });
@@ -88,8 +94,9 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 
 int main(int count, char** arguments) {
   if (count < 2) return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS]\n"), 2;
-  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-                                      count > 4 ? std::atoi(arguments[4]) : 1);
+  const auto done =
+      loom::bench_table(arguments[1], count > 2 ? arguments[2] : "",
+                        count > 3 ? std::strtod(arguments[3], nullptr) : 0.5, count > 4 ? std::atoi(arguments[4]) : 1);
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -1,8 +1,10 @@
-// Target propagation beside backpropagation on image classes (engine W-51). Trains one fully connected network and prints one line of JSON.
+// Target propagation beside backpropagation on image classes (engine W-51). Trains one fully connected network and
+// prints one line of JSON.
 //   bench_tween_images IMAGES LABELS [key=value ...]
-// keys: rule backprop|chain|secant|plain|average|dtp; activation relu|tanh|sign...; dtype; hidden 256,128; lr; epochs 4; batch 64; seed;
-// train, test: samples (from the front, and behind them); test_images, test_labels: files of their own; threads; gaps 1 (per cell, at the end);
-// recompute; loss softmax_crossentropy|mse. Backprop is sgd under the momentum law of W-11 (momentum .9, dampening .9).
+// keys: rule backprop|chain|secant|plain|average|mirror|dtp; activation relu|tanh|sign...; dtype; hidden 256,128; lr;
+// epochs 4; batch 64; seed; train, test: samples (from the front, and behind them); test_images, test_labels: files of
+// their own; threads; gaps 1 (per cell, at the end); recompute; loss softmax_crossentropy|mse. Backprop is sgd under
+// the momentum law of W-11 (momentum .9, dampening .9).
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -40,11 +42,13 @@ std::string spec_of(const Settings& s, std::size_t inputs, std::size_t classes) 
   std::string layers;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
     const std::string activation = i + 2 < widths.size() ? text(s, "activation", "relu") : "linear";
-    layers += fmt::format(R"({}{{"z":0,"y":0,"x":0,"l":{},"type":"dense","bias":true,"input_height":{},"output_height":{},"activation":"{}"}})",
-                          i == 0 ? "" : ",", i, widths[i], widths[i + 1], activation);
+    layers += fmt::format(
+        R"({}{{"z":0,"y":0,"x":0,"l":{},"type":"dense","bias":true,"input_height":{},"output_height":{},"activation":"{}"}})",
+        i == 0 ? "" : ",", i, widths[i], widths[i + 1], activation);
   }
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"default_dtype":"{}","seed":{},"layers":[{}]}})", widths.size() - 1,
-                     text(s, "dtype", "float32"), static_cast<int>(number(s, "seed", 1)), layers);
+  return fmt::format(
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"default_dtype":"{}","seed":{},"layers":[{}]}})",
+      widths.size() - 1, text(s, "dtype", "float32"), static_cast<int>(number(s, "seed", 1)), layers);
 }
 
 std::vector<std::uint32_t> range(std::size_t first, std::size_t count) {
@@ -81,14 +85,16 @@ class Backprop {
     arena.clear();
     const Exec exec = session->exec_with(arena);
     const View dy{gradient.data(), y.shape, y.element};
-    LOOM_TRY([[maybe_unused]] const LossValue value, loss.evaluate(exec, {.output = y, .target = target.values, .classes = target.classes, .gradient = dy}));
+    LOOM_TRY([[maybe_unused]] const LossValue value,
+             loss.evaluate(exec, {.output = y, .target = target.values, .classes = target.classes, .gradient = dy}));
     session->gradients().clear();
     LOOM_TRY([[maybe_unused]] const ConstView dx, session->backward(dy));
     std::vector<Tensor> to;
     std::vector<ConstTensor> from;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       std::ranges::copy(weights[i]->master(), next[i].begin());
-      to.push_back({next[i].data(), 1, next[i].size()}), from.push_back({session->gradients().of(*weights[i]), 1, next[i].size()});
+      to.push_back({next[i].data(), 1, next[i].size()}),
+          from.push_back({session->gradients().of(*weights[i]), 1, next[i].size()});
     }
     LOOM_TRY_VOID(optimizer->step(exec, to, from, rate));
     for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -108,13 +114,15 @@ class Backprop {
 
 TweenConfig config_of(const Settings& s, const std::string& rule) {
   TweenConfig c;
-  c.mode = rule == "chain" || rule == "dtp" ? rule : "layerwise";
+  c.mode = rule == "chain" || rule == "mirror" || rule == "dtp" ? rule : "layerwise";
   if (rule == "plain") c.slope = "sign", c.target_scale = "weight_sum";
   if (rule == "average") c.slope = "sign", c.estimate = "average";
   c.slope = text(s, "slope", c.slope), c.target_scale = text(s, "target_scale", c.target_scale);
   c.slope_step = number(s, "slope_step", c.slope_step), c.momentum = number(s, "momentum", c.momentum);
-  c.activation_clamp = number(s, "clamp", c.activation_clamp), c.budget_threshold = number(s, "budget_threshold", c.budget_threshold);
-  c.depth_scale_factor = number(s, "depth_scale", c.depth_scale_factor), c.gradient_scale = number(s, "gradient_scale", c.gradient_scale);
+  c.activation_clamp = number(s, "clamp", c.activation_clamp),
+  c.budget_threshold = number(s, "budget_threshold", c.budget_threshold);
+  c.depth_scale_factor = number(s, "depth_scale", c.depth_scale_factor),
+  c.gradient_scale = number(s, "gradient_scale", c.gradient_scale);
   c.recompute_every = static_cast<std::size_t>(number(s, "recompute", 0));
   c.optimizer.name = text(s, "optimizer", "adam");
   return c;
@@ -127,12 +135,16 @@ Result<void> run(const std::string& images, const std::string& labels, const Set
     LOOM_TRY(other, open_idx(text(s, "test_images", ""), text(s, "test_labels", "")));
   }
   const std::size_t all = data->info().samples;
-  const auto train = std::min(all, static_cast<std::size_t>(number(s, "train", other ? double(all) : 0.8 * double(all))));
+  const auto train =
+      std::min(all, static_cast<std::size_t>(number(s, "train", other ? double(all) : 0.8 * double(all))));
   const Dataset& test_data = other ? *other : *data;
-  const std::size_t first = other ? 0 : train, test = std::min(test_data.info().samples - first, static_cast<std::size_t>(number(s, "test", 1e9)));
+  const std::size_t first = other ? 0 : train,
+                    test = std::min(test_data.info().samples - first, static_cast<std::size_t>(number(s, "test", 1e9)));
   const auto batch_size = static_cast<std::size_t>(number(s, "batch", 64));
   LOOM_TRY(const Normalisation by, fit_mean_std(*data, range(0, train), NormaliseBy::whole));
-  LOOM_TRY(Batches batches, Batches::create(*data, range(0, train), {.batch_size = batch_size, .shuffle = true, .drop_last = true, .seed = 5}, by));
+  LOOM_TRY(Batches batches,
+           Batches::create(*data, range(0, train),
+                           {.batch_size = batch_size, .shuffle = true, .drop_last = true, .seed = 5}, by));
   LOOM_TRY(Batches checks, Batches::create(test_data, range(first, test), {.batch_size = 250}, by));
   const std::size_t inputs = data->info().input.elements(), classes = data->info().classes;
   LOOM_TRY(SpecResult read, network_from_json(spec_of(s, inputs, classes)));
@@ -201,11 +213,14 @@ Result<void> run(const std::string& images, const std::string& labels, const Set
   std::string gaps;
   if (tween && number(s, "gaps", 0) > 0)
     for (const TweenUse& use : tween->uses())
-      gaps += fmt::format(R"({}{{"path":"{}","gap":{:.4g},"budget":{:.4f},"norm":{:.4g}}})", gaps.empty() ? "" : ",", *use.path, use.gap, use.budget, use.update_norm);
-  fmt::print(R"({{"rule":"{}","activation":"{}","dtype":"{}","hidden":"{}","lr":{},"seed":{},"train":{},"test":{},"epochs":[{}],"percent":{:.2f},"steps":{},"skipped":{},"ms_per_step":{:.3f}{}}})"
-             "\n",
-             rule, text(s, "activation", "relu"), text(s, "dtype", "float32"), text(s, "hidden", "256,128"), rate, number(s, "seed", 1), train, test, history,
-             100.0 * double(right) / double(test), steps, skipped, 1000 * seconds / double(steps), gaps.empty() ? "" : ",\"cells\":[" + gaps + "]");
+      gaps += fmt::format(R"({}{{"path":"{}","gap":{:.4g},"budget":{:.4f},"norm":{:.4g}}})", gaps.empty() ? "" : ",",
+                          *use.path, use.gap, use.budget, use.update_norm);
+  fmt::print(
+      R"({{"rule":"{}","activation":"{}","dtype":"{}","hidden":"{}","lr":{},"seed":{},"train":{},"test":{},"epochs":[{}],"percent":{:.2f},"steps":{},"skipped":{},"ms_per_step":{:.3f}{}}})"
+      "\n",
+      rule, text(s, "activation", "relu"), text(s, "dtype", "float32"), text(s, "hidden", "256,128"), rate,
+      number(s, "seed", 1), train, test, history, 100.0 * double(right) / double(test), steps, skipped,
+      1000 * seconds / double(steps), gaps.empty() ? "" : ",\"cells\":[" + gaps + "]");
   return {};
 }
 
@@ -219,6 +234,7 @@ int main(int count, char** arguments) {
     const std::size_t at = argument.find('=');
     if (at != std::string::npos) settings[argument.substr(0, at)] = argument.substr(at + 1);
   }
-  if (auto done = run(arguments[1], arguments[2], settings); !done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
+  if (auto done = run(arguments[1], arguments[2], settings); !done)
+    return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

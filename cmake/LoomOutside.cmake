@@ -20,3 +20,9 @@ execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; prin
 foreach(format IN LISTS formats)
   loom_outside(files_${format} mutated_files --format ${format} --keep ${CMAKE_BINARY_DIR}/found)
 endforeach()
+
+# docs/adding.md followed in a scratch copy of the sources, which is built: minutes.
+if(LOOM_WHOLE)
+  add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${CMAKE_SOURCE_DIR}/tools/additions/check.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/additions)
+  set_tests_properties(additions PROPERTIES TIMEOUT 10000)
+endif()

@@ -264,7 +264,7 @@ def finetune(page):
 
 # --- docs/tween.md ---------------------------------------------------------------------------------------------------------------------
 
-LEARNERS = {"backprop": "backprop", "secant": "secant", "chain": "chain", "learned feedback": "dtp"}
+LEARNERS = {"backprop": "backprop", "secant": "secant", "chain": "chain", "learned feedback": "mirror"}
 
 
 # 784 x 256 weights are divided among the two threads of the command's default, in every mode that has rules of its own.
@@ -288,7 +288,7 @@ def tween(page):
 
     def mean(name, learner):
         rates = seeds_of(name, learner)
-        if learner == "dtp":
+        if learner == "mirror":
             return f"{statistics.mean(rates['0.03' if name.startswith('sign') else '0.1'][s] for s in (1, 2, 3)):.2f}"
         chosen = [max(rates.values(), key=lambda seen: sum(seen[s] for s in group)) for group in ((1, 2, 3), (4, 5))]
         return f"{statistics.mean([chosen[0][s] for s in (1, 2, 3)] + [chosen[1][s] for s in (4, 5)]):.2f}"
@@ -323,10 +323,21 @@ def rates_of_feedback(page):
         write(changed, json.dumps(config))
         return f"{100 * loom('train', changed, '--overwrite')['validation']['accuracy']:.2f}"
     rate = [{"optimizer": {"learning_rate": r}} for r in (0.2, 0.3)]
-    rows = (("sign_float32_dtp_0.1_1", {}), ("sign_float32_dtp_0.1_1", rate[1]), ("relu_ternary_dtp_0.1_2", rate[0]), ("relu_ternary_dtp_0.1_2", rate[1]),
-            ("relu_ternary_dtp_0.1_2", {}), ("sign_binary_dtp_0.03_1", {"tween": {"feedback_steps": 4}}), ("sign_binary_dtp_0.03_1", {}))
+    rows = (("sign_float32_mirror_0.1_1", {}), ("sign_float32_mirror_0.1_1", rate[1]), ("relu_ternary_mirror_0.1_2", rate[0]), ("relu_ternary_mirror_0.1_2", rate[1]),
+            ("relu_ternary_mirror_0.1_2", {}), ("sign_binary_mirror_0.03_1", {"tween": {"feedback_steps": 4}}), ("sign_binary_mirror_0.03_1", {}))
     for percent, (row, changes) in zip(said, rows):
         yield Figure(f"{row} {changes or ''}".strip(), percent, lambda r=row, c=changes: run(r, c))
+
+
+@check("inverse", "docs/tween.md", "examples/training/fashion_table.py inverse")
+def inverse(page):
+    def run(name):
+        seeds = [fashion("inverse", "--only", f"{name}_{seed}")[f"{name}_{seed}"].split(" % ") for seed in (1, 2, 3)]
+        return f"{statistics.mean(float(right) for right, _ in seeds):.2f}, {seeds[0][1]}"
+    for activation, row in table(page, "An inverse beside a mirror").items():
+        for learner, said in row.items():
+            right, rate, weights = said.split(", ")
+            yield Figure(f"{activation}, {learner}", f"{right}, {weights}", lambda n=f"inverse_{activation}_{learner}_{rate.replace(' ', '_')}": run(n))
 
 
 @check("kinds", "docs/tween.md", "examples/training/fashion_table.py kinds")

@@ -1,11 +1,14 @@
-// Measures src/simd/math.h over all 2^32 inputs of each function (pow: samples) and src/simd/math64.h over samples, and writes
-// docs/math_errors.md ("64" chooses the f64 functions). Offline, about a minute and a half per function on one core:
+// Measures src/simd/math.h over all 2^32 inputs of each function (pow: samples) and src/simd/math64.h over samples, and
+// writes docs/math_errors.md ("64" chooses the f64 functions). Offline, about a minute and a half per function on one
+// core:
 //   cmake --preset release && cmake --build build --target loom_simd
-//   g++ -std=c++20 -O2 -Isrc tools/check_math.cpp build/libloom_simd.a build/libloom_core.a -lfmt -lmpfr -lgmp -o build/check_math
+//   g++ -std=c++20 -O2 -Isrc tools/check_math.cpp build/libloom_simd.a build/libloom_core.a -lfmt -lmpfr -lgmp -o
+//     build/check_math
 //   build/check_math docs/math_errors.md [function...]
 //
-// The reference is libm in f64, good to 2^-28 ulp of f32, and in x87's 80 bits, good to 2^-8 ulp of f64; MPFR confirms it on every
-// 4093rd input, on every new worst case and wherever the error lies so close to 1 ulp that the count could depend on it.
+// The reference is libm in f64, good to 2^-28 ulp of f32, and in x87's 80 bits, good to 2^-8 ulp of f64; MPFR confirms
+// it on every 4093rd input, on every new worst case and wherever the error lies so close to 1 ulp that the count could
+// depend on it.
 
 #include <mpfr.h>
 
@@ -55,7 +58,8 @@ void true_value(std::string name, double x, Mpfr& out) {
   else if (name == "rsqrt")
     mpfr_rec_sqrt(out.v, in.v, r);
   else if (name == "sigmoid") {
-    mpfr_neg(out.v, in.v, r), mpfr_exp(out.v, out.v, r), mpfr_add_ui(out.v, out.v, 1, r), mpfr_ui_div(out.v, 1, out.v, r);
+    mpfr_neg(out.v, in.v, r), mpfr_exp(out.v, out.v, r), mpfr_add_ui(out.v, out.v, 1, r),
+        mpfr_ui_div(out.v, 1, out.v, r);
   }
 }
 
@@ -105,7 +109,8 @@ Row check(const reference::Function& f, const MathKernels& kernels) {
     for (std::size_t i = 0; i < kBlock; ++i) {
       const double in = reference::input(x[i]), exact = f.exact(in);
       const bool normal = std::fabs(exact) >= 0x1p-126 && std::fabs(exact) < 0x1p127;
-      if (normal && y[i] == static_cast<float>(exact) && row.worst > 0.5 && (start + i) % 4093 != 0) continue;  // half an ulp at most
+      // half an ulp at most
+      if (normal && y[i] == static_cast<float>(exact) && row.worst > 0.5 && (start + i) % 4093 != 0) continue;
       double error = reference::ulp_error(y[i], exact);
       if (error >= 1e9) {
         ++row.wrong;
@@ -162,7 +167,8 @@ Row check_pow(const MathKernels& kernels) {
         error = confirmed_error(y[i], t);
       }
       row.above_one += error > 1;
-      if (error > row.worst) row.worst = error, row.worst_input = text("%a ^ %a", static_cast<double>(a[i]), static_cast<double>(b[i]));
+      if (error > row.worst)
+        row.worst = error, row.worst_input = text("%a ^ %a", static_cast<double>(a[i]), static_cast<double>(b[i]));
     }
   }
   return row;
@@ -193,9 +199,11 @@ struct Sample {
   double x, y;
 };
 
-// 2^24 samples in blocks. make(random, i) draws the i-th one; exact(sample) is the reference, confirm(sample, t) sets t by MPFR.
+// 2^24 samples in blocks. make(random, i) draws the i-th one; exact(sample) is the reference, confirm(sample, t) sets t
+// by MPFR.
 template <class Make, class Run, class Exact, class Confirm>
-Row check64(const char* name, const char* inputs, const Make& make, const Run& run, const Exact& exact, const Confirm& confirm) {
+Row check64(const char* name, const char* inputs, const Make& make, const Run& run, const Exact& exact,
+            const Confirm& confirm) {
   constexpr std::size_t kBlock = 1 << 14, kBlocks = 1 << 10;
   Row row{.name = name, .inputs = inputs};
   Random random;
@@ -224,7 +232,8 @@ Row check64(const char* name, const char* inputs, const Make& make, const Run& r
       }
       row.above_one += error > 1;
       if (error > row.worst)
-        row.worst = error, row.worst_input = row.name == "pow64" ? text("%a ^ %a", samples[i].x, samples[i].y) : text("%a", samples[i].x);
+        row.worst = error,
+        row.worst_input = row.name == "pow64" ? text("%a ^ %a", samples[i].x, samples[i].y) : text("%a", samples[i].x);
     }
   }
   return row;
@@ -237,7 +246,8 @@ double normal_magnitude(Random& random) {  // every exponent alike, no subnormal
 
 double angle(Random& r, std::size_t i) {
   if (i % 4 == 0) return normal_magnitude(r);
-  if (i % 4 == 1) return static_cast<double>(r.next() >> 44) * (3.14159265358979323846 / 2);  // beside a multiple of pi/2
+  // beside a multiple of pi/2
+  if (i % 4 == 1) return static_cast<double>(r.next() >> 44) * (3.14159265358979323846 / 2);
   return r.signed_unit() * (i % 4 == 2 ? 0x1p20 : 8.0);
 }
 // Half within +-range, a quarter within +-1, the rest of every exponent from 2^-64 on, of either sign.
@@ -256,22 +266,29 @@ const struct {
   double (*make)(Random&, std::size_t);
 } kSamples64[] = {
     {"exp64", "+-745, half within +-1", [](Random& r, std::size_t i) { return r.signed_unit() * (i % 2 ? 1 : 745); }},
-    {"expm1_64", "+-711, +-40, +-1, exponents from 2^-64", [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 711 : 40); }},
+    {"expm1_64", "+-711, +-40, +-1, exponents from 2^-64",
+     [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 711 : 40); }},
     {"log64", "all exponents, [1/2, 2]",
-     [](Random& r, std::size_t i) { return i % 2 ? normal_magnitude(r) : std::exp2(r.signed_unit() * (i % 4 ? 1 : 0x1p-8)); }},
+     [](Random& r, std::size_t i) {
+       return i % 2 ? normal_magnitude(r) : std::exp2(r.signed_unit() * (i % 4 ? 1 : 0x1p-8));
+     }},
     {"log1p64", "all exponents, beside -1, +-1, exponents from 2^-64", above_minus_one},
     {"tanh64", "+-20, +-1, exponents from 2^-64", [](Random& r, std::size_t i) { return around_zero(r, i, 20); }},
-    {"sigmoid64", "+-710, +-40, +-1, exponents from 2^-64", [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 710 : 40); }},
-    {"erf64", "+-6, +-1, exponents from 2^-64", [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 6 : 2); }},
+    {"sigmoid64", "+-710, +-40, +-1, exponents from 2^-64",
+     [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 710 : 40); }},
+    {"erf64", "+-6, +-1, exponents from 2^-64",
+     [](Random& r, std::size_t i) { return around_zero(r, i, i % 4 == 2 ? 6 : 2); }},
     {"sin64", "+-8, +-2^20, the doubles nearest to multiples of pi/2, all exponents", angle},
     {"cos64", "+-8, +-2^20, the doubles nearest to multiples of pi/2, all exponents", angle},
 };
 
 Row check_one64(const reference::Function64& f) {
-  const auto& s = *std::find_if(std::begin(kSamples64), std::end(kSamples64), [&](const auto& v) { return std::strcmp(v.name, f.name) == 0; });
+  const auto& s = *std::find_if(std::begin(kSamples64), std::end(kSamples64),
+                                [&](const auto& v) { return std::strcmp(v.name, f.name) == 0; });
   return check64(
-      f.name, s.inputs, [&](Random& r, std::size_t i) { return Sample{s.make(r, i), 0}; }, [&](Sample v) { return f.run(v.x); },
-      [&](Sample v) { return f.exact(v.x); }, [&](Sample v, Mpfr& t) { true_value(f.name, v.x, t); });
+      f.name, s.inputs, [&](Random& r, std::size_t i) { return Sample{s.make(r, i), 0}; },
+      [&](Sample v) { return f.run(v.x); }, [&](Sample v) { return f.exact(v.x); },
+      [&](Sample v, Mpfr& t) { true_value(f.name, v.x, t); });
 }
 
 Row check_pow64() {
@@ -286,7 +303,8 @@ Row check_pow64() {
         const double x = 1e4 * static_cast<double>(1 + r.next() % 1000);
         return Sample{x, -2.0 * static_cast<double>(r.next() % (rotary / 2)) / static_cast<double>(rotary)};
       },
-      [](Sample v) { return pow64(v.x, v.y); }, [](Sample v) { return std::pow(static_cast<long double>(v.x), static_cast<long double>(v.y)); },
+      [](Sample v) { return pow64(v.x, v.y); },
+      [](Sample v) { return std::pow(static_cast<long double>(v.x), static_cast<long double>(v.y)); },
       [](Sample v, Mpfr& t) {
         const Mpfr base(v.x), power(v.y);
         mpfr_pow(t.v, base.v, power.v, MPFR_RNDN);
@@ -294,9 +312,10 @@ Row check_pow64() {
 }
 
 void print(std::FILE* out, const Row& r) {
-  std::fprintf(out, "| %s | %s | %.4f | %s | %llu | %llu | %llu | %llu |\n", r.name.c_str(), r.inputs.c_str(), r.worst, r.worst_input.c_str(),
-               static_cast<unsigned long long>(r.above_one), static_cast<unsigned long long>(r.wrong),
-               static_cast<unsigned long long>(r.flush_differs), static_cast<unsigned long long>(r.reference_off));
+  std::fprintf(out, "| %s | %s | %.4f | %s | %llu | %llu | %llu | %llu |\n", r.name.c_str(), r.inputs.c_str(), r.worst,
+               r.worst_input.c_str(), static_cast<unsigned long long>(r.above_one),
+               static_cast<unsigned long long>(r.wrong), static_cast<unsigned long long>(r.flush_differs),
+               static_cast<unsigned long long>(r.reference_off));
   std::fflush(out);
 }
 
@@ -307,7 +326,9 @@ int main(int count, char** arguments) {
   using namespace loom;
   if (count < 2) return std::fprintf(stderr, "usage: check_math OUT.md [function...]\n"), 2;
   const std::vector<std::string> chosen(arguments + 2, arguments + count);
-  const auto wanted = [&](const char* name) { return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end(); };
+  const auto wanted = [&](const char* name) {
+    return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+  };
   const MathKernelList targets = runnable_math_kernels();
   const MathKernels& kernels = *targets.tables[targets.count - 1];  // all targets give the same bits (math_test.cpp)
   std::vector<Row> rows;
@@ -323,10 +344,14 @@ int main(int count, char** arguments) {
   if (out == nullptr) return std::perror(arguments[1]), 1;
   std::fprintf(out,
                "# Errors of the elementary functions\n\n"
-               "Written by `build/check_math docs/math_errors.md`, half an hour, which the head of `tools/check_math.cpp` says how to build; do not edit.\n"
-               "The bound is 2 ulp for every input ([numerics.md](numerics.md#functions)). An ulp is the distance of floats at the true value; f32\n"
-               "functions are measured against f64 libm, f64 ones (`...64`, 2^24 samples each) against 80-bit libm, both confirmed by MPFR. *Wrong*:\n"
-               "inputs that break a rule (NaN, zero, infinity, sign). *FTZ*: blocks of 2^14 inputs with any bit changed when MXCSR flushes subnormals.\n"
+               "Written by `build/check_math docs/math_errors.md`, half an hour, which the head of "
+               "`tools/check_math.cpp` says how to build; do not edit.\n"
+               "The bound is 2 ulp for every input ([numerics.md](numerics.md#functions)). An ulp is the distance of "
+               "floats at the true value; f32\n"
+               "functions are measured against f64 libm, f64 ones (`...64`, 2^24 samples each) against 80-bit libm, "
+               "both confirmed by MPFR. *Wrong*:\n"
+               "inputs that break a rule (NaN, zero, infinity, sign). *FTZ*: blocks of 2^14 inputs with any bit "
+               "changed when MXCSR flushes subnormals.\n"
                "*Reference*: MPFR disagreed with libm by more than 2^-50 (f32) or 2^-8 ulp (f64).\n\n"
                "| function | inputs | worst error, ulp | at | inputs above 1 ulp | wrong | FTZ | reference |\n"
                "| --- | --- | --- | --- | --- | --- | --- | --- |\n");

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Write a random-weight Q4_0 GGUF with the shape of a published model: for speed and memory measurements where that model is not at hand.
+"""Write a random-weight GGUF with the shape of a published model: for speed and memory measurements where that model is not at hand.
 
-usage: make_random_gguf.py SHAPE OUT.gguf [--seed N] [--layers N]
+usage: make_random_gguf.py SHAPE OUT.gguf [--type T] [--seed N] [--layers N]
 
 SHAPE: smollm2-360m, qwen2.5-0.5b, tinyllama-1.1b, mistral-7b. Needs numpy and gguf; memory stays at one tensor, the disk takes the file.
-Matrices are Q4_0, the head (or the tied embedding) Q8_0, norms and biases F32. Codes are uniform and block scales are chosen so that
-activations keep their size and logits stay near unit size. The vocabulary is made up (bytes, then pairs and triples of pieces) with the right
+Matrices are Q4_0, the head (or the tied embedding) Q8_0, norms and biases F32. --type: all matrices of that block format, or q4_k_m: Q4_K, and
+Q6_K where llama.cpp's mixture of that name has it. Codes are uniform and block scales are chosen so that activations keep their size and
+logits stay near unit size. The vocabulary is made up (bytes, then pairs and triples of pieces) with the right
 number of entries, so text round-trips but means nothing. Same seed, same file.
 """
 import argparse
@@ -30,26 +31,47 @@ CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}
 Q4_0, Q8_0, F32 = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.F32
 
 
+# Offsets of f16 d, and of what is subtracted or added, in a block; that in units of d, so that weights have no mean.
+SCALES = {"Q4_0": (0,), "Q4_1": (0, 2, -7.5), "Q5_0": (0,), "Q5_1": (0, 2, -15.5), "Q8_0": (0,), "Q2_K": (80, 82, 1.5), "Q3_K": (108,),
+          "Q4_K": (0, 2, 7.5), "Q5_K": (0, 2, 15.5), "Q6_K": (208,), "MXFP4": ()}
+
+
+def types(s):
+    """The types of a matrix of block i, by the tensor's name, of the head and of an embedding that is not tied to it."""
+    if s["type"] == "q4_0":
+        return lambda i, name: Q4_0, Q8_0, Q4_0
+    if s["type"] != "q4_k_m":
+        kind = gguf.GGMLQuantizationType[s["type"].upper()]
+        return lambda i, name: kind, kind, kind
+    q4, q6, eighth = gguf.GGMLQuantizationType.Q4_K, gguf.GGMLQuantizationType.Q6_K, s["layers"] // 8
+
+    def kind_of(i, name):
+        more_bits = i < eighth or i >= 7 * s["layers"] // 8 or (i - eighth) % 3 == 2
+        return q6 if more_bits and name in ("attn_v", "ffn_down") else q4
+    return kind_of, q6, q4
+
+
 def tensors(s):
     """(name, type, shape, size of a weight), in file order."""
     head_dim, ff, d = s["hidden"] // s["heads"], s["ff"], s["hidden"]
     kv, into_residual = s["kv_heads"] * head_dim, (2 * s["layers"]) ** -0.5
-    yield "token_embd.weight", Q8_0 if s["tied"] else Q4_0, (s["vocab"], d), d ** -0.5 if s["tied"] else 1.0
+    kind_of, head, embedding = types(s)
+    yield "token_embd.weight", head if s["tied"] else embedding, (s["vocab"], d), d ** -0.5 if s["tied"] else 1.0
     for i in range(s["layers"]):
         block = f"blk.{i}."
         yield block + "attn_norm.weight", F32, (d,), 1.0
         for name, rows in (("attn_q", d), ("attn_k", kv), ("attn_v", kv)):
-            yield block + name + ".weight", Q4_0, (rows, d), d ** -0.5
+            yield block + name + ".weight", kind_of(i, name), (rows, d), d ** -0.5
             if s["arch"] == "qwen2":
                 yield block + name + ".bias", F32, (rows,), 0.1
-        yield block + "attn_output.weight", Q4_0, (d, d), d ** -0.5 * into_residual
+        yield block + "attn_output.weight", kind_of(i, "attn_output"), (d, d), d ** -0.5 * into_residual
         yield block + "ffn_norm.weight", F32, (d,), 1.0
-        yield block + "ffn_gate.weight", Q4_0, (ff, d), d ** -0.5
-        yield block + "ffn_up.weight", Q4_0, (ff, d), d ** -0.5
-        yield block + "ffn_down.weight", Q4_0, (d, ff), ff ** -0.5 * into_residual
+        yield block + "ffn_gate.weight", kind_of(i, "ffn_gate"), (ff, d), d ** -0.5
+        yield block + "ffn_up.weight", kind_of(i, "ffn_up"), (ff, d), d ** -0.5
+        yield block + "ffn_down.weight", kind_of(i, "ffn_down"), (d, ff), ff ** -0.5 * into_residual
     yield "output_norm.weight", F32, (d,), 1.0
     if not s["tied"]:
-        yield "output.weight", Q8_0, (s["vocab"], d), d ** -0.5
+        yield "output.weight", head, (s["vocab"], d), d ** -0.5
 
 
 def stored_shape(kind, shape):
@@ -60,6 +82,23 @@ def stored_shape(kind, shape):
     return (*shape[:-1], shape[-1] // block * size)
 
 
+def set_scales(kind, data, scale):
+    if kind.name == "MXFP4":
+        data[:, 0] = np.clip(np.round(np.log2(scale)) + 128, 104, 254)
+        return
+    at = SCALES[kind.name]
+    for offset, factor in ((at[0], 1.0), at[1:])[:1 if len(at) == 1 else 2]:
+        data[:, offset:offset + 2] = (scale * factor).astype("<f2").view(np.uint8).reshape(-1, 2)
+
+
+def deviation(kind, sample):
+    """Of weights of random codes whose scale is 1: 4.6 (0..15) and 73.9 (-128..127), of others as they come out."""
+    if kind in (Q4_0, Q8_0):
+        return 4.6 if kind == Q4_0 else 73.9
+    set_scales(kind, sample, np.ones(len(sample)))
+    return float(np.std(gguf.quants.dequantize(sample, kind)))
+
+
 def values(random, name, kind, shape, size):
     if kind == F32:
         noise = random.standard_normal(shape, dtype=np.float32)
@@ -67,9 +106,9 @@ def values(random, name, kind, shape, size):
     block, bytes_per_block = gguf.GGML_QUANT_SIZES[kind]
     blocks = int(np.prod(shape)) // block
     data = np.frombuffer(bytearray(random.bytes(blocks * bytes_per_block)), dtype=np.uint8).reshape(blocks, bytes_per_block)
-    # Uniform codes have a standard deviation of 4.6 (0..15) and 73.9 (-128..127); scales vary by a quarter around the wanted size.
-    scale = size / (4.6 if kind == Q4_0 else 73.9) * random.uniform(0.75, 1.25, blocks)
-    data[:, :2] = scale.astype("<f2").view(np.uint8).reshape(blocks, 2)
+    # Scales vary by a quarter around the wanted size.
+    scale = size / deviation(kind, data[:256].copy()) * random.uniform(0.75, 1.25, blocks)
+    set_scales(kind, data, scale)
     return data.reshape(stored_shape(kind, shape))
 
 
@@ -120,15 +159,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("shape", choices=list(SHAPES))
     parser.add_argument("out")
+    parser.add_argument("--type", default="q4_0", choices=[*(name.lower() for name in SCALES), "q4_k_m"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--layers", type=int, help="fewer or more layers than the model has")
     arguments = parser.parse_args()
     s = dict(SHAPES[arguments.shape])
-    s["layers"] = arguments.layers or s["layers"]
+    s["layers"], s["type"] = arguments.layers or s["layers"], arguments.type
 
     writer = gguf.GGUFWriter(arguments.out + ".part", s["arch"])
     writer.add_name(f"random weights shaped like {arguments.shape}")
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
+    writer.add_file_type(getattr(gguf.LlamaFileType, f"MOSTLY_{arguments.type.upper()}", gguf.LlamaFileType.GUESSED))
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     writer.add_block_count(s["layers"])
     writer.add_context_length(s["context"])

@@ -1,11 +1,11 @@
-// Does a network that learns by targets forget less? Digits come in a stream, sixteen at a time; each is answered first and learned then.
-// Half way the task changes without a word. Charted is how fast each way of learning finds back, and what it still knows of the first
-// task at the end.
+// Does a network that learns by targets forget less? Digits come in a stream, sixteen at a time; each is answered first
+// and learned then. Half way the task changes without a word. Charted is how fast each way of learning finds back, and
+// what it still knows of the first task at the end.
 //   example_continual [--scenario permuted|split] [--seeds N] [--passes N] [--out FILE.html] [-t THREADS]
 //   permuted  the second task shows the same digits with their pixels shuffled
 //   split     digits 0 to 4 first, then 5 to 9
-// Digits are those of data/mnist_5k.csv.gz in $LOOM_DATA (tools/fetch_data.sh data). The clock of the tracker counts answers, so the
-// figures and hashes are the same on every machine.
+// Digits are those of data/mnist_5k.csv.gz in $LOOM_DATA (tools/fetch_data.sh data). The clock of the tracker counts
+// answers, so the figures and hashes are the same on every machine.
 
 #include <fmt/format.h>
 
@@ -57,10 +57,12 @@ struct Digits {
   std::vector<std::int32_t> labels;
   std::size_t size() const { return labels.size(); }
   Samples part(std::size_t first, std::size_t count) const {
-    return {{pixels.data() + first * kPixels, Shape::of({count, kPixels})}, std::span(labels).subspan(first, count), {}};
+    return {
+        {pixels.data() + first * kPixels, Shape::of({count, kPixels})}, std::span(labels).subspan(first, count), {}};
   }
   void add(const Digits& from, std::size_t i) {
-    pixels.insert(pixels.end(), from.pixels.begin() + static_cast<std::ptrdiff_t>(i * kPixels), from.pixels.begin() + static_cast<std::ptrdiff_t>((i + 1) * kPixels));
+    pixels.insert(pixels.end(), from.pixels.begin() + static_cast<std::ptrdiff_t>(i * kPixels),
+                  from.pixels.begin() + static_cast<std::ptrdiff_t>((i + 1) * kPixels));
     labels.push_back(from.labels[i]);
   }
 };
@@ -73,7 +75,8 @@ Result<Digits> read_digits() {
   const char* given = std::getenv("LOOM_DATA");
   const char* home = std::getenv("HOME");
   const std::string folder = given != nullptr ? given : std::string(home != nullptr ? home : ".") + "/.cache/loom/data";
-  LOOM_TRY(Json config, parse_json(R"({"format":"csv","path":"data/mnist_5k.csv.gz","header":false,"class_ids":true})"));
+  LOOM_TRY(Json config,
+           parse_json(R"({"format":"csv","path":"data/mnist_5k.csv.gz","header":false,"class_ids":true})"));
   LOOM_TRY(const TrainingData opened, open_training_data(config, folder, 0));
   const std::unique_ptr<Dataset>& data = opened.training;
   Digits digits;
@@ -109,10 +112,11 @@ std::array<Task, 2> tasks_of(const Digits& all, bool split) {
 }
 
 struct Outcome {
-  double before = 0;                          // percent right of the first task's test digits, before the change
-  double first_after = 0, second_after = 0;   // of both tasks at the end
-  std::int64_t recovery = -1;                 // answers from the change until the stream's accuracy is back at nine tenths
-  double stream = 0;                          // percent right of all answers
+  double before = 0;                         // percent right of the first task's test digits, before the change
+  double first_after = 0, second_after = 0;  // of both tasks at the end
+  // answers from the change until the stream's accuracy is back at nine tenths
+  std::int64_t recovery = -1;
+  double stream = 0;  // percent right of all answers
   std::vector<double> windows;
   Digest hash{};
 };
@@ -137,7 +141,8 @@ Result<Network> network_of(std::uint64_t seed) {
   LOOM_TRY(SpecResult spec, network_from_json(fmt::format(R"({{"seed":{},"layers":[
     {{"type":"dense","input_height":784,"output_height":128,"activation":"relu","bias":true}},
     {{"type":"dense","input_height":128,"output_height":64,"activation":"relu","bias":true}},
-    {{"type":"dense","input_height":64,"output_height":10,"bias":true,"activation":"linear"}}]}})", seed)));
+    {{"type":"dense","input_height":64,"output_height":10,"bias":true,"activation":"linear"}}]}})",
+                                                          seed)));
   LOOM_TRY_VOID(spec.network.prepare(Shape::of({kBatch, kPixels})));
   return std::move(spec.network);
 }
@@ -157,12 +162,15 @@ TrainerConfig config_of(const Learner& learner, double rate, int threads) {
   return config;
 }
 
-Result<Outcome> live(const Learner& learner, double rate, std::uint64_t seed, const std::array<Task, 2>& tasks, const Options& options) {
+Result<Outcome> live(const Learner& learner, double rate, std::uint64_t seed, const std::array<Task, 2>& tasks,
+                     const Options& options) {
   LOOM_TRY(Network network, network_of(seed));
   LOOM_TRY(const std::unique_ptr<Trainer> trainer, Trainer::create(network, config_of(learner, rate, options.threads)));
   double answers = 0;
   const auto outputs_of = [&](const Task& task) { return task.train.size() / kBatch * kBatch * options.passes; };
-  LOOM_TRY(AdaptationTracker tracker, AdaptationTracker::create(kWindow, static_cast<double>(outputs_of(tasks[0]) + outputs_of(tasks[1])), [&] { return answers; }, "first"));
+  LOOM_TRY(AdaptationTracker tracker, AdaptationTracker::create(
+                                          kWindow, static_cast<double>(outputs_of(tasks[0]) + outputs_of(tasks[1])),
+                                          [&] { return answers; }, "first"));
   Outcome outcome;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     if (t == 1) {
@@ -199,7 +207,8 @@ struct Row {
   Outcome mean;
 };
 
-// Every learner at the rate whose stream of answers is best with the first seed: what somebody would choose who cannot see the tests.
+// Every learner at the rate whose stream of answers is best with the first seed: what somebody would choose who cannot
+// see the tests.
 Result<Row> row_of(const Learner& learner, const std::array<Task, 2>& tasks, const Options& options) {
   Row row{&learner, 0, {}};
   row.mean.stream = -1;
@@ -210,7 +219,8 @@ Result<Row> row_of(const Learner& learner, const std::array<Task, 2>& tasks, con
   Outcome& sum = row.mean;
   for (std::uint64_t seed = 2; seed <= options.seeds; ++seed) {
     LOOM_TRY(const Outcome next, live(learner, row.rate, seed, tasks, options));
-    sum.before += next.before, sum.first_after += next.first_after, sum.second_after += next.second_after, sum.stream += next.stream;
+    sum.before += next.before, sum.first_after += next.first_after, sum.second_after += next.second_after,
+        sum.stream += next.stream;
     sum.recovery = sum.recovery < 0 || next.recovery < 0 ? -1 : sum.recovery + next.recovery;
   }
   const auto n = static_cast<double>(options.seeds);
@@ -221,7 +231,8 @@ Result<Row> row_of(const Learner& learner, const std::array<Task, 2>& tasks, con
 
 void print(const Row& row) {
   const Outcome& o = row.mean;
-  std::printf("%-24s %5.2f  %6.2f  %6.2f  %7.2f  %6.2f  %8s  %s\n", row.learner->name, row.rate, o.before, o.first_after, o.before - o.first_after, o.second_after,
+  std::printf("%-24s %5.2f  %6.2f  %6.2f  %7.2f  %6.2f  %8s  %s\n", row.learner->name, row.rate, o.before,
+              o.first_after, o.before - o.first_after, o.second_after,
               o.recovery < 0 ? "never" : std::to_string(o.recovery).c_str(), to_hex(o.hash).substr(0, 16).c_str());
   std::fflush(stdout);
 }
@@ -231,27 +242,38 @@ std::string page_of(std::span<const Row> rows, const Options& options) {
   for (const Row& row : rows) {
     if (*row.learner->style == '\0') continue;
     ChartSeries line{row.learner->name, row.learner->style, {}};
-    for (std::size_t w = 0; w < row.mean.windows.size(); ++w) line.points.emplace_back(static_cast<double>((w + 1) * kWindow), row.mean.windows[w]);
+    for (std::size_t w = 0; w < row.mean.windows.size(); ++w)
+      line.points.emplace_back(static_cast<double>((w + 1) * kWindow), row.mean.windows[w]);
     lines.push_back(std::move(line));
   }
-  std::string table = "<table><thead><tr><th>Learner</th><th class=\"n\">Rate</th><th class=\"n\">First task before</th><th class=\"n\">after</th>"
-                      "<th class=\"n\">Second task</th><th class=\"n\">Answers to recover</th><th>Weights, first seed</th></tr></thead>\n";
+  std::string table =
+      "<table><thead><tr><th>Learner</th><th class=\"n\">Rate</th><th class=\"n\">First task before</th><th "
+      "class=\"n\">after</th>"
+      "<th class=\"n\">Second task</th><th class=\"n\">Answers to recover</th><th>Weights, first "
+      "seed</th></tr></thead>\n";
   for (const Row& row : rows)
-    table += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.2f} %</td><td class=\"n\">{:.2f} %</td><td class=\"n\">{:.2f} %</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>\n",
-                         row.learner->name, row.rate, row.mean.before, row.mean.first_after, row.mean.second_after,
-                         row.mean.recovery < 0 ? "never" : std::to_string(row.mean.recovery), to_hex(row.mean.hash).substr(0, 16));
-  return html_page("A task changes", fmt::format("<h1>A task changes: {}</h1>\n", options.scenario) +
-                                         html_section("Share of right answers in the stream, each before it was learned",
-                                                      line_chart({.x_label = "answers", .label = "Right answers", .percent = true, .height = 320}, lines)) +
-                                         html_section("What is left", table + "</table>\n"));
+    table += fmt::format(
+        "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.2f} %</td><td class=\"n\">{:.2f} %</td><td "
+        "class=\"n\">{:.2f} %</td><td class=\"n\">{}</td><td><code>{}</code></td></tr>\n",
+        row.learner->name, row.rate, row.mean.before, row.mean.first_after, row.mean.second_after,
+        row.mean.recovery < 0 ? "never" : std::to_string(row.mean.recovery), to_hex(row.mean.hash).substr(0, 16));
+  return html_page(
+      "A task changes",
+      fmt::format("<h1>A task changes: {}</h1>\n", options.scenario) +
+          html_section(
+              "Share of right answers in the stream, each before it was learned",
+              line_chart({.x_label = "answers", .label = "Right answers", .percent = true, .height = 320}, lines)) +
+          html_section("What is left", table + "</table>\n"));
 }
 
 Result<void> run(const Options& options) {
   LOOM_TRY(const Digits digits, read_digits());
   const auto tasks = tasks_of(digits, options.scenario == "split");
-  std::printf("%s, %zu and %zu digits, %llu passes each, mean of %llu seeds; percent right of the test digits\n", options.scenario.c_str(), tasks[0].train.size(),
-              tasks[1].train.size(), static_cast<unsigned long long>(options.passes), static_cast<unsigned long long>(options.seeds));
-  std::printf("%-24s %5s  %6s  %6s  %7s  %6s  %8s  %s\n", "learner", "rate", "before", "after", "forgot", "second", "recovery", "hash");
+  std::printf("%s, %zu and %zu digits, %llu passes each, mean of %llu seeds; percent right of the test digits\n",
+              options.scenario.c_str(), tasks[0].train.size(), tasks[1].train.size(),
+              static_cast<unsigned long long>(options.passes), static_cast<unsigned long long>(options.seeds));
+  std::printf("%-24s %5s  %6s  %6s  %7s  %6s  %8s  %s\n", "learner", "rate", "before", "after", "forgot", "second",
+              "recovery", "hash");
   std::vector<Row> rows;
   for (const Learner& learner : kLearners) {
     LOOM_TRY(Row row, row_of(learner, tasks, options));
@@ -272,12 +294,22 @@ int main(int count, char** arguments) {
   for (int i = 1; i < count; i += 2) {
     const std::string key = arguments[i], value = i + 1 < count ? arguments[i + 1] : "";
     const auto number = std::strtoul(value.c_str(), nullptr, 10);
-    if (key == "--scenario" && (value == "permuted" || value == "split")) options.scenario = value;
-    else if (key == "--seeds" && number > 0) options.seeds = number;
-    else if (key == "--passes" && number > 0) options.passes = number;
-    else if (key == "--out" && !value.empty()) options.out = value;
-    else if (key == "-t" && number > 0) options.threads = static_cast<int>(number);
-    else return std::fprintf(stderr, "usage: %s [--scenario permuted|split] [--seeds N] [--passes N] [--out FILE.html] [-t THREADS]\n", arguments[0]), 2;
+    if (key == "--scenario" && (value == "permuted" || value == "split"))
+      options.scenario = value;
+    else if (key == "--seeds" && number > 0)
+      options.seeds = number;
+    else if (key == "--passes" && number > 0)
+      options.passes = number;
+    else if (key == "--out" && !value.empty())
+      options.out = value;
+    else if (key == "-t" && number > 0)
+      options.threads = static_cast<int>(number);
+    else
+      return std::fprintf(
+                 stderr,
+                 "usage: %s [--scenario permuted|split] [--seeds N] [--passes N] [--out FILE.html] [-t THREADS]\n",
+                 arguments[0]),
+             2;
   }
   const auto done = run(options);
   if (!done) return std::fprintf(stderr, "%s\n", done.error().text().c_str()), 1;

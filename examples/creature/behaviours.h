@@ -1,5 +1,6 @@
 #pragma once
-// What the animal can do, and how it can be touched. Files and words use the names, so the order may change; adding one is one line.
+// What the animal can do, and how it can be touched. Files and words use the names, so the order may change; adding one
+// is one line.
 
 #include <array>
 #include <cstdint>

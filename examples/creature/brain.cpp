@@ -65,7 +65,9 @@ Brain::Brain(Brain&&) noexcept = default;
 Brain& Brain::operator=(Brain&&) noexcept = default;
 Brain::~Brain() = default;
 
-Behaviour Guess::best() const { return static_cast<Behaviour>(std::max_element(sure.begin(), sure.end()) - sure.begin()); }
+Behaviour Guess::best() const {
+  return static_cast<Behaviour>(std::max_element(sure.begin(), sure.end()) - sure.begin());
+}
 
 loom::Result<Brain> Brain::create(std::uint32_t seed, const Machine& machine) {
   LOOM_TRY(loom::SpecResult spec, loom::network_from_json(plan(seed)));
@@ -76,7 +78,8 @@ loom::Result<Brain> Brain::of(loom::Network network, const Machine& machine) {
   // The plan of its own seed is what it must be; another build may have other senses.
   loom::SpecOptions plan_only;
   plan_only.initialise = false;
-  LOOM_TRY(const loom::SpecResult expected, loom::network_from_json(plan(static_cast<std::uint32_t>(network.settings.seed)), plan_only));
+  LOOM_TRY(const loom::SpecResult expected,
+           loom::network_from_json(plan(static_cast<std::uint32_t>(network.settings.seed)), plan_only));
   if (loom::network_to_json(network) != loom::network_to_json(expected.network))
     return loom::fail(loom::Code::CorruptData, "its network is none that this program grows");
   std::string broken;
@@ -115,7 +118,8 @@ loom::Result<Guess> Brain::guess(const Situation& situation) {
 
 loom::Result<TweenReport> Brain::step(std::span<const Row, kRows> rows, double rate) {
   std::array<float, kRows * kInputs> x;
-  for (std::size_t r = 0; r < kRows; ++r) sense(rows[r].situation, std::span<float, kInputs>(x.data() + r * kInputs, kInputs));
+  for (std::size_t r = 0; r < kRows; ++r)
+    sense(rows[r].situation, std::span<float, kInputs>(x.data() + r * kInputs, kInputs));
   LOOM_TRY(const loom::ConstView y, learning_->forward({x.data(), loom::Shape::of({kRows, kInputs})}));
 
   std::array<float, kRows * kOutputs> target;
@@ -125,7 +129,8 @@ loom::Result<TweenReport> Brain::step(std::span<const Row, kRows> rows, double r
     // Logits have no value of their own to aim at: they move by what their probabilities lack.
     for (std::size_t b = 0; b < kBehaviours; ++b) target[r * kOutputs + b] = out[b] + static_cast<float>(t[b] - p[b]);
     const float expectation = out[kBehaviours];
-    target[r * kOutputs + kBehaviours] = expectation + kCalm * (static_cast<float>(rows[r].expected) / 1000.0f - expectation);
+    target[r * kOutputs + kBehaviours] =
+        expectation + kCalm * (static_cast<float>(rows[r].expected) / 1000.0f - expectation);
   }
   LOOM_TRY_VOID(learning_->step({.values = {target.data(), loom::Shape::of({kRows, kOutputs})}}, rate));
 

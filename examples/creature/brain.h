@@ -1,6 +1,7 @@
 #pragma once
-// The net: kInputs -> 48 cells (tanh) -> one entry per behaviour and one for what is expected to follow. It learns by targets (tween,
-// mode "layerwise": no derivative is taken), a few rows at a time, while it lives. Its bits depend on nothing but its seed and its lessons.
+// The net: kInputs -> 48 cells (tanh) -> one entry per behaviour and one for what is expected to follow. It learns by
+// targets (tween, mode "layerwise": no derivative is taken), a few rows at a time, while it lives. Its bits depend on
+// nothing but its seed and its lessons.
 
 #include <array>
 #include <memory>

@@ -7,12 +7,15 @@ namespace creature {
 namespace {
 
 constexpr int kEggSteps = 400;
-// In the egg all is new and much is to be learned; later a lesson should be seen to work, and not to wipe out what was there.
+// In the egg all is new and much is to be learned; later a lesson should be seen to work, and not to wipe out what was
+// there.
 constexpr double kEggRate = 0.5, kRate = 0.09;
 
 std::string name_of(std::uint32_t seed) {
-  constexpr std::array<std::string_view, 12> kFirst = {"Mi", "Po", "Tu", "Lo", "Ni", "Pe", "Bo", "Wu", "Ki", "Su", "Ra", "Fi"};
-  constexpr std::array<std::string_view, 12> kSecond = {"pu", "mo", "li", "bi", "na", "ko", "ri", "wen", "sha", "to", "zu", "dle"};
+  constexpr std::array<std::string_view, 12> kFirst = {"Mi", "Po", "Tu", "Lo", "Ni", "Pe",
+                                                       "Bo", "Wu", "Ki", "Su", "Ra", "Fi"};
+  constexpr std::array<std::string_view, 12> kSecond = {"pu", "mo",  "li",  "bi", "na", "ko",
+                                                        "ri", "wen", "sha", "to", "zu", "dle"};
   const loom::RandomStream stream{seed, loom::RandomDomain::Init, 0, loom::random_site("name")};
   return std::string(kFirst[stream.below(0, kFirst.size())]) + std::string(kSecond[stream.below(1, kSecond.size())]);
 }
@@ -51,7 +54,8 @@ void Creature::rename(std::string_view name) {
   for (const char c : name)
     if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) clean += c;
   while (!clean.empty() && (clean.size() > kMaxNameBytes || clean.back() == ' ')) {
-    while (clean.size() > 1 && (static_cast<unsigned char>(clean.back()) & 0xc0) == 0x80) clean.pop_back();  // whole characters
+    // whole characters
+    while (clean.size() > 1 && (static_cast<unsigned char>(clean.back()) & 0xc0) == 0x80) clean.pop_back();
     clean.pop_back();
   }
   if (!clean.empty()) name_ = clean;
@@ -96,7 +100,9 @@ loom::Result<Moment> Creature::feel(Touch touch) {
   last_ = Done{moment.situation, moment.deed.behaviour};
   if (!before || before->situation.words.empty()) return moment;
   // Words came just before: next time they will be a sign of this (Pavlov 1927).
-  Lesson lesson{.kind = Lesson::Kind::followed, .situation = before->situation, .outcome = outcome_of(touch, moment.situation.mood)};
+  Lesson lesson{.kind = Lesson::Kind::followed,
+                .situation = before->situation,
+                .outcome = outcome_of(touch, moment.situation.mood)};
   Memory& memory = memories_.recall_or_add(lesson.situation);
   memory.outcome = memory.outcome ? (*memory.outcome + lesson.outcome) / 2 : lesson.outcome;
   const Row focus = memory.row({});
@@ -110,7 +116,8 @@ loom::Result<Moment> Creature::wait() {
   last_ = Done{moment.situation, moment.deed.behaviour};
   if (moment.deed.behaviour != Behaviour::sleep || memories_.all().empty()) return moment;
   // Asleep it rehearses what it knows.
-  Lesson lesson{.kind = Lesson::Kind::dreamt, .situation = {memories_.all().back().words, memories_.all().back().touch, mood_}};
+  Lesson lesson{.kind = Lesson::Kind::dreamt,
+                .situation = {memories_.all().back().words, memories_.all().back().touch, mood_}};
   LOOM_TRY_VOID(learn(lesson, std::nullopt, kDreamSteps, {}));
   moment.lesson = std::move(lesson);
   return moment;
@@ -123,8 +130,11 @@ loom::Result<std::optional<Lesson>> Creature::react(bool good, const Watch& watc
   ++moments_;
   mood_ = good ? after_praise(mood_) : after_scolding(mood_);
   // What it does of itself depends on its mood alone; nothing is to be learned from praise for that.
-  if (!last_ || (last_->situation.words.empty() && last_->situation.touch == Touch::none)) return std::optional<Lesson>();
-  Lesson lesson{.kind = good ? Lesson::Kind::praised : Lesson::Kind::scolded, .situation = last_->situation, .behaviour = last_->behaviour};
+  if (!last_ || (last_->situation.words.empty() && last_->situation.touch == Touch::none))
+    return std::optional<Lesson>();
+  Lesson lesson{.kind = good ? Lesson::Kind::praised : Lesson::Kind::scolded,
+                .situation = last_->situation,
+                .behaviour = last_->behaviour};
   Memory& memory = memories_.recall_or_add(lesson.situation);
   memory.behaviour = lesson.behaviour, memory.shunned = !good;
   const Row focus = memory.row({});
@@ -134,7 +144,8 @@ loom::Result<std::optional<Lesson>> Creature::react(bool good, const Watch& watc
 
 loom::Result<Lesson> Creature::teach(std::string_view words, Touch touch, Behaviour behaviour, const Watch& watch) {
   Lesson lesson{.kind = Lesson::Kind::taught, .situation = {tidy(words), touch, mood_}, .behaviour = behaviour};
-  if (lesson.situation.words.empty() && touch == Touch::none) return loom::fail(loom::Code::InvalidArgument, "say what it should react to");
+  if (lesson.situation.words.empty() && touch == Touch::none)
+    return loom::fail(loom::Code::InvalidArgument, "say what it should react to");
   ++moments_;
   Memory& memory = memories_.recall_or_add(lesson.situation);
   memory.behaviour = behaviour, memory.shunned = false;

@@ -1,6 +1,6 @@
 #pragma once
-// The animal: a brain, a mood, memories, and what it does when something happens. Nothing here prints, waits or looks at a clock: a life is
-// a function of the seed and of what was said and done, to the last bit of the brain.
+// The animal: a brain, a mood, memories, and what it does when something happens. Nothing here prints, waits or looks
+// at a clock: a life is a function of the seed and of what was said and done, to the last bit of the brain.
 
 #include <functional>
 #include <optional>
@@ -32,7 +32,7 @@ struct Moment {
   Situation situation{};  // with the mood in which it was met
   Guess guess{};
   Behaviour wish = Behaviour::sit;
-  bool tries = false;   // not sure of anything: one was drawn
+  bool tries = false;  // not sure of anything: one was drawn
   Deed deed{};
   std::optional<Lesson> lesson{};  // the touch followed words, or it slept and dreamt
 };
@@ -67,7 +67,8 @@ class Creature {
   loom::Result<Lesson> teach(std::string_view words, Touch touch, Behaviour behaviour, const Watch& watch = {});
 
   // What it would like to do, in its mood or another, without it happening.
-  loom::Result<Guess> guess(std::string_view words, Touch touch = Touch::none, const std::optional<Mood>& mood = std::nullopt);
+  loom::Result<Guess> guess(std::string_view words, Touch touch = Touch::none,
+                            const std::optional<Mood>& mood = std::nullopt);
 
   const std::string& name() const { return name_; }
   void rename(std::string_view name);
@@ -86,7 +87,8 @@ class Creature {
 
   loom::Result<Moment> meet(std::string words, Touch touch);
   loom::Result<std::optional<Lesson>> react(bool good, const Watch& watch);
-  // Fills in what happens: `focus` are the rows it is about (none: a dream), the others come from memory, instinct and noise.
+  // Fills in what happens: `focus` are the rows it is about (none: a dream), the others come from memory, instinct and
+  // noise.
   loom::Result<void> learn(Lesson& lesson, const std::optional<Row>& focus, int steps, const Watch& watch);
   loom::Result<void> grow_in_the_egg();
 

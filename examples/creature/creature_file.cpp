@@ -1,5 +1,5 @@
-// A mind in one file: the network as every .entity keeps it, so that `loom inspect` and all other tools read it, and a section "creature"
-// with the rest of the life. Written to a side file and renamed; every section is hashed.
+// A mind in one file: the network as every .entity keeps it, so that `loom inspect` and all other tools read it, and a
+// section "creature" with the rest of the life. Written to a side file and renamed; every section is hashed.
 
 #include "creature.h"
 #include "io/entity/entity.h"
@@ -11,9 +11,13 @@ namespace {
 constexpr std::string_view kSection = "creature";
 constexpr int kFormat = 1;
 
-loom::Json situation_json(const Situation& s) { return {{"words", s.words}, {"touch", name(s.touch)}, {"mood", s.mood.values()}}; }
+loom::Json situation_json(const Situation& s) {
+  return {{"words", s.words}, {"touch", name(s.touch)}, {"mood", s.mood.values()}};
+}
 
-tl::unexpected<loom::Error> bad(std::string_view what) { return loom::fail(loom::Code::CorruptData, "its {} cannot be read", what); }
+tl::unexpected<loom::Error> bad(std::string_view what) {
+  return loom::fail(loom::Code::CorruptData, "its {} cannot be read", what);
+}
 
 loom::Result<std::uint32_t> count_from(const loom::Json& state, std::string_view key) {
   const loom::Json* value = loom::find(state, key);
@@ -49,7 +53,8 @@ loom::Result<Done> done_from(const loom::Json& json) {
   LOOM_TRY(done.situation.mood, mood_from(json));
   const auto touched = touch_from(touch);
   const auto behaviour = behaviour_from(did);
-  if (done.situation.words != tidy(done.situation.words) || (!touched && !touch.empty()) || !behaviour) return bad("last deed");
+  if (done.situation.words != tidy(done.situation.words) || (!touched && !touch.empty()) || !behaviour)
+    return bad("last deed");
   done.situation.touch = touched.value_or(Touch::none), done.behaviour = *behaviour;
   return done;
 }
@@ -57,8 +62,8 @@ loom::Result<Done> done_from(const loom::Json& json) {
 }  // namespace
 
 loom::Json Creature::state() const {
-  loom::Json json{{"format", kFormat},       {"name", name_}, {"moments", moments_}, {"lessons", lessons_},
-                  {"mood", mood_.values()}, {"memories", memories_.to_json()}};
+  loom::Json json{{"format", kFormat},   {"name", name_},          {"moments", moments_},
+                  {"lessons", lessons_}, {"mood", mood_.values()}, {"memories", memories_.to_json()}};
   if (last_) {
     json["last"] = situation_json(last_->situation);
     json["last"]["did"] = creature::name(last_->behaviour);
@@ -68,7 +73,8 @@ loom::Json Creature::state() const {
 
 loom::Result<void> Creature::set_state(const loom::Json& state) {
   LOOM_TRY(const std::uint32_t format, count_from(state, "format"));
-  if (format != kFormat) return loom::fail(loom::Code::Unsupported, "it is a mind of format {}, this program reads {}", format, kFormat);
+  if (format != kFormat)
+    return loom::fail(loom::Code::Unsupported, "it is a mind of format {}, this program reads {}", format, kFormat);
   LOOM_TRY(const std::string name, text_from(state, "name"));
   rename(name);
   if (name_ != name) return bad("name");
@@ -96,7 +102,8 @@ loom::Result<loom::Digest> Creature::save(const std::string& path) const {
 
 loom::Result<Creature> Creature::load(const std::string& path, const Machine& machine) {
   LOOM_TRY(const loom::EntityReader reader, loom::EntityReader::open(path));
-  if (reader.find(kSection) == nullptr) return loom::fail(loom::Code::CorruptData, "{}: no creature lives in this file", path);
+  if (reader.find(kSection) == nullptr)
+    return loom::fail(loom::Code::CorruptData, "{}: no creature lives in this file", path);
   LOOM_TRY(loom::SpecResult loaded, loom::load_network(path));
   auto brain = Brain::of(std::move(loaded.network), machine);
   if (!brain) return loom::at(path, std::move(brain).error());

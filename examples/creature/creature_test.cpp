@@ -15,13 +15,15 @@ namespace {
 
 using loom::test::TempFolder;
 
-#define OK(...)                                                  \
-  do {                                                           \
-    const auto ok_result = (__VA_ARGS__);                        \
-    ASSERT_TRUE(ok_result) << ok_result.error().text();         \
+#define OK(...)                                         \
+  do {                                                  \
+    const auto ok_result = (__VA_ARGS__);               \
+    ASSERT_TRUE(ok_result) << ok_result.error().text(); \
   } while (false)
 
-Creature hatch(std::uint32_t seed = 7, const Machine& machine = {}) { return std::move(Creature::hatch(seed, machine).value()); }
+Creature hatch(std::uint32_t seed = 7, const Machine& machine = {}) {
+  return std::move(Creature::hatch(seed, machine).value());
+}
 
 void teach_commands(Creature& c, int rounds = 2) {
   for (int round = 0; round < rounds; ++round)
@@ -37,9 +39,15 @@ std::string live(Creature& c, std::span<const std::string> lines) {
   return seen;
 }
 
-const std::vector<std::string> kLife = {"hello",     "good",  "come here -> come", "pet",  "poke -> spin", "come here",  "good", "bath time", "poke", "what a day",
-                                        "bad",       "wait",  "tickle",            "feed", "dance now",    "/name Momo", "pet",  "bath time", "wait", "come here",
-                                        "sing -> sing", "wait", "here come",         "bad",  "feed",         "good"};
+const std::vector<std::string> kLife = {"hello",      "good",         "come here -> come",
+                                        "pet",        "poke -> spin", "come here",
+                                        "good",       "bath time",    "poke",
+                                        "what a day", "bad",          "wait",
+                                        "tickle",     "feed",         "dance now",
+                                        "/name Momo", "pet",          "bath time",
+                                        "wait",       "come here",    "sing -> sing",
+                                        "wait",       "here come",    "bad",
+                                        "feed",       "good"};
 
 TEST(Creature, has_its_instincts_when_it_hatches_and_no_words) {
   for (std::uint32_t seed = 1; seed <= 5; ++seed) {
@@ -54,7 +62,8 @@ TEST(Creature, has_its_instincts_when_it_hatches_and_no_words) {
 TEST(Creature, learns_five_commands_in_ten_lessons_and_understands_most_other_forms) {
   double before = 0, taught = 0, otherwise = 0, fooled = 0;
   constexpr int kSeeds = 20;
-  const std::vector<std::string> strange = {"good weather", "hello there", "the cat sat", "where is my hat", "xyzzy", "purple", "lunch", "tomorrow"};
+  const std::vector<std::string> strange = {"good weather", "hello there", "the cat sat", "where is my hat",
+                                            "xyzzy",        "purple",      "lunch",       "tomorrow"};
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
     Creature c = hatch(seed);
     before += *obedience(c, demo_commands()) / kSeeds;
@@ -67,7 +76,8 @@ TEST(Creature, learns_five_commands_in_ten_lessons_and_understands_most_other_fo
       fooled += (guess.of(guess.best()) >= Creature::kSure) / static_cast<double>(strange.size() * kSeeds);
     }
   }
-  std::printf("obeys %.3f before, %.3f after, %.3f said otherwise; sure of strange words %.3f\n", before, taught, otherwise, fooled);
+  std::printf("obeys %.3f before, %.3f after, %.3f said otherwise; sure of strange words %.3f\n", before, taught,
+              otherwise, fooled);
   EXPECT_LE(before, 0.3);
   EXPECT_GE(taught, 0.98);
   EXPECT_GE(otherwise, 0.85);
@@ -147,8 +157,11 @@ TEST(Creature, an_instinct_can_be_overcome) {
 TEST(Creature, new_words_do_not_wipe_out_old_ones) {
   Creature c = hatch();
   teach_commands(c);
-  for (const auto& [words, behaviour] : std::vector<std::pair<std::string, Behaviour>>{{"good night", Behaviour::sleep}, {"ball", Behaviour::play}, {"cuddle", Behaviour::purr},
-                                                                                       {"lunch", Behaviour::eat}, {"thunder", Behaviour::hide}})
+  for (const auto& [words, behaviour] : std::vector<std::pair<std::string, Behaviour>>{{"good night", Behaviour::sleep},
+                                                                                       {"ball", Behaviour::play},
+                                                                                       {"cuddle", Behaviour::purr},
+                                                                                       {"lunch", Behaviour::eat},
+                                                                                       {"thunder", Behaviour::hide}})
     for (int i = 0; i < 4; ++i) OK(c.teach(words, Touch::none, behaviour));
   EXPECT_GE(*obedience(c, demo_commands()), 0.9);
 }
@@ -168,7 +181,8 @@ TEST(Creature, dreams_of_what_it_learned) {
 
 TEST(Creature, remembers_a_limited_number_of_things) {
   Creature c = hatch();
-  for (std::size_t i = 0; i < Memories::kCapacity + 6; ++i) OK(c.teach(fmt::format("word {}", i), Touch::none, Behaviour::sit));
+  for (std::size_t i = 0; i < Memories::kCapacity + 6; ++i)
+    OK(c.teach(fmt::format("word {}", i), Touch::none, Behaviour::sit));
   EXPECT_EQ(c.memories().all().size(), Memories::kCapacity);
   EXPECT_EQ(c.memories().all().front().words, "word 6");
   OK(c.teach("word 6", Touch::none, Behaviour::spin));
@@ -242,7 +256,8 @@ TEST(Creature, torn_and_foreign_minds_are_refused) {
   live(c, kLife);
   OK(c.save(path));
   const std::string whole = loom::test::read_all(path);
-  for (const std::size_t length : {std::size_t{0}, std::size_t{7}, std::size_t{64}, std::size_t{4096}, whole.size() / 2, whole.size() - 1}) {
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{7}, std::size_t{64}, std::size_t{4096}, whole.size() / 2, whole.size() - 1}) {
     loom::test::write_all(path, whole.substr(0, length));
     expect_refused(path, fmt::format("cut to {}", length));
   }
@@ -293,16 +308,33 @@ TEST(Creature, sealed_minds_that_make_no_sense_are_refused) {
   ASSERT_TRUE(Creature::load(path, {}));
   const loom::Json memory{{"words", "come"}, {"touch", ""}, {"do", "fly"}};
   const std::vector<std::string> states = {
-      "", "[]", "{}", "{\"format\":", with("format", 2), with("name", 5), with("name", "a\nb"), with("name", std::string(99, 'x')), with("moments", -1),
-      with("lessons", 1ll << 40), with("mood", {1, 2, 3}), with("mood", {0, 0, 0, 0, 1001}), with("mood", {0, 0, 0.5, 0, 1}), with("memories", 1),
-      with("memories", loom::Json::array({memory})), with("memories", loom::Json(std::vector<loom::Json>(65, loom::Json{{"words", "a"}, {"touch", ""}}))),
-      with("memories", loom::Json::array({{{"words", "A!"}, {"touch", ""}}})), with("memories", loom::Json::array({{{"words", "a"}, {"touch", "kick"}}})),
-      with("memories", loom::Json::array({{{"words", "a"}, {"touch", ""}, {"outcome", 2000}}})), with("last", 3), with("last", loom::Json::object())};
+      "",
+      "[]",
+      "{}",
+      "{\"format\":",
+      with("format", 2),
+      with("name", 5),
+      with("name", "a\nb"),
+      with("name", std::string(99, 'x')),
+      with("moments", -1),
+      with("lessons", 1ll << 40),
+      with("mood", {1, 2, 3}),
+      with("mood", {0, 0, 0, 0, 1001}),
+      with("mood", {0, 0, 0.5, 0, 1}),
+      with("memories", 1),
+      with("memories", loom::Json::array({memory})),
+      with("memories", loom::Json(std::vector<loom::Json>(65, loom::Json{{"words", "a"}, {"touch", ""}}))),
+      with("memories", loom::Json::array({{{"words", "A!"}, {"touch", ""}}})),
+      with("memories", loom::Json::array({{{"words", "a"}, {"touch", "kick"}}})),
+      with("memories", loom::Json::array({{{"words", "a"}, {"touch", ""}, {"outcome", 2000}}})),
+      with("last", 3),
+      with("last", loom::Json::object())};
   for (const std::string& s : states) {
     seal(path, c.brain().network(), s);
     expect_refused(path, s.substr(0, 100));
   }
-  const auto other = loom::network_from_json(R"({"id":"creature","seed":7,"input_shape":[266],"layers":[{"type":"dense","input_height":266,"output_height":11,"bias":true}]})");
+  const auto other = loom::network_from_json(
+      R"({"id":"creature","seed":7,"input_shape":[266],"layers":[{"type":"dense","input_height":266,"output_height":11,"bias":true}]})");
   ASSERT_TRUE(other);
   seal(path, other->network, loom::dump_json(good));
   expect_refused(path, "another network");
@@ -426,7 +458,8 @@ TEST(Program, says_what_is_wrong_and_leaves_files_alone) {
   EXPECT_EQ(creature({"--script", folder / "nothing.txt"}).status, 1);
   const auto help = creature({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* option : {"--mind", "--script", "--seed", "--demo", "--diary", "--no-colour"}) EXPECT_NE(help.out.find(option), std::string::npos) << option;
+  for (const char* option : {"--mind", "--script", "--seed", "--demo", "--diary", "--no-colour"})
+    EXPECT_NE(help.out.find(option), std::string::npos) << option;
   ASSERT_EQ(creature({"--mind", folder / "mind.entity", "--seed", "3"}, "pet\n").status, 0);
   const auto other = creature({"--mind", folder / "mind.entity", "--seed", "4"}, "pet\n");
   EXPECT_EQ(other.status, 1);
@@ -437,7 +470,8 @@ TEST(Program, lives_through_noise) {
   std::string noise;
   const loom::RandomStream stream{1, loom::RandomDomain::Noise, 0, 1};
   for (std::uint64_t i = 0; i < 20000; ++i) noise += static_cast<char>(stream.below(i, 256));
-  noise += std::string(30000, 'a') + "\n-> come\n->\n/teach\n/teach  -> \n/ \n/name\n/name \xff\n/save\n" + std::string(200, '/');
+  noise += std::string(30000, 'a') + "\n-> come\n->\n/teach\n/teach  -> \n/ \n/name\n/name \xff\n/save\n" +
+           std::string(200, '/');
   EXPECT_EQ(creature({}, noise).status, 0);
 }
 

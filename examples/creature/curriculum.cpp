@@ -38,7 +38,9 @@ class Draw {
       : stream_{c.seed, loom::RandomDomain::Sample, c.lesson, loom::random_site(site)},
         next_((static_cast<std::uint64_t>(step) * kRows + row) * 64) {}
   std::size_t below(std::size_t bound) { return stream_.below(next_++, static_cast<std::uint32_t>(bound)); }
-  int in(const Range& range) { return range.low + static_cast<int>(below(static_cast<std::size_t>(range.high - range.low + 1))); }
+  int in(const Range& range) {
+    return range.low + static_cast<int>(below(static_cast<std::size_t>(range.high - range.low + 1)));
+  }
   Mood mood() {
     std::array<int, 5> values;
     for (int& v : values) v = in({});
@@ -52,16 +54,19 @@ class Draw {
 
 Row instinct_row(Draw& draw) {
   const Instinct& i = kInstincts[draw.below(kInstincts.size())];
-  const Mood mood = Mood::of({draw.in(i.joy), draw.in(i.energy), draw.in(i.hunger), draw.in(i.trust), draw.in(i.curiosity)});
+  const Mood mood =
+      Mood::of({draw.in(i.joy), draw.in(i.energy), draw.in(i.hunger), draw.in(i.trust), draw.in(i.curiosity)});
   return {.situation = {"", i.touch, mood}, .aim = Row::Aim::behaviour, .behaviour = i.behaviour};
 }
 
-// Words that mean nothing are to stay so: without such rows every new sound would be taken for something that was taught.
+// Words that mean nothing are to stay so: without such rows every new sound would be taken for something that was
+// taught.
 Row noise_row(Draw& draw) {
   std::string words;
   for (std::size_t count = 1 + draw.below(3); count > 0; --count) {
     if (!words.empty()) words += ' ';
-    for (std::size_t letters = 3 + draw.below(5); letters > 0; --letters) words += static_cast<char>('a' + draw.below(26));
+    for (std::size_t letters = 3 + draw.below(5); letters > 0; --letters)
+      words += static_cast<char>('a' + draw.below(26));
   }
   return {.situation = {std::move(words), Touch::none, draw.mood()}, .aim = Row::Aim::nothing_special};
 }

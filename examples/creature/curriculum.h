@@ -1,5 +1,6 @@
 #pragma once
-// What stands in the rows of one step of learning. Everything is drawn by Philox from (seed, lesson, step, row), so no generator has a state.
+// What stands in the rows of one step of learning. Everything is drawn by Philox from (seed, lesson, step, row), so no
+// generator has a state.
 
 #include <array>
 #include <optional>
@@ -14,7 +15,8 @@ struct Curriculum {
 
   // Rows of a step in the egg: instincts, and noise.
   std::array<Row, kRows> egg(int step) const;
-  // Six rows of the focus, four memories, three instincts, three of noise; what is missing (focus, memories) is taken by the next kind.
+  // Six rows of the focus, four memories, three instincts, three of noise; what is missing (focus, memories) is taken
+  // by the next kind.
   std::array<Row, kRows> rows(int step, const std::optional<Row>& focus, const Memories& memories) const;
 };
 

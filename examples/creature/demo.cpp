@@ -19,16 +19,19 @@ constexpr std::array<Command, 10> kVariants = {{{"here, come!", Behaviour::come}
                                                 {"turn around", Behaviour::spin},
                                                 {"spinning", Behaviour::spin}}};
 // Joy, energy, hunger, trust, curiosity.
-constexpr std::array<std::array<int, 5>, 5> kMoods = {
-    {{600, 800, 250, 400, 600}, {900, 900, 100, 900, 300}, {300, 400, 700, 300, 500}, {700, 300, 500, 600, 900}, {500, 600, 400, 500, 100}}};
+constexpr std::array<std::array<int, 5>, 5> kMoods = {{{600, 800, 250, 400, 600},
+                                                       {900, 900, 100, 900, 300},
+                                                       {300, 400, 700, 300, 500},
+                                                       {700, 300, 500, 600, 900},
+                                                       {500, 600, 400, 500, 100}}};
 
 loom::Result<void> expect(Creature& creature, View& view, std::string_view words, Touch touch) {
   for (int i = 0; i < 3; ++i) {
     LOOM_TRY(const Moment heard, creature.hear(words));
     LOOM_TRY(const Moment felt, creature.feel(touch));
     const Lesson& l = *felt.lesson;
-    view.say(fmt::format("  \"{}\", then {:<5} it expects {:+.2f} → {:+.2f}   brain {}", words, name(touch), l.before.expectation / 1000.0,
-                         l.after.expectation / 1000.0, view.short_hash(l.hash_after)));
+    view.say(fmt::format("  \"{}\", then {:<5} it expects {:+.2f} → {:+.2f}   brain {}", words, name(touch),
+                         l.before.expectation / 1000.0, l.after.expectation / 1000.0, view.short_hash(l.hash_after)));
     view.pause(350);
   }
   LOOM_TRY(const Moment alone, creature.hear(words));
@@ -69,13 +72,14 @@ loom::Result<void> demonstrate(Creature& creature, View& view) {
     for (const Command& command : kCommands) {
       LOOM_TRY(const Lesson l, creature.teach(command.words, Touch::none, command.behaviour));
       LOOM_TRY_VOID(examine());
-      view.say(fmt::format("  {:<14} → {:<6}{} {:>3.0f} %  of five {:>3.0f} %  {}", command.words, name(command.behaviour),
-                           view.bar(l.after.of(command.behaviour), 16, 114), 100 * l.after.of(command.behaviour), 100 * taught.back(),
-                           view.short_hash(l.hash_after)));
+      view.say(fmt::format("  {:<14} → {:<6}{} {:>3.0f} %  of five {:>3.0f} %  {}", command.words,
+                           name(command.behaviour), view.bar(l.after.of(command.behaviour), 16, 114),
+                           100 * l.after.of(command.behaviour), 100 * taught.back(), view.short_hash(l.hash_after)));
       view.pause(250);
     }
   view.say(fmt::format("\n  the words that were taught      {}  {:>3.0f} %", View::curve(taught), 100 * taught.back()));
-  view.say(fmt::format("  said otherwise, never taught    {}  {:>3.0f} %", View::curve(untaught), 100 * untaught.back()));
+  view.say(
+      fmt::format("  said otherwise, never taught    {}  {:>3.0f} %", View::curve(untaught), 100 * untaught.back()));
   view.note("    (here, come! · please dance · dancing · sitt down · spinning ...)\n");
   view.pause(1200);
 

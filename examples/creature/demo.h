@@ -1,5 +1,6 @@
 #pragma once
-// The animal is taught in view, by itself, in a few seconds: five commands, one touch, and what two words are a sign of.
+// The animal is taught in view, by itself, in a few seconds: five commands, one touch, and what two words are a sign
+// of.
 
 #include "creature.h"
 #include "view.h"

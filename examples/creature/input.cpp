@@ -32,8 +32,10 @@ bool Lines::fill(const std::function<void()>& idle) {
     std::array<char, 4096> bytes;
     const ssize_t count = read(fd_, bytes.data(), bytes.size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) ended_ = true;
-    else buffer_.assign(bytes.data(), static_cast<std::size_t>(count)), at_ = 0;
+    if (count <= 0)
+      ended_ = true;
+    else
+      buffer_.assign(bytes.data(), static_cast<std::size_t>(count)), at_ = 0;
     return !ended_;
   }
   return false;

@@ -32,7 +32,8 @@ constexpr char kHelp[] =
     "  --no-colour     plain text (also NO_COLOR)\n"
     "  --threads N, --isa NAME    how the net is run; no bit of its brain depends on it\n"
     "\n"
-    "Say anything. Tell it good or bad after what it did, or teach it: come here -> come. Touch it: pet, tickle, poke,\n"
+    "Say anything. Tell it good or bad after what it did, or teach it: come here -> come. Touch it: pet, tickle, "
+    "poke,\n"
     "feed. Let it be: wait. Look into it: /mind. Ctrl-C and Ctrl-D save its mind.\n";
 
 struct Options {
@@ -52,16 +53,25 @@ loom::Result<Options> read_options(std::span<char* const> arguments) {
   Options o;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string_view key = arguments[i];
-    if (key == "--demo") { o.demo = true; continue; }
-    if (key == "--no-colour" || key == "--no-color") { o.colour = false; continue; }
-    const bool takes_value = key == "--mind" || key == "--script" || key == "--diary" || key == "--seed" || key == "--threads" || key == "--isa";
+    if (key == "--demo") {
+      o.demo = true;
+      continue;
+    }
+    if (key == "--no-colour" || key == "--no-color") {
+      o.colour = false;
+      continue;
+    }
+    const bool takes_value = key == "--mind" || key == "--script" || key == "--diary" || key == "--seed" ||
+                             key == "--threads" || key == "--isa";
     if (!takes_value) return loom::fail(loom::Code::UnknownKey, "unknown option {}: creature --help", key);
-    if (i + 1 == arguments.size()) return loom::fail(loom::Code::InvalidArgument, "{} needs a value: creature --help", key);
+    if (i + 1 == arguments.size())
+      return loom::fail(loom::Code::InvalidArgument, "{} needs a value: creature --help", key);
     const std::string value = arguments[++i];
     if (key == "--mind") o.mind = value;
     if (key == "--script") o.script = value;
     if (key == "--diary") o.diary = value;
-    if (key == "--seed" && !number(value, o.seed.emplace())) return loom::fail(loom::Code::OutOfRange, "--seed {}: 0 to 4294967295 expected", value);
+    if (key == "--seed" && !number(value, o.seed.emplace()))
+      return loom::fail(loom::Code::OutOfRange, "--seed {}: 0 to 4294967295 expected", value);
     if (key == "--threads" && (!number(value, o.machine.threads) || o.machine.threads < 1 || o.machine.threads > 256))
       return loom::fail(loom::Code::OutOfRange, "--threads {}: 1 to 256 expected", value);
     if (key == "--isa") {
@@ -77,16 +87,20 @@ loom::Result<Creature> wake_or_hatch(const Options& o, bool& is_new) {
   if (is_new) return Creature::hatch(o.seed.value_or(7), o.machine);
   auto creature = Creature::load(o.mind, o.machine);
   if (!creature)
-    return loom::fail(creature.error().code, "{}\nThe file was left as it is; --mind names another.", creature.error().text());
+    return loom::fail(creature.error().code, "{}\nThe file was left as it is; --mind names another.",
+                      creature.error().text());
   if (o.seed && *o.seed != creature->seed())
-    return loom::fail(loom::Code::InvalidArgument, "{} lives in {} and was born of seed {}, not {}", creature->name(), o.mind, creature->seed(), *o.seed);
+    return loom::fail(loom::Code::InvalidArgument, "{} lives in {} and was born of seed {}, not {}", creature->name(),
+                      o.mind, creature->seed(), *o.seed);
   return creature;
 }
 
 class Diary {
  public:
   explicit Diary(const std::string& path) : file_(path.empty() ? nullptr : std::fopen(path.c_str(), "a")) {}
-  ~Diary() { if (file_ != nullptr) std::fclose(file_); }
+  ~Diary() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
   bool is_open() const { return file_ != nullptr; }
   void add(const std::string& line) {
     if (file_ == nullptr) return;
@@ -98,7 +112,8 @@ class Diary {
   std::FILE* file_;
 };
 
-// The whole life of one start; saves at its end, and in a terminal after every line, so that nothing is lost whatever happens.
+// The whole life of one start; saves at its end, and in a terminal after every line, so that nothing is lost whatever
+// happens.
 loom::Result<void> live(const Options& o, View& view, int fd, bool interactive) {
   bool is_new = false;
   LOOM_TRY(Creature creature, wake_or_hatch(o, is_new));
@@ -120,8 +135,10 @@ loom::Result<void> live(const Options& o, View& view, int fd, bool interactive) 
     const std::size_t text = line->find_first_not_of(" \t\r");
     const bool nothing = text == line->npos || (*line)[text] == '#';
     if (!interactive && nothing) continue;
-    if (interactive) view.typed(*line);
-    else view.say("\n" + view.paint("> " + *line, "38;5;221"));
+    if (interactive)
+      view.typed(*line);
+    else
+      view.say("\n" + view.paint("> " + *line, "38;5;221"));
     diary.add(*line);
     LOOM_TRY(const bool goes_on, talk.line(*line));
     if (interactive) LOOM_TRY_VOID(keep());
@@ -141,7 +158,8 @@ Style style_of(const Options& o) {
   style.colour = o.colour && terminal && std::getenv("NO_COLOR") == nullptr;
   style.live = terminal && (o.demo || (o.script.empty() && isatty(STDIN_FILENO) != 0));
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) style.rows = size.ws_row, style.columns = size.ws_col;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
+    style.rows = size.ws_row, style.columns = size.ws_col;
   return style;
 }
 
@@ -167,7 +185,8 @@ loom::Result<void> run(Options o) {
 
 int main(int count, char** arguments) {
   for (int i = 1; i < count; ++i)
-    if (std::string_view(arguments[i]) == "--help" || std::string_view(arguments[i]) == "-h") return std::fputs(kHelp, stdout), 0;
+    if (std::string_view(arguments[i]) == "--help" || std::string_view(arguments[i]) == "-h")
+      return std::fputs(kHelp, stdout), 0;
   auto options = read_options({arguments, static_cast<std::size_t>(count)});
   const auto result = options ? run(std::move(*options)) : loom::Result<void>(tl::make_unexpected(options.error()));
   if (!result) return std::fprintf(stderr, "creature: %s\n", result.error().text().c_str()), 1;

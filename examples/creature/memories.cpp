@@ -46,7 +46,8 @@ loom::Result<Memories> Memories::from_json(const loom::Json& json) {
       return value == nullptr ? nullptr : loom::as_string(*value);
     };
     const std::string *words = text("words"), *touch = text("touch"), *taught = text("do"), *shunned = text("not");
-    if (words == nullptr || touch == nullptr || (taught != nullptr && shunned != nullptr) || *words != tidy(*words)) return bad();
+    if (words == nullptr || touch == nullptr || (taught != nullptr && shunned != nullptr) || *words != tidy(*words))
+      return bad();
     Memory m{*words, Touch::none};
     if (!touch->empty()) {
       const auto known = touch_from(*touch);

@@ -1,6 +1,6 @@
 #pragma once
-// What the animal was taught and what happened to it, a limited number of things: rehearsed in every lesson, so that learning one thing does
-// not wipe out the others.
+// What the animal was taught and what happened to it, a limited number of things: rehearsed in every lesson, so that
+// learning one thing does not wipe out the others.
 
 #include <optional>
 #include <vector>
@@ -16,7 +16,7 @@ struct Memory {
   Touch touch = Touch::none;
   std::optional<Behaviour> behaviour{};  // taught, or with `shunned` scolded for
   bool shunned = false;
-  std::optional<int> outcome{};          // what followed the words, -1000 to 1000
+  std::optional<int> outcome{};  // what followed the words, -1000 to 1000
 
   Row row(const Mood& mood) const;
   bool operator==(const Memory&) const = default;

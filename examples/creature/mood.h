@@ -1,6 +1,7 @@
 #pragma once
-// How the animal feels: five numbers in whole thousandths, 0 to 1000, so that a mood is the same on every machine and in every file.
-// Time passes by what happens, not by the clock: a life that is told again word by word is the same life.
+// How the animal feels: five numbers in whole thousandths, 0 to 1000, so that a mood is the same on every machine and
+// in every file. Time passes by what happens, not by the clock: a life that is told again word by word is the same
+// life.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,8 @@ struct Mood {
 Mood moved(const Mood& mood, const Mood& by);
 
 Mood after_touch(const Mood& mood, Touch touch);
-// `expectation`: what the net says will follow these words, -1000 (a poke) to 1000 (a treat); `sureness` of its answer, 0 to 1000.
+// `expectation`: what the net says will follow these words, -1000 (a poke) to 1000 (a treat); `sureness` of its answer,
+// 0 to 1000.
 Mood after_words(const Mood& mood, int expectation, int sureness);
 Mood after_doing(const Mood& mood, Behaviour behaviour);
 Mood after_praise(const Mood& mood);

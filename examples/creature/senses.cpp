@@ -12,7 +12,8 @@ namespace {
 constexpr float kWordLength = 2.5f, kTouchHeight = 2.0f, kMoodScale = 0.8f;
 
 void add(std::string_view piece, float amount, std::span<float, kInputs> x) {
-  const std::uint32_t h = loom::philox4x32(loom::random_site(piece), {static_cast<std::uint32_t>(piece.size()), 0, 0, 0})[0];
+  const std::uint32_t h =
+      loom::philox4x32(loom::random_site(piece), {static_cast<std::uint32_t>(piece.size()), 0, 0, 0})[0];
   x[h % kWordInputs] += (h >> 31) != 0 ? amount : -amount;
 }
 
@@ -61,7 +62,8 @@ void sense(const Situation& situation, std::span<float, kInputs> x) {
     for (std::size_t i = 0; i < kWordInputs; ++i) x[i] *= scale;
   }
   const bool silence = situation.words.empty() && situation.touch == Touch::none;
-  if (silence || situation.touch != Touch::none) x[kWordInputs + static_cast<std::size_t>(situation.touch)] = kTouchHeight;
+  if (silence || situation.touch != Touch::none)
+    x[kWordInputs + static_cast<std::size_t>(situation.touch)] = kTouchHeight;
   const std::array<int, 5> mood = situation.mood.values();
   for (std::size_t i = 0; i < mood.size(); ++i)
     x[kWordInputs + kTouches.size() + i] = kMoodScale * (static_cast<float>(mood[i] - 500) / 500.0f);

@@ -5,7 +5,8 @@
 namespace creature {
 namespace {
 
-constexpr std::array<std::string_view, 10> kPraise = {"good", "yes", "well done", "right", "bravo", "great", "nice", "thank you", "good boy", "good girl"};
+constexpr std::array<std::string_view, 10> kPraise = {"good",  "yes",  "well done", "right",    "bravo",
+                                                      "great", "nice", "thank you", "good boy", "good girl"};
 constexpr std::array<std::string_view, 6> kScolding = {"bad", "no", "wrong", "stop", "bad boy", "bad girl"};
 
 std::string trimmed(std::string_view text) {
@@ -23,7 +24,8 @@ loom::Result<bool> Talk::line(const std::string& text) {
   constexpr std::string_view kTeach = "/teach ";
   const std::string lesson = said.starts_with(kTeach) ? trimmed(std::string_view(said).substr(kTeach.size())) : said;
   if (const std::size_t arrow = lesson.find("->"); arrow != lesson.npos) {
-    LOOM_TRY_VOID(teach(trimmed(std::string_view(lesson).substr(0, arrow)), trimmed(std::string_view(lesson).substr(arrow + 2))));
+    LOOM_TRY_VOID(
+        teach(trimmed(std::string_view(lesson).substr(0, arrow)), trimmed(std::string_view(lesson).substr(arrow + 2))));
   } else if (said.starts_with('/')) {
     const std::size_t blank = std::min(said.find(' '), said.size());
     LOOM_TRY_VOID(command(said.substr(0, blank), trimmed(std::string_view(said).substr(blank))));
@@ -39,7 +41,9 @@ loom::Result<void> Talk::live(const std::string& words) {
   if (words == "help") return view_.help(), loom::Result<void>();
   const auto touch = touch_from(words);
   // The picture comes first, then what it learned from what happened: so nothing is shown while it learns.
-  LOOM_TRY(const Moment moment, touch ? creature_.feel(*touch) : words.empty() || words == "wait" ? creature_.wait() : creature_.hear(words));
+  LOOM_TRY(const Moment moment, touch                              ? creature_.feel(*touch)
+                                : words.empty() || words == "wait" ? creature_.wait()
+                                                                   : creature_.hear(words));
   view_.moment(creature_, moment);
   if (moment.lesson) view_.lesson(*moment.lesson);
   return {};
@@ -64,7 +68,8 @@ loom::Result<void> Talk::teach(const std::string& left, const std::string& right
   }
   const auto touch = touch_from(words);
   if (words.empty()) return view_.note("Teach it like this:  come here -> come"), loom::Result<void>();
-  LOOM_TRY(const Lesson lesson, creature_.teach(touch ? "" : words, touch.value_or(Touch::none), *behaviour, view_.watch()));
+  LOOM_TRY(const Lesson lesson,
+           creature_.teach(touch ? "" : words, touch.value_or(Touch::none), *behaviour, view_.watch()));
   view_.lesson(lesson);
   view_.taught(creature_, lesson);
   return {};

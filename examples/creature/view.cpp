@@ -30,8 +30,10 @@ std::string what_it_does(const Creature& c, const Moment& m) {
     case Temper::willing: break;
   }
   const bool empty_bowl = m.deed.behaviour == Behaviour::eat && m.situation.touch != Touch::feed;
-  const std::string_view doing = empty_bowl ? "licks its empty bowl" : kBehaviourTexts[static_cast<std::size_t>(m.deed.behaviour)].doing;
-  if (m.situation.words.empty() && m.situation.touch == Touch::none) return fmt::format("Left alone, {} {}.", who, doing);
+  const std::string_view doing =
+      empty_bowl ? "licks its empty bowl" : kBehaviourTexts[static_cast<std::size_t>(m.deed.behaviour)].doing;
+  if (m.situation.words.empty() && m.situation.touch == Touch::none)
+    return fmt::format("Left alone, {} {}.", who, doing);
   if (m.tries) return fmt::format("{} is not sure what to do, and {}.", who, doing);
   return fmt::format("{} {}.", who, doing);
 }
@@ -49,7 +51,8 @@ std::string about(const Lesson& l) {
     case Lesson::Kind::taught: return fmt::format("{} → {}", quoted(l.situation), name(l.behaviour));
     case Lesson::Kind::praised: return fmt::format("{} → {}: that was right", quoted(l.situation), name(l.behaviour));
     case Lesson::Kind::scolded: return fmt::format("{} → {}: that was wrong", quoted(l.situation), name(l.behaviour));
-    case Lesson::Kind::followed: return fmt::format("{} was followed by something {}", quoted(l.situation), l.outcome < 0 ? "bad" : "good");
+    case Lesson::Kind::followed:
+      return fmt::format("{} was followed by something {}", quoted(l.situation), l.outcome < 0 ? "bad" : "good");
     case Lesson::Kind::dreamt: return fmt::format("it dreams of {}", quoted(l.situation));
   }
   return "";
@@ -102,7 +105,8 @@ std::string View::curve(std::span<const double> levels) {
 std::string View::short_hash(const std::string& hash) const {
   std::string out;
   if (style_.colour) {
-    // One coloured block per byte, out of the 6x6x6 cube of most terminals: people see at a glance that a brain is another one.
+    // One coloured block per byte, out of the 6x6x6 cube of most terminals: people see at a glance that a brain is
+    // another one.
     for (std::size_t i = 0; i < 8; i += 2) {
       const auto digit = [&](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
       out += paint("█", fmt::format("38;5;{}", 16 + (digit(hash[i]) * 16 + digit(hash[i + 1])) % 216));
@@ -116,13 +120,15 @@ std::string View::mood_line(const Mood& mood) const {
   std::string out;
   const std::array<int, 5> values = mood.values();
   for (std::size_t i = 0; i < values.size(); ++i)
-    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", paint(Mood::kNames[i], kDim), level(static_cast<double>(values[i]) / 1000));
+    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", paint(Mood::kNames[i], kDim),
+                       level(static_cast<double>(values[i]) / 1000));
   return out;
 }
 
 std::string View::guess_line(const Guess& guess, Behaviour behaviour, double width) const {
   const double share = guess.of(behaviour);
-  return fmt::format("{:<6}{} {:>3} %", name(behaviour), bar(share, static_cast<std::size_t>(width), share >= Creature::kSure ? kLikely : kUnlikely),
+  return fmt::format("{:<6}{} {:>3} %", name(behaviour),
+                     bar(share, static_cast<std::size_t>(width), share >= Creature::kSure ? kLikely : kUnlikely),
                      percent(share));
 }
 
@@ -134,9 +140,12 @@ void View::panel(const Look& look, std::array<std::string, kPictureLines> beside
   const auto show = [&](std::size_t frame) {
     const auto lines = picture(look, frame);
     for (std::size_t i = 0; i < kPictureLines; ++i) {
-      // Blanks at the end wipe out the frame before; where there is none, they would only be in the way of who compares texts.
+      // Blanks at the end wipe out the frame before; where there is none, they would only be in the way of who compares
+      // texts.
       const bool bare = !style_.live && beside[i].empty();
-      write((bare ? picture_line(lines[i].substr(0, lines[i].find_last_not_of(' ') + 1)) : picture_line(lines[i]) + " " + beside[i]) + "\n");
+      write((bare ? picture_line(lines[i].substr(0, lines[i].find_last_not_of(' ') + 1))
+                  : picture_line(lines[i]) + " " + beside[i]) +
+            "\n");
     }
   };
   show(0);
@@ -162,27 +171,37 @@ void View::idle() {
 void View::hatched(const Creature& c) {
   panel({.behaviour = Behaviour::sit, .mood = c.mood()},
         {"", fmt::format("{} has hatched.", paint(c.name(), kBold)), "It knows a poke from a pat, and not one word.",
-         "Talk to it, and tell it when it does well: /help", mood_line(c.mood()), fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
+         "Talk to it, and tell it when it does well: /help", mood_line(c.mood()),
+         fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
 }
 
 void View::welcome_back(const Creature& c, const std::string& path) {
   std::string last = "It has not met you yet.";
   if (c.last()) {
     const Situation& s = c.last()->situation;
-    if (!s.words.empty()) last = fmt::format("The last thing you said was \"{}\".", s.words);
-    else if (s.touch != Touch::none) last = fmt::format("The last thing you did was to {} it.", name(s.touch));
-    else last = "When you left, nothing was going on.";
+    if (!s.words.empty())
+      last = fmt::format("The last thing you said was \"{}\".", s.words);
+    else if (s.touch != Touch::none)
+      last = fmt::format("The last thing you did was to {} it.", name(s.touch));
+    else
+      last = "When you left, nothing was going on.";
   }
   const bool glad = c.mood().trust >= 300;
   panel({.behaviour = glad ? Behaviour::come : Behaviour::sit, .mood = c.mood()},
-        {fmt::format("{} {}", paint(c.name(), kBold), glad ? "knows you and comes running." : "looks up, and stays where it is."), last,
-         fmt::format("Lessons so far: {}. Remembered: {}. Its mind is in {}.", c.lessons(), c.memories().all().size(), path), "", mood_line(c.mood()),
-         fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
+        {fmt::format("{} {}", paint(c.name(), kBold),
+                     glad ? "knows you and comes running." : "looks up, and stays where it is."),
+         last,
+         fmt::format("Lessons so far: {}. Remembered: {}. Its mind is in {}.", c.lessons(), c.memories().all().size(),
+                     path),
+         "", mood_line(c.mood()), fmt::format("seed {}  brain {}", c.seed(), short_hash(c.brain().hash()))});
 }
 
 void View::moment(const Creature& c, const Moment& m) {
   const bool words = !m.situation.words.empty();
-  const Look look{.behaviour = m.deed.behaviour, .mood = c.mood(), .startled = (m.situation.touch == Touch::poke && m.deed.behaviour == Behaviour::hide) || (words && m.guess.expectation <= -400),
+  const Look look{.behaviour = m.deed.behaviour,
+                  .mood = c.mood(),
+                  .startled = (m.situation.touch == Touch::poke && m.deed.behaviour == Behaviour::hide) ||
+                              (words && m.guess.expectation <= -400),
                   .puzzled = words && m.tries && m.deed.temper == Temper::willing};
   std::array<std::size_t, kBehaviours> order;
   for (std::size_t b = 0; b < kBehaviours; ++b) order[b] = b;
@@ -190,8 +209,8 @@ void View::moment(const Creature& c, const Moment& m) {
     return m.guess.sure[a] != m.guess.sure[b] ? m.guess.sure[a] > m.guess.sure[b] : a < b;
   });
   panel(look, {"", paint(what_it_does(c, m), kBold), std::string(words ? what_it_expects(m.guess.expectation) : ""),
-               guess_line(m.guess, static_cast<Behaviour>(order[0]), kBarWidth), guess_line(m.guess, static_cast<Behaviour>(order[1]), kBarWidth),
-               mood_line(c.mood())});
+               guess_line(m.guess, static_cast<Behaviour>(order[0]), kBarWidth),
+               guess_line(m.guess, static_cast<Behaviour>(order[1]), kBarWidth), mood_line(c.mood())});
 }
 
 void View::praised(const Creature& c, bool good, bool learned) {
@@ -201,7 +220,8 @@ void View::praised(const Creature& c, bool good, bool learned) {
 }
 
 void View::taught(const Creature& c, const Lesson& l) {
-  const Moment shown{.situation = l.situation, .guess = l.after, .wish = l.behaviour, .deed = {l.behaviour, Temper::willing}};
+  const Moment shown{
+      .situation = l.situation, .guess = l.after, .wish = l.behaviour, .deed = {l.behaviour, Temper::willing}};
   moment(c, shown);
 }
 
@@ -221,19 +241,25 @@ void View::lesson(const Lesson& l) {
   lesson_shown_ = false;
   const Behaviour b = shown_of(l);
   if (l.kind == Lesson::Kind::followed)
-    say(fmt::format("{}    expects {} {:+.2f} → {:+.2f}", erase, bar(std::abs(l.after.expectation) / 1000.0, kBarWidth, l.outcome < 0 ? 203 : kLikely),
+    say(fmt::format("{}    expects {} {:+.2f} → {:+.2f}", erase,
+                    bar(std::abs(l.after.expectation) / 1000.0, kBarWidth, l.outcome < 0 ? 203 : kLikely),
                     l.before.expectation / 1000.0, l.after.expectation / 1000.0));
   else
-    say(fmt::format("{}    {:<6}{} {} % → {} %", erase, name(b), bar(l.after.of(b), kBarWidth, kLikely), percent(l.before.of(b)), percent(l.after.of(b))));
-  note(fmt::format("    {} tween steps · gap {:.3f} → {:.3f} · budget {:.3f} → {:.3f}", l.steps, l.first.gap, l.last.gap, l.first.budget, l.last.budget));
+    say(fmt::format("{}    {:<6}{} {} % → {} %", erase, name(b), bar(l.after.of(b), kBarWidth, kLikely),
+                    percent(l.before.of(b)), percent(l.after.of(b))));
+  note(fmt::format("    {} tween steps · gap {:.3f} → {:.3f} · budget {:.3f} → {:.3f}", l.steps, l.first.gap,
+                   l.last.gap, l.first.budget, l.last.budget));
   say(fmt::format("    brain {} → {}", short_hash(l.hash_before), short_hash(l.hash_after)));
 }
 
 void View::mind(Creature& c) {
-  say(paint(fmt::format("  The mind of {}, born of seed {}: {} moments, {} lessons", c.name(), c.seed(), c.moments(), c.lessons()), kBold));
+  say(paint(fmt::format("  The mind of {}, born of seed {}: {} moments, {} lessons", c.name(), c.seed(), c.moments(),
+                        c.lessons()),
+            kBold));
   const std::array<int, 5> values = c.mood().values();
   for (std::size_t i = 0; i < values.size(); ++i)
-    say(fmt::format("    {:<10}{} {:>3} %", Mood::kNames[i], bar(values[i] / 1000.0, kBarWidth, kUnlikely), values[i] / 10));
+    say(fmt::format("    {:<10}{} {:>3} %", Mood::kNames[i], bar(values[i] / 1000.0, kBarWidth, kUnlikely),
+                    values[i] / 10));
   const std::string hash = c.brain().hash();
   say(fmt::format("    brain     {}  {} weights", short_hash(hash), c.brain().num_weights()));
   note("    SHA-256   " + hash);
@@ -250,16 +276,22 @@ void View::mind(Creature& c) {
         // Blue through grey to red, or eight heights.
         const int shade = std::clamp(static_cast<int>((v + 1) * 3.5), 0, 6);
         constexpr std::array<int, 7> kHeat = {27, 33, 67, 240, 131, 167, 196};
-        cells += style_.colour ? paint("██", fmt::format("38;5;{}", kHeat[static_cast<std::size_t>(shade)])) : std::string(level((v + 1) / 2));
+        cells += style_.colour ? paint("██", fmt::format("38;5;{}", kHeat[static_cast<std::size_t>(shade)]))
+                               : std::string(level((v + 1) / 2));
       }
       say(cells);
     }
   }
   std::string known;
-  for (auto m = c.memories().all().rbegin(); m != c.memories().all().rend() && m - c.memories().all().rbegin() < 12; ++m) {
+  for (auto m = c.memories().all().rbegin(); m != c.memories().all().rend() && m - c.memories().all().rbegin() < 12;
+       ++m) {
     std::string line = fmt::format("    {:<24}", quoted({m->words, m->touch, {}}));
     if (m->behaviour) line += fmt::format(" {} {}", m->shunned ? "not" : "→", name(*m->behaviour));
-    if (m->outcome) line += fmt::format("{} {} it", m->behaviour ? "," : "", *m->outcome < -200 ? "fears" : *m->outcome > 200 ? "loves" : "does not mind");
+    if (m->outcome)
+      line += fmt::format("{} {} it", m->behaviour ? "," : "",
+                          *m->outcome < -200  ? "fears"
+                          : *m->outcome > 200 ? "loves"
+                                              : "does not mind");
     known += line + "\n";
   }
   say(fmt::format("    remembers {} of {} things, the newest first", c.memories().all().size(), Memories::kCapacity));

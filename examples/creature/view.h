@@ -1,6 +1,6 @@
 #pragma once
-// What people see. In a terminal it moves: bars grow step by step as the net learns, and the picture is alive while a line is awaited.
-// Otherwise it is plain text, a function of the life alone.
+// What people see. In a terminal it moves: bars grow step by step as the net learns, and the picture is alive while a
+// line is awaited. Otherwise it is plain text, a function of the life alone.
 
 #include <functional>
 #include <string>
@@ -63,7 +63,7 @@ class View {
   Look look_;
   std::size_t rows_since_panel_ = 0;  // 0: there is none
   std::size_t frame_ = 0;
-  bool lesson_shown_ = false;         // by watch(), so that lesson() completes it
+  bool lesson_shown_ = false;  // by watch(), so that lesson() completes it
 };
 
 }  // namespace creature

@@ -1,6 +1,6 @@
-// Two hundred characters share one network and live in time: every tick each senses something, remembers, and acts. Half way the world
-// is rewound, as netcode does when a late message arrives, and played again: the hash at the end must be the same, on every machine and
-// with any number of threads.
+// Two hundred characters share one network and live in time: every tick each senses something, remembers, and acts.
+// Half way the world is rewound, as netcode does when a late message arrives, and played again: the hash at the end
+// must be the same, on every machine and with any number of threads.
 //   example_npc_crowd [THREADS] [CHARACTERS] [TICKS]
 
 #include <algorithm>
@@ -14,9 +14,10 @@
 
 namespace {
 
-// Senses 12 -> perception -> memory (a GRU that goes on from tick to tick) -> mood, which also hears itself -> action 4, which perception
-// hears one tick later.
-constexpr std::string_view kBrain = R"({"id":"npc","depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":2026,"layers":[
+// Senses 12 -> perception -> memory (a GRU that goes on from tick to tick) -> mood, which also hears itself -> action
+// 4, which perception hears one tick later.
+constexpr std::string_view kBrain =
+    R"({"id":"npc","depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":2026,"layers":[
   {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":16,"output_height":48,"activation":"silu","bias":true,
    "is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"concat"},
   {"z":0,"y":0,"x":0,"l":1,"type":"sequential","sequential_layers":[{"type":"reshape","shape":[1,48]},
@@ -44,7 +45,9 @@ class Crowd {
   loom::Result<void> tick() {
     std::array<float, kSenses> senses{};
     for (std::size_t n = 0; n < states_.size(); ++n) {
-      const loom::RandomStream world{.seed = 1, .step = static_cast<std::uint32_t>(states_[n].step_count()), .site = static_cast<std::uint32_t>(n)};
+      const loom::RandomStream world{.seed = 1,
+                                     .step = static_cast<std::uint32_t>(states_[n].step_count()),
+                                     .site = static_cast<std::uint32_t>(n)};
       for (std::size_t i = 0; i < kSenses; ++i) senses[i] = 2 * world.uniform(i) - 1;
       LOOM_TRY_VOID(states_[n].set_input({senses.data(), loom::Shape::of({1, kSenses})}));
     }
@@ -98,17 +101,20 @@ loom::Result<bool> live(int threads, std::size_t characters, std::uint64_t ticks
   while (crowd.now() < ticks) LOOM_TRY_VOID(crowd.tick());
   const std::string again = crowd.hash();
   std::ranges::sort(times);
-  std::printf("%zu characters, %llu ticks, median %.2f ms a tick\nhash %s\nrewound to tick %llu and played again: %s\n", characters,
-              static_cast<unsigned long long>(ticks), times[times.size() / 2], first.c_str(), static_cast<unsigned long long>(ticks / 2),
-              first == again ? "the same" : "DIFFERENT");
+  std::printf("%zu characters, %llu ticks, median %.2f ms a tick\nhash %s\nrewound to tick %llu and played again: %s\n",
+              characters, static_cast<unsigned long long>(ticks), times[times.size() / 2], first.c_str(),
+              static_cast<unsigned long long>(ticks / 2), first == again ? "the same" : "DIFFERENT");
   return first == again;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  const auto number = [&](int i, long fallback) { return count > i ? std::max(1L, std::strtol(arguments[i], nullptr, 10)) : fallback; };
-  const auto same = live(static_cast<int>(number(1, 1)), static_cast<std::size_t>(number(2, 200)), static_cast<std::uint64_t>(number(3, 600)));
+  const auto number = [&](int i, long fallback) {
+    return count > i ? std::max(1L, std::strtol(arguments[i], nullptr, 10)) : fallback;
+  };
+  const auto same = live(static_cast<int>(number(1, 1)), static_cast<std::size_t>(number(2, 200)),
+                         static_cast<std::uint64_t>(number(3, 600)));
   if (!same) return std::fprintf(stderr, "%s\n", same.error().text().c_str()), 1;
   return *same ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 """The tables of docs/training.md and docs/tween.md: Fashion-MNIST and MNIST by backprop and by targets, in several types.
 
     tools/fetch_data.sh data digits10k
-    examples/training/fashion_table.py qat|cnn|mnist|tween|kinds [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]
+    examples/training/fashion_table.py qat|cnn|mnist|tween|kinds|inverse [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]
 
 Writes a config per row below build/fashion, trains it with `loom train` and prints: name, percent right of the test images (MNIST: of the
 fifth that was held out), seconds of processor time, peak memory of the program with its data, first digits of the weight hash. The hash
@@ -109,10 +109,25 @@ def rows(table):
                 sgd = {"name": "sgd", "learning_rate": rate}
                 momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
                 for how, optimizer, tween in (("backprop", momentum, None), ("secant", sgd, {"mode": "layerwise"}), ("chain", sgd, {"mode": "chain"}),
-                                              ("dtp", momentum, {"mode": "dtp"})):
+                                              ("mirror", momentum, {"mode": "mirror"})):
                     config = {"network": {"seed": 1, "input_shape": shape, "layers": layers}, "data": data(10000, shape=shape),
                               "loss": "softmax_crossentropy", "optimizer": optimizer, "epochs": 3, "batch_size": 64, "shuffle": True, "seed": 1}
                     yield f"{name}_{how}_{rate}", config if tween is None else {**config, "tween": tween}
+    if table == "inverse":
+        source = {**dict(digits())["10k"], "shape": [784]}
+        for activation in ("tanh", "relu"):
+            for seed in (1, 2, 3):
+                network = {"seed": seed, "input_shape": [784], "layers": dense([784, 256, 128, 10], activation)}
+                for learner in ("backprop", "chain", "mirror", "dtp"):
+                    optimizers = [{"name": "sgd", "learning_rate": rate} for rate in (0.1, 0.3, 1.0, 3.0)]
+                    if learner != "chain":
+                        optimizers = [{**sgd, "momentum": 0.9, "dampening": 0.9} for sgd in optimizers]
+                        optimizers += [{"name": "adam", "learning_rate": rate} for rate in (0.0003, 0.001, 0.003, 0.01)]
+                    for optimizer in optimizers:
+                        config = {"network": network, "data": source, "loss": "softmax_crossentropy", "optimizer": optimizer,
+                                  "epochs": 10, "batch_size": 64, "shuffle": True, "seed": seed}
+                        yield (f"inverse_{activation}_{learner}_{optimizer['name']}_{optimizer['learning_rate']}_{seed}",
+                               config if learner == "backprop" else {**config, "tween": {"mode": learner}})
     if table == "tween":
         small, deep = [784, 256, 128, 10], [784, *[256] * 7, 10]
         for seed in (1, 2, 3, 4, 5):
@@ -120,7 +135,7 @@ def rows(table):
                 sgd = {"name": "sgd", "learning_rate": rate}
                 momentum = {**sgd, "momentum": 0.9, "dampening": 0.9}
                 plain = {"mode": "layerwise", "slope": "sign", "target_scale": "weight_sum"}
-                learners = {"dtp": (momentum, {"mode": "dtp"})} if rate < 0.3 else {}
+                learners = {"mirror": (momentum, {"mode": "mirror"})} if rate < 0.3 else {}
                 if rate > 0.03:
                     learners.update(backprop=(momentum, None), secant=(sgd, {"mode": "layerwise"}), chain=(sgd, {"mode": "chain"}))
                 if seed == 1 and rate == 0.3:
@@ -134,7 +149,7 @@ def rows(table):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=("qat", "cnn", "mnist", "tween", "kinds"))
+    parser.add_argument("table", choices=("qat", "cnn", "mnist", "tween", "kinds", "inverse"))
     parser.add_argument("--loom", default="build/bin/loom")
     parser.add_argument("--out", default="build/fashion")
     parser.add_argument("--jobs", type=int, default=1)

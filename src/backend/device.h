@@ -1,6 +1,7 @@
 #pragma once
-// Where the tensors of a session lie and its ops run. Without a device that is this computer. On a device the host must not touch tensors inside a
-// pass: ops record what is to be done (Exec::computes()), and results are read when the pass has ended.
+// Where the tensors of a session lie and its ops run. Without a device that is this computer. On a device the host must
+// not touch tensors inside a pass: ops record what is to be done (Exec::computes()), and results are read when the pass
+// has ended.
 
 #include <algorithm>
 #include <span>
@@ -23,21 +24,23 @@ class Device {
   virtual void clear(std::byte* memory, std::size_t bytes) = 0;
 };
 
-// Memory of a session, where its tensors lie. Ops read and write it in a pass; the host does between passes, by the functions here.
+// Memory of a session, where its tensors lie. Ops read and write it in a pass; the host does between passes, by the
+// functions here.
 class Memory {
  public:
   Memory() = default;
   Memory(Memory&& other) noexcept { *this = std::move(other); }
   Memory& operator=(Memory&& other) noexcept {
-    std::swap(device_, other.device_), std::swap(data_, other.data_), std::swap(size_, other.size_), std::swap(here_, other.here_);
+    std::swap(device_, other.device_), std::swap(data_, other.data_), std::swap(size_, other.size_),
+        std::swap(here_, other.here_);
     return *this;
   }
   ~Memory() {
     if (device_ != nullptr && data_ != nullptr) device_->free(data_, size_);
   }
 
-  // `bytes` zeroed bytes of the device, or of this computer without one. OutOfMemory. On this computer `sparse` ones are resident only where they have
-  // been written.
+  // `bytes` zeroed bytes of the device, or of this computer without one. OutOfMemory. On this computer `sparse` ones
+  // are resident only where they have been written.
   static Result<Memory> create(Device* device, std::size_t bytes, bool sparse = false) {
     Memory m;
     m.device_ = device, m.size_ = bytes;
@@ -61,12 +64,15 @@ class Memory {
   }
   void write(std::size_t offset, std::span<const std::byte> from) {
     LOOM_ASSERT(offset <= size_ && from.size() <= size_ - offset);
-    device_ != nullptr ? device_->write(data_ + offset, from) : void(std::copy_n(from.data(), from.size(), data_ + offset));
+    device_ != nullptr ? device_->write(data_ + offset, from)
+                       : void(std::copy_n(from.data(), from.size(), data_ + offset));
   }
   // From other memory of the same device.
   void copy(std::size_t offset, const Memory& from, std::size_t from_offset, std::size_t bytes) {
-    LOOM_ASSERT(from.device_ == device_ && offset <= size_ && bytes <= size_ - offset && from_offset <= from.size_ && bytes <= from.size_ - from_offset);
-    device_ != nullptr ? device_->copy(from.data_ + from_offset, bytes, data_ + offset) : void(std::copy_n(from.data_ + from_offset, bytes, data_ + offset));
+    LOOM_ASSERT(from.device_ == device_ && offset <= size_ && bytes <= size_ - offset && from_offset <= from.size_ &&
+                bytes <= from.size_ - from_offset);
+    device_ != nullptr ? device_->copy(from.data_ + from_offset, bytes, data_ + offset)
+                       : void(std::copy_n(from.data_ + from_offset, bytes, data_ + offset));
   }
   void clear() { device_ != nullptr ? device_->clear(data_, size_) : void(std::fill_n(data_, size_, std::byte{})); }
 

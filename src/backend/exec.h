@@ -1,6 +1,6 @@
 #pragma once
-// The context an op runs in: the kernels of one target, the threads, and scratch memory that was planned beforehand. Ops allocate nothing; errors
-// that depend on values (an id outside the table, a cancel) are left in `status`.
+// The context an op runs in: the kernels of one target, the threads, and scratch memory that was planned beforehand.
+// Ops allocate nothing; errors that depend on values (an id outside the table, a cancel) are left in `status`.
 
 #include <algorithm>
 #include <atomic>
@@ -106,10 +106,10 @@ struct View {
   std::size_t bytes() const { return shape.elements() * bytes_of(element); }
 };
 
-// Bump allocator: memory is handed out front to back and taken back all at once. A measuring arena has no memory: it hands out addresses that must
-// not be read, and records how far they went, so a pass is planned by rehearsing it (Exec::rehearsal). Tensors and scratch of kernels come from
-// take(); data that only the host reads and writes (lists of views, tables of offsets) from note(), so that take() may hand out device memory that
-// the host cannot touch.
+// Bump allocator: memory is handed out front to back and taken back all at once. A measuring arena has no memory: it
+// hands out addresses that must not be read, and records how far they went, so a pass is planned by rehearsing it
+// (Exec::rehearsal). Tensors and scratch of kernels come from take(); data that only the host reads and writes (lists
+// of views, tables of offsets) from note(), so that take() may hand out device memory that the host cannot touch.
 class Arena {
  public:
   struct Mark {
@@ -123,8 +123,11 @@ class Arena {
   Arena() = default;
   // Without memory yet: of plan_scratch() (backend/plan_scratch.h).
   explicit Arena(Device* device) : device_(device) {}
-  // As much of either as `bytes` says: memory that nobody writes is not resident. Tensors lie on the device, notes always on this computer.
-  static Result<Arena> create(std::size_t bytes, Device* device = nullptr) { return create(Mark{bytes, bytes}, device); }
+  // As much of either as `bytes` says: memory that nobody writes is not resident. Tensors lie on the device, notes
+  // always on this computer.
+  static Result<Arena> create(std::size_t bytes, Device* device = nullptr) {
+    return create(Mark{bytes, bytes}, device);
+  }
   static Result<Arena> create(const Mark& bytes, Device* device = nullptr) {
     Arena a(device);
     LOOM_TRY_VOID(a.tensors_.reserve(device, bytes.tensors));
@@ -149,7 +152,9 @@ class Arena {
   Tensor tensor(std::size_t rows, std::size_t cols, Element element = Element::f32) {
     return {take<std::byte>(rows * cols * bytes_of(element)), rows, cols, element};
   }
-  View view(const Shape& shape, Element element) { return {take<std::byte>(shape.elements() * bytes_of(element)), shape, element}; }
+  View view(const Shape& shape, Element element) {
+    return {take<std::byte>(shape.elements() * bytes_of(element)), shape, element};
+  }
   Mark mark() const { return {tensors_.used, notes_.used}; }
   void rewind(const Mark& mark) { tensors_.used = mark.tensors, notes_.used = mark.notes; }
   void clear() { rewind({}); }
@@ -188,19 +193,20 @@ class Arena {
   bool measures_ = false;
 };
 
-// Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the weights shows in an answer;
-// int8 halves the arithmetic, which long prompts feel.
+// Type that the inputs of block-quantised weights are rounded to, in blocks of 32: with int16 only the rounding of the
+// weights shows in an answer; int8 halves the arithmetic, which long prompts feel.
 enum class Activations : std::uint8_t { int8, int16 };
 
 struct Exec {
   ThreadPool& pool;
   const KernelTable& kernels;
-  Arena& arena;                                // activations and op scratch; a layer rewinds what it took
-  const std::atomic<bool>* cancel = nullptr;   // read between cells
+  Arena& arena;                               // activations and op scratch; a layer rewinds what it took
+  const std::atomic<bool>* cancel = nullptr;  // read between cells
   Activations activations = Activations::int16;
-  mutable std::optional<Error> status{};       // first error of this pass
+  mutable std::optional<Error> status{};  // first error of this pass
 
-  // A pass that plans memory: ops take what they need and compute nothing, and layers may leave out what takes no memory of its own.
+  // A pass that plans memory: ops take what they need and compute nothing, and layers may leave out what takes no
+  // memory of its own.
   bool rehearsal() const { return arena.measures(); }
   // Whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
   bool computes() const { return !arena.measures() && arena.device() == nullptr; }

@@ -1,8 +1,9 @@
 #pragma once
-// Small tensors that a pass leaves for the host: losses, norms, whether a step is fine. Ops write them in the pass, later ops of it may read them, and
-// the host does when it has ended.
+// Small tensors that a pass leaves for the host: losses, norms, whether a step is fine. Ops write them in the pass,
+// later ops of it may read them, and the host does when it has ended.
 
 #include "backend/exec.h"
+#include "core/checked.h"
 
 namespace loom {
 
@@ -12,7 +13,7 @@ class Figures {
 
   // A tensor that lasts until clear(); its elements are to be written before they are read. OutOfMemory.
   Result<Tensor> take(std::size_t rows, std::size_t cols, Element element) {
-    const std::size_t bytes = (rows * cols * bytes_of(element) + kAlignment - 1) / kAlignment * kAlignment;
+    const std::size_t bytes = round_up(rows * cols * bytes_of(element), kAlignment);
     while (at_ < blocks_.size() && blocks_[at_].used + bytes > blocks_[at_].memory.size()) ++at_;
     if (at_ == blocks_.size()) {
       LOOM_TRY(Memory memory, Memory::create(device_, std::max(bytes, kBlock)));
@@ -42,7 +43,8 @@ class Figures {
     const auto* const data = static_cast<const std::byte*>(tensor.data);
     for (const Block& block : blocks_)
       if (data >= block.memory.data() && data < block.memory.data() + block.here.size())
-        return read_element({block.here.data() + (data - block.memory.data()), tensor.rows, tensor.cols, tensor.element}, i);
+        return read_element(
+            {block.here.data() + (data - block.memory.data()), tensor.rows, tensor.cols, tensor.element}, i);
     LOOM_ASSERT(false);
     return 0;
   }

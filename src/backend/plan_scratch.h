@@ -5,7 +5,8 @@
 
 namespace loom {
 
-// exec.arena, cleared, with room for what run(exec) takes: a rehearsal measures it, and the arena is made anew only where it is smaller.
+// exec.arena, cleared, with room for what run(exec) takes: a rehearsal measures it, and the arena is made anew only
+// where it is smaller.
 template <class F>
 Result<void> plan_scratch(const Exec& exec, F&& run) {
   Arena measuring = Arena::measuring();

@@ -26,17 +26,23 @@ Result<std::vector<DType>> types_of(const std::string& list) {
 void add_auto_morph(CLI::App& app, AutoMorphFlags& f) {
   app.add_flag("--auto", f.automatic, "Choose a type for every layer by what it costs on --data");
   add_path(app, "--data", f.data,
-                 "Examples: FILE.npz (inputs, targets), FILE.npy (inputs), FILE.json ({\"inputs\": .., \"targets\": ..} or inputs)");
-  f.bytes_option = app.add_option("--max-bytes", f.max_bytes, "With --auto: weights in memory, the least loss within them")->check(whole_number());
-  f.loss_option = app.add_option("--max-loss", f.max_loss, "With --auto: the loss that may be reached, in the fewest bytes found");
-  app.add_option("--types", f.types, "With --auto: types to choose from, as int8,int4 (default: all 21)")->check(not_empty());
+           "Examples: FILE.npz (inputs, targets), FILE.npy (inputs), FILE.json ({\"inputs\": .., \"targets\": ..} or "
+           "inputs)");
+  f.bytes_option =
+      app.add_option("--max-bytes", f.max_bytes, "With --auto: weights in memory, the least loss within them")
+          ->check(whole_number());
+  f.loss_option =
+      app.add_option("--max-loss", f.max_loss, "With --auto: the loss that may be reached, in the fewest bytes found");
+  app.add_option("--types", f.types, "With --auto: types to choose from, as int8,int4 (default: all 21)")
+      ->check(not_empty());
 }
 
 Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, const CommonOptions& common) {
   const bool bytes = f.bytes_option->count() > 0, loss = f.loss_option->count() > 0;
   if (bytes == loss) return fail(Code::InvalidArgument, "--auto needs either --max-bytes or --max-loss");
   if (loss && std::isnan(f.max_loss)) return fail(Code::InvalidArgument, "--max-loss: a number expected");
-  if (f.data.empty()) return fail(Code::InvalidArgument, "--auto needs --data FILE: what a type costs is measured on it");
+  if (f.data.empty())
+    return fail(Code::InvalidArgument, "--auto needs --data FILE: what a type costs is measured on it");
   LOOM_TRY(Examples examples, read_examples(f.data));
   AutoMorphData data{std::move(examples.inputs.values), examples.inputs.shape, std::move(examples.targets.values)};
   AutoMorphOptions options;
@@ -54,16 +60,21 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
     return !interrupted();
   };
   auto report = auto_morph(network, data, options);
-  if (!report && (report.error().code == Code::ShapeMismatch || report.error().code == Code::NonFinite)) return at(f.data, std::move(report).error());
+  if (!report && (report.error().code == Code::ShapeMismatch || report.error().code == Code::NonFinite))
+    return at(f.data, std::move(report).error());
   return report;
 }
 
-void print_report(const AutoMorphReport& r, const std::string& output, const std::string& root, const CommonOptions& common) {
+void print_report(const AutoMorphReport& r, const std::string& output, const std::string& root,
+                  const CommonOptions& common) {
   if (common.json) {
     Json rows = Json::array();
     for (const AutoMorphRow& row : r.rows)
-      rows.push_back(
-          Json{{"path", row.path}, {"kind", row.kind}, {"dtype", name(row.dtype)}, {"bytes", row.bytes}, {"loss_increase", row.loss_increase}});
+      rows.push_back(Json{{"path", row.path},
+                          {"kind", row.kind},
+                          {"dtype", name(row.dtype)},
+                          {"bytes", row.bytes},
+                          {"loss_increase", row.loss_increase}});
     print_json(Json{{"output", output},
                     {"root_hash", root},
                     {"loss_name", r.loss_name},
@@ -78,12 +89,14 @@ void print_report(const AutoMorphReport& r, const std::string& output, const std
   if (common.quiet) return;
   std::size_t widest = 5;
   for (const AutoMorphRow& row : r.rows) widest = std::max(widest, row.path.size());
-  std::printf("%-*s  %-12s %-9s %12s  %s\n", static_cast<int>(widest), "layer", "kind", "type", "bytes", "loss increase alone");
+  std::printf("%-*s  %-12s %-9s %12s  %s\n", static_cast<int>(widest), "layer", "kind", "type", "bytes",
+              "loss increase alone");
   for (const AutoMorphRow& row : r.rows)
-    std::printf("%-*s  %-12s %-9s %12zu  %.6g\n", static_cast<int>(widest), terminal_text(row.path).c_str(), row.kind.c_str(), std::string(name(row.dtype)).c_str(),
-                row.bytes, row.loss_increase);
-  std::printf("%s: %zu bytes in memory (float32 %zu), %s %.6g (float32 %.6g), %zu measurements, root hash %s\n", output.c_str(), r.bytes,
-              r.bytes_before, std::string(r.loss_name).c_str(), r.loss, r.loss_before, r.measurements, root.c_str());
+    std::printf("%-*s  %-12s %-9s %12zu  %.6g\n", static_cast<int>(widest), terminal_text(row.path).c_str(),
+                row.kind.c_str(), std::string(name(row.dtype)).c_str(), row.bytes, row.loss_increase);
+  std::printf("%s: %zu bytes in memory (float32 %zu), %s %.6g (float32 %.6g), %zu measurements, root hash %s\n",
+              output.c_str(), r.bytes, r.bytes_before, std::string(r.loss_name).c_str(), r.loss, r.loss_before,
+              r.measurements, root.c_str());
 }
 
 }  // namespace loom::cli

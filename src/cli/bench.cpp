@@ -23,7 +23,9 @@ double median(std::vector<double> v) {
 // One repetition: `batch` sequences read a prompt each, then write together.
 Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, std::int32_t vocab) {
   using Clock = std::chrono::steady_clock;
-  const auto seconds = [](Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); };
+  const auto seconds = [](Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double>(b - a).count();
+  };
   std::vector<std::vector<std::int32_t>> ids(o.batch);
   for (std::size_t s = 0; s < o.batch; ++s) {
     LOOM_TRY_VOID(session.rewind(0, s));
@@ -55,7 +57,7 @@ Result<int> run(const BenchOptions& o) {
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
   std::vector<double> prefill, decode;
   Progress bar("bench", o.common.quiet);
-  for (std::size_t r = 0; r <= o.repeats; ++r) {   // the first one warms up
+  for (std::size_t r = 0; r <= o.repeats; ++r) {  // the first one warms up
     LOOM_TRY(const auto rates, once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size)));
     if (interrupted()) return kInterrupted;
     bar.update(static_cast<double>(r) / static_cast<double>(o.repeats));
@@ -78,14 +80,18 @@ Result<int> run(const BenchOptions& o) {
                     {"threads", session->threads()},
                     {"isa", name(session->isa())},
                     {"activations", o.common.activations},
+                    {"kv_dtype", o.common.kv_dtype},
+                    {"kv_bytes_per_token", session->token_bytes()},
                     {"cpu", cpu_name()},
                     {"numerics_version", kNumericsVersion}});
   else
     std::printf(
-        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best %.1f)\nload %.1f ms, weights %.1f MB, "
+        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
+        "%.1f)\nload %.1f ms, weights %.1f MB, "
         "peak %.1f MB\n",
-        cpu_name().c_str(), std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens, median(prefill), best(prefill),
-        o.new_tokens, median(decode), best(decode), model.load_ms, static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+        cpu_name().c_str(), std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens,
+        median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
+        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
   return kOk;
 }
 
@@ -94,17 +100,27 @@ Result<int> run(const BenchOptions& o) {
 Run bench_command(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
-  app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")->capture_default_str()->check(CLI::Range(1, 1 << 20));
-  app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20));
   app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));
-  app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
-  CLI::App* const matrix = app.add_subcommand("matrix", "Every layer kind in every type: latency, bytes, distance from f64");
+  CLI::App* const matrix =
+      app.add_subcommand("matrix", "Every layer kind in every type: latency, bytes, distance from f64");
   return [o, &app, matrix, run_matrix = bench_matrix_command(*matrix)] {
     if (matrix->parsed()) {
       for (const CLI::Option* option : app.get_options())
-        if (option->count() > 0) return report({Code::InvalidArgument, fmt::format("{} has no effect on bench matrix; its own options follow that word", option->get_name())});
+        if (option->count() > 0)
+          return report(
+              {Code::InvalidArgument,
+               fmt::format("{} has no effect on bench matrix; its own options follow that word", option->get_name())});
       return run_matrix();
     }
     if (o->model.empty()) return report({Code::InvalidArgument, "bench needs a MODEL, or: loom bench matrix"});

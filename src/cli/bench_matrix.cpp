@@ -1,4 +1,5 @@
-// bench matrix: every layer kind in every type, with scalar code and the best instruction set, one thread and more, forward and backward.
+// bench matrix: every layer kind in every type, with scalar code and the best instruction set, one thread and more,
+// forward and backward.
 
 #include "cli/bench_matrix.h"
 
@@ -39,7 +40,7 @@ struct Row {
   std::size_t rows = 0, resident_bytes = 0;
   std::vector<Timing> timings;  // per setting
   ParityResult parity;
-  bool same_bits = true;        // in all settings
+  bool same_bits = true;  // in all settings
 };
 
 struct Case {
@@ -65,7 +66,8 @@ Result<std::vector<Case>> chosen(const MatrixOptions& o) {
       if (only ? dtype == *only || (!layer.typed && t == 0) : layer.typed || t == 0) cases.push_back({&layer, dtype});
     }
   }
-  if (cases.empty()) return fail(Code::InvalidArgument, "--kind \"{}\" is unknown; known: {}", o.kind, fmt::join(kinds, " "));
+  if (cases.empty())
+    return fail(Code::InvalidArgument, "--kind \"{}\" is unknown; known: {}", o.kind, fmt::join(kinds, " "));
   return cases;
 }
 
@@ -93,9 +95,11 @@ Result<Timing> time_pass(const Case& c, const Network& network, const Setting& s
   return Timing{us.front(), us[us.size() / 2], us.size()};
 }
 
-Result<Row> measure(const Case& c, const Network& network, bool backward, std::span<const Setting> settings, double seconds) {
+Result<Row> measure(const Case& c, const Network& network, bool backward, std::span<const Setting> settings,
+                    double seconds) {
   Row row;
-  row.kind = c.layer->name, row.dtype = c.layer->typed ? name(c.dtype) : "-", row.pass = backward ? "backward" : "forward";
+  row.kind = c.layer->name, row.dtype = c.layer->typed ? name(c.dtype) : "-",
+  row.pass = backward ? "backward" : "forward";
   LOOM_TRY(const Shape shape, Shape::create(c.layer->input));
   row.rows = shape.rows();
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {  // as release_masters() leaves them
@@ -122,8 +126,8 @@ void print_table(std::span<const Row> rows, std::span<const Setting> settings) {
   for (const Setting& s : settings) std::printf(" %12s", fmt::format("{} {}t", name(s.isa), s.threads).c_str());
   std::printf("  %-9s %s\n", "parity", "error");
   for (const Row& r : rows) {
-    std::printf("%-22s %-9s %-8s %5zu %10zu", std::string(r.kind).c_str(), std::string(r.dtype).c_str(), std::string(r.pass).c_str(), r.rows,
-                r.resident_bytes);
+    std::printf("%-22s %-9s %-8s %5zu %10zu", std::string(r.kind).c_str(), std::string(r.dtype).c_str(),
+                std::string(r.pass).c_str(), r.rows, r.resident_bytes);
     for (const Timing& t : r.timings) std::printf(" %9.1f us", t.median_us);
     std::printf("  %-9s %.1e\n", parity_text(r).c_str(), r.parity.error);
   }
@@ -133,10 +137,11 @@ void print_csv(std::span<const Row> rows, std::span<const Setting> settings) {
   std::printf("kind,type,pass,isa,threads,least_us,median_us,runs,rows,panel_rows,resident_bytes,parity,error\n");
   for (const Row& r : rows)
     for (std::size_t i = 0; i < settings.size(); ++i)
-      std::printf("%s\n", fmt::format("{},{},{},{},{},{:.3f},{:.3f},{},{},{},{},{},{:.3e}", r.kind, r.dtype, r.pass, name(settings[i].isa),
-                                      settings[i].threads, r.timings[i].least_us, r.timings[i].median_us, r.timings[i].runs, r.rows, kPanelRows,
-                                      r.resident_bytes, parity_text(r), r.parity.error)
-                              .c_str());
+      std::printf("%s\n",
+                  fmt::format("{},{},{},{},{},{:.3f},{:.3f},{},{},{},{},{},{:.3e}", r.kind, r.dtype, r.pass,
+                              name(settings[i].isa), settings[i].threads, r.timings[i].least_us, r.timings[i].median_us,
+                              r.timings[i].runs, r.rows, kPanelRows, r.resident_bytes, parity_text(r), r.parity.error)
+                      .c_str());
 }
 
 void print_all(std::span<const Row> rows, std::span<const Setting> settings) {
@@ -176,7 +181,8 @@ Result<int> run(const MatrixOptions& o) {
   std::vector<Setting> settings;
   for (const Isa isa : {Isa::scalar, best})
     for (const int t : {1, threads})
-      if (std::ranges::none_of(settings, [&](const Setting& s) { return s.isa == isa && s.threads == t; })) settings.push_back({isa, t});
+      if (std::ranges::none_of(settings, [&](const Setting& s) { return s.isa == isa && s.threads == t; }))
+        settings.push_back({isa, t});
   std::vector<bool> passes;
   if (o.pass != "backward") passes.push_back(false);
   if (o.pass != "forward") passes.push_back(true);
@@ -216,7 +222,8 @@ Run bench_matrix_command(CLI::App& app) {
   auto o = std::make_shared<MatrixOptions>();
   app.add_option("--kind", o->kind, "One layer kind (default: all)")->check(not_empty());
   app.add_option("--dtype", o->dtype, "One of the 21 types (default: all)")->check(network_dtype_name());
-  app.add_option("--pass", o->pass, "forward or backward (default: both)")->check(CLI::IsMember({"forward", "backward"}));
+  app.add_option("--pass", o->pass, "forward or backward (default: both)")
+      ->check(CLI::IsMember({"forward", "backward"}));
   app.add_option("--seconds", o->seconds, "Time to spend; every pass runs three times at least")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();

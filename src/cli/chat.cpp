@@ -52,11 +52,18 @@ constexpr char kHelp[] =
 class Chat {
  public:
   // `tells_length`: report that -n has cut an answer.
-  Chat(const ChatOptions& options, const LanguageModel& model, Prompts prompts, Json messages, std::unique_ptr<Session> session, GenerationOptions generation,
-       bool tells_length)
-      : common_(options.common), model_(model), prompts_(std::move(prompts)), session_(std::move(session)), generation_(std::move(generation)),
-        colours_(colours()), messages_(std::move(messages)), tells_length_(tells_length) {
-    for (const std::string& folder : common_.adapters) adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
+  Chat(const ChatOptions& options, const LanguageModel& model, Prompts prompts, Json messages,
+       std::unique_ptr<Session> session, GenerationOptions generation, bool tells_length)
+      : common_(options.common),
+        model_(model),
+        prompts_(std::move(prompts)),
+        session_(std::move(session)),
+        generation_(std::move(generation)),
+        colours_(colours()),
+        messages_(std::move(messages)),
+        tells_length_(tells_length) {
+    for (const std::string& folder : common_.adapters)
+      adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
     find_system();
   }
 
@@ -86,7 +93,8 @@ class Chat {
   // False to leave. An error: the chat cannot go on.
   Result<bool> command(const std::string& line) {
     const std::size_t blank = std::min(line.find_first_of(" \t\n"), line.size());
-    const std::string word = line.substr(0, blank), rest = line.substr(std::min(line.find_first_not_of(" \t\n", blank), line.size()));
+    const std::string word = line.substr(0, blank),
+                      rest = line.substr(std::min(line.find_first_not_of(" \t\n", blank), line.size()));
     if (word == "/quit" || word == "/exit") return false;
     if (word == "/adapter") {
       LOOM_TRY_VOID(adapter(rest));
@@ -97,7 +105,8 @@ class Chat {
     else if (word == "/reset")
       reset(), note("The conversation is empty.");
     else if (word == "/system")
-      system_ = rest, reset(), note(system_.empty() ? "No system message." : "System message set; the conversation is empty.");
+      system_ = rest, reset(),
+      note(system_.empty() ? "No system message." : "System message set; the conversation is empty.");
     else if (word == "/stats")
       stats();
     else if (word == "/save")
@@ -118,8 +127,10 @@ class Chat {
   }
 
   void unknown(const std::string& word) {
-    static constexpr std::string_view kNames[] = {"help", "system", "reset", "save", "load", "adapter", "stats", "quit"};
-    complain({Code::UnknownName, fmt::format("unknown command {}; nearest: {}; /help lists them", word, nearest_names(word, kNames))});
+    static constexpr std::string_view kNames[] = {"help", "system",  "reset", "save",
+                                                  "load", "adapter", "stats", "quit"};
+    complain({Code::UnknownName,
+              fmt::format("unknown command {}; nearest: {}; /help lists them", word, nearest_names(word, kNames))});
   }
 
   void reset() {
@@ -129,7 +140,8 @@ class Chat {
   }
 
   void find_system() {
-    const bool is_first = !messages_.empty() && (*as_string(messages_[0]["role"]) == "system" || *as_string(messages_[0]["role"]) == "developer");
+    const bool is_first = !messages_.empty() && (*as_string(messages_[0]["role"]) == "system" ||
+                                                 *as_string(messages_[0]["role"]) == "developer");
     system_ = is_first ? *as_string(messages_[0]["content"]) : "";
   }
 
@@ -148,7 +160,8 @@ class Chat {
     std::printf("\n");
     if (last_.stop_reason == "cancelled") note("(stopped)");
     if (last_.stop_reason == "context") note("(the context is full)");
-    if (last_.stop_reason == "length" && tells_length_) note(fmt::format("(cut after {} tokens; -n takes more)", last_.ids.size()));
+    if (last_.stop_reason == "length" && tells_length_)
+      note(fmt::format("(cut after {} tokens; -n takes more)", last_.ids.size()));
     return last_.text;
   }
 
@@ -158,24 +171,28 @@ class Chat {
     LOOM_TRY_VOID(encode_prompt(model_, *session_, text, /*add_special_tokens=*/false, ids));
     std::size_t same = 0;
     while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
-    if (same > 0 && same == ids.size()) --same;   // the last token is fed again for its logits
+    if (same > 0 && same == ids.size()) --same;  // the last token is fed again for its logits
     if (!session_->rewind(same)) {
       LOOM_TRY_VOID(session_->rewind(0));
       same = 0;
     }
     if (ids.size() >= session_->context_tokens())
-      return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger", ids.size(),
-                  session_->context_tokens());
+      return fail(Code::ContextFull,
+                  "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger",
+                  ids.size(), session_->context_tokens());
     return answer(*session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, common_, true);
   }
 
   void stats() const {
-    std::printf("%zu of %zu tokens in the context, %d threads, %s, %.0f MB\n", session_->length(), session_->context_tokens(), session_->threads(),
-                std::string(name(session_->isa())).c_str(), peak_rss_mb());
+    std::printf("%zu of %zu tokens in the context, %d threads, %s, %.0f MB\n", session_->length(),
+                session_->context_tokens(), session_->threads(), std::string(name(session_->isa())).c_str(),
+                peak_rss_mb());
     if (last_.prompt_tokens > 0)
-      std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s\n", last_.prompt_tokens,
-                  static_cast<double>(last_.prompt_tokens) / last_.prefill_seconds, last_.ids.size(),
-                  last_.decode_seconds > 0 ? static_cast<double>(last_.decode_steps) / last_.decode_seconds : 0.0, to_hex(last_.hash).c_str());
+      std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s\n",
+                  last_.prompt_tokens, static_cast<double>(last_.prompt_tokens) / last_.prefill_seconds,
+                  last_.ids.size(),
+                  last_.decode_seconds > 0 ? static_cast<double>(last_.decode_steps) / last_.decode_seconds : 0.0,
+                  to_hex(last_.hash).c_str());
   }
 
   // "", "NAME on", "NAME off", "load FOLDER [NAME]", "drop NAME".
@@ -193,18 +210,23 @@ class Chat {
       // A folder's name may hold blanks; the last word is a name of ours when the whole is no folder.
       std::string folder = expand_home(rest.substr(rest.find(words[1], words[0].size()))), name;
       folder.resize(folder.find_last_not_of(" \t") + 1);
-      if (!is_directory(folder) && words.size() > 2) name = words.back(), folder.resize(folder.find_last_not_of(" \t", folder.rfind(name) - 1) + 1);
+      if (!is_directory(folder) && words.size() > 2)
+        name = words.back(), folder.resize(folder.find_last_not_of(" \t", folder.rfind(name) - 1) + 1);
       for (std::size_t i = 0; name.empty(); ++i)
         if (const std::string free = fmt::format("{}", i); known(free) == all.end()) name = free;
-      return change([&](DecoderModel& model) -> Result<void> {
-        LOOM_TRY_VOID(load_peft(model, folder, name));
-        adapter_folders_[name] = folder;
-        return {};
-      }, "Adapter " + name + " is on");
+      return change(
+          [&](DecoderModel& model) -> Result<void> {
+            LOOM_TRY_VOID(load_peft(model, folder, name));
+            adapter_folders_[name] = folder;
+            return {};
+          },
+          "Adapter " + name + " is on");
     }
-    const bool drop = words.size() == 2 && words[0] == "drop", turn = words.size() == 2 && (words[1] == "on" || words[1] == "off");
+    const bool drop = words.size() == 2 && words[0] == "drop",
+               turn = words.size() == 2 && (words[1] == "on" || words[1] == "off");
     if (!drop && !turn) {
-      complain({Code::InvalidArgument, "/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME"});
+      complain(
+          {Code::InvalidArgument, "/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME"});
       return {};
     }
     const std::string& name = words[drop ? 1 : 0];
@@ -213,13 +235,15 @@ class Chat {
       complain({Code::NotFound, "no adapter " + name + "; /adapter lists them"});
       return {};
     }
-    if (drop) return change([&](DecoderModel& model) { return drop_peft(model, name); }, "Adapter " + name + " is gone");
+    if (drop)
+      return change([&](DecoderModel& model) { return drop_peft(model, name); }, "Adapter " + name + " is gone");
     const bool on = words[1] == "on";
     if (found->enabled == on) {
       note("Adapter " + name + " is " + words[1] + " already.");
       return {};
     }
-    return change([&](DecoderModel& model) { return enable_peft(model, name, on); }, "Adapter " + name + " is " + words[1]);
+    return change([&](DecoderModel& model) { return enable_peft(model, name, on); },
+                  "Adapter " + name + " is " + words[1]);
   }
 
   // Folders and names come from files and may hold anything.
@@ -227,14 +251,15 @@ class Chat {
     if (all.empty()) note("No adapters; /adapter load FOLDER adds one.");
     for (const PeftInfo& info : all) {
       const auto folder = adapter_folders_.find(info.name);
-      std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", terminal_text(info.name).c_str(), info.enabled ? "on" : "off", info.rank, info.alpha,
-                  info.matrices, info.parameters, folder == adapter_folders_.end() ? "" : "  ",
+      std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", terminal_text(info.name).c_str(),
+                  info.enabled ? "on" : "off", info.rank, info.alpha, info.matrices, info.parameters,
+                  folder == adapter_folders_.end() ? "" : "  ",
                   folder == adapter_folders_.end() ? "" : terminal_text(folder->second).c_str());
     }
   }
 
-  // A session plans its memory for the adapters that count, and its cache holds what they gave: it begins anew with the next message, which
-  // reads the whole conversation. A change that fails leaves all as it was.
+  // A session plans its memory for the adapters that count, and its cache holds what they gave: it begins anew with the
+  // next message, which reads the whole conversation. A change that fails leaves all as it was.
   Result<void> change(const std::function<Result<void>(DecoderModel&)>& f, const std::string& done) {
     // The chat alone holds the model, and no call is running.
     if (auto changed = f(*std::const_pointer_cast<DecoderModel>(model_.decoder)); !changed) {
@@ -242,7 +267,7 @@ class Chat {
       return {};
     }
     watch_interrupts(nullptr);  // no signal may reach for the session that goes
-    session_.reset();  // before the new one takes as much memory
+    session_.reset();           // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
     note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
     return {};
@@ -277,7 +302,7 @@ class Chat {
 Result<int> converse(Chat& chat, bool terminal) {
   const Colours c = colours();
   LineEditor editor(terminal ? default_history_file() : std::string());
-  bool leaves = false;   // one Ctrl-C at the prompt drops a line, the next one leaves
+  bool leaves = false;  // one Ctrl-C at the prompt drops a line, the next one leaves
   for (std::string text;;) {
     const LineEditor::Outcome outcome = editor.read_message("> ", c.green, text);
     if (outcome == LineEditor::Outcome::End) break;
@@ -308,11 +333,14 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
   if (!prompts.chat_template)
-    return fail(Code::NoTemplate, "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text", o.model);
+    return fail(Code::NoTemplate,
+                "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text",
+                o.model);
   LOOM_TRY(Json messages, first_messages(o.prompting));
   LOOM_TRY(auto session, open_session(model, o.common));
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
-  Chat chat(o, model, std::move(prompts), std::move(messages), std::move(session), std::move(generation), terminal || !length_was_asked_for);
+  Chat chat(o, model, std::move(prompts), std::move(messages), std::move(session), std::move(generation),
+            terminal || !length_was_asked_for);
   if (one_message) {
     LOOM_TRY_VOID(chat.ask(o.prompt));
     return chat.was_stopped() ? kInterrupted : kOk;
@@ -320,7 +348,8 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
   const Colours c = colours();
   if (terminal)
     std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
-                terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset, model.format.c_str(), chat.session().threads());
+                terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset, model.format.c_str(),
+                chat.session().threads());
   LOOM_TRY(const int status, converse(chat, terminal));
   // A script must hear of what a person has seen.
   return status == kOk && !terminal && chat.failed() ? kFailed : status;

@@ -16,8 +16,10 @@
 namespace loom::cli {
 
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
-  app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", options.isa, fmt::format("Instruction set: {} (default: the best one; same bits with each)", isa_names(", ")))
+  app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")
+      ->check(CLI::Range(1, ThreadPool::kMaxThreads));
+  app.add_option("--isa", options.isa,
+                 fmt::format("Instruction set: {} (default: the best one; same bits with each)", isa_names(", ")))
       ->check(isa_name());
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;
@@ -25,19 +27,29 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
       ->capture_default_str();
-  app.add_option("--ctx", options.context, fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
+  app.add_option("--kv-dtype", options.kv_dtype,
+                 "Keys and values of the context: float32, or in half or a quarter of its memory bfloat16 or int8")
+      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}))
+      ->capture_default_str();
+  app.add_option("--ctx", options.context,
+                 fmt::format("Context in tokens (default: the model's, at most {})", kDefaultContext))
       ->check(CLI::Range(1, 1 << 24));
-  add_path(app, "--adapter", options.adapters, "Folder of a low-rank adapter in PEFT's format; may be given several times");
+  add_path(app, "--adapter", options.adapters,
+           "Folder of a low-rank adapter in PEFT's format; may be given several times");
   add_model_dtype(app, options);
 }
 
 void add_model_dtype(CLI::App& app, CommonOptions& options) {
-  app.add_option("--dtype", options.dtype, "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
+  app.add_option(
+         "--dtype", options.dtype,
+         "Turn the weights into another type on load: any of the 21 (float64 to binary), q8_0, q4_0, q4_1, tq2_0")
       ->check(dtype_name());
 }
 
 CLI::Validator not_empty() {
-  return CLI::Validator([](std::string& text) { return text.empty() ? std::string("the value is empty") : std::string(); }, "", "not empty");
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? std::string("the value is empty") : std::string(); }, "",
+      "not empty");
 }
 
 CLI::Validator whole_number(std::uint64_t least) {
@@ -45,7 +57,8 @@ CLI::Validator whole_number(std::uint64_t least) {
     constexpr std::string_view kLargest = "18446744073709551615";
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const std::string_view number = std::string_view(text).substr(std::min(text.size(), text.find_first_not_of('0')));
-    const bool fits = digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest));
+    const bool fits =
+        digits && (number.size() < kLargest.size() || (number.size() == kLargest.size() && number <= kLargest));
     if (fits && std::strtoull(text.c_str(), nullptr, 10) >= least) return {};
     return fmt::format("{} is no whole number from {} to {}", text, least, kLargest);
   };
@@ -66,7 +79,8 @@ Result<DType> network_dtype_from_name(std::string_view text) {
   for (std::size_t i = 0; i < kNumTypes; ++i) known += fmt::format("{}{}", i == 0 ? "" : " ", kDTypes[i].name);
   const auto type = dtype_from_name(text);
   if (!type) return fail(Code::InvalidArgument, "numeric type \"{}\" is unknown; known: {}", text.substr(0, 40), known);
-  if (index(*type) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block type of language models; networks have: {}", name(*type), known);
+  if (index(*type) >= kNumTypes)
+    return fail(Code::InvalidArgument, "{} is a block type of language models; networks have: {}", name(*type), known);
   return *type;
 }
 
@@ -98,7 +112,8 @@ CLI::Validator network_dtype_name() { return readable_by(network_dtype_from_name
 void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
 
 void add_max_memory(CLI::App& app, CommonOptions& options) {
-  app.add_option("--max-memory", options.max_memory, "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
+  app.add_option("--max-memory", options.max_memory,
+                 "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Validator(
           [](std::string& text) -> std::string {
@@ -162,7 +177,9 @@ Colours colours() {
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
 Progress::Progress(std::string label, bool quiet, std::chrono::milliseconds delay)
-    : label_(terminal_text(label)), shown_(!quiet && knows_escapes(STDERR_FILENO)), from_(std::chrono::steady_clock::now() + delay) {}
+    : label_(terminal_text(label)),
+      shown_(!quiet && knows_escapes(STDERR_FILENO)),
+      from_(std::chrono::steady_clock::now() + delay) {}
 
 Progress::~Progress() {
   if (shown_ && last_ >= 0) std::fprintf(stderr, "\r\033[K");
@@ -177,7 +194,7 @@ void Progress::update(double fraction, const std::string& note) {
   // A line as wide as the terminal would wrap, and the next \r begin in its second half.
   const int columns = terminal_size(STDERR_FILENO).columns - 1;
   const int width = columns < 60 ? 10 : 30, full = percent * width / 100;
-  const int rest = width + 9;   // " [", "] ", "100%" and a blank
+  const int rest = width + 9;  // " [", "] ", "100%" and a blank
   const std::string label = clip_front(label_, std::max(columns - rest - display_width(note), columns - rest - 20));
   const std::string bar = fmt::format("{} [{:#>{}}{:.>{}}] {:3}% ", label, "", full, "", width - full, percent);
   std::fprintf(stderr, "\r%s%s\033[K", bar.c_str(), clip_back(note, columns - display_width(bar)).c_str());
@@ -203,18 +220,22 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
   return loaded;
 }
 
-Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options, std::size_t sequences) {
+Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
+                                              std::size_t sequences) {
   SessionOptions session;
   session.threads = options.threads;
   session.context_tokens = options.context;
   session.sequences = sequences;
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;
+  LOOM_TRY(session.kv_dtype, dtype_from_name(options.kv_dtype));
   if (!options.isa.empty()) {
     LOOM_TRY(session.isa, isa_from_name(options.isa));
   }
   const std::int64_t trained = model.decoder->config.max_position_embeddings;
   if (!options.quiet && options.context > static_cast<std::size_t>(trained))
-    std::fprintf(stderr, "loom: a context of %zu tokens is more than the %lld that the model was trained for: what is written beyond them is likely to be noise\n",
+    std::fprintf(stderr,
+                 "loom: a context of %zu tokens is more than the %lld that the model was trained for: what is written "
+                 "beyond them is likely to be noise\n",
                  options.context, static_cast<long long>(trained));
   LOOM_TRY(auto opened, Session::create(model.decoder, session));
   watch_interrupts(&opened->cancel());
@@ -237,7 +258,8 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
     }
     std::int64_t value = 0;
     const std::size_t begin = i;
-    for (; i < text.size() && text[i] >= '0' && text[i] <= '9' && value < (std::int64_t{1} << 31); ++i) value = value * 10 + (text[i] - '0');
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '9' && value < (std::int64_t{1} << 31); ++i)
+      value = value * 10 + (text[i] - '0');
     if (i == begin || value >= (std::int64_t{1} << 31))
       return fail(Code::InvalidArgument, "\"{}\" at position {} is no token id", text.substr(begin, 20), begin);
     ids.push_back(static_cast<std::int32_t>(value));
@@ -259,12 +281,13 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text, bool add_special_tokens,
-                                    std::vector<std::int32_t>& ids) {
+Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
+                                    bool add_special_tokens, std::vector<std::int32_t>& ids) {
   const std::size_t limit = 4 * session.context_tokens();
   auto encoded = model.tokenizer->encode(text, {add_special_tokens, /*parse_special=*/true, limit}, ids);
   if (!encoded && encoded.error().code == Code::ContextFull)
-    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}: --ctx makes it larger", limit, session.context_tokens());
+    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}: --ctx makes it larger",
+                limit, session.context_tokens());
   if (encoded) warn_dropped(encoded->dropped_bytes);
   return encoded;
 }

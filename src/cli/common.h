@@ -18,7 +18,7 @@ enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kOutOfMemory =
 
 struct CommonOptions {
   int threads = 0;
-  std::string isa, activations = "int16";
+  std::string isa, activations = "int16", kv_dtype = "float32";
   std::size_t context = 0;
   std::string dtype;
   std::vector<std::string> adapters;
@@ -27,7 +27,8 @@ struct CommonOptions {
   bool json = false;
 };
 
-// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --ctx, --adapter and --dtype.
+// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --kv-dtype, --ctx, --adapter
+// and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --dtype of commands that read a language model's weights.
 void add_model_dtype(CLI::App& app, CommonOptions& options);
@@ -61,7 +62,8 @@ int report(const Error& error);
 void remark(const CommonOptions& options, const std::string& text);
 // "loom: warning: TEXT" on stderr.
 void warn(const std::string& text);
-// An error of what stands in files names one of them: the first, where it names none. Usage and a cancel are no fault of a file.
+// An error of what stands in files names one of them: the first, where it names none. Usage and a cancel are no fault
+// of a file.
 Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status);
 // The exit status of a command: its own, or that of its error.
 inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
@@ -73,8 +75,9 @@ struct Colours {
 Colours colours();
 bool stderr_is_terminal();
 
-// A bar on stderr, on a terminal only and never wider than it; drawn anew when a percent or, with another note, a fifth of a second has
-// gone by. A label that is too long loses its beginning. With a delay the bar is shown only when the work takes longer.
+// A bar on stderr, on a terminal only and never wider than it; drawn anew when a percent or, with another note, a fifth
+// of a second has gone by. A label that is too long loses its beginning. With a delay the bar is shown only when the
+// work takes longer.
 class Progress {
  public:
   Progress(std::string label, bool quiet, std::chrono::milliseconds delay = {});
@@ -88,8 +91,8 @@ class Progress {
   std::chrono::steady_clock::time_point from_, told_{};
 };
 
-// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is cancelled by it. Without a
-// watch they end the program. clear_interrupt() forgets Ctrl-C alone.
+// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is
+// cancelled by it. Without a watch they end the program. clear_interrupt() forgets Ctrl-C alone.
 void watch_interrupts(std::atomic<bool>* session_cancel);
 bool interrupted();
 int interrupt_descriptor();                 // readable while interrupted(), for poll()
@@ -97,7 +100,8 @@ const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for lon
 void clear_interrupt();
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
-Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options, std::size_t sequences = 1);
+Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
+                                              std::size_t sequences = 1);
 
 // "-p" text, "--file" or, with "-", standard input. IoError for a standard input that is closed or cannot be read.
 Result<std::string> read_input(const std::string& text, const std::string& file);
@@ -109,9 +113,9 @@ std::string cpu_name();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);
-// The tokens of a prompt; warns of dropped bytes. ContextFull: encoding ends at some times the context, so that the error of a text that is a
-// little too long still says how long it is.
-Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text, bool add_special_tokens,
-                                    std::vector<std::int32_t>& ids);
+// The tokens of a prompt; warns of dropped bytes. ContextFull: encoding ends at some times the context, so that the
+// error of a text that is a little too long still says how long it is.
+Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
+                                    bool add_special_tokens, std::vector<std::int32_t>& ids);
 
 }  // namespace loom::cli

@@ -20,7 +20,9 @@ Result<std::string> content_of(const Json& content, const std::string& place) {
   for (std::size_t i = 0; i < content.size(); ++i) {
     const Json *type = find(content[i], "type"), *text = find(content[i], "text");
     if (!type || !as_string(*type)) return fail(Code::CorruptData, "{}/content/{} has no type", place, i);
-    if (*as_string(*type) != "text") return fail(Code::Unsupported, "{}/content/{}: parts of type \"{}\" are not read, only text", place, i, *as_string(*type));
+    if (*as_string(*type) != "text")
+      return fail(Code::Unsupported, "{}/content/{}: parts of type \"{}\" are not read, only text", place, i,
+                  *as_string(*type));
     if (!text || !as_string(*text)) return fail(Code::CorruptData, "{}/content/{} has no text", place, i);
     joined += *as_string(*text);
   }
@@ -33,7 +35,8 @@ Result<Json> calls_of(const Json& calls, const std::string& place) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Json* const function = out[i].is_object() && out[i].contains("function") ? &out[i]["function"] : nullptr;
     const Json* const name = function ? find(*function, "name") : nullptr;
-    if (!name || !as_string(*name)) return fail(Code::CorruptData, "{}/tool_calls/{} has no function with a name", place, i);
+    if (!name || !as_string(*name))
+      return fail(Code::CorruptData, "{}/tool_calls/{} has no function with a name", place, i);
     if (!function->contains("arguments")) continue;
     Json& arguments = (*function)["arguments"];
     if (const std::string* text = as_string(arguments)) {
@@ -41,7 +44,8 @@ Result<Json> calls_of(const Json& calls, const std::string& place) {
       if (!parsed) return at(fmt::format("{}/tool_calls/{}/function/arguments", place, i), std::move(parsed).error());
       arguments = std::move(*parsed);
     }
-    if (!arguments.is_object()) return fail(Code::CorruptData, "{}/tool_calls/{}/function/arguments is no object", place, i);
+    if (!arguments.is_object())
+      return fail(Code::CorruptData, "{}/tool_calls/{}/function/arguments is no object", place, i);
   }
   return out;
 }
@@ -53,16 +57,19 @@ Result<std::string> exact_bytes(const Json& bytes, const std::string& content, c
   auto decoded = base64_decode(*text);
   if (!decoded) return at(place + "/bytes", std::move(decoded).error());
   std::string exact(reinterpret_cast<const char*>(decoded->data()), decoded->size());
-  if (text::to_valid_utf8(exact) != content) return fail(Code::CorruptData, "{}: bytes and content do not agree; without bytes the content counts", place);
+  if (text::to_valid_utf8(exact) != content)
+    return fail(Code::CorruptData, "{}: bytes and content do not agree; without bytes the content counts", place);
   return exact;
 }
 
 Result<Json> checked_message(const Json& given, const std::string& place) {
   if (!given.is_object()) return fail(Code::CorruptData, "{} is no message with role and content", place);
-  const Json *role = find(given, "role"), *content = find(given, "content"), *calls = find(given, "tool_calls"), *bytes = find(given, "bytes");
+  const Json *role = find(given, "role"), *content = find(given, "content"), *calls = find(given, "tool_calls"),
+             *bytes = find(given, "bytes");
   if (!role || !as_string(*role)) return fail(Code::CorruptData, "{} has no role", place);
   if (std::ranges::find(kRoles, *as_string(*role)) == kRoles.end())
-    return fail(Code::CorruptData, "{}: role \"{}\" is none of {}", place, as_string(*role)->substr(0, 40), fmt::join(kRoles, ", "));
+    return fail(Code::CorruptData, "{}: role \"{}\" is none of {}", place, as_string(*role)->substr(0, 40),
+                fmt::join(kRoles, ", "));
   Json out = given;
   if ((!content || content->is_null()) && calls) {
     out["content"] = "";
@@ -85,7 +92,8 @@ Result<Json> messages_of(const Json& file) {
   if (const Json* version = find(file, "loom_chat"); version && as_int(*version) != kVersion)
     return fail(Code::Unsupported, "/loom_chat is {}, version {} is read", dump_json(*version).substr(0, 40), kVersion);
   const Json* const list = file.is_array() ? &file : find(file, "messages");
-  if (!list || !list->is_array()) return fail(Code::CorruptData, "neither a list of messages nor an object with a list \"messages\"");
+  if (!list || !list->is_array())
+    return fail(Code::CorruptData, "neither a list of messages nor an object with a list \"messages\"");
   Json out = Json::array();
   for (std::size_t i = 0; i < list->size(); ++i) {
     LOOM_TRY(Json checked, checked_message((*list)[i], fmt::format("{}/{}", file.is_array() ? "" : "/messages", i)));
@@ -106,7 +114,8 @@ Result<Json> read_conversation(const std::string& path) {
 }
 
 Result<void> write_conversation(const std::string& path, const Json& messages) {
-  if (is_file(path) && !read_conversation(path)) return fail(Code::InvalidArgument, "{}: exists and holds no conversation; not overwritten", path);
+  if (is_file(path) && !read_conversation(path))
+    return fail(Code::InvalidArgument, "{}: exists and holds no conversation; not overwritten", path);
   Json list = messages;
   for (Json& entry : list)
     if (const std::string content = *as_string(entry["content"]); !is_utf8(content)) {
@@ -117,6 +126,8 @@ Result<void> write_conversation(const std::string& path, const Json& messages) {
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
-Json message(const std::string& role, std::string content) { return Json{{"role", role}, {"content", std::move(content)}}; }
+Json message(const std::string& role, std::string content) {
+  return Json{{"role", role}, {"content", std::move(content)}};
+}
 
 }  // namespace loom::cli

@@ -1,5 +1,6 @@
 #pragma once
-// Conversations as files, in the form that chat templates and OpenAI's interface share: a list of messages with role and content.
+// Conversations as files, in the form that chat templates and OpenAI's interface share: a list of messages with role
+// and content.
 
 #include <string>
 
@@ -15,8 +16,9 @@ namespace loom::cli {
 // Other members stay as they are. CorruptData with the place of what is not so.
 Result<Json> read_conversation(const std::string& path);
 
-// Writes the file of /save: {"loom_chat": 1, "messages": [...]}. Content that is not UTF-8 is kept as base64 beside its readable form, so that
-// reading it back gives the same bytes. InvalidArgument when the path holds a file that is not a conversation.
+// Writes the file of /save: {"loom_chat": 1, "messages": [...]}. Content that is not UTF-8 is kept as base64 beside its
+// readable form, so that reading it back gives the same bytes. InvalidArgument when the path holds a file that is not a
+// conversation.
 Result<void> write_conversation(const std::string& path, const Json& messages);
 
 Json message(const std::string& role, std::string content);

@@ -16,7 +16,8 @@ struct ConvertOptions {
 };
 
 Result<int> run_convert(const ConvertOptions& o) {
-  if (!o.output.ends_with(".entity")) return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
+  if (!o.output.ends_with(".entity"))
+    return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
   LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
   ModelEntityOptions options;
   options.threads = o.common.threads;
@@ -43,16 +44,22 @@ Result<int> run_convert(const ConvertOptions& o) {
   }
   constexpr double kNearlyAll = 0.95;
   if (share < kNearlyAll)
-    warn(fmt::format("{:.0f} % of the adapter's change is in {}: the rest lies below the steps of the weights' type; --dtype float16 keeps it, and so does "
-                     "--adapter beside the model",
-                     100 * std::max(share, 0.0), o.output));
+    warn(
+        fmt::format("{:.0f} % of the adapter's change is in {}: the rest lies below the steps of the weights' type; "
+                    "--dtype float16 keeps it, and so does "
+                    "--adapter beside the model",
+                    100 * std::max(share, 0.0), o.output));
   LOOM_TRY(const auto written, MappedFile::open(o.output));
   if (o.common.json) {
-    Json out{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", model.source.tensors.size()}, {"root_hash", to_hex(root)}};
+    Json out{{"output", o.output},
+             {"bytes", written->bytes().size()},
+             {"tensors", model.source.tensors.size()},
+             {"root_hash", to_hex(root)}};
     if (adapter) out["adapter_share"] = share;
     print_json(out);
   } else if (!o.common.quiet)
-    std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(written->bytes().size()) / 1e6, to_hex(root).c_str());
+    std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(written->bytes().size()) / 1e6,
+                to_hex(root).c_str());
   return kOk;
 }
 
@@ -60,12 +67,18 @@ Result<int> run_convert(const ConvertOptions& o) {
 
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertOptions>();
-  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")->required();
-  add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")->required();
+  add_path(app, "MODEL", o->model,
+           "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")
+      ->required();
+  add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")
+      ->required();
   add_model_dtype(app, o->common);
-  add_path(app, "--adapter", o->adapter, "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")->type_name("DIR");
+  add_path(app, "--adapter", o->adapter,
+           "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")
+      ->type_name("DIR");
   add_overwrite(app, o->overwrite);
-  app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")->check(CLI::Range(1, ThreadPool::kMaxThreads));
+  app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")
+      ->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(naming({o->model, o->output, o->adapter}, run_convert(*o))); };

@@ -53,12 +53,17 @@ void print_table(const Dna& a, const Dna& b, const DnaComparison& c) {
   for (const auto& layer : c.layers) {
     const Signature *x = find_signature(a, layer.key), *y = find_signature(b, layer.key);
     const std::string kind = x->type == y->type ? x->type : x->type + "/" + y->type;
-    std::printf("%-*s  %-18s %10zu  %-9s %-9s  %+.6f\n", width, terminal_text(layer.key).c_str(), terminal_text(kind).c_str(), x->has_weights ? x->weights.size() : 0,
+    std::printf("%-*s  %-18s %10zu  %-9s %-9s  %+.6f\n", width, terminal_text(layer.key).c_str(),
+                terminal_text(kind).c_str(), x->has_weights ? x->weights.size() : 0,
                 std::string(name(x->dtype)).c_str(), std::string(name(y->dtype)).c_str(), layer.overlap);
   }
-  for (const std::string& key : c.unmatched) std::printf("%-*s  only in %s\n", width, terminal_text(key).c_str(), find_signature(a, key) != nullptr ? "A" : "B");
-  for (const LogicShift& s : c.shifts) std::printf("logic shift: %s of A is %s of B (%.6f)\n", terminal_text(s.source).c_str(), terminal_text(s.target).c_str(), s.overlap);
-  std::printf("overall %.6f, structural %.6f, %zu logic shifts, %zu unmatched\n", c.overall, c.structural, c.shifts.size(), c.unmatched.size());
+  for (const std::string& key : c.unmatched)
+    std::printf("%-*s  only in %s\n", width, terminal_text(key).c_str(), find_signature(a, key) != nullptr ? "A" : "B");
+  for (const LogicShift& s : c.shifts)
+    std::printf("logic shift: %s of A is %s of B (%.6f)\n", terminal_text(s.source).c_str(),
+                terminal_text(s.target).c_str(), s.overlap);
+  std::printf("overall %.6f, structural %.6f, %zu logic shifts, %zu unmatched\n", c.overall, c.structural,
+              c.shifts.size(), c.unmatched.size());
 }
 
 // How far every layer has turned over a sequence of networks.
@@ -72,7 +77,10 @@ Result<int> run_drift(const DnaFlags& o) {
   }
   const DnaDrift drift = drift_of(sequence, o.nested);
   if (o.common.json) {
-    print_json(Json{{"networks", paths}, {"layers", drift.keys}, {"from_first", drift.from_first}, {"from_previous", drift.from_previous}});
+    print_json(Json{{"networks", paths},
+                    {"layers", drift.keys},
+                    {"from_first", drift.from_first},
+                    {"from_previous", drift.from_previous}});
     return kOk;
   }
   std::size_t widest = 5;
@@ -82,7 +90,8 @@ Result<int> run_drift(const DnaFlags& o) {
   std::printf("\n");
   for (std::size_t k = 0; k < drift.keys.size(); ++k) {
     std::printf("%-*s", static_cast<int>(widest), terminal_text(drift.keys[k]).c_str());
-    for (std::size_t n = 0; n < paths.size(); ++n) std::printf("  %.6f (%.6f)", drift.from_first[n][k], drift.from_previous[n][k]);
+    for (std::size_t n = 0; n < paths.size(); ++n)
+      std::printf("  %.6f (%.6f)", drift.from_first[n][k], drift.from_previous[n][k]);
     std::printf("\n");
   }
   return kOk;
@@ -111,11 +120,15 @@ Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
 void print_events(const DriftRecord& record) {
   for (std::size_t e = 1; e < record.since_previous.size(); ++e) {
     for (const LogicShift& s : record.since_previous[e])
-      std::printf("epoch %zu: logic shift: %s is now what %s was an epoch before (%.6f)\n", e, terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
+      std::printf("epoch %zu: logic shift: %s is now what %s was an epoch before (%.6f)\n", e,
+                  terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
     for (const LogicShift& s : record.since_first[e]) {
       const auto& before = record.since_first[e - 1];
-      const bool is_new = std::ranges::none_of(before, [&](const LogicShift& old) { return old.source == s.source && old.target == s.target; });
-      if (is_new) std::printf("epoch %zu: logic shift: %s is now what %s was at the start (%.6f)\n", e, terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
+      const bool is_new = std::ranges::none_of(
+          before, [&](const LogicShift& old) { return old.source == s.source && old.target == s.target; });
+      if (is_new)
+        std::printf("epoch %zu: logic shift: %s is now what %s was at the start (%.6f)\n", e,
+                    terminal_text(s.target).c_str(), terminal_text(s.source).c_str(), s.overlap);
     }
   }
 }
@@ -147,29 +160,34 @@ Result<int> run_journal(const DnaFlags& o) {
   for (const std::string& key : drift.keys) widest = std::max(widest, key.size());
   for (const std::string& kind : record.kinds) kinds = std::max(kinds, kind.size());
   for (const auto& all : record.since_previous) shifts += all.size();
-  std::printf("1 - similarity to the epoch before; in all: to the start\n%-*s  %-*s", static_cast<int>(widest), "layer", static_cast<int>(kinds), "kind");
+  std::printf("1 - similarity to the epoch before; in all: to the start\n%-*s  %-*s", static_cast<int>(widest), "layer",
+              static_cast<int>(kinds), "kind");
   const auto shown = shown_epochs(epochs);
   for (const std::size_t e : shown) std::printf("  %9s", fmt::format("epoch {}", e).c_str());
   std::printf("  %9s\n", "in all");
   for (std::size_t k = 0; k < drift.keys.size(); ++k) {
-    std::printf("%-*s  %-*s", static_cast<int>(widest), terminal_text(drift.keys[k]).c_str(), static_cast<int>(kinds), terminal_text(record.kinds[k]).c_str());
+    std::printf("%-*s  %-*s", static_cast<int>(widest), terminal_text(drift.keys[k]).c_str(), static_cast<int>(kinds),
+                terminal_text(record.kinds[k]).c_str());
     for (const std::size_t e : shown) std::printf("  %9.2e", drift.from_previous[e][k]);
     std::printf("  %9.2e\n", drift.from_first[epochs][k]);
   }
   print_events(record);
-  std::printf("%zu epochs, %zu layers, %zu logic shifts from one epoch to the next\n", epochs, drift.keys.size(), shifts);
+  std::printf("%zu epochs, %zu layers, %zu logic shifts from one epoch to the next\n", epochs, drift.keys.size(),
+              shifts);
   return kOk;
 }
 
 Result<int> run_dna(const DnaFlags& o) {
   LOOM_TRY_VOID(check_output(o.svg, OutputKind::svg, o.overwrite));
   if (!o.journal.empty()) {
-    if (!o.a.empty()) return fail(Code::InvalidArgument, "--journal reads a run's own record: no other networks beside it");
+    if (!o.a.empty())
+      return fail(Code::InvalidArgument, "--journal reads a run's own record: no other networks beside it");
     return run_journal(o);
   }
   if (o.b.empty()) return fail(Code::InvalidArgument, "two networks, or --journal RUN, expected");
   if (!o.more.empty()) {
-    if (!o.svg.empty()) return fail(Code::InvalidArgument, "--svg draws two networks, {} were given", o.more.size() + 2);
+    if (!o.svg.empty())
+      return fail(Code::InvalidArgument, "--svg draws two networks, {} were given", o.more.size() + 2);
     return run_drift(o);
   }
   LOOM_TRY(const Dna a, dna_of_file(o.a, o));
@@ -192,9 +210,12 @@ Run dna_command(CLI::App& app) {
   auto o = std::make_shared<DnaFlags>();
   add_path(app, "A", o->a, "JSON spec, JSON checkpoint or .entity");
   add_path(app, "B", o->b, "The other");
-  add_path(app, "MORE", o->more, "Further ones, as a training left them: how far each layer moves from the first and from the one before");
-  add_path(app, "--journal", o->journal, "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
-  add_path(app, "-o,--output,--svg", o->svg, "A picture to write: all similarities, or with --journal layers by epochs");
+  add_path(app, "MORE", o->more,
+           "Further ones, as a training left them: how far each layer moves from the first and from the one before");
+  add_path(app, "--journal", o->journal,
+           "Folder of a training: how each layer drifts from epoch to epoch, and layers that become what others were");
+  add_path(app, "-o,--output,--svg", o->svg,
+           "A picture to write: all similarities, or with --journal layers by epochs");
   add_overwrite(app, o->overwrite);
   app.add_flag("--nested", o->nested, "Layers inside containers too, each by its path");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");

@@ -40,7 +40,9 @@ bool read_shifts(const Json* json, std::vector<LogicShift>& to) {
   for (const Json& value : *json) {
     if (!value.is_object()) return false;
     const Json *source = find(value, "source"), *target = find(value, "target"), *overlap = find(value, "overlap");
-    if (source == nullptr || target == nullptr || overlap == nullptr || as_string(*source) == nullptr || as_string(*target) == nullptr || !as_number(*overlap)) return false;
+    if (source == nullptr || target == nullptr || overlap == nullptr || as_string(*source) == nullptr ||
+        as_string(*target) == nullptr || !as_number(*overlap))
+      return false;
     to.push_back({*as_string(*source), *as_string(*target), *as_number(*overlap)});
   }
   return true;
@@ -83,7 +85,8 @@ Result<void> DnaRecorder::begin(const TrainProgress& p) {
     LOOM_TRY(journal_, Journal::create(file("dna.jsonl")));
   }
   Json cells = Json::array();
-  for (const Signature& s : now.signatures) cells.push_back({{"key", s.key()}, {"kind", s.type}, {"weights", s.has_weights ? s.weights.size() : 0}});
+  for (const Signature& s : now.signatures)
+    cells.push_back({{"key", s.key()}, {"kind", s.type}, {"weights", s.has_weights ? s.weights.size() : 0}});
   first_ = previous_ = std::move(now);
   return write({{"event", "start"}, {"cells", std::move(cells)}});
 }
@@ -95,23 +98,32 @@ Result<void> DnaRecorder::end_epoch(const TrainProgress& p) {
   const DnaDrift since_first = drift_of(std::array{first_, now}), since_previous = drift_of(std::array{previous_, now});
   Json line{{"event", "epoch"}, {"epoch", p.epoch + 1}, {"step", p.step}};
   line["from_first"] = since_first.from_first[1], line["from_previous"] = since_previous.from_first[1];
-  line["since_first"] = as_json(compare_dna(first_, now).shifts), line["since_previous"] = as_json(compare_dna(previous_, now).shifts);
+  line["since_first"] = as_json(compare_dna(first_, now).shifts),
+  line["since_previous"] = as_json(compare_dna(previous_, now).shifts);
   previous_ = std::move(now);
   return write(std::move(line));
 }
 
 Result<DriftRecord> read_drift(const std::string& run) {
   const std::filesystem::path given(run);
-  const std::string path = is_directory(run) ? run + "/dna.jsonl" : given.extension() == ".jsonl" ? (given.parent_path() / "dna.jsonl").string() : run;
-  if (!is_file(path)) return fail(Code::NotFound, "{}: not there; runs of configs without \"keep_dna\": false leave it", path);
+  const std::string path = is_directory(run)               ? run + "/dna.jsonl"
+                           : given.extension() == ".jsonl" ? (given.parent_path() / "dna.jsonl").string()
+                                                           : run;
+  if (!is_file(path))
+    return fail(Code::NotFound, "{}: not there; runs of configs without \"keep_dna\": false leave it", path);
   LOOM_TRY(const std::vector<Json> lines, read_journal(path));
   DriftRecord record;
-  const auto bad = [&](std::size_t line, std::string_view what) { return fail(Code::CorruptData, "{}: line {}: {}", path, line + 1, what); };
+  const auto bad = [&](std::size_t line, std::string_view what) {
+    return fail(Code::CorruptData, "{}: line {}: {}", path, line + 1, what);
+  };
   const Json* cells = lines.empty() ? nullptr : find(lines[0], "cells");
-  if (cells == nullptr || !cells->is_array() || lines[0].value("event", Json()) != "start") return bad(0, "no start of a record with its cells");
+  if (cells == nullptr || !cells->is_array() || lines[0].value("event", Json()) != "start")
+    return bad(0, "no start of a record with its cells");
   for (const Json& cell : *cells) {
-    const Json *key = cell.is_object() ? find(cell, "key") : nullptr, *kind = cell.is_object() ? find(cell, "kind") : nullptr;
-    if (key == nullptr || kind == nullptr || as_string(*key) == nullptr || as_string(*kind) == nullptr) return bad(0, "a cell without key and kind");
+    const Json *key = cell.is_object() ? find(cell, "key") : nullptr,
+               *kind = cell.is_object() ? find(cell, "kind") : nullptr;
+    if (key == nullptr || kind == nullptr || as_string(*key) == nullptr || as_string(*kind) == nullptr)
+      return bad(0, "a cell without key and kind");
     record.drift.keys.push_back(*as_string(*key)), record.kinds.push_back(*as_string(*kind));
   }
   const std::size_t n = record.drift.keys.size();
@@ -119,7 +131,8 @@ Result<DriftRecord> read_drift(const std::string& run) {
   record.since_first.emplace_back(), record.since_previous.emplace_back();
   for (std::size_t l = 1; l < lines.size(); ++l) {
     const Json *event = find(lines[l], "event"), *epoch = find(lines[l], "epoch");
-    if (event == nullptr || *event != "epoch" || epoch == nullptr || as_int(*epoch) != static_cast<std::int64_t>(l)) return bad(l, fmt::format("epoch {} expected", l));
+    if (event == nullptr || *event != "epoch" || epoch == nullptr || as_int(*epoch) != static_cast<std::int64_t>(l))
+      return bad(l, fmt::format("epoch {} expected", l));
     if (!read_row(find(lines[l], "from_first"), n, record.drift.from_first.emplace_back()) ||
         !read_row(find(lines[l], "from_previous"), n, record.drift.from_previous.emplace_back()))
       return bad(l, fmt::format("from_first and from_previous of {} cells expected", n));
@@ -136,7 +149,9 @@ Result<void> check_dna_lines(const std::string& path, const std::vector<Json>& l
     if (i >= lines.size()) return fail(Code::CorruptData, "{}: line {} has no counterpart in this run", path, i + 1);
     LOOM_TRY(const std::string a, dump_canonical(said[i]));
     LOOM_TRY(const std::string b, dump_canonical(lines[i]));
-    if (a != b) return fail(Code::CorruptData, "{}: line {}: the record and this run differ at {}", path, i + 1, first_difference(said[i], lines[i]));
+    if (a != b)
+      return fail(Code::CorruptData, "{}: line {}: the record and this run differ at {}", path, i + 1,
+                  first_difference(said[i], lines[i]));
   }
   return {};
 }

@@ -1,10 +1,12 @@
 #pragma once
-// How a training turns its layers: after every epoch each cell's distance (1 - similarity, evolution/dna) to the start and to the epoch
-// before, and layers that came to be what others were. dna.jsonl of a run's folder, one JSON object per line:
+// How a training turns its layers: after every epoch each cell's distance (1 - similarity, evolution/dna) to the start
+// and to the epoch before, and layers that came to be what others were. dna.jsonl of a run's folder, one JSON object
+// per line:
 //   {"event":"start", "cells":[{"key", "kind", "weights"}]}
-//   {"event":"epoch", "epoch", "step", "from_first":[..], "from_previous":[..], "since_first":[{"source", "target", "overlap"}], "since_previous":[..]}
-// Beside it lie the networks that a resumed run goes on from: dna.first.entity, dna.even.entity and dna.odd.entity (the ends of the last two
-// epochs). The file is a function of config and data, cut or not; losing it never ends a training.
+//   {"event":"epoch", "epoch", "step", "from_first":[..], "from_previous":[..], "since_first":[{"source", "target",
+//     "overlap"}], "since_previous":[..]}
+// Beside it lie the networks that a resumed run goes on from: dna.first.entity, dna.even.entity and dna.odd.entity (the
+// ends of the last two epochs). The file is a function of config and data, cut or not; losing it never ends a training.
 
 #include "evolution/dna/dna.h"
 #include "training/training_run.h"
@@ -25,7 +27,9 @@ class DnaRecorder {
   Result<void> end_epoch(const TrainProgress& progress);
   Result<void> write(Json line);
   std::string file(std::string_view name) const { return folder_ + "/" + std::string(name); }
-  std::string file_of_epoch(std::uint64_t epoch) const { return file(epoch % 2 == 0 ? "dna.even.entity" : "dna.odd.entity"); }
+  std::string file_of_epoch(std::uint64_t epoch) const {
+    return file(epoch % 2 == 0 ? "dna.even.entity" : "dna.odd.entity");
+  }
 
   std::string folder_, warning_;
   Journal journal_;

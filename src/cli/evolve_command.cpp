@@ -37,7 +37,8 @@ Result<OpenTask> data_task(const TaskConfig& c) {
   std::unique_ptr<Dataset> data;
   if (c.name == "csv") {
     CsvOptions options;
-    options.header = c.header, options.target_column = c.target_column, options.targets = c.values ? TargetKind::values : TargetKind::classes;
+    options.header = c.header, options.target_column = c.target_column,
+    options.targets = c.values ? TargetKind::values : TargetKind::classes;
     LOOM_TRY(data, open_csv(c.path, options));
   } else {
     LOOM_TRY(data, open_idx(c.path, c.labels));
@@ -56,8 +57,11 @@ Result<OpenTask> data_task(const TaskConfig& c) {
   else
     s.outputs = info.target.elements(), s.values.resize(n * s.outputs);
   LOOM_TRY_VOID(data->read(order, {s.inputs, s.labels, s.values}));
-  LOOM_TRY(const Score score, score_from_name(!c.score.empty() ? c.score : info.targets == TargetKind::classes ? "accuracy" : "squared_error"));
-  LOOM_TRY(auto task, sample_task(c.name, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1)));
+  LOOM_TRY(const Score score, score_from_name(!c.score.empty()                      ? c.score
+                                              : info.targets == TargetKind::classes ? "accuracy"
+                                                                                    : "squared_error"));
+  LOOM_TRY(auto task,
+           sample_task(c.name, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1)));
   return OpenTask{std::move(task), info.sha256};
 }
 
@@ -82,7 +86,8 @@ Result<Network> base_of(const EvolutionConfig& c, const std::string& config_path
 }
 
 // Everything a run is a function of; more generations do not make it another run. Files count as their bytes.
-Result<Json> identity_of(Json config, const std::optional<Digest>& data, const EvolutionConfig& c, const std::string& config_path) {
+Result<Json> identity_of(Json config, const std::optional<Digest>& data, const EvolutionConfig& c,
+                         const std::string& config_path) {
   config.erase("generations");
   Json out{{"config", std::move(config)}};
   if (data) out["data"] = to_hex(*data);
@@ -95,7 +100,9 @@ Result<Json> identity_of(Json config, const std::optional<Digest>& data, const E
   return out;
 }
 
-Json number(double v) { return std::isfinite(v) ? Json(v) : Json(std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity"); }
+Json number(double v) {
+  return std::isfinite(v) ? Json(v) : Json(std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+}
 
 Json lineage_line(const Member& m) {
   Json parents = Json::array(), objectives = Json::array();
@@ -124,8 +131,10 @@ class EvolveRun {
     if (!task) return at(o_.config, std::move(task).error());
     task_ = std::move(task->task);
     LOOM_TRY(identity_, identity_of(std::move(*json), task->data, config_, o_.config));
-    if (config_.task.target) target_ = *config_.task.target;
-    else target_ = task_->target();
+    if (config_.task.target)
+      target_ = *config_.task.target;
+    else
+      target_ = task_->target();
     LOOM_TRY(const FitnessFunction fitness, fitness_of(*task_, config_.objectives));
     std::optional<Isa> isa;
     if (!o_.common.isa.empty()) {
@@ -144,13 +153,15 @@ class EvolveRun {
   Result<void> begin() {
     LOOM_TRY(Network base, base_of(config_, o_.config));
     // Members keep the shape of its output: what fits here does so to the end.
-    if (auto fits = check_base(base); !fits) return at(o_.config + ": the network does not fit the task", std::move(fits).error());
+    if (auto fits = check_base(base); !fits)
+      return at(o_.config + ": the network does not fit the task", std::move(fits).error());
     if (!o_.output.empty()) {
       LOOM_TRY_VOID(create_folders(o_.output));
       const RunStart start = o_.resume ? RunStart::resume : o_.overwrite ? RunStart::overwrite : RunStart::fresh;
       LOOM_TRY(RunFolder taken, take_folder(o_.output, start, kEvolutionRun));
       lock_ = std::move(taken.lock);
-      // A run that was killed before its first save has an empty lineage and begins anew; where there is none, --resume is a mistake.
+      // A run that was killed before its first save has an empty lineage and begins anew; where there is none, --resume
+      // is a mistake.
       if (taken.resumes || (o_.resume && !is_file(file("lineage.jsonl")))) return go_on();
     }
     LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, base, task_->input(), workers_));
@@ -202,16 +213,23 @@ class EvolveRun {
       const auto seen = [&](const Member& m) {
         if (written) written = lineage_.write(lineage_line(m));
       };
-      LOOM_TRY(const Islands::Report report, islands_->evolve(fitness, workers_, lineage_.is_open() ? std::function<void(const Member&)>(seen) : nullptr));
+      LOOM_TRY(
+          const Islands::Report report,
+          islands_->evolve(fitness, workers_, lineage_.is_open() ? std::function<void(const Member&)>(seen) : nullptr));
       LOOM_TRY_VOID(std::move(written));
       chain(report.hash);
       evaluated_ += report.evaluated;
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-      const auto done = static_cast<double>(islands_->generation() - first), all = static_cast<double>(config_.generations - first);
-      bar.update(done / all, fmt::format("gen {} best {:.4f} avg {:.4f}  {:.0f} s left at most", report.generation, islands_->best_member() ? islands_->best_member()->fitness->score() : NAN,
+      const auto done = static_cast<double>(islands_->generation() - first),
+                 all = static_cast<double>(config_.generations - first);
+      bar.update(done / all, fmt::format("gen {} best {:.4f} avg {:.4f}  {:.0f} s left at most", report.generation,
+                                         islands_->best_member() ? islands_->best_member()->fitness->score() : NAN,
                                          report.average, seconds / done * (all - done)));
       if (o_.common.json && !o_.common.quiet)
-        history_.push_back(Json{{"generation", report.generation}, {"best", number(report.best)}, {"average", number(report.average)}, {"hash", to_hex(report.hash)}});
+        history_.push_back(Json{{"generation", report.generation},
+                                {"best", number(report.best)},
+                                {"average", number(report.average)},
+                                {"hash", to_hex(report.hash)}});
       if (!o_.output.empty() && ++since_saved >= o_.save_every) {
         since_saved = 0;
         LOOM_TRY_VOID(save());
@@ -259,21 +277,26 @@ class EvolveRun {
                                {"overlap", e->overlap},
                                {"combined", e->combined},
                                {"best_member", e->best_member}};
-        joined = fmt::format("ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n",
-                             fmt::join(e->members, " and "), e->combined, e->best_member, e->coverage);
+        joined = fmt::format(
+            "ensemble of {}: {:.4f} right together, {:.4f} the better one alone (covered by either {:.4f})\n",
+            fmt::join(e->members, " and "), e->combined, e->best_member, e->coverage);
       }
     }
     if (o_.common.json) {
       if (!history_.empty()) out["history"] = std::move(history_);
       print_json(out);
     } else if (!o_.common.quiet) {
-      const std::string told = best != nullptr ? fmt::format("best {:.6g} ({})", best->fitness->score(), best->id.text()) : "no network has a score";
-      std::printf("%s: %s after %u generations, %s, %zu networks judged in %.2f s\n%shash %s\n", std::string(task_->name()).c_str(),
+      const std::string told = best != nullptr
+                                   ? fmt::format("best {:.6g} ({})", best->fitness->score(), best->id.text())
+                                   : "no network has a score";
+      std::printf("%s: %s after %u generations, %s, %zu networks judged in %.2f s\n%shash %s\n",
+                  std::string(task_->name()).c_str(),
                   solved()        ? "solved"
                   : interrupted() ? "interrupted"
                                   : "not solved",
                   islands_->generation(), told.c_str(), evaluated_, seconds_, joined.c_str(), hash_.c_str());
-      if (!o_.output.empty()) std::printf("%s: %slineage.jsonl, state.json\n", o_.output.c_str(), best != nullptr ? "best.entity, " : "");
+      if (!o_.output.empty())
+        std::printf("%s: %slineage.jsonl, state.json\n", o_.output.c_str(), best != nullptr ? "best.entity, " : "");
     }
     return interrupted() ? kInterrupted : kOk;
   }
@@ -296,8 +319,11 @@ class EvolveRun {
 
 Run evolve_command(CLI::App& app) {
   auto o = std::make_shared<EvolveFlags>();
-  add_path(app, "CONFIG", o->config, "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")->required();
-  add_path(app, "-o,--output", o->output, "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
+  add_path(app, "CONFIG", o->config,
+           "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")
+      ->required();
+  add_path(app, "-o,--output", o->output,
+           "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
   const auto resume = app.add_flag("--resume", o->resume, "Go on from state.json in the output folder");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number(1));
@@ -305,7 +331,8 @@ Run evolve_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
   return [o] {
-    if (o->resume && o->output.empty()) return report(Error{Code::InvalidArgument, "--resume needs --output, the folder of the run"});
+    if (o->resume && o->output.empty())
+      return report(Error{Code::InvalidArgument, "--resume needs --output, the folder of the run"});
     return finish(EvolveRun(*o).run());
   };
 }

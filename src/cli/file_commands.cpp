@@ -32,7 +32,7 @@ struct InspectOptions {
 Result<int> run_inspect(const InspectOptions& o) {
   LOOM_TRY(const DecoderSource source, read_source(o.model));
   const ModelConfig& c = source.config;
-  std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;   // count, bytes
+  std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;  // count, bytes
   std::size_t parameters = 0, bytes = 0;
   for (const SourceTensor& t : source.tensors) {
     std::size_t elements = 1;
@@ -47,7 +47,8 @@ Result<int> run_inspect(const InspectOptions& o) {
     for (const auto& [type, entry] : by_type) types[type] = Json{{"tensors", entry.first}, {"bytes", entry.second}};
     if (o.tensors)
       for (const SourceTensor& t : source.tensors)
-        tensors.push_back(Json{{"name", t.name}, {"dtype", name(t.dtype)}, {"shape", t.shape}, {"bytes", t.bytes.size()}});
+        tensors.push_back(
+            Json{{"name", t.name}, {"dtype", name(t.dtype)}, {"shape", t.shape}, {"bytes", t.bytes.size()}});
     Json out{{"path", o.model},
              {"architecture", c.architecture},
              {"layers", c.num_hidden_layers},
@@ -68,17 +69,20 @@ Result<int> run_inspect(const InspectOptions& o) {
     print_json(out);
     return kOk;
   }
-  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", terminal_text(o.model).c_str(), terminal_text(c.architecture).c_str(), static_cast<double>(parameters) / 1e6,
+  std::printf("%s: %s, %.1f M parameters, %.1f MB of weights\n", terminal_text(o.model).c_str(),
+              terminal_text(c.architecture).c_str(), static_cast<double>(parameters) / 1e6,
               static_cast<double>(bytes) / 1e6);
-  std::printf("%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n",
-              static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size), static_cast<long>(c.intermediate_size),
-              static_cast<long>(c.num_attention_heads), static_cast<long>(c.num_key_value_heads), static_cast<long>(c.head_dim),
-              static_cast<long>(c.vocab_size), static_cast<long>(c.max_position_embeddings));
+  std::printf(
+      "%ld layers, width %ld, feed-forward %ld, %ld heads (%ld key-value) of %ld, vocabulary %ld, context %ld\n",
+      static_cast<long>(c.num_hidden_layers), static_cast<long>(c.hidden_size), static_cast<long>(c.intermediate_size),
+      static_cast<long>(c.num_attention_heads), static_cast<long>(c.num_key_value_heads), static_cast<long>(c.head_dim),
+      static_cast<long>(c.vocab_size), static_cast<long>(c.max_position_embeddings));
   for (const auto& [type, entry] : by_type)
     std::printf("  %-10s %4zu tensors %10.2f MB\n", type.c_str(), entry.first, static_cast<double>(entry.second) / 1e6);
   if (o.tensors)
     for (const SourceTensor& t : source.tensors)
-      std::printf("  %-48s %-9s %s\n", terminal_text(t.name).c_str(), std::string(name(t.dtype)).c_str(), shape_text(t.shape).c_str());
+      std::printf("  %-48s %-9s %s\n", terminal_text(t.name).c_str(), std::string(name(t.dtype)).c_str(),
+                  shape_text(t.shape).c_str());
   return kOk;
 }
 
@@ -103,7 +107,8 @@ Result<int> inspect_network(const InspectOptions& o) {
                             {"weights", r.weights},
                             {"resident_bytes", r.resident_bytes},
                             {"is_disabled", r.disabled}});
-    for (const auto& [type, entry] : by_type) types[type] = Json{{"weights", entry.first}, {"resident_bytes", entry.second}};
+    for (const auto& [type, entry] : by_type)
+      types[type] = Json{{"weights", entry.first}, {"resident_bytes", entry.second}};
     print_json(Json{{"path", o.model},
                     {"id", network.settings.id},
                     {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
@@ -112,12 +117,12 @@ Result<int> inspect_network(const InspectOptions& o) {
                     {"layers", std::move(layers)}});
     return kOk;
   }
-  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n", terminal_text(o.model).c_str(),
-              terminal_text(network.settings.id).c_str(),
-              size.depth, size.rows, size.cols, size.layers_per_cell, network.resident_bytes());
+  std::printf("%s: \"%s\", grid %zu x %zu x %zu, %zu layers per cell, %zu bytes of weights in memory\n",
+              terminal_text(o.model).c_str(), terminal_text(network.settings.id).c_str(), size.depth, size.rows,
+              size.cols, size.layers_per_cell, network.resident_bytes());
   for (const LayerRow& r : rows)
-    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", terminal_text(r.path).c_str(), r.kind.c_str(), r.dtype.c_str(), r.weights, r.resident_bytes,
-                r.disabled ? "  disabled" : "");
+    std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", terminal_text(r.path).c_str(), r.kind.c_str(),
+                r.dtype.c_str(), r.weights, r.resident_bytes, r.disabled ? "  disabled" : "");
   for (const auto& [type, entry] : by_type)
     std::printf("%-10s %12zu weights %12zu bytes, %.2f bits each\n", type.c_str(), entry.first, entry.second,
                 entry.first == 0 ? 0.0 : static_cast<double>(entry.second) * 8 / static_cast<double>(entry.first));
@@ -142,7 +147,8 @@ Result<int> inspect_checkpoint(const InspectOptions& o) {
   if (const Json* said = find(checkpoint.train, "slots"); said != nullptr && said->is_array())
     for (const Json& slot : *said) {
       const Json *name = find(slot, "name"), *elements = find(slot, "elements");
-      if (name == nullptr || elements == nullptr || as_string(*name) == nullptr || as_int(*elements).value_or(-1) < 0) continue;
+      if (name == nullptr || elements == nullptr || as_string(*name) == nullptr || as_int(*elements).value_or(-1) < 0)
+        continue;
       slots.push_back(Json{{"name", *name}, {"elements", *elements}});
       values += static_cast<std::uint64_t>(*as_int(*elements));
     }
@@ -159,11 +165,13 @@ Result<int> inspect_checkpoint(const InspectOptions& o) {
     print_json(out);
     return kOk;
   }
-  std::printf("%s: checkpoint of a fine-tuning at step %s, %llu values of adapters and optimiser, %zu bytes\n", o.model.c_str(), dump_json(out["step"]).c_str(),
-              static_cast<unsigned long long>(values), checkpoint.optimizer.size());
+  std::printf("%s: checkpoint of a fine-tuning at step %s, %llu values of adapters and optimiser, %zu bytes\n",
+              o.model.c_str(), dump_json(out["step"]).c_str(), static_cast<unsigned long long>(values),
+              checkpoint.optimizer.size());
   for (const char* key : {"config", "text", "base"}) std::printf("  %-8s %s\n", key, dump_json(out[key]).c_str());
   if (o.tensors)
-    for (const Json& slot : out["slots"]) std::printf("  %-64s %10s values\n", dump_json(slot["name"]).c_str(), dump_json(slot["elements"]).c_str());
+    for (const Json& slot : out["slots"])
+      std::printf("  %-64s %10s values\n", dump_json(slot["name"]).c_str(), dump_json(slot["elements"]).c_str());
   return kOk;
 }
 
@@ -205,19 +213,24 @@ Result<int> run_quantize(const QuantizeOptions& o) {
       continue;
     }
     LOOM_TRY_VOID(
-        writer.add_tensor(t.name, dtype, t.shape(), [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
-          bar.update(static_cast<double>(++done) / static_cast<double>(total));
-          auto bytes = requantized(t, dtype);
-          if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
-          if (!bytes) return at(std::string(t.name), std::move(bytes).error());
-          return bytes;
-        }));
+        writer.add_tensor(t.name, dtype, t.shape(),
+                          [&t, dtype, &bar, &done, total = file.tensors().size()]() -> Result<std::vector<std::byte>> {
+                            bar.update(static_cast<double>(++done) / static_cast<double>(total));
+                            auto bytes = requantized(t, dtype);
+                            if (interrupted()) return fail(Code::Cancelled, "interrupted; nothing was written");
+                            if (!bytes) return at(std::string(t.name), std::move(bytes).error());
+                            return bytes;
+                          }));
   }
   watch_interrupts(nullptr);
   LOOM_TRY_VOID(writer.write(o.output));
   if (o.common.json) {
     LOOM_TRY(const auto written, MappedFile::open(o.output));
-    print_json(Json{{"output", o.output}, {"bytes", written->bytes().size()}, {"tensors", file.tensors().size()}, {"quantized", done}, {"dtype", name(dtype)}});
+    print_json(Json{{"output", o.output},
+                    {"bytes", written->bytes().size()},
+                    {"tensors", file.tensors().size()},
+                    {"quantized", done},
+                    {"dtype", name(dtype)}});
   } else if (!o.common.quiet) {
     std::printf("%s written\n", terminal_text(o.output).c_str());
   }
@@ -242,7 +255,9 @@ Run quantize_command(CLI::App& app) {
   auto o = std::make_shared<QuantizeOptions>();
   add_path(app, "MODEL", o->model, "GGUF file")->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "GGUF file to write")->required();
-  app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")->required()->check(dtype_name());
+  app.add_option("--dtype", o->dtype, "float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0")
+      ->required()
+      ->check(dtype_name());
   add_overwrite(app, o->overwrite);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);

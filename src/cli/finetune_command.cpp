@@ -20,7 +20,8 @@ struct FinetuneOptions {
   FinetuneSources sources;
   std::string out;
   bool resume = false, overwrite = false;
-  std::vector<std::pair<const CLI::Option*, std::string>> settings;  // with the member of a config's JSON that each sets
+  // with the member of a config's JSON that each sets
+  std::vector<std::pair<const CLI::Option*, std::string>> settings;
   const CLI::Option *model = nullptr, *text = nullptr, *from = nullptr;
 };
 
@@ -35,7 +36,8 @@ Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& ses
 // A bar on a terminal, a line every so often elsewhere.
 class FinetuneReporter {
  public:
-  FinetuneReporter(const CommonOptions& common, const char* verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
+  FinetuneReporter(const CommonOptions& common, const char* verb)
+      : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)) {}
 
   Continue operator()(const FinetuneProgress& p) {
     if (p.validation_loss)
@@ -54,13 +56,15 @@ class FinetuneReporter {
   void validation(const FinetuneProgress& p) {
     if (p.new_steps == 0) start_ = Clock::now();  // steps are timed without the validation before them
     if (common_.quiet || common_.json) return;
-    std::fprintf(stderr, "%sstep %llu: validation loss %.4f per token (perplexity %.2f)\n", stderr_is_terminal() ? "\r\033[K" : "",
-                 static_cast<unsigned long long>(p.step), *p.validation_loss, std::exp(*p.validation_loss));
+    std::fprintf(stderr, "%sstep %llu: validation loss %.4f per token (perplexity %.2f)\n",
+                 stderr_is_terminal() ? "\r\033[K" : "", static_cast<unsigned long long>(p.step), *p.validation_loss,
+                 std::exp(*p.validation_loss));
   }
 
   void step(const FinetuneProgress& p) {
     if (std::isfinite(p.loss)) smooth_ = p.new_steps == 1 ? p.loss : 0.9 * smooth_ + 0.1 * p.loss;
-    const double elapsed = std::max(seconds(), 1e-9), left = elapsed / static_cast<double>(p.new_steps) * static_cast<double>(p.steps - p.step);
+    const double elapsed = std::max(seconds(), 1e-9),
+                 left = elapsed / static_cast<double>(p.new_steps) * static_cast<double>(p.steps - p.step);
     const std::string text = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  ETA {}", p.step, p.steps, smooth_,
                                          static_cast<double>(p.new_tokens) / elapsed, duration_text(left));
     bar_->update(static_cast<double>(p.step) / static_cast<double>(p.steps), text);
@@ -107,7 +111,8 @@ bool has_line(const std::string& journal) {
 Result<void> check_from(const FinetuneOptions& o) {
   std::error_code none;  // what is not there is not the same
   if (!o.sources.from.empty() && std::filesystem::equivalent(o.sources.from, o.out, none))
-    return fail(Code::InvalidArgument, "--from {}: the new adapter would overwrite it; another folder for --output expected", o.sources.from);
+    return fail(Code::InvalidArgument,
+                "--from {}: the new adapter would overwrite it; another folder for --output expected", o.sources.from);
   return {};
 }
 
@@ -132,13 +137,16 @@ Result<int> run(FinetuneOptions& o) {
   if (!o.sources.from.empty())
     for (const auto& [option, path] : o.settings)
       if (option->count() > 0 && (path == "rank" || path == "alpha" || path == "targets"))
-        return fail(Code::InvalidArgument, "{} has no effect with --from: the adapter there has its own", option->get_name());
+        return fail(Code::InvalidArgument, "{} has no effect with --from: the adapter there has its own",
+                    option->get_name());
   if (o.sources.model.empty() || o.sources.text.empty())
-    return fail(Code::InvalidArgument, "MODEL and --text are expected{}", o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
+    return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
+                o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
   watch_interrupts(nullptr);
   LOOM_TRY_VOID(set_session(o.common, o.config.session));
   LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
-  if (!o.common.quiet) std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
+  if (!o.common.quiet)
+    std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
   record.sources = o.sources;
   FinetuneReporter reporter(o.common, "finetuning");
   LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
@@ -160,9 +168,9 @@ Result<int> run(FinetuneOptions& o) {
                 {"seconds", seconds},
                 {"hash", to_hex(result.hash)}});
   } else {
-    std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(), result.adapter_parameters,
-                static_cast<unsigned long long>(result.steps), static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(),
-                to_hex(result.hash).c_str());
+    std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(),
+                result.adapter_parameters, static_cast<unsigned long long>(result.steps),
+                static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(), to_hex(result.hash).c_str());
   }
   if (!result.stopped) return kOk;
   std::fprintf(stderr, "loom: stopped at step %llu, the adapter is as of there; loom finetune -o %s --resume goes on\n",
@@ -172,7 +180,8 @@ Result<int> run(FinetuneOptions& o) {
 
 }  // namespace
 
-Result<int> replay_finetune_command(const std::string& journal, const std::string& folder, const CommonOptions& common) {
+Result<int> replay_finetune_command(const std::string& journal, const std::string& folder,
+                                    const CommonOptions& common) {
   NetworkSessionOptions session;
   LOOM_TRY_VOID(set_session(common, session));
   watch_interrupts(nullptr);
@@ -184,8 +193,8 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   if (common.json)
     print_json({{"lines", report.lines}, {"steps", report.steps}, {"hash", to_hex(report.hash)}, {"pass", true}});
   else
-    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines), static_cast<unsigned long long>(report.steps),
-                to_hex(report.hash).c_str());
+    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines),
+                static_cast<unsigned long long>(report.steps), to_hex(report.hash).c_str());
   return kOk;
 }
 
@@ -196,36 +205,58 @@ Run finetune_command(CLI::App& app) {
     o->settings.emplace_back(option, path);
     return option;
   };
-  o->model = add_path(app, "MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  o->model = add_path(app, "MODEL", o->sources.model,
+                      "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
   o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
-  add_path(app, "-o,--output,--out", o->out, "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal and checkpoint")
+  add_path(app, "-o,--output,--out", o->out,
+           "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal "
+           "and checkpoint")
       ->required();
-  const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped; what is not given is as it was");
+  const auto resume = app.add_flag("--resume", o->resume,
+                                   "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
+                                   "what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
-  setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")->check(CLI::Range(1, 65536))->capture_default_str();
+  setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")
       ->check(number_within(1e-9, 1e9))
       ->capture_default_str();
-  setting(app.add_option("--targets", c.adapter.targets, "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"), "targets")
+  setting(app.add_option("--targets", c.adapter.targets,
+                         "Which matrices: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj"),
+          "targets")
       ->delimiter(',')
       ->check(CLI::IsMember({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}))
       ->capture_default_str();
-  setting(app.add_option("--length", c.length, "Tokens of a window"), "length")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  setting(app.add_option("--batch", c.batch_size, "Windows per step"), "batch")->check(CLI::Range(1, 1 << 16))->capture_default_str();
-  setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"), "micro_batch")
+  setting(app.add_option("--length", c.length, "Tokens of a window"), "length")
       ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
-  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")->check(whole_number(1))->capture_default_str();
-  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")->check(whole_number(1))->excludes(epochs);
-  setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"), "learning_rate")
+  setting(app.add_option("--batch", c.batch_size, "Windows per step"), "batch")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  setting(app.add_option("--micro-batch", c.micro_batch, "Windows that run at once: fewer need less memory"),
+          "micro_batch")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  const auto epochs = setting(app.add_option("--epochs", c.epochs, "Passes over the text"), "epochs")
+                          ->check(whole_number(1))
+                          ->capture_default_str();
+  setting(app.add_option("--steps", c.steps, "Steps in all, in place of epochs"), "steps")
+      ->check(whole_number(1))
+      ->excludes(epochs);
+  setting(app.add_option("--learning-rate", c.schedule.learning_rate, "Peak of a cosine schedule with warm-up"),
+          "learning_rate")
       ->check(number_within(0, 1e12))
       ->capture_default_str();
-  setting(app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up"), "schedule/warmup_steps")->check(whole_number());
+  setting(app.add_option("--warmup", c.schedule.warmup_steps, "Steps of warm-up"), "schedule/warmup_steps")
+      ->check(whole_number());
   setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")
       ->check(number_within(0, 1e12))
       ->capture_default_str();
-  setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")->check(whole_number())->capture_default_str();
+  setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")
+      ->check(whole_number())
+      ->capture_default_str();
   setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();

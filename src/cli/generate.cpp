@@ -30,17 +30,20 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
   if (o.prompting.messages.empty()) {
     LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
     // Editors and echo end a text with a line break that is not meant as part of it.
-    if (!o.file.empty() && prompt.text.ends_with('\n')) prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
+    if (!o.file.empty() && prompt.text.ends_with('\n'))
+      prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {
     LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model, o.common));
-    // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide otherwise.
+    // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide
+    // otherwise.
     prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
     if (prompt.templated) {
       LOOM_TRY(Json messages, first_messages(o.prompting));
       if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));
       auto text = prompts.render(messages);
-      if (!text) return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template, std::move(text).error());
+      if (!text)
+        return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template, std::move(text).error());
       prompt.text = std::move(*text);
     }
   }
@@ -53,7 +56,11 @@ Json date_of(const GenerateOptions& o) { return o.prompting.date.empty() ? Json(
 
 int show(const GenerateOptions& o, const Prompt& prompt) {
   if (o.common.json) {
-    print_json(Json{{"prompt", prompt.text}, {"ids", prompt.ids}, {"prompt_tokens", prompt.ids.size()}, {"dropped_bytes", prompt.dropped_bytes}, {"date", date_of(o)}});
+    print_json(Json{{"prompt", prompt.text},
+                    {"ids", prompt.ids},
+                    {"prompt_tokens", prompt.ids.size()},
+                    {"dropped_bytes", prompt.dropped_bytes},
+                    {"date", date_of(o)}});
   } else {
     std::fwrite(prompt.text.data(), 1, prompt.text.size(), stdout);
     std::printf("\n%s\n", fmt::format("{}", fmt::join(prompt.ids, ",")).c_str());
@@ -61,7 +68,8 @@ int show(const GenerateOptions& o, const Prompt& prompt) {
   return kOk;
 }
 
-Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session& session, const Generation& g, std::size_t dropped_bytes) {
+Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session& session, const Generation& g,
+             std::size_t dropped_bytes) {
   const auto rate = [](std::size_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; };
   Json j{{"text", g.text},
          {"ids", g.ids},
@@ -96,7 +104,8 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
 // Explains an unexpected end of the text.
 void tell_end(const GenerateOptions& o, const Session& session, const Generation& g, bool length_was_asked_for) {
   if (g.stop_reason == "context")
-    remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger", session.context_tokens()));
+    remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger",
+                                 session.context_tokens()));
   if (g.stop_reason == "length" && !length_was_asked_for)
     remark(o.common, fmt::format("the answer was cut after {} tokens; -n takes more", g.ids.size()));
 }
@@ -118,8 +127,8 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
     if (!o.common.quiet && stderr_is_terminal())
       std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s]\n", g.prompt_tokens,
                    static_cast<double>(g.prompt_tokens) / g.prefill_seconds, g.ids.size(),
-                   g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0, g.stop_reason.c_str(),
-                   to_hex(g.hash).c_str());
+                   g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0,
+                   g.stop_reason.c_str(), to_hex(g.hash).c_str());
   }
   return interrupted() ? kInterrupted : kOk;
 }
@@ -128,15 +137,20 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
 Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
   const int texts = given("--prompt") + given("--file") + given("--messages");
-  if (texts != 1) return fail(Code::InvalidArgument, "generate: give the text with -p or -f, or a conversation with --messages{}", texts > 1 ? ", one of them" : "");
+  if (texts != 1)
+    return fail(Code::InvalidArgument, "generate: give the text with -p or -f, or a conversation with --messages{}",
+                texts > 1 ? ", one of them" : "");
   if (o.raw)
     for (const char* name : {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date"})
-      if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
-  if (!o.common.json && given("--logprobs")) return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
+      if (given(name))
+        return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
+  if (!o.common.json && given("--logprobs"))
+    return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
   if (o.show_prompt)
-    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty", "--frequency-penalty",
-                             "--presence-penalty", "--repeat-last-n", "--logit-bias"})
-      if (given(name)) return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
+    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty",
+                             "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias"})
+      if (given(name))
+        return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);
 }
 
@@ -146,7 +160,9 @@ Run generate_command(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "The question, or the text to continue");
-  add_path(app, "-f,--file", o->file, "Read it from a file; - for standard input. A line break at its end does not count")->excludes(prompt);
+  add_path(app, "-f,--file", o->file,
+           "Read it from a file; - for standard input. A line break at its end does not count")
+      ->excludes(prompt);
   o->prompting.add(app);
   auto* raw = app.add_flag("--raw", o->raw, "Continue the text as it is, without the chat template");
   app.add_flag("--chat", o->chat, "Use the chat template; an error when the model has none")->excludes(raw);

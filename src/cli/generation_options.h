@@ -19,34 +19,52 @@ struct GenerationFlags {
 
   // `reports`: the command has an output for --logprobs.
   void add(CLI::App& app, bool reports = true) {
-    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")->capture_default_str()->check(whole_number());
-    app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")->capture_default_str();
+    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")
+        ->capture_default_str()
+        ->check(whole_number());
+    app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")
+        ->capture_default_str();
     app.add_option("--top-k", top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
-    app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")->capture_default_str();
-    app.add_option("--min-p", min_p, "Drop tokens below this share of the best one's probability")->capture_default_str();
+    app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")
+        ->capture_default_str();
+    app.add_option("--min-p", min_p, "Drop tokens below this share of the best one's probability")
+        ->capture_default_str();
     app.add_option("--typical-p", typical_p, "Locally typical sampling")->capture_default_str();
-    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens (--repeat-last-n)")->capture_default_str();
-    app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")->capture_default_str();
-    app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")->capture_default_str();
-    app.add_option("--repeat-last-n", repeat_last_n, "Tokens that the three penalties look back on, the prompt included (0: none, -1: all)")
+    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens (--repeat-last-n)")
+        ->capture_default_str();
+    app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")
+        ->capture_default_str();
+    app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")
+        ->capture_default_str();
+    app.add_option("--repeat-last-n", repeat_last_n,
+                   "Tokens that the three penalties look back on, the prompt included (0: none, -1: all)")
         ->capture_default_str()
         ->check(CLI::Range(-1, 1 << 30));
     app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
-    app.add_option("--seed", seed, "Same seed, same text, on every machine")->capture_default_str()->check(whole_number());
+    app.add_option("--seed", seed, "Same seed, same text, on every machine")
+        ->capture_default_str()
+        ->check(whole_number());
     app.add_option("--stop", stop, "End before this text; may be repeated");
     if (reports)
-      app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")->capture_default_str()->check(whole_number());
+      app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")
+          ->capture_default_str()
+          ->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
   }
 
-  // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is drawn.
+  // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is
+  // drawn.
   Result<void> check_effects(const CLI::App& app) const {
-    if (repetition_penalty == 1 && frequency_penalty == 0 && presence_penalty == 0 && app.get_option("--repeat-last-n")->count() > 0)
-      return fail(Code::InvalidArgument, "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
+    if (repetition_penalty == 1 && frequency_penalty == 0 && presence_penalty == 0 &&
+        app.get_option("--repeat-last-n")->count() > 0)
+      return fail(
+          Code::InvalidArgument,
+          "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
     if (temperature != 0) return {};
     for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
       if (app.get_option(name)->count() > 0)
-        return fail(Code::InvalidArgument, "{} has no effect at temperature 0, where the best token is taken; --temp 0.7 draws", name);
+        return fail(Code::InvalidArgument,
+                    "{} has no effect at temperature 0, where the best token is taken; --temp 0.7 draws", name);
     return {};
   }
 

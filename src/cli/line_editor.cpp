@@ -26,7 +26,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr std::size_t kRemembered = 1000;               // messages
+constexpr std::size_t kRemembered = 1000;  // messages
 constexpr std::size_t kLongestFile = std::size_t{4} << 20;
 
 // One byte of standard input: 1; 0 at its end; -1 when interrupted() or, with EINTR, after another signal.
@@ -41,11 +41,12 @@ ssize_t read_byte(char& byte) {
 }
 
 LineEditor::Outcome read_plain(const std::string& prompt, const std::string& colour, std::string& line) {
-  if (isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) std::printf("%s%s%s", colour.c_str(), prompt.c_str(), colour.empty() ? "" : "\033[0m");
+  if (isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0)
+    std::printf("%s%s%s", colour.c_str(), prompt.c_str(), colour.empty() ? "" : "\033[0m");
   std::fflush(stdout);
   line.clear();
   for (;;) {
-    if (interrupted()) {   // SIGTERM or SIGHUP during an answer
+    if (interrupted()) {  // SIGTERM or SIGHUP during an answer
       clear_interrupt();
       return LineEditor::Outcome::Interrupted;
     }
@@ -65,7 +66,8 @@ std::deque<std::string> read_history(const std::string& path) {
   if (!text) return entries;
   for (std::size_t begin = 0; begin < text->size();) {
     const std::size_t end = std::min(text->find('\n', begin), text->size());
-    if (const auto entry = parse_json(std::string_view(*text).substr(begin, end - begin)); entry && as_string(*entry)) entries.push_back(*as_string(*entry));
+    if (const auto entry = parse_json(std::string_view(*text).substr(begin, end - begin)); entry && as_string(*entry))
+      entries.push_back(*as_string(*entry));
     if (entries.size() > kRemembered) entries.pop_front();
     begin = end + 1;
   }
@@ -103,19 +105,21 @@ namespace {
 
 std::wstring wide(std::string_view text) {
   std::wstring out;
-  text::for_each_code_point(text, [&](std::uint32_t c) { out += static_cast<wchar_t>(c <= text::kMaxCodePoint ? c : text::kReplacement); });
+  text::for_each_code_point(
+      text, [&](std::uint32_t c) { out += static_cast<wchar_t>(c <= text::kMaxCodePoint ? c : text::kReplacement); });
   return out;
 }
 
 volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
 
-// While a line is read: a window of another size is drawn anew, and a program that comes back after Ctrl-Z takes the terminal again. Nothing else
-// of signals changes, so whatever ends the program works as elsewhere.
+// While a line is read: a window of another size is drawn anew, and a program that comes back after Ctrl-Z takes the
+// terminal again. Nothing else of signals changes, so whatever ends the program works as elsewhere.
 class SignalsOfReading {
  public:
   SignalsOfReading() {
     struct sigaction action{};
-    action.sa_handler = [](int signal) { (signal == SIGWINCH ? g_resized : g_continued) = 1; };   // without SA_RESTART: read() must return
+    // without SA_RESTART: read() must return
+    action.sa_handler = [](int signal) { (signal == SIGWINCH ? g_resized : g_continued) = 1; };
     sigaction(SIGWINCH, &action, &old_[0]);
     sigaction(SIGCONT, &action, &old_[1]);
   }
@@ -153,7 +157,7 @@ int read_character(EditLine* line, wchar_t* character) {
       continue;
     }
     bytes += byte;
-    if (text::incomplete_tail(bytes) == bytes.size()) continue;   // the rest of a character is to come
+    if (text::incomplete_tail(bytes) == bytes.size()) continue;  // the rest of a character is to come
     const std::uint32_t c = text::decode_utf8(bytes.data(), bytes.data() + bytes.size()).code_point;
     *character = static_cast<wchar_t>(c <= text::kMaxCodePoint ? c : text::kReplacement);
     return 1;
@@ -176,7 +180,9 @@ unsigned char end_of_pasted(EditLine* line, wint_t) {
   return shown.empty() || el_winsertstr(line, shown.c_str()) == 0 ? CC_REFRESH : CC_REFRESH_BEEP;
 }
 
-unsigned char line_break(EditLine* line, wint_t) { return el_winsertstr(line, L"\n") == 0 ? CC_REFRESH : CC_REFRESH_BEEP; }
+unsigned char line_break(EditLine* line, wint_t) {
+  return el_winsertstr(line, L"\n") == 0 ? CC_REFRESH : CC_REFRESH_BEEP;
+}
 
 }  // namespace
 
@@ -192,30 +198,42 @@ LineEditor::LineEditor(const std::string& history_file) : history_file_(history_
   history_w(editing->history, &event, H_SETSIZE, static_cast<int>(kRemembered));
   history_w(editing->history, &event, H_SETUNIQUE, 1);
   el_wset(e, EL_CLIENTDATA, editing.get());
-  el_wset(e, EL_PROMPT_ESC, +[](EditLine* line) {
-    void* data = nullptr;
-    el_wget(line, EL_CLIENTDATA, &data);
-    return static_cast<Editing*>(data)->prompt.data();
-  }, L'\1');
+  el_wset(
+      e, EL_PROMPT_ESC,
+      +[](EditLine* line) {
+        void* data = nullptr;
+        el_wget(line, EL_CLIENTDATA, &data);
+        return static_cast<Editing*>(data)->prompt.data();
+      },
+      L'\1');
   el_wset(e, EL_HIST, history_w, editing->history);
   el_wset(e, EL_EDITOR, L"emacs");
   el_wset(e, EL_GETCFN, &read_character);
   // Ctrl-C is a key here, which acts on the line.
   el_wset(e, EL_SETTY, L"-d", L"intr=", nullptr);
-  el_wset(e, EL_ADDFN, L"loom-interrupt", L"Drop the line", +[](EditLine* line, wint_t) -> unsigned char {
-    void* data = nullptr;
-    el_wget(line, EL_CLIENTDATA, &data);
-    static_cast<Editing*>(data)->interrupted = true;
-    el_wpush(line, L"\n");   // ends the line as Enter does, below whatever was typed
-    return CC_NORM;
-  });
+  el_wset(
+      e, EL_ADDFN, L"loom-interrupt", L"Drop the line", +[](EditLine* line, wint_t) -> unsigned char {
+        void* data = nullptr;
+        el_wget(line, EL_CLIENTDATA, &data);
+        static_cast<Editing*>(data)->interrupted = true;
+        el_wpush(line, L"\n");  // ends the line as Enter does, below whatever was typed
+        return CC_NORM;
+      });
   el_wset(e, EL_ADDFN, L"loom-paste", L"Take pasted text as it is", &end_of_pasted);
   el_wset(e, EL_ADDFN, L"loom-line-break", L"Go on in a new line", &line_break);
-  const std::pair<const wchar_t*, const wchar_t*> keys[] = {
-      {L"^C", L"loom-interrupt"},        {L"\\e[200~", L"loom-paste"},       {L"\\e\\n", L"loom-line-break"},     {L"\\e\\r", L"loom-line-break"},
-      {L"\\e[1;5C", L"em-next-word"},    {L"\\e[1;5D", L"ed-prev-word"},     {L"\\e[3~", L"ed-delete-next-char"}, {L"\\e[H", L"ed-move-to-beg"},
-      {L"\\e[F", L"ed-move-to-end"},     {L"\\e[1~", L"ed-move-to-beg"},     {L"\\e[4~", L"ed-move-to-end"},      {L"^R", L"em-inc-search-prev"},
-      {L"\\t", L"ed-insert"}};
+  const std::pair<const wchar_t*, const wchar_t*> keys[] = {{L"^C", L"loom-interrupt"},
+                                                            {L"\\e[200~", L"loom-paste"},
+                                                            {L"\\e\\n", L"loom-line-break"},
+                                                            {L"\\e\\r", L"loom-line-break"},
+                                                            {L"\\e[1;5C", L"em-next-word"},
+                                                            {L"\\e[1;5D", L"ed-prev-word"},
+                                                            {L"\\e[3~", L"ed-delete-next-char"},
+                                                            {L"\\e[H", L"ed-move-to-beg"},
+                                                            {L"\\e[F", L"ed-move-to-end"},
+                                                            {L"\\e[1~", L"ed-move-to-beg"},
+                                                            {L"\\e[4~", L"ed-move-to-end"},
+                                                            {L"^R", L"em-inc-search-prev"},
+                                                            {L"\\t", L"ed-insert"}};
   for (const auto& [key, function] : keys) el_wset(e, EL_BIND, key, function, nullptr);
   const std::deque<std::string> entries = read_history(history_file_);
   for (const std::string& entry : entries) history_w(editing->history, &event, H_ENTER, wide(entry).c_str());
@@ -236,7 +254,7 @@ LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::strin
   Editing& e = *editing_;
   e.prompt = colour.empty() ? wide(prompt) : L"\1" + wide(colour) + L"\1" + wide(prompt) + L"\1\033[0m\1";
   e.interrupted = false;
-  std::fputs("\033[?2004h", stdout);   // the terminal marks what is pasted
+  std::fputs("\033[?2004h", stdout);  // the terminal marks what is pasted
   std::fflush(stdout);
   int count = 0;
   const wchar_t* typed = nullptr;
@@ -269,7 +287,8 @@ void LineEditor::remember(const std::string& message) {
   if (history_file_.empty()) return;
   std::error_code ignored;
   const auto folder = std::filesystem::path(history_file_).parent_path();
-  if (std::filesystem::create_directories(folder, ignored)) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
+  if (std::filesystem::create_directories(folder, ignored))
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, ignored);
   write_all(history_file_, O_APPEND, dump_json(Json(message)) + "\n");
 }
 
@@ -278,12 +297,15 @@ void LineEditor::remember(const std::string& message) {
 struct LineEditor::Editing {};
 LineEditor::LineEditor(const std::string& history_file) : history_file_(history_file) {}
 LineEditor::~LineEditor() = default;
-LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& colour, std::string& line) { return read_plain(prompt, colour, line); }
+LineEditor::Outcome LineEditor::read(const std::string& prompt, const std::string& colour, std::string& line) {
+  return read_plain(prompt, colour, line);
+}
 void LineEditor::remember(const std::string&) {}
 
 #endif
 
-LineEditor::Outcome LineEditor::read_message(const std::string& prompt, const std::string& colour, std::string& message) {
+LineEditor::Outcome LineEditor::read_message(const std::string& prompt, const std::string& colour,
+                                             std::string& message) {
   constexpr std::string_view kQuotes = "\"\"\"";
   const std::string more(". ");
   std::string line;
@@ -298,7 +320,7 @@ LineEditor::Outcome LineEditor::read_message(const std::string& prompt, const st
     while (typed.size() < 2 * kQuotes.size() || !typed.ends_with(kQuotes)) {
       const Outcome next = go_on();
       if (next == Outcome::Interrupted) return next;
-      if (next == Outcome::End) break;   // the end of the input ends the block
+      if (next == Outcome::End) break;  // the end of the input ends the block
     }
     message = typed.substr(kQuotes.size());
     if (message.ends_with(kQuotes)) message.resize(message.size() - kQuotes.size());

@@ -1,6 +1,6 @@
 #pragma once
-// Lines that a person types. With libedit (found when Loom was built) and on a terminal that knows escapes: arrows, history, pasted text
-// as one message. Otherwise plain lines.
+// Lines that a person types. With libedit (found when Loom was built) and on a terminal that knows escapes: arrows,
+// history, pasted text as one message. Otherwise plain lines.
 
 #include <memory>
 #include <string>
@@ -17,8 +17,8 @@ class LineEditor {
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
-  // One line without its end; pasted text and Alt-Enter may put line breaks into it. `colour` is an escape for the prompt, or empty.
-  // Interrupted: Ctrl-C, what was typed is dropped.
+  // One line without its end; pasted text and Alt-Enter may put line breaks into it. `colour` is an escape for the
+  // prompt, or empty. Interrupted: Ctrl-C, what was typed is dropped.
   Outcome read(const std::string& prompt, const std::string& colour, std::string& line);
   // A whole message: a line that ends in a backslash goes on in the next one, and what begins with """ ends with """.
   Outcome read_message(const std::string& prompt, const std::string& colour, std::string& message);

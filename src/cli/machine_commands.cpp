@@ -25,7 +25,9 @@ struct VerifyOptions {
 // Random networks in every way that must give the same bits (docs/numerics.md).
 Result<int> run_random(const VerifyOptions& o) {
   if (o.random > 0 && (o.common.threads > 0 || !o.common.isa.empty()))
-    return fail(Code::InvalidArgument, "--random takes its own instruction sets and threads; {} is for the reference bits", o.common.isa.empty() ? "--threads" : "--isa");
+    return fail(Code::InvalidArgument,
+                "--random takes its own instruction sets and threads; {} is for the reference bits",
+                o.common.isa.empty() ? "--threads" : "--isa");
   std::vector<Trial> kept;
   if (!o.kept.empty()) {
     LOOM_TRY(const std::string text, read_text_file(o.kept));
@@ -51,17 +53,28 @@ Result<int> run_random(const VerifyOptions& o) {
     }
     const Json small = trial_to_json(shrink_trial(trial, ways));
     if (o.common.json) {
-      print_json(Json{{"pass", false}, {"seed", o.seed}, {"case", o.first + i}, {"difference", verdict.difference}, {"trial", small}});
+      print_json(Json{{"pass", false},
+                      {"seed", o.seed},
+                      {"case", o.first + i},
+                      {"difference", verdict.difference},
+                      {"trial", small}});
     } else {
-      std::printf("FAIL  case %u of seed %llu (%s)\n%s\n", o.first + i, static_cast<unsigned long long>(o.seed), trial.mode.c_str(), verdict.difference.c_str());
-      std::printf("again: loom verify --random 1 --seed %llu --case %u\nor keep this as FILE for loom verify --trial FILE:\n%s\n",
-                  static_cast<unsigned long long>(o.seed), o.first + i, dump_json(small).c_str());
+      std::printf("FAIL  case %u of seed %llu (%s)\n%s\n", o.first + i, static_cast<unsigned long long>(o.seed),
+                  trial.mode.c_str(), verdict.difference.c_str());
+      std::printf(
+          "again: loom verify --random 1 --seed %llu --case %u\nor keep this as FILE for loom verify --trial "
+          "FILE:\n%s\n",
+          static_cast<unsigned long long>(o.seed), o.first + i, dump_json(small).c_str());
     }
     return kFailed;
   }
   const std::string digest = to_hex(all.finish());
   if (o.common.json)
-    print_json(Json{{"pass", true}, {"seed", o.seed}, {"cases", count}, {"digest", digest}, {"numerics_version", kNumericsVersion}});
+    print_json(Json{{"pass", true},
+                    {"seed", o.seed},
+                    {"cases", count},
+                    {"digest", digest},
+                    {"numerics_version", kNumericsVersion}});
   else
     std::printf("PASS  %s  (%u random cases, numerics version %u)\n", digest.c_str(), count, kNumericsVersion);
   return kOk;
@@ -78,12 +91,9 @@ Result<int> run_verify(const VerifyOptions& o) {
   const std::string digest = digest_of_text(table);
   const bool pass = digest == kGoldenDigest;
   if (o.common.json) {
-    Json out{{"digest", digest},
-             {"expected", kGoldenDigest},
-             {"pass", pass},
-             {"isa", name(run.isa.value_or(best_isa()))},
-             {"threads", run.threads},
-             {"numerics_version", kNumericsVersion}};
+    Json out{{"digest", digest},       {"expected", kGoldenDigest},
+             {"pass", pass},           {"isa", name(run.isa.value_or(best_isa()))},
+             {"threads", run.threads}, {"numerics_version", kNumericsVersion}};
     if (o.table) out["table"] = table;
     print_json(out);
   } else if (o.table)
@@ -92,7 +102,10 @@ Result<int> run_verify(const VerifyOptions& o) {
     std::printf("%s  %s  (%s, %d threads, numerics version %u)\n", pass ? "PASS" : "FAIL", digest.c_str(),
                 std::string(name(run.isa.value_or(best_isa()))).c_str(), run.threads, kNumericsVersion);
   if (!pass && !o.common.json)
-    std::fprintf(stderr, "loom: expected %s; loom verify --table prints every case: compare it with tests/determinism/hashes.tsv\n", kGoldenDigest);
+    std::fprintf(
+        stderr,
+        "loom: expected %s; loom verify --table prints every case: compare it with tests/determinism/hashes.tsv\n",
+        kGoldenDigest);
   return pass ? kOk : kFailed;
 }
 
@@ -116,7 +129,8 @@ Result<int> run_audit(const AuditCommand& o) {
            {"physical_cores", ThreadPool::default_threads()},
            {"memory_mb", memory},
            {"chosen_isa", name(best_isa())},
-           {"tiles", Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
+           {"tiles",
+            Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
            {"huge_pages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")},
            {"version", LOOM_VERSION},
            {"numerics_version", kNumericsVersion}};
@@ -129,7 +143,8 @@ Result<int> run_audit(const AuditCommand& o) {
   }
   std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), ThreadPool::default_threads(), memory);
   for (const Json& c : out["caches"])
-    std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(), as_string(c["size"])->c_str());
+    std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(),
+                as_string(c["size"])->c_str());
   for (const Json& g : out["gpus"]) std::printf("GPU: %s\n", dump_json(g).c_str());
   for (const Json& d : out["disks"])
     std::printf("disk %s: %.1f GB\n", as_string(d["name"])->c_str(), as_number(d["bytes"]).value_or(0) / 1e9);
@@ -138,9 +153,10 @@ Result<int> run_audit(const AuditCommand& o) {
   std::printf("instruction sets:");
   for (const Isa isa : usable_isas()) std::printf(" %s", std::string(name(isa)).c_str());
   std::printf("; %s is used\n", std::string(name(best_isa())).c_str());
-  std::printf("panels of %zu rows, blocks of %zu columns, cache blocks of %zu positions\n", kPanelRows, kBlockCols, kCacheBlock);
-  std::printf("huge pages: %s\nloom %s, numerics version %u\n", first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION,
-              kNumericsVersion);
+  std::printf("panels of %zu rows, blocks of %zu columns, cache blocks of %zu positions\n", kPanelRows, kBlockCols,
+              kCacheBlock);
+  std::printf("huge pages: %s\nloom %s, numerics version %u\n",
+              first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION, kNumericsVersion);
   return kOk;
 }
 
@@ -150,10 +166,14 @@ Run verify_command(CLI::App& app) {
   auto o = std::make_shared<VerifyOptions>();
   app.add_flag("--table", o->table, "Print the digest of every case");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  auto* const random = app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")->check(whole_number(1));
+  auto* const random =
+      app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")
+          ->check(whole_number(1));
   app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number())->needs(random);
   app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number())->needs(random);
-  app.add_flag("--all-ways", o->plenty, "Every instruction set with every number of threads, not a handful that rotates")->needs(random);
+  app.add_flag("--all-ways", o->plenty,
+               "Every instruction set with every number of threads, not a handful that rotates")
+      ->needs(random);
   add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };

@@ -44,8 +44,8 @@ constexpr Command kCommands[] = {
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
 };
 
-// If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way round keeps the error
-// visible: nothing can be read from 0 or written to 1 and 2.
+// If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way
+// round keeps the error visible: nothing can be read from 0 or written to 1 and 2.
 void occupy_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
@@ -64,18 +64,21 @@ std::string command_path(const CLI::App& app) {
 }
 
 int usage_error(const CLI::App& command, const std::string& what) {
-  return loom::cli::report({loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, command_path(command))});
+  return loom::cli::report(
+      {loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, command_path(command))});
 }
 
 // Reports an unexpected argument, with the nearest names of a mistyped option.
 int unexpected_argument(const CLI::App& command, const std::string& argument) {
-  if (!argument.starts_with('-') || argument == "-") return usage_error(command, fmt::format("\"{}\" was not expected", argument));
+  if (!argument.starts_with('-') || argument == "-")
+    return usage_error(command, fmt::format("\"{}\" was not expected", argument));
   std::vector<std::string> long_names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) long_names.push_back("--" + name);
   const std::vector<std::string_view> known(long_names.begin(), long_names.end());
   const std::string name = argument.substr(0, argument.find('='));
-  return usage_error(command, fmt::format("there is no option {}; nearest: {}", name, loom::nearest_names(name, known)));
+  return usage_error(command,
+                     fmt::format("there is no option {}; nearest: {}", name, loom::nearest_names(name, known)));
 }
 
 // The command that the arguments named, or the program itself.
@@ -104,7 +107,8 @@ int main(int argc, char** argv) {
   bool list_commands = false;
   app.add_flag("--commands", list_commands, "Print the names of the commands, one per line");
   app.footer(
-      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help "
+      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an "
+      ".entity. loom COMMAND --help "
       "says more about a command.");
   int status = 0;
   for (const Command& command : kCommands) {
@@ -113,7 +117,7 @@ int main(int argc, char** argv) {
   }
   const auto names = command_names();
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (!arguments.empty() && arguments[0] == "help") {   // loom help chat
+  if (!arguments.empty() && arguments[0] == "help") {  // loom help chat
     arguments.erase(arguments.begin());
     arguments.push_back("--help");
   }
@@ -122,9 +126,10 @@ int main(int argc, char** argv) {
     return loom::cli::kUsage;
   }
   if (!arguments[0].starts_with('-') && std::ranges::find(names, arguments[0]) == names.end())
-    return usage_error(app, fmt::format("there is no command {}; nearest: {}", arguments[0], loom::nearest_names(arguments[0], names)));
+    return usage_error(app, fmt::format("there is no command {}; nearest: {}", arguments[0],
+                                        loom::nearest_names(arguments[0], names)));
   try {
-    std::ranges::reverse(arguments);   // as CLI11 takes them
+    std::ranges::reverse(arguments);  // as CLI11 takes them
     app.parse(arguments);
     if (list_commands) {
       for (const std::string_view name : names) std::printf("%s\n", std::string(name).c_str());
@@ -138,7 +143,8 @@ int main(int argc, char** argv) {
     return written(app.exit(e));
   } catch (const CLI::ParseError& e) {
     return usage_error(chosen(app), e.what());
-  } catch (const std::exception& e) {  // a size beyond what a container can hold: memory that runs out ends the program by itself
+    // a size beyond what a container can hold: memory that runs out ends the program by itself
+  } catch (const std::exception& e) {
     loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
   }
   return written(loom::cli::status_after_signals(status));

@@ -1,8 +1,10 @@
 // run, morph, diff, schema: networks of any layers, from a JSON spec or an .entity.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
@@ -30,15 +32,18 @@ Result<Network> open_network(const std::string& path, bool lenient, const Common
 
 // Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
 Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed, std::uint64_t max_bytes) {
-  if (!network.settings.input_shape) return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
+  if (!network.settings.input_shape)
+    return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
   Input input{{}, Network::with_batch(*network.settings.input_shape, batch)};
   constexpr std::size_t kBytes = sizeof(double) + sizeof(float);  // as drawn, and as most networks take it
   if (input.shape.elements() > max_bytes / kBytes)
-    return fail(Code::OutOfMemory, "input_shape: a batch {} takes {:.1f} GB, at most {:.1f} GB are allowed", input.shape.text(),
-                static_cast<double>(input.shape.elements()) * kBytes / 1e9, static_cast<double>(max_bytes) / 1e9);
+    return fail(Code::OutOfMemory, "input_shape: a batch {} takes {:.1f} GB, at most {:.1f} GB are allowed",
+                input.shape.text(), static_cast<double>(input.shape.elements()) * kBytes / 1e9,
+                static_cast<double>(max_bytes) / 1e9);
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site("input")};
   input.values.reserve(input.shape.elements());
-  for (std::size_t i = 0; i < input.shape.elements(); ++i) input.values.push_back(static_cast<double>(stream.uniform(i)));
+  for (std::size_t i = 0; i < input.shape.elements(); ++i)
+    input.values.push_back(static_cast<double>(stream.uniform(i)));
   return input;
 }
 
@@ -51,7 +56,9 @@ Json nested(const T* values, const Shape& shape, std::size_t axis, std::size_t& 
       continue;
     }
     const auto v = static_cast<double>(values[at++]);
-    list.push_back(std::isnan(v) ? Json("NaN") : std::isinf(v) ? Json(v > 0 ? "Infinity" : "-Infinity") : Json(values[at - 1]));
+    list.push_back(std::isnan(v)   ? Json("NaN")
+                   : std::isinf(v) ? Json(v > 0 ? "Infinity" : "-Infinity")
+                                   : Json(values[at - 1]));
   }
   return list;
 }
@@ -61,11 +68,13 @@ Json nested(const ConstView& view) {
   return with_element(view.element, [&]<class T>() { return nested(view.as<T>(), view.shape, 0, at); });
 }
 
-// Numbers beyond f32 pass through a network by the rules of IEEE, and whoever asked for the output gets it; but such a run has not succeeded.
+// Numbers beyond f32 pass through a network by the rules of IEEE, and whoever asked for the output gets it; but such a
+// run has not succeeded.
 Result<void> check_finite(const std::string& network, const ConstView& y) {
   const std::size_t count = y.shape.elements();
   const std::size_t at = with_element(y.element, [&]<class T>() {
-    return static_cast<std::size_t>(std::find_if(y.as<T>(), y.as<T>() + count, [](T v) { return !std::isfinite(v); }) - y.as<T>());
+    return static_cast<std::size_t>(std::find_if(y.as<T>(), y.as<T>() + count, [](T v) { return !std::isfinite(v); }) -
+                                    y.as<T>());
   });
   if (at == count) return {};
   return fail(Code::NonFinite, "{}: element {} of the output is not finite", network, at);
@@ -76,16 +85,70 @@ struct RunOptions {
   std::string network, input, output;
   std::size_t batch = 1;
   std::uint64_t seed = 0;
-  bool lenient = false, overwrite = false;
+  bool lenient = false, overwrite = false, cells = false;
 };
 
+// What every cell answers, and when: which hash is the first to differ tells where two runs part ways.
+class CellWatch final : public PassWatch {
+ public:
+  explicit CellWatch(const Network& network) {
+    for (std::size_t i = 0; i < network.num_cells(); ++i)
+      if (network.cell(i).layer) places_[network.cell(i).layer.get()] = network.place_text(i);
+  }
+  void begin(PassKind, std::uint64_t) override { last_ = std::chrono::steady_clock::now(); }
+  void after_forward(const Layer& layer, const ConstView&, const ConstView& y) override {
+    const auto place = places_.find(&layer);
+    if (place == places_.end()) return;
+    const auto now = std::chrono::steady_clock::now();
+    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+    Sha256 hash;
+    hash.update(std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element)));
+    double least = 0, most = 0, sum = 0;
+    for (std::size_t i = 0; i < y.shape.elements(); ++i) {
+      const double v = with_element(y.element, [&]<class T>() { return static_cast<double>(y.as<T>()[i]); });
+      least = i == 0 ? v : std::min(least, v), most = i == 0 ? v : std::max(most, v), sum += v;
+    }
+    const double mean = y.shape.elements() == 0 ? 0 : sum / static_cast<double>(y.shape.elements());
+    cells.push_back({{"cell", place->second},
+                     {"type", layer.kind()},
+                     {"shape", y.shape.extents()},
+                     {"ms", ms},
+                     {"least", least},
+                     {"mean", mean},
+                     {"largest", most},
+                     {"hash", to_hex(hash.finish())}});
+    last_ = std::chrono::steady_clock::now();
+  }
+  void after_backward(const Layer&, const ConstView&, const ConstView&) override {}
+
+  Json cells = Json::array();
+
+ private:
+  std::map<const Layer*, std::string> places_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+void print_cells(const Json& cells) {
+  std::fprintf(stderr, "%-16s %-16s %-18s %10s %12s %12s %12s  %s\n", "cell", "type", "output", "ms", "least", "mean",
+               "largest", "hash");
+  for (const Json& c : cells)
+    std::fprintf(stderr, "%-16s %-16s %-18s %10.3f %12.5g %12.5g %12.5g  %.12s\n", c["cell"].get<std::string>().c_str(),
+                 c["type"].get<std::string>().c_str(), c["shape"].dump().c_str(), c["ms"].get<double>(),
+                 c["least"].get<double>(), c["mean"].get<double>(), c["largest"].get<double>(),
+                 c["hash"].get<std::string>().c_str());
+}
+
 Result<int> run_network(const RunOptions& o) {
-  if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite, {o.network, o.input}));
+  if (!o.output.empty())
+    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
+                               {o.network, o.input}));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
-  LOOM_TRY(const Input input, o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
+  LOOM_TRY(const Input input,
+           o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
-  if (auto checked = check_input(input.values, input.shape, network.settings.activations); !checked) return at(o.input, std::move(checked).error());
+  if (auto checked = check_input(input.values, input.shape, network.settings.activations); !checked)
+    return at(o.input, std::move(checked).error());
   LOOM_TRY_VOID(network.prepare(input.shape));
   NetworkSessionOptions options;
   options.threads = o.common.threads, options.max_bytes = o.common.max_memory;
@@ -100,26 +163,35 @@ Result<int> run_network(const RunOptions& o) {
     narrow.assign(input.values.begin(), input.values.end());
     x = {narrow.data(), input.shape, Element::f32};
   }
+  CellWatch watch(network);
+  if (o.cells) session->observe(&watch);
   LOOM_TRY(const ConstView y, session->forward(x));
   const auto bytes = std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element));
   Sha256 hash;
   hash.update(bytes);
   const std::string digest = to_hex(hash.finish());
   if (o.output.ends_with(".npy")) {
-    LOOM_TRY_VOID(write_npy(o.output, y.element == Element::f64 ? DType::float64 : DType::float32, y.shape.extents(), bytes));
+    LOOM_TRY_VOID(
+        write_npy(o.output, y.element == Element::f64 ? DType::float64 : DType::float32, y.shape.extents(), bytes));
   } else if (!o.output.empty()) {
     const std::string text = dump_json(nested(y)) + "\n";
     LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
   }
   if (o.common.json) {
-    Json out{
-        {"input_shape", input.shape.extents()},      {"shape", y.shape.extents()},   {"hash", digest}, {"resident_bytes", network.resident_bytes()},
-        {"scratch_bytes", session->scratch_bytes()}, {"threads", session->threads()}};
+    Json out{{"input_shape", input.shape.extents()},
+             {"shape", y.shape.extents()},
+             {"hash", digest},
+             {"resident_bytes", network.resident_bytes()},
+             {"scratch_bytes", session->scratch_bytes()},
+             {"threads", session->threads()}};
     if (o.output.empty()) out["output"] = nested(y);
+    if (o.cells) out["cells"] = watch.cells;
     print_json(out);
   } else {
+    if (o.cells) print_cells(watch.cells);
     if (o.output.empty()) std::printf("%s\n", dump_json(nested(y)).c_str());
-    if (!o.common.quiet) std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
+    if (!o.common.quiet)
+      std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
   }
   LOOM_TRY_VOID(check_finite(o.network, y));
   return kOk;
@@ -134,9 +206,11 @@ struct MorphOptions {
 };
 
 Result<int> run_auto_morph(const MorphOptions& o) {
-  if (!o.cells.empty()) return fail(Code::InvalidArgument, "--auto chooses a type for every layer: --cell cannot stand beside it");
+  if (!o.cells.empty())
+    return fail(Code::InvalidArgument, "--auto chooses a type for every layer: --cell cannot stand beside it");
   if (!o.dtype.empty())
-    return fail(Code::InvalidArgument, "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
+    return fail(Code::InvalidArgument,
+                "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
@@ -155,7 +229,9 @@ Result<std::string> path_of(const Network& network, const std::string& text) {
     if (axis >= a.size() || digits > 32) break;
     if (c != ',') a[axis] = std::min<std::size_t>(a[axis] * 10 + static_cast<std::size_t>(c - '0'), 1 << 20);
   }
-  if (axis != 3) return fail(Code::InvalidArgument, "--cell \"{}\": an address z,y,x,l or a layer's path expected", text.substr(0, 40));
+  if (axis != 3)
+    return fail(Code::InvalidArgument, "--cell \"{}\": an address z,y,x,l or a layer's path expected",
+                text.substr(0, 40));
   LOOM_TRY(const std::size_t index, network.index_of({a[0], a[1], a[2], a[3]}));
   return Network::path(index);
 }
@@ -163,8 +239,10 @@ Result<std::string> path_of(const Network& network, const std::string& text) {
 Result<int> run_morph(const MorphOptions& o) {
   LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite, {o.network, o.automatic.data}));
   if (o.automatic.automatic) return run_auto_morph(o);
-  if (o.automatic.given()) return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
-  if (o.dtype.empty()) return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
+  if (o.automatic.given())
+    return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
+  if (o.dtype.empty())
+    return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   const std::size_t before = network.resident_bytes();
@@ -184,8 +262,8 @@ Result<int> run_morph(const MorphOptions& o) {
                     {"resident_bytes_before", before},
                     {"root_hash", to_hex(root)}});
   } else if (!o.common.quiet) {
-    std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(), std::string(name(dtype)).c_str(),
-                network.resident_bytes(), before, to_hex(root).c_str());
+    std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(),
+                std::string(name(dtype)).c_str(), network.resident_bytes(), before, to_hex(root).c_str());
   }
   return kOk;
 }
@@ -221,11 +299,14 @@ Result<int> run_diff(const DiffOptions& o) {
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
   add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  auto* const input = add_path(app, "-i,--input", o->input, "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  auto* const input =
+      add_path(app, "-i,--input", o->input,
+               "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
   add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
+  app.add_flag("--cells", o->cells, "Each cell's output too: time, least, mean and largest number, hash");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
@@ -238,7 +319,10 @@ Run morph_command(CLI::App& app) {
   add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(network_dtype_name());
-  app.add_option("--cell", o->cells, "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")->check(not_empty());
+  app.add_option(
+         "--cell", o->cells,
+         "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")
+      ->check(not_empty());
   add_overwrite(app, o->overwrite);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");

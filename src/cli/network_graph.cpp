@@ -19,10 +19,12 @@ constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kGap = 6, kCellGap = 26, 
 // Wide types blue, bytes green, down to one bit in red: fewer bits, warmer colours.
 const char* colour_of(const std::string& dtype) {
   static const std::map<std::string, const char*> colours = {
-      {"float64", "#9db8e8"}, {"float32", "#bcd0f2"}, {"float16", "#c9dcf5"}, {"bfloat16", "#c9dcf5"}, {"int64", "#a9c4d8"}, {"int32", "#b8d2e2"},
-      {"int16", "#c6e0ea"},   {"uint64", "#a9c4d8"},  {"uint32", "#b8d2e2"},  {"uint16", "#c6e0ea"},   {"int8", "#bfe5c6"},  {"uint8", "#bfe5c6"},
-      {"fp8e4m3", "#cdeabf"}, {"fp8e5m2", "#cdeabf"}, {"int4", "#f3e9a8"},    {"uint4", "#f3e9a8"},    {"fp4", "#f6ecb9"},   {"int2", "#f6cf9e"},
-      {"uint2", "#f6cf9e"},   {"ternary", "#f4b98f"}, {"binary", "#f0a199"}};
+      {"float64", "#9db8e8"}, {"float32", "#bcd0f2"}, {"float16", "#c9dcf5"}, {"bfloat16", "#c9dcf5"},
+      {"int64", "#a9c4d8"},   {"int32", "#b8d2e2"},   {"int16", "#c6e0ea"},   {"uint64", "#a9c4d8"},
+      {"uint32", "#b8d2e2"},  {"uint16", "#c6e0ea"},  {"int8", "#bfe5c6"},    {"uint8", "#bfe5c6"},
+      {"fp8e4m3", "#cdeabf"}, {"fp8e5m2", "#cdeabf"}, {"int4", "#f3e9a8"},    {"uint4", "#f3e9a8"},
+      {"fp4", "#f6ecb9"},     {"int2", "#f6cf9e"},    {"uint2", "#f6cf9e"},   {"ternary", "#f4b98f"},
+      {"binary", "#f0a199"}};
   const auto found = colours.find(dtype);
   return found == colours.end() ? "#e9e9ee" : found->second;
 }
@@ -58,7 +60,8 @@ Node node_of(Layer& layer, const std::string& role, const Share* link = nullptr)
   if (!layer.common.name.empty()) node.label += " \"" + layer.common.name + "\"";
   if (node.link != nullptr) {
     const auto& a = node.link->address();
-    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->mode() == Share::Mode::Feed ? "fed by" : "shares", a[0], a[1], a[2], a[3]);
+    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->mode() == Share::Mode::Feed ? "fed by" : "shares", a[0],
+                            a[1], a[2], a[3]);
     return node;
   }
   std::size_t weights = 0;
@@ -67,28 +70,32 @@ Node node_of(Layer& layer, const std::string& role, const Share* link = nullptr)
     if (node.dtype.empty() || w.role() == WeightRole::Matrix) node.dtype = std::string(name(w.dtype()));
   });
   node.note = weights == 0 ? "" : node.dtype + ", " + count_text(weights);
-  layer.visit_children(
-      [&](const std::string& place, Layer& child) { node.children.push_back(node_of(child, place == "filter_gate" ? "gate: " : "")); });
+  layer.visit_children([&](const std::string& place, Layer& child) {
+    node.children.push_back(node_of(child, place == "filter_gate" ? "gate: " : ""));
+  });
   return node;
 }
 
 class Picture {
  public:
   void box(double x, double y, double width, double height, const char* fill, bool disabled, bool dashed = false) {
-    body_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n", x, y, width,
-                         height, fill, dashed ? "#c8c8d0" : "#55596a", dashed || disabled ? " stroke-dasharray=\"4 3\"" : "",
-                         disabled ? " opacity=\"0.45\"" : "");
+    body_ += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n",
+        x, y, width, height, fill, dashed ? "#c8c8d0" : "#55596a",
+        dashed || disabled ? " stroke-dasharray=\"4 3\"" : "", disabled ? " opacity=\"0.45\"" : "");
     right_ = std::max(right_, x + width), bottom_ = std::max(bottom_, y + height);
   }
-  void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b", const char* weight = "normal") {
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n", x, y, size, colour, weight,
-                         html_text(shortened(what, 120)));
+  void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b",
+            const char* weight = "normal") {
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n",
+                         x, y, size, colour, weight, html_text(shortened(what, 120)));
   }
   void curve(double x1, double y1, double x2, double y2, bool ahead) {
     const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;
     right_ = std::max(right_, bend);
     body_ += fmt::format(
-        "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" stroke-width=\"1.6\" "
+        "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" "
+        "stroke-width=\"1.6\" "
         "marker-end=\"url(#arrow)\"/>\n",
         x1, y1, bend, y1, bend, y2, x2, y2);
   }
@@ -109,9 +116,11 @@ class Picture {
   std::string svg() const {
     const double width = right_ + kMargin, height = bottom_ + kMargin;
     return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+               "{1:.0f}\" "
                "font-family=\"Helvetica, Arial, sans-serif\">\n"
-               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path "
+               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+               "markerHeight=\"7\" orient=\"auto\"><path "
                "d=\"M0 0L8 4L0 8z\" "
                "fill=\"#b03060\"/></marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
                width, height) +
@@ -155,7 +164,8 @@ std::vector<Place> draw_grid(Picture& picture, const Network& network) {
           const Cell& cell = network.cell(i);
           if (cell.is_empty()) continue;
           any = true;
-          const Node node = node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
+          const Node node =
+              node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
           at += picture.node(node, column, at, kWidth) + kGap;
         }
         if (!any) picture.box(column, top, kWidth, kLeaf, "#ffffff", false, true);
@@ -200,10 +210,11 @@ void draw_types(Picture& picture, const Network& network) {
 std::string network_svg(const Network& network) {
   const GridSize& size = network.size();
   Picture picture;
-  picture.text(kMargin, kMargin + 8, network.settings.name.empty() ? network.settings.id : network.settings.name, 16, "#1c1f2b", "700");
+  picture.text(kMargin, kMargin + 8, network.settings.name.empty() ? network.settings.id : network.settings.name, 16,
+               "#1c1f2b", "700");
   picture.text(kMargin, kMargin + 26,
-               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows, size.cols, size.layers_per_cell,
-                           static_cast<double>(network.resident_bytes()) / 1e6),
+               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows,
+                           size.cols, size.layers_per_cell, static_cast<double>(network.resident_bytes()) / 1e6),
                11, "#4a4e5c");
   const std::vector<Place> places = draw_grid(picture, network);
   draw_links(picture, network, places);
@@ -227,14 +238,16 @@ Run graph_command(CLI::App& app) {
     auto loaded = load_network(o->network, {.initialise = false});
     if (!loaded) return report(loaded.error());
     if (loaded->network.num_cells() > 4096)
-      return report({Code::LimitExceeded, fmt::format("{}: {} cells are too many for a picture, at most 4096 are drawn", o->network, loaded->network.num_cells())});
+      return report({Code::LimitExceeded, fmt::format("{}: {} cells are too many for a picture, at most 4096 are drawn",
+                                                      o->network, loaded->network.num_cells())});
     loaded->network.release_masters();  // the picture shows packed bytes
     const std::string svg = network_svg(loaded->network);
     if (o->output.empty()) {
       std::fwrite(svg.data(), 1, svg.size(), stdout);
       return kOk;
     }
-    if (const auto written = write_file_atomically(o->output, std::as_bytes(std::span(svg))); !written) return report(written.error());
+    if (const auto written = write_file_atomically(o->output, std::as_bytes(std::span(svg))); !written)
+      return report(written.error());
     if (!o->common.quiet) std::printf("%s written\n", o->output.c_str());
     return kOk;
   };

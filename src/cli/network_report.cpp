@@ -23,7 +23,8 @@ std::vector<LayerRow> layer_rows(const Network& network) {
 std::string WeightDifference::text() const {
   if (!note.empty()) return fmt::format("{:<56} {}", path, note);
   if (equal) return fmt::format("{:<56} {:<9} equal", path, dtype_a);
-  return fmt::format("{:<56} {:<9} {:<9} largest difference {:.6g}, cosine {:.9f}", path, dtype_a, dtype_b, largest, cosine);
+  return fmt::format("{:<56} {:<9} {:<9} largest difference {:.6g}, cosine {:.9f}", path, dtype_a, dtype_b, largest,
+                     cosine);
 }
 
 Json WeightDifference::to_json() const {

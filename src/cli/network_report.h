@@ -18,7 +18,7 @@ struct LayerRow {
 std::vector<LayerRow> layer_rows(const Network& network);
 
 struct WeightDifference {
-  std::string path, note;      // note: "only in A", "shapes ... and ..."
+  std::string path, note;  // note: "only in A", "shapes ... and ..."
   std::string dtype_a, dtype_b;
   double largest = 0, cosine = 1;
   bool equal = true;

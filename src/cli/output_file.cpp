@@ -20,12 +20,14 @@ bool is_tensor(std::string_view text) {
   if (!text.starts_with('[') || first == text.npos) return false;
   constexpr std::string_view kWords[] = {"\"NaN\"", "\"Infinity\"", "\"-Infinity\""};
   const std::string_view value = text.substr(first);
-  return value[0] == '-' || (value[0] >= '0' && value[0] <= '9') || std::ranges::any_of(kWords, [&](std::string_view word) { return value.starts_with(word); });
+  return value[0] == '-' || (value[0] >= '0' && value[0] <= '9') ||
+         std::ranges::any_of(kWords, [&](std::string_view word) { return value.starts_with(word); });
 }
 
 // Neither a language model nor a checkpoint, which holds more than a network; of JSON a spec.
 bool holds_network(const std::string& path, std::string_view text) {
-  if (const auto reader = EntityReader::open(path)) return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path);
+  if (const auto reader = EntityReader::open(path))
+    return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path);
   const auto json = parse_json(text);
   return json && find(*json, "layers") != nullptr;
 }
@@ -36,12 +38,17 @@ struct Kind {
   Reads reads;  // whether a file is of this kind
 };
 constexpr Kind kKinds[] = {
-    {OutputKind::model, "language model in an .entity file", [](const std::string& path, std::string_view) { return is_model_entity(path); }},
+    {OutputKind::model, "language model in an .entity file",
+     [](const std::string& path, std::string_view) { return is_model_entity(path); }},
     {OutputKind::gguf, "GGUF file", [](const std::string&, std::string_view text) { return text.starts_with("GGUF"); }},
-    {OutputKind::svg, "SVG picture", [](const std::string&, std::string_view text) { return text.starts_with("<svg"); }},
-    {OutputKind::html, "HTML page", [](const std::string&, std::string_view text) { return text.starts_with("<!doctype html"); }},
-    {OutputKind::npy, "NPY file", [](const std::string&, std::string_view text) { return text.starts_with("\x93NUMPY"); }},
-    {OutputKind::tensor, "JSON list of numbers", [](const std::string&, std::string_view text) { return is_tensor(text); }},
+    {OutputKind::svg, "SVG picture",
+     [](const std::string&, std::string_view text) { return text.starts_with("<svg"); }},
+    {OutputKind::html, "HTML page",
+     [](const std::string&, std::string_view text) { return text.starts_with("<!doctype html"); }},
+    {OutputKind::npy, "NPY file",
+     [](const std::string&, std::string_view text) { return text.starts_with("\x93NUMPY"); }},
+    {OutputKind::tensor, "JSON list of numbers",
+     [](const std::string&, std::string_view text) { return is_tensor(text); }},
     {OutputKind::network, "network", holds_network},
 };
 
@@ -52,17 +59,23 @@ bool is_same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void add_overwrite(CLI::App& app, bool& overwrite) { app.add_flag("--overwrite", overwrite, "Replace a file of another kind, or what is read, too"); }
+void add_overwrite(CLI::App& app, bool& overwrite) {
+  app.add_flag("--overwrite", overwrite, "Replace a file of another kind, or what is read, too");
+}
 
-Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite, std::initializer_list<std::string_view> inputs) {
+Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite,
+                          std::initializer_list<std::string_view> inputs) {
   if (overwrite || !is_file(path)) return {};
   for (const std::string_view input : inputs)
-    if (is_same_file(path, std::string(input))) return fail(Code::InvalidArgument, "{}: is what is read; not overwritten without --overwrite", path);
+    if (is_same_file(path, std::string(input)))
+      return fail(Code::InvalidArgument, "{}: is what is read; not overwritten without --overwrite", path);
   const Kind& wanted = *std::ranges::find(kKinds, kind, &Kind::kind);
   LOOM_TRY(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return {};
   const std::string_view there(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  if (!wanted.reads(path, there)) return fail(Code::InvalidArgument, "{}: exists and is no {}; not overwritten without --overwrite", path, wanted.name);
+  if (!wanted.reads(path, there))
+    return fail(Code::InvalidArgument, "{}: exists and is no {}; not overwritten without --overwrite", path,
+                wanted.name);
   return {};
 }
 

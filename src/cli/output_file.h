@@ -10,8 +10,9 @@ enum class OutputKind { model, gguf, svg, html, npy, tensor, network };
 // --overwrite.
 void add_overwrite(CLI::App& app, bool& overwrite);
 
-// InvalidArgument when `path` is a file of another kind than the one to be written, or one of those that are read, by any name or link; none, an
-// empty one or one of the same kind may be replaced.
-Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite, std::initializer_list<std::string_view> inputs = {});
+// InvalidArgument when `path` is a file of another kind than the one to be written, or one of those that are read, by
+// any name or link; none, an empty one or one of the same kind may be replaced.
+Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite,
+                          std::initializer_list<std::string_view> inputs = {});
 
 }  // namespace loom::cli

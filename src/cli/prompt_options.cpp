@@ -16,7 +16,8 @@ Result<ChatTemplate> named_template(const std::string& name) {
       if (const auto builtin = builtin_template(name)) return std::string(*builtin);
     auto text = read_text_file(name, kLongestTemplate);
     if (!text && text.error().code == Code::NotFound)
-      return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name, builtin_template(name).error().text());
+      return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name,
+                  builtin_template(name).error().text());
     return text;
   }();
   if (!source) return tl::make_unexpected(std::move(source).error());
@@ -39,30 +40,39 @@ Result<Json> read_tools(const std::string& path) {
 }
 
 // Variables of every template that have options of their own or come from the model.
-constexpr std::string_view kOwnVariables[] = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"};
+constexpr std::string_view kOwnVariables[] = {"messages",  "tools",     "add_generation_prompt",
+                                              "bos_token", "eos_token", "strftime_now"};
 
 Result<void> add_variable(const std::string& entry, Json& variables) {
   const std::size_t equals = entry.find('=');
-  if (equals == entry.npos || equals == 0) return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
+  if (equals == entry.npos || equals == 0)
+    return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
   const std::string name = entry.substr(0, equals), value = entry.substr(equals + 1);
   if (std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables))
-    return fail(Code::InvalidArgument, "--template-var {}: Loom sets {} itself; --messages, --tools and --date give what it takes", entry, name);
+    return fail(Code::InvalidArgument,
+                "--template-var {}: Loom sets {} itself; --messages, --tools and --date give what it takes", entry,
+                name);
   auto json = parse_json(value);
-  if (!json) return fail(Code::InvalidArgument, "--template-var {}: the value is no JSON; a text needs quotes: {}='\"...\"'", entry, name);
+  if (!json)
+    return fail(Code::InvalidArgument, "--template-var {}: the value is no JSON; a text needs quotes: {}='\"...\"'",
+                entry, name);
   variables[name] = std::move(*json);
   return {};
 }
 
 // Whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
 bool mentions(std::string_view source, std::string_view name) {
-  const auto in_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto in_word = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
   // A tag ends at its first closer, and the search goes on behind that end: a template may be 16 MB of tags.
   for (const auto& [opener, closer] : {std::pair("{{", "}}"), std::pair("{%", "%}")})
     for (std::size_t begin = 0, end = 0; (begin = source.find(opener, end)) != source.npos;) {
       end = std::min(source.find(closer, begin + 2), source.size());
       const std::string_view to_end = source.substr(0, end);
       for (std::size_t i = begin + 2; (i = to_end.find(name, i)) != to_end.npos; ++i)
-        if (!in_word(source[i - 1]) && (i + name.size() == source.size() || !in_word(source[i + name.size()]))) return true;
+        if (!in_word(source[i - 1]) && (i + name.size() == source.size() || !in_word(source[i + name.size()])))
+          return true;
     }
   return false;
 }
@@ -81,15 +91,21 @@ void warn_of_unread(const PromptFlags& flags, const Prompts& prompts) {
 
 void PromptFlags::add(CLI::App& app) {
   auto* const first = app.add_option("--system", system, "System message");
-  add_path(app, "--messages", messages, "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
+  add_path(app, "--messages", messages,
+           "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
       ->type_name("FILE")
       ->excludes(first);
-  add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")->type_name("FILE");
+  add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")
+      ->type_name("FILE");
   add_path(app, "--chat-template", chat_template,
-                 "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, bitnet_instruction, bitnet_microsoft")
+           "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, "
+           "bitnet_instruction, bitnet_microsoft")
       ->type_name("FILE|NAME");
-  app.add_option("--template-var", variables, "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
-  app.add_option("--date", date, "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)")->check(not_empty());
+  app.add_option("--template-var", variables,
+                 "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
+  app.add_option("--date", date,
+                 "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)")
+      ->check(not_empty());
 }
 
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
@@ -115,7 +131,9 @@ Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& mode
 }
 
 Result<std::string> Prompts::render(const Json& messages) const {
-  if (!chat_template) return fail(Code::NoTemplate, "the model brings no chat template; --chat-template names one, loom generate --raw continues text");
+  if (!chat_template)
+    return fail(Code::NoTemplate,
+                "the model brings no chat template; --chat-template names one, loom generate --raw continues text");
   ChatContext context;
   context.messages = messages;
   context.tools = tools;
@@ -124,7 +142,8 @@ Result<std::string> Prompts::render(const Json& messages) const {
   context.bos_token = bos_token, context.eos_token = eos_token;
   LOOM_TRY(const Json all, chat_context(context));
   auto text = chat_template->render(all, {.cancel = &interrupt_flag()}, date);
-  if (!text && !date && text.error().code == Code::TemplateError && text.error().text().find("strftime_now") != std::string::npos)
+  if (!text && !date && text.error().code == Code::TemplateError &&
+      text.error().text().find("strftime_now") != std::string::npos)
     text.error().message += "; the template asks for the day: give it with --date YYYY-MM-DD";
   return text;
 }

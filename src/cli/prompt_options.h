@@ -14,7 +14,9 @@ struct PromptFlags {
   std::vector<std::string> variables;
 
   void add(CLI::App& app);
-  bool need_template() const { return !(system.empty() && messages.empty() && tools.empty() && date.empty() && variables.empty()); }
+  bool need_template() const {
+    return !(system.empty() && messages.empty() && tools.empty() && date.empty() && variables.empty());
+  }
 };
 
 // A model's template, or the one that was asked for, with all but the messages.
@@ -27,8 +29,8 @@ struct Prompts {
   // NoTemplate without a template; what a template refuses, with --date named if it asks for one.
   Result<std::string> render(const Json& messages) const;
 };
-// InvalidArgument for flags that cannot be read, and for variables that Loom sets. A template of the model that does not parse is an error, unless
-// another one is asked for. Warns, unless --quiet, of what the template never reads.
+// InvalidArgument for flags that cannot be read, and for variables that Loom sets. A template of the model that does
+// not parse is an error, unless another one is asked for. Warns, unless --quiet, of what the template never reads.
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common);
 
 // The messages that the flags give: of --messages, or of --system alone.

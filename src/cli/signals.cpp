@@ -19,8 +19,8 @@ std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
 std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
 std::atomic<bool> g_stop{false};         // either of them, as one flag for long work
 std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
-// A pipe that holds a byte while g_stop is set: waits for input also wait for it. A handler may run in any thread, so no read() is sure to
-// come back with EINTR.
+// A pipe that holds a byte while g_stop is set: waits for input also wait for it. A handler may run in any thread, so
+// no read() is sure to come back with EINTR.
 int g_wake[2] = {-1, -1};
 
 [[noreturn]] void end_by(int signal) {
@@ -30,7 +30,8 @@ int g_wake[2] = {-1, -1};
 
 void on_stop(int signal) {
   if (!g_watched) end_by(signal);
-  // A terminal that closes sends SIGHUP more than once, and some managers SIGTERM and SIGHUP: only a person's second Ctrl-C is impatience.
+  // A terminal that closes sends SIGHUP more than once, and some managers SIGTERM and SIGHUP: only a person's second
+  // Ctrl-C is impatience.
   if (signal == SIGINT) {
     if (g_interrupted.exchange(true)) end_by(signal);
   } else {

@@ -1,11 +1,12 @@
 #pragma once
-// How the program ends when it is told to, when memory runs out, and when a file is cut while it is mapped: no temporary file is left, and
-// one line on stderr says why.
+// How the program ends when it is told to, when memory runs out, and when a file is cut while it is mapped: no
+// temporary file is left, and one line on stderr says why.
 
 namespace loom::cli {
 
-// For main, once and first. Ctrl-C, SIGTERM and SIGHUP stop a watched command as its next interrupted() says (common.h) and end any other;
-// a second Ctrl-C ends both. A signal that was ignored when the program started stays ignored (nohup).
+// For main, once and first. Ctrl-C, SIGTERM and SIGHUP stop a watched command as its next interrupted() says (common.h)
+// and end any other; a second Ctrl-C ends both. A signal that was ignored when the program started stays ignored
+// (nohup).
 void handle_signals();
 
 // The program's exit code for a command's status: 128 + the signal, if one has stopped it.

@@ -12,7 +12,8 @@
 namespace loom::cli {
 namespace {
 
-Result<void> append_numbers(const Json& json, std::vector<double>& values, std::vector<std::size_t>& extents, std::size_t depth) {
+Result<void> append_numbers(const Json& json, std::vector<double>& values, std::vector<std::size_t>& extents,
+                            std::size_t depth) {
   if (const auto number = as_number(json)) {
     if (depth != extents.size()) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
     values.push_back(*number);
@@ -20,10 +21,12 @@ Result<void> append_numbers(const Json& json, std::vector<double>& values, std::
   }
   if (!json.is_array() || json.empty()) return fail(Code::CorruptData, "nested lists of numbers expected");
   if (depth == extents.size()) {
-    if (!values.empty() || depth >= Shape::kMaxRank) return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
+    if (!values.empty() || depth >= Shape::kMaxRank)
+      return fail(Code::ShapeMismatch, "the lists are not all nested to the same depth");
     extents.push_back(json.size());
   }
-  if (json.size() != extents[depth]) return fail(Code::ShapeMismatch, "a list of {} beside one of {}", json.size(), extents[depth]);
+  if (json.size() != extents[depth])
+    return fail(Code::ShapeMismatch, "a list of {} beside one of {}", json.size(), extents[depth]);
   for (const Json& item : json) LOOM_TRY_VOID(append_numbers(item, values, extents, depth + 1));
   return {};
 }
@@ -42,7 +45,8 @@ Result<Input> from_npy(const NpyArray& array) {
   const std::size_t n = input.shape.elements();
   input.values.resize(n);
   const auto widen = [&]<class T>(T) {
-    for (std::size_t i = 0; i < n; ++i) input.values[i] = static_cast<double>(load_le<T>(array.bytes.data() + i * sizeof(T)));
+    for (std::size_t i = 0; i < n; ++i)
+      input.values[i] = static_cast<double>(load_le<T>(array.bytes.data() + i * sizeof(T)));
   };
   switch (array.dtype) {  // what f32 would round
     case DType::float64: widen(double{}); break;

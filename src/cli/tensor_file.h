@@ -22,7 +22,8 @@ struct Examples {
   bool has_targets = false;
 };
 
-// FILE.npz with the arrays inputs (or x) and targets (or y), JSON {"inputs": .., "targets": ..}, or what read_tensor() reads, inputs alone.
+// FILE.npz with the arrays inputs (or x) and targets (or y), JSON {"inputs": .., "targets": ..}, or what read_tensor()
+// reads, inputs alone.
 Result<Examples> read_examples(const std::string& path);
 
 }  // namespace loom::cli

@@ -83,7 +83,7 @@ std::string clip_front(std::string_view text, int columns) {
   std::size_t first = all.size();
   for (int used = 1; first > 0 && used + all[first - 1].width <= columns; --first) used += all[first - 1].width;
   std::string out(columns > 0 ? kEllipsis : "");
-  while (first < all.size() && all[first].width == 0) ++first;   // marks of the character that was cut away
+  while (first < all.size() && all[first].width == 0) ++first;  // marks of the character that was cut away
   for (; first < all.size(); ++first) out += all[first].bytes;
   return out;
 }
@@ -101,13 +101,15 @@ std::string clip_back(std::string_view text, int columns) {
 
 std::string screen_text(std::string_view text) {
   std::string out;
-  text::for_each_code_point(text, [&](std::uint32_t c) { text::append_utf8(out, is_control(c) && c != '\n' && c != '\t' ? '?' : c); });
+  text::for_each_code_point(
+      text, [&](std::uint32_t c) { text::append_utf8(out, is_control(c) && c != '\n' && c != '\t' ? '?' : c); });
   return out;
 }
 
 std::string expand_home(const std::string& path) {
   const char* const home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0' || path.empty() || path[0] != '~' || (path.size() > 1 && path[1] != '/')) return path;
+  if (home == nullptr || *home == '\0' || path.empty() || path[0] != '~' || (path.size() > 1 && path[1] != '/'))
+    return path;
   return home + path.substr(1);
 }
 

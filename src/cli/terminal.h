@@ -6,14 +6,15 @@
 
 namespace loom::cli {
 
-// Characters are counted and lines are edited as UTF-8 whatever the environment says; numbers keep the C locale's forms.
+// Characters are counted and lines are edited as UTF-8 whatever the environment says; numbers keep the C locale's
+// forms.
 void use_utf8();
 
 struct TerminalSize {
   int columns = 80, rows = 24;
 };
-// COLUMNS and LINES if they are set, else what the terminal behind `fd` says now. Kept within 20 to 500 columns and 4 to 300 rows: a
-// terminal may claim anything.
+// COLUMNS and LINES if they are set, else what the terminal behind `fd` says now. Kept within 20 to 500 columns and 4
+// to 300 rows: a terminal may claim anything.
 TerminalSize terminal_size(int fd);
 
 // A terminal that knows escapes: TERM is set and not "dumb".
@@ -26,8 +27,8 @@ std::string clip_front(std::string_view text, int columns);
 // The same for the beginning.
 std::string clip_back(std::string_view text, int columns);
 
-// Model output made safe for a terminal: control characters other than line breaks and tabs become "?" (for one line of untrusted text:
-// terminal_text.h).
+// Model output made safe for a terminal: control characters other than line breaks and tabs become "?" (for one line of
+// untrusted text: terminal_text.h).
 std::string screen_text(std::string_view text);
 
 // "~" and "~/x" stand for the home folder, as in a shell.

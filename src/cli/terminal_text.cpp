@@ -25,8 +25,8 @@ DecodedCharacter first_of(std::string_view text) {
 }
 
 bool is_unsafe(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ std::string terminal_text(std::string_view text, std::size_t max_bytes) {
   std::size_t head = max_bytes * 2 / 3, tail = out.size() - max_bytes / 3;
   while (!begins_character(head)) --head;
   while (tail < out.size() && !begins_character(tail)) ++tail;
-  return fmt::format("{} ... ({} bytes) ... {}", std::string_view(out).substr(0, head), tail - head, std::string_view(out).substr(tail));
+  return fmt::format("{} ... ({} bytes) ... {}", std::string_view(out).substr(0, head), tail - head,
+                     std::string_view(out).substr(tail));
 }
 
 std::string terminal_json(std::string_view json) {

@@ -6,9 +6,9 @@
 
 namespace loom::cli {
 
-// One line: control characters (C0, DEL, C1), line and paragraph separators, marks that change the direction of writing and bytes that are no
-// UTF-8 are shown as \x1b or \u202e; the rest stays. Beyond `max_bytes` its middle is left out: what is wrong stands at the end of
-// a message.
+// One line: control characters (C0, DEL, C1), line and paragraph separators, marks that change the direction of writing
+// and bytes that are no UTF-8 are shown as \x1b or \u202e; the rest stays. Beyond `max_bytes` its middle is left out:
+// what is wrong stands at the end of a message.
 std::string terminal_text(std::string_view text, std::size_t max_bytes = 1000);
 
 // The same for JSON text, which stays the same JSON: such characters stand in strings alone and are written as escapes.

@@ -32,7 +32,8 @@ Result<int> run_logits(const LogitsOptions& o) {
   }
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const std::span<const float> row, session->feed(ids));
-  if (const auto bad = std::find_if(row.begin(), row.end(), [](float v) { return !std::isfinite(v); }); bad != row.end())
+  if (const auto bad = std::find_if(row.begin(), row.end(), [](float v) { return !std::isfinite(v); });
+      bad != row.end())
     return fail(Code::NonFinite, "{}: the logit of token {} is {}", o.model, bad - row.begin(), *bad);
   Sha256 hash;
   hash.update_floats(row);
@@ -44,7 +45,8 @@ Result<int> run_logits(const LogitsOptions& o) {
   if (o.common.json) {
     Json top = Json::array();
     for (const TokenLogprob& t : best)
-      top.push_back(Json{{"id", t.id}, {"logit", row[static_cast<std::size_t>(t.id)]}, {"logprob", t.logprob}, {"text", text(t.id)}});
+      top.push_back(Json{
+          {"id", t.id}, {"logit", row[static_cast<std::size_t>(t.id)]}, {"logprob", t.logprob}, {"text", text(t.id)}});
     print_json(Json{{"prompt_tokens", ids.size()},
                     {"dropped_bytes", dropped},
                     {"ids", ids},
@@ -57,7 +59,8 @@ Result<int> run_logits(const LogitsOptions& o) {
     return kOk;
   }
   for (const TokenLogprob& t : best)
-    std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob, dump_json(text(t.id)).c_str());
+    std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob,
+                dump_json(text(t.id)).c_str());
   std::printf("hash %s\n", digest.c_str());
   return kOk;
 }
@@ -108,7 +111,8 @@ Result<int> run_tokenize(const TokenizeOptions& o) {
   if (o.common.json) {
     out << "{\n";
     write_list(out, "ids", ids.size(), [&](std::size_t i) { return fmt::format("{}", ids[i]); });
-    write_list(out, "tokens", ids.size(), [&](std::size_t i) { return dump_json(std::string(tokenizer->token_text(ids[i]))); });
+    write_list(out, "tokens", ids.size(),
+               [&](std::size_t i) { return dump_json(std::string(tokenizer->token_text(ids[i]))); });
     out << fmt::format(" \"count\": {},\n \"dropped_bytes\": {}\n}}\n", ids.size(), encoded.dropped_bytes);
     return kOk;
   }
@@ -125,7 +129,8 @@ Result<int> run_detokenize(const TokenizeOptions& o) {
   if (!ids) return at(from, ids.error());
   for (const std::int32_t id : *ids)
     if (static_cast<std::size_t>(id) >= tokenizer->vocab_size())
-      return fail(Code::IndexOutOfRange, "{}: token id {} is outside the vocabulary of {}", from, id, tokenizer->vocab_size());
+      return fail(Code::IndexOutOfRange, "{}: token id {} is outside the vocabulary of {}", from, id,
+                  tokenizer->vocab_size());
   const std::string text = tokenizer->decode(*ids, {.skip_special_tokens = o.skip_special});
   if (o.common.json)
     print_json(Json{{"text", text}});
@@ -140,7 +145,8 @@ struct PerplexityOptions {
   std::size_t window = 512, max_windows = 0;
 };
 
-// Windows of `window` tokens side by side; every token of a window but its first is scored with what precedes it in the window.
+// Windows of `window` tokens side by side; every token of a window but its first is scored with what precedes it in the
+// window.
 Result<int> run_perplexity(const PerplexityOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
@@ -155,7 +161,8 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
   LOOM_TRY(const auto session, open_session(model, common));
   std::size_t windows = ids.size() / o.window;
   if (o.max_windows > 0 && windows > o.max_windows) windows = o.max_windows;
-  if (windows == 0) return fail(Code::InvalidArgument, "{}: {} tokens are less than one window of {}", o.file, ids.size(), o.window);
+  if (windows == 0)
+    return fail(Code::InvalidArgument, "{}: {} tokens are less than one window of {}", o.file, ids.size(), o.window);
   Progress bar("perplexity", o.common.quiet);
   double sum = 0;
   std::size_t count = 0;
@@ -167,11 +174,13 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
     LOOM_TRY_VOID(session->feed_all(window, [&](std::size_t i, std::span<const float> row) {
       if (i + 1 < window.size()) window_sum -= static_cast<double>(logprobs(row, window[i + 1], 0)[0].logprob);
     }));
-    if (!std::isfinite(window_sum)) return fail(Code::NonFinite, "{}: the logits of window {} are not finite", o.model, w);
+    if (!std::isfinite(window_sum))
+      return fail(Code::NonFinite, "{}: the logits of window {} are not finite", o.model, w);
     sum += window_sum;
     count += o.window - 1;
     means.push_back(window_sum / static_cast<double>(o.window - 1));
-    bar.update(static_cast<double>(w + 1) / static_cast<double>(windows), fmt::format("{:.3f}", exp64(sum / static_cast<double>(count))));
+    bar.update(static_cast<double>(w + 1) / static_cast<double>(windows),
+               fmt::format("{:.3f}", exp64(sum / static_cast<double>(count))));
     if (interrupted()) return kInterrupted;
   }
   const double perplexity = exp64(sum / static_cast<double>(count));
@@ -200,7 +209,8 @@ Run logits_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   return [o] {
-    if (o->prompt.empty() && o->ids.empty()) return report({Code::InvalidArgument, "logits: give the text with -p or token ids with --ids"});
+    if (o->prompt.empty() && o->ids.empty())
+      return report({Code::InvalidArgument, "logits: give the text with -p or token ids with --ids"});
     return finish(naming({o->model}, run_logits(*o)));
   };
 }
@@ -215,7 +225,9 @@ Run tokenize_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
   return [o, text] {
-    if (text->count() == 0 && o->file.empty()) return report({Code::InvalidArgument, "tokenize: give the text with --text, or --file FILE, - for standard input"});
+    if (text->count() == 0 && o->file.empty())
+      return report(
+          {Code::InvalidArgument, "tokenize: give the text with --text, or --file FILE, - for standard input"});
     return finish(naming({o->model, o->file}, run_tokenize(*o)));
   };
 }
@@ -236,7 +248,9 @@ Run perplexity_command(CLI::App& app) {
   add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   add_path(app, "FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
-  app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")->capture_default_str()->check(whole_number());
+  app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")
+      ->capture_default_str()
+      ->check(whole_number());
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   return [o] { return finish(naming({o->model, o->file}, run_perplexity(*o))); };

@@ -1,4 +1,5 @@
-// train, replay, report: a network learns as a config says; a journal is proved by doing it again; a run becomes a page.
+// train, replay, report: a network learns as a config says; a journal is proved by doing it again; a run becomes a
+// page.
 
 #include <chrono>
 #include <cstdio>
@@ -42,10 +43,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 // A line per epoch, and on a terminal a bar between.
 class TrainReporter {
  public:
-  TrainReporter(const CommonOptions& common, std::string verb) : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)), verb_(std::move(verb)) {}
+  TrainReporter(const CommonOptions& common, std::string verb)
+      : common_(common), bar_(std::make_unique<Progress>(verb, common.quiet)), verb_(std::move(verb)) {}
 
   Result<Continue> operator()(const TrainProgress& p) {
-    if (p.event == TrainEvent::EpochBegin || (p.event == TrainEvent::BatchEnd && samples_ == 0)) epoch_start_ = std::chrono::steady_clock::now();
+    if (p.event == TrainEvent::EpochBegin || (p.event == TrainEvent::BatchEnd && samples_ == 0))
+      epoch_start_ = std::chrono::steady_clock::now();
     if (p.event == TrainEvent::BatchEnd) batch_done(p);
     if (p.event == TrainEvent::EpochEnd) epoch_done(p);
     return interrupted() ? Continue::stop : Continue::yes;
@@ -58,21 +61,25 @@ class TrainReporter {
     if (p.report->skipped && !common_.quiet) note(p.step, "skipped: " + p.report->why);
     if (!p.warning.empty()) note(p.step, std::string(p.warning));
     const double fraction = static_cast<double>(p.batch) / static_cast<double>(p.batches);
-    const double elapsed = seconds_since(start_), share = (static_cast<double>(p.epoch) + fraction) / static_cast<double>(p.epochs);
+    const double elapsed = seconds_since(start_),
+                 share = (static_cast<double>(p.epoch) + fraction) / static_cast<double>(p.epochs);
     const double done = static_cast<double>(done_) / static_cast<double>(p.batches * p.epochs);
-    bar_->update(fraction, fmt::format("epoch {}/{}  loss {:.4f}  {:.0f} samples/s  ETA {}", p.epoch + 1, p.epochs, smooth_,
-                                       static_cast<double>(samples_) / std::max(elapsed, 1e-9), duration_text(elapsed * (1 - share) / std::max(done, 1e-9))));
+    bar_->update(fraction, fmt::format("epoch {}/{}  loss {:.4f}  {:.0f} samples/s  ETA {}", p.epoch + 1, p.epochs,
+                                       smooth_, static_cast<double>(samples_) / std::max(elapsed, 1e-9),
+                                       duration_text(elapsed * (1 - share) / std::max(done, 1e-9))));
   }
 
   void note(std::uint64_t step, const std::string& text) {
-    std::fprintf(stderr, "%sloom: step %llu: %s\n", clear_, static_cast<unsigned long long>(step), terminal_text(text).c_str());
+    std::fprintf(stderr, "%sloom: step %llu: %s\n", clear_, static_cast<unsigned long long>(step),
+                 terminal_text(text).c_str());
   }
 
   void epoch_done(const TrainProgress& p) {
     bar_.reset();
     bar_ = std::make_unique<Progress>(verb_, common_.quiet);
     if (common_.quiet || common_.json) return;
-    std::printf("epoch %llu/%llu  loss %.6f", static_cast<unsigned long long>(p.epoch + 1), static_cast<unsigned long long>(p.epochs), p.loss);
+    std::printf("epoch %llu/%llu  loss %.6f", static_cast<unsigned long long>(p.epoch + 1),
+                static_cast<unsigned long long>(p.epochs), p.loss);
     if (p.validation != nullptr) std::printf("  %s", metrics_text(*p.validation).c_str());
     if (p.skipped > 0) std::printf("  (%llu batches skipped)", static_cast<unsigned long long>(p.skipped));
     std::printf("  %s\n", duration_text(seconds_since(epoch_start_)).c_str());
@@ -94,38 +101,48 @@ void tell_start(TrainingRun& run) {
   std::size_t parameters = 0;
   for (const Parameter& p : run.trainer().parameters()) parameters += p.elements;
   const DatasetInfo& data = run.data().training->info();
-  std::fprintf(stderr, "%zu parameters, %zu samples of %s, %zu to validate, %d threads%s\n", parameters, run.data().training_samples.size(),
-               data.input.text().c_str(), run.data().validation_samples.size(), run.trainer().session().threads(),
+  std::fprintf(stderr, "%zu parameters, %zu samples of %s, %zu to validate, %d threads%s\n", parameters,
+               run.data().training_samples.size(), data.input.text().c_str(), run.data().validation_samples.size(),
+               run.trainer().session().threads(),
                run.resumed() ? fmt::format(", resumed at step {}", run.trainer().state().steps).c_str() : "");
 }
 
 void print_result(const CommonOptions& common, const std::string& folder, const TrainResult& result, double seconds) {
   if (common.json) {
-    Json out{{"run", folder},           {"stop_reason", result.stop_reason}, {"steps", result.steps}, {"skipped_batches", result.skipped_batches},
-             {"final_loss", result.final_loss}, {"loss_history", result.loss_history},  {"seconds", seconds},  {"total_time_ms", result.total_time_ms},
-             {"epoch_times_ms", result.epoch_times_ms}, {"hash", to_hex(result.hash)}};
+    Json out{{"run", folder},
+             {"stop_reason", result.stop_reason},
+             {"steps", result.steps},
+             {"skipped_batches", result.skipped_batches},
+             {"final_loss", result.final_loss},
+             {"loss_history", result.loss_history},
+             {"seconds", seconds},
+             {"total_time_ms", result.total_time_ms},
+             {"epoch_times_ms", result.epoch_times_ms},
+             {"hash", to_hex(result.hash)}};
     if (result.validation) out["validation"] = result.validation->to_json();
     if (!result.message.empty()) out["message"] = result.message;
     print_json(out);
   } else if (!common.quiet) {
-    if (result.validation) std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
-    std::printf("%s  %llu steps in %s  hash %s\n", folder.c_str(), static_cast<unsigned long long>(result.steps), duration_text(seconds).c_str(),
-                to_hex(result.hash).c_str());
+    if (result.validation)
+      std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
+    std::printf("%s  %llu steps in %s  hash %s\n", folder.c_str(), static_cast<unsigned long long>(result.steps),
+                duration_text(seconds).c_str(), to_hex(result.hash).c_str());
   }
 }
 
 // The exit status, with a word on stderr about a run that did not end by itself.
 int tell_end(const TrainOptions& o, const std::string& folder, const TrainResult& result) {
   if (result.stop_reason == "diverged") {
-    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n", terminal_text(result.message).c_str(),
-                 terminal_text(folder).c_str());
+    std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n",
+                 terminal_text(result.message).c_str(), terminal_text(folder).c_str());
     return kFailed;
   }
   if (result.stop_reason == "stopped") {
     std::string again = "loom train " + o.config;
     if (!o.out.empty()) again += " --output " + o.out;
     if (!o.folder.empty()) again += " --folder " + o.folder;
-    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n", static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
+    std::fprintf(stderr, "loom: stopped at step %llu; %s --resume goes on\n",
+                 static_cast<unsigned long long>(result.steps), terminal_text(again).c_str());
     return kInterrupted;
   }
   return kOk;
@@ -205,8 +222,8 @@ Result<int> run_replay(const ReplayOptions& o) {
   if (o.common.json)
     print_json({{"lines", report->lines}, {"steps", report->steps}, {"hash", to_hex(report->hash)}, {"pass", true}});
   else
-    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines), static_cast<unsigned long long>(report->steps),
-                to_hex(report->hash).c_str());
+    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines),
+                static_cast<unsigned long long>(report->steps), to_hex(report->hash).c_str());
   return kOk;
 }
 
@@ -215,12 +232,15 @@ Result<int> run_replay(const ReplayOptions& o) {
 Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainOptions>();
   add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
-  add_path(app, "-o,--output,--out", o->out, "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
+  add_path(app, "-o,--output,--out", o->out,
+           "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
-  const auto resume = app.add_flag("--resume", o->resume, "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
+  const auto resume = app.add_flag("--resume", o->resume,
+                                   "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
-  app.add_option("--epochs", o->epochs, "In place of the config's")->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+  app.add_option("--epochs", o->epochs, "In place of the config's")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
   add_common(app, o->common, false);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };

@@ -39,11 +39,14 @@ std::string fitted(const std::string& text, int columns) {
 }
 
 std::string utf8(char32_t c) {
-  return {static_cast<char>(0xe0 | (c >> 12)), static_cast<char>(0x80 | ((c >> 6) & 0x3f)), static_cast<char>(0x80 | (c & 0x3f))};
+  return {static_cast<char>(0xe0 | (c >> 12)), static_cast<char>(0x80 | ((c >> 6) & 0x3f)),
+          static_cast<char>(0x80 | (c & 0x3f))};
 }
 
 std::string scale_text(double value) {
-  const std::string text = value != 0 && (std::abs(value) < 1e-3 || std::abs(value) >= 1e6) ? fmt::format("{:.2g}", value) : fmt::format("{:.4g}", value);
+  const std::string text = value != 0 && (std::abs(value) < 1e-3 || std::abs(value) >= 1e6)
+                               ? fmt::format("{:.2g}", value)
+                               : fmt::format("{:.4g}", value);
   return fmt::format("{:>{}} ", text, kLabel - 1);
 }
 
@@ -72,7 +75,9 @@ std::string thousands(std::uint64_t n) {
 std::string duration_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e9)) return "?";
   const auto s = static_cast<std::uint64_t>(seconds + 0.5);
-  return s < 60 ? fmt::format("{}s", s) : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+  return s < 60     ? fmt::format("{}s", s)
+         : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60)
+                    : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
 }
 
 std::string metrics_text(const Metrics& m) {
@@ -84,7 +89,8 @@ void Curve::add(double x, double y) {
   if (!std::isfinite(y)) return;
   if (pending_ > 0) {
     Point& p = points_.back();
-    p.x = x, p.y += (y - p.y) / static_cast<double>(pending_ + 1), p.low = std::min(p.low, y), p.high = std::max(p.high, y);
+    p.x = x, p.y += (y - p.y) / static_cast<double>(pending_ + 1), p.low = std::min(p.low, y),
+    p.high = std::max(p.high, y);
   } else {
     points_.push_back({x, y, y, y});
   }
@@ -106,13 +112,14 @@ bool TrainView::possible() {
 TrainView::TrainView(std::string title, const TrainingRun& run) : title_(terminal_text(title)) {
   std::size_t parameters = 0;
   for (const Parameter& p : const_cast<TrainingRun&>(run).trainer().parameters()) parameters += p.elements;
-  about_ = fmt::format("{} parameters, {} samples, {} to validate", thousands(parameters), thousands(run.data().training_samples.size()),
-                       thousands(run.data().validation_samples.size()));
+  about_ = fmt::format("{} parameters, {} samples, {} to validate", thousands(parameters),
+                       thousands(run.data().training_samples.size()), thousands(run.data().validation_samples.size()));
 }
 
 void TrainView::observe(const TrainProgress& p) {
   if (first_) first_step_ = p.step, first_ = false;
-  epoch_ = p.epoch, epochs_ = p.epochs, step_ = p.step, batch_ = p.batch, batches_ = std::max<std::uint64_t>(p.batches, 1), skipped_ = p.skipped;
+  epoch_ = p.epoch, epochs_ = p.epochs, step_ = p.step, batch_ = p.batch,
+  batches_ = std::max<std::uint64_t>(p.batches, 1), skipped_ = p.skipped;
   if (p.event == TrainEvent::BatchEnd) {
     samples_ += p.samples, learning_rate_ = p.learning_rate;
     rate_.add(static_cast<double>(p.step), p.learning_rate);
@@ -136,12 +143,11 @@ void TrainView::observe(const TrainProgress& p) {
 void TrainView::journal_line(const Json& line) {
   const Json *hash = find(line, "hash"), *step = find(line, "step");
   if (hash == nullptr || as_string(*hash) == nullptr) return;
-  hash_ = fmt::format("{} at step {}", as_string(*hash)->substr(0, 16), step == nullptr ? 0 : as_int(*step).value_or(0));
+  hash_ =
+      fmt::format("{} at step {}", as_string(*hash)->substr(0, 16), step == nullptr ? 0 : as_int(*step).value_or(0));
 }
 
-void TrainView::warn(const std::string& text) {
-  warning_ = terminal_text(text, 400), ++warnings_;
-}
+void TrainView::warn(const std::string& text) { warning_ = terminal_text(text, 400), ++warnings_; }
 
 // The curve of the mean and validation points, two by four dots to a character.
 std::vector<std::string> TrainView::plot(int columns, int rows) const {
@@ -163,22 +169,29 @@ std::vector<std::string> TrainView::plot(int columns, int rows) const {
   const auto scaled = [&](double y) { return logarithmic ? std::log10(y) : y; };
   double from = scaled(*low), to = scaled(*high);
   if (!(to > from)) from -= 0.5, to += 0.5;
-  const double first = loss_.points().empty() ? 0 : static_cast<double>(first_step_), last = std::max(first + 1, static_cast<double>(step_));
+  const double first = loss_.points().empty() ? 0 : static_cast<double>(first_step_),
+               last = std::max(first + 1, static_cast<double>(step_));
   const int dots_x = 2 * width, dots_y = 4 * rows;
   std::vector<unsigned> cells(static_cast<std::size_t>(width * rows), 0);
-  const auto column = [&](double x) { return std::clamp(static_cast<int>((x - first) / (last - first) * (dots_x - 1) + 0.5), 0, dots_x - 1); };
-  const auto row = [&](double y) { return std::clamp(static_cast<int>((to - scaled(y)) / (to - from) * (dots_y - 1) + 0.5), 0, dots_y - 1); };
+  const auto column = [&](double x) {
+    return std::clamp(static_cast<int>((x - first) / (last - first) * (dots_x - 1) + 0.5), 0, dots_x - 1);
+  };
+  const auto row = [&](double y) {
+    return std::clamp(static_cast<int>((to - scaled(y)) / (to - from) * (dots_y - 1) + 0.5), 0, dots_y - 1);
+  };
   constexpr unsigned kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
   const auto dot = [&](int x, int y) { cells[static_cast<std::size_t>(y / 4 * width + x / 2)] |= kDots[y % 4][x % 2]; };
   std::vector<double> sums(static_cast<std::size_t>(dots_x), 0), counts(sums);
-  for (const Curve::Point& p : loss_.points()) sums[static_cast<std::size_t>(column(p.x))] += p.y, counts[static_cast<std::size_t>(column(p.x))] += 1;
+  for (const Curve::Point& p : loss_.points())
+    sums[static_cast<std::size_t>(column(p.x))] += p.y, counts[static_cast<std::size_t>(column(p.x))] += 1;
   int before_x = -1, before_y = 0;
   for (int x = 0; x < dots_x; ++x) {
     const auto at = static_cast<std::size_t>(x);
     if (counts[at] == 0) continue;
     const int y = row(sums[at] / counts[at]);
     for (int between = before_x < 0 ? x : before_x; between <= x; ++between)  // joined by a line
-      dot(between, before_x < 0 || x == before_x ? y : before_y + (y - before_y) * (between - before_x) / (x - before_x));
+      dot(between,
+          before_x < 0 || x == before_x ? y : before_y + (y - before_y) * (between - before_x) / (x - before_x));
     before_x = x, before_y = y;
   }
   const Colours colour = colours();
@@ -187,10 +200,13 @@ std::vector<std::string> TrainView::plot(int columns, int rows) const {
     if (std::isfinite(y)) marks[static_cast<std::size_t>(row(y) / 4 * width + column(x) / 2)] = true;
   for (int r = 0; r < rows; ++r) {
     const double share = (static_cast<double>(r) + 0.5) / rows, value = to - share * (to - from);
-    std::string line = r % 3 == 0 || r + 1 == rows ? scale_text(logarithmic ? std::pow(10.0, value) : value) : std::string(kLabel, ' ');
+    std::string line = r % 3 == 0 || r + 1 == rows ? scale_text(logarithmic ? std::pow(10.0, value) : value)
+                                                   : std::string(kLabel, ' ');
     for (int x = 0; x < width; ++x) {
       const auto at = static_cast<std::size_t>(r * width + x);
-      line += marks[at] ? fmt::format("{}●{}", colour.green, colour.reset) : cells[at] == 0 ? " " : utf8(0x2800 + cells[at]);
+      line += marks[at]        ? fmt::format("{}●{}", colour.green, colour.reset)
+              : cells[at] == 0 ? " "
+                               : utf8(0x2800 + cells[at]);
     }
     out.push_back(std::move(line));
   }
@@ -199,24 +215,33 @@ std::vector<std::string> TrainView::plot(int columns, int rows) const {
 
 std::vector<std::string> TrainView::lines(int columns, int rows) const {
   const Colours c = colours();
-  const double elapsed = seconds(), all = static_cast<double>(epochs_ * batches_), done = static_cast<double>(step_ - first_step_);
-  const double share = all > 0 ? std::min(1.0, (static_cast<double>(epoch_ * batches_) + static_cast<double>(batch_)) / all) : 0;
+  const double elapsed = seconds(), all = static_cast<double>(epochs_ * batches_),
+               done = static_cast<double>(step_ - first_step_);
+  const double share =
+      all > 0 ? std::min(1.0, (static_cast<double>(epoch_ * batches_) + static_cast<double>(batch_)) / all) : 0;
   const double left = done > 0 ? std::max(0.0, all * (1 - share)) * elapsed / done : -1;
   const int bar = std::clamp(columns - 56, 8, 40), full = static_cast<int>(share * bar);
   std::vector<std::string> below;
-  below.push_back(fmt::format("loss        {}{:.5g}{}  best {:.5g}  {}⠒ training{}{}", c.bold, mean_, c.reset, best_, c.dim,
-                              validation_.empty() ? "" : fmt::format("  {}{}●{}{} validation", c.reset, c.green, c.reset, c.dim), c.reset));
+  below.push_back(fmt::format(
+      "loss        {}{:.5g}{}  best {:.5g}  {}⠒ training{}{}", c.bold, mean_, c.reset, best_, c.dim,
+      validation_.empty() ? "" : fmt::format("  {}{}●{}{} validation", c.reset, c.green, c.reset, c.dim), c.reset));
   if (!validation_text_.empty()) below.push_back(validation_text_);
   below.push_back(fmt::format("rate        {:<10.4g}  {}", learning_rate_, bars(rate_, std::min(columns - 26, 40))));
   std::string blocks;
   for (int i = 0; i < bar; ++i) blocks += i < full ? "█" : "░";
-  below.push_back(fmt::format("epoch {}/{}  {} {:3.0f} %  {} samples/s  ETA {}", std::min(epoch_ + 1, epochs_), epochs_, blocks, 100 * share,
-                              thousands(static_cast<std::uint64_t>(static_cast<double>(samples_) / std::max(elapsed, 1e-3))), left < 0 ? "?" : duration_text(left)));
-  below.push_back(fmt::format("step {}  {}{}{}", thousands(step_), duration_text(elapsed), hash_.empty() ? "" : "  hash " + hash_,
-                              skipped_ == 0 ? "" : fmt::format("  {}{} batches skipped{}", c.bold, thousands(skipped_), c.reset)));
-  if (!warning_.empty()) below.push_back(fmt::format("{}warning{}{} {}", c.bold, c.reset, warnings_ > 1 ? fmt::format(" ({})", warnings_) : "", warning_));
-  below.push_back(stopping_ ? fmt::format("{}stopping after this batch...{}", c.bold, c.reset)
-                            : fmt::format("{}Ctrl-C stops after a batch and keeps the state; --resume goes on{}", c.dim, c.reset));
+  below.push_back(fmt::format(
+      "epoch {}/{}  {} {:3.0f} %  {} samples/s  ETA {}", std::min(epoch_ + 1, epochs_), epochs_, blocks, 100 * share,
+      thousands(static_cast<std::uint64_t>(static_cast<double>(samples_) / std::max(elapsed, 1e-3))),
+      left < 0 ? "?" : duration_text(left)));
+  below.push_back(
+      fmt::format("step {}  {}{}{}", thousands(step_), duration_text(elapsed), hash_.empty() ? "" : "  hash " + hash_,
+                  skipped_ == 0 ? "" : fmt::format("  {}{} batches skipped{}", c.bold, thousands(skipped_), c.reset)));
+  if (!warning_.empty())
+    below.push_back(fmt::format("{}warning{}{} {}", c.bold, c.reset,
+                                warnings_ > 1 ? fmt::format(" ({})", warnings_) : "", warning_));
+  below.push_back(
+      stopping_ ? fmt::format("{}stopping after this batch...{}", c.bold, c.reset)
+                : fmt::format("{}Ctrl-C stops after a batch and keeps the state; --resume goes on{}", c.dim, c.reset));
   std::vector<std::string> out = {fmt::format("{}{}{}  {}{}{}", c.bold, title_, c.reset, c.dim, about_, c.reset)};
   // One row stays free, so that nothing scrolls.
   const int room = rows - 2 - static_cast<int>(below.size());

@@ -1,5 +1,6 @@
 #pragma once
-// loom train --watch: a training on a terminal, redrawn in place. Nothing of the terminal is changed, so nothing has to be put back.
+// loom train --watch: a training on a terminal, redrawn in place. Nothing of the terminal is changed, so nothing has to
+// be put back.
 
 #include <chrono>
 #include <string>
@@ -49,7 +50,8 @@ class TrainView {
   std::vector<std::pair<double, double>> validation_;  // step, loss
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), drawn_{};
   int columns_ = 0, rows_ = 0;
-  std::uint64_t epoch_ = 0, epochs_ = 0, step_ = 0, batch_ = 0, batches_ = 1, first_step_ = 0, samples_ = 0, skipped_ = 0, warnings_ = 0;
+  std::uint64_t epoch_ = 0, epochs_ = 0, step_ = 0, batch_ = 0, batches_ = 1, first_step_ = 0, samples_ = 0,
+                skipped_ = 0, warnings_ = 0;
   double mean_ = 0, best_ = 0, learning_rate_ = 0, seen_ = 0;
   std::string validation_text_, hash_, warning_;
   bool first_ = true, stopping_ = false;

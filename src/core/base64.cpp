@@ -12,7 +12,8 @@ constexpr std::uint8_t kNone = 64;
 constexpr std::array<std::uint8_t, 256> kValues = [] {
   std::array<std::uint8_t, 256> values{};
   values.fill(kNone);
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i) values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < kAlphabet.size(); ++i)
+    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::uint8_t>(i);
   return values;
 }();
 
@@ -31,7 +32,8 @@ std::string base64_encode(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<std::byte>> base64_decode(std::string_view text) {
-  if (text.size() % 4 != 0) return fail(Code::CorruptData, "Base64 of {} characters, expected a multiple of 4", text.size());
+  if (text.size() % 4 != 0)
+    return fail(Code::CorruptData, "Base64 of {} characters, expected a multiple of 4", text.size());
   std::size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   std::vector<std::byte> bytes;
@@ -46,7 +48,8 @@ Result<std::vector<std::byte>> base64_decode(std::string_view text) {
                     static_cast<unsigned char>(text[i + k]));
       bits = bits << 6 | value;
     }
-    if ((bits & ((1u << (8 * pad)) - 1)) != 0) return fail(Code::CorruptData, "Base64 at character {}: unused bits are not zero", i + 3 - pad);
+    if ((bits & ((1u << (8 * pad)) - 1)) != 0)
+      return fail(Code::CorruptData, "Base64 at character {}: unused bits are not zero", i + 3 - pad);
     for (std::size_t k = 0; k < 3 - pad; ++k) bytes.push_back(static_cast<std::byte>(bits >> (16 - 8 * k) & 255));
   }
   return bytes;

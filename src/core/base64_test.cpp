@@ -16,8 +16,13 @@ std::string decoded(std::string_view text) {
 }
 
 TEST(Base64, F_10_rfc_4648_vectors) {
-  constexpr std::pair<const char*, const char*> kVectors[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  constexpr std::pair<const char*, const char*> kVectors[] = {{"", ""},
+                                                              {"f", "Zg=="},
+                                                              {"fo", "Zm8="},
+                                                              {"foo", "Zm9v"},
+                                                              {"foob", "Zm9vYg=="},
+                                                              {"fooba", "Zm9vYmE="},
+                                                              {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, text] : kVectors) {
     EXPECT_EQ(base64_encode(bytes_of(plain)), text);
     EXPECT_EQ(decoded(text), plain);
@@ -37,8 +42,8 @@ TEST(Base64, F_10_every_byte_comes_back) {
 }
 
 TEST(Base64, F_10_refuses_what_is_not_strict) {
-  for (const std::string_view bad : {"Z", "Zg", "Zg=", "Zg===", "====", "=", "Z===", "Zg==Zg==", "Zm=v", "Zm9v\n", "Zm 9", "Zm9-", "Zm9_",
-                                     "Zh==", "Zm9=", "Zm8=Zm8=", "Zm\x80v"}) {
+  for (const std::string_view bad : {"Z", "Zg", "Zg=", "Zg===", "====", "=", "Z===", "Zg==Zg==", "Zm=v", "Zm9v\n",
+                                     "Zm 9", "Zm9-", "Zm9_", "Zh==", "Zm9=", "Zm8=Zm8=", "Zm\x80v"}) {
     const auto got = base64_decode(bad);
     ASSERT_FALSE(got) << bad;
     EXPECT_EQ(got.error().code, Code::CorruptData);

@@ -18,7 +18,9 @@ namespace {
 }  // namespace
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), mapped_(std::exchange(other.mapped_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
@@ -52,7 +54,8 @@ Result<Buffer> Buffer::create(std::size_t bytes, [[maybe_unused]] bool huge_page
     void* raw = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED) return fail(Code::OutOfMemory, "cannot reserve {} bytes", bytes);
     auto* const begin = static_cast<std::byte*>(raw);
-    const std::size_t lead = round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePage) - reinterpret_cast<std::uintptr_t>(begin);
+    const std::size_t lead =
+        round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePage) - reinterpret_cast<std::uintptr_t>(begin);
     // Whole huge pages only where they are filled: the last part stays on small pages so that no memory is wasted.
     out.mapped_ = round_up(bytes, 4096);
     out.data_ = begin + lead;

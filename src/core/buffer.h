@@ -1,6 +1,6 @@
 #pragma once
-// Aligned memory that reports OutOfMemory instead of throwing. Large buffers ask for 2 MiB pages: one-stream reads of weights
-// gain 24-40 % from them.
+// Aligned memory that reports OutOfMemory instead of throwing. Large buffers ask for 2 MiB pages: one-stream reads of
+// weights gain 24-40 % from them.
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,8 @@ namespace loom {
 namespace {
 
 std::string range_text(SizeRange range) {
-  if (range.max >= kAnySize.max) return range.min == 0 ? "an integer that is not negative" : fmt::format("an integer of at least {}", range.min);
+  if (range.max >= kAnySize.max)
+    return range.min == 0 ? "an integer that is not negative" : fmt::format("an integer of at least {}", range.min);
   return fmt::format("an integer from {} to {}", range.min, range.max);
 }
 
@@ -20,7 +21,8 @@ std::string range_text(NumberRange range) {
 
 std::optional<std::uint64_t> size_in(const Json& value, SizeRange range) {
   const auto n = as_int(value);
-  if (!n || *n < 0 || static_cast<std::uint64_t>(*n) < range.min || static_cast<std::uint64_t>(*n) > range.max) return std::nullopt;
+  if (!n || *n < 0 || static_cast<std::uint64_t>(*n) < range.min || static_cast<std::uint64_t>(*n) > range.max)
+    return std::nullopt;
   return static_cast<std::uint64_t>(*n);
 }
 
@@ -30,10 +32,13 @@ void ConfigFindings::add(Error error) {
   if (errors.size() < kMost) errors.push_back(std::move(error));
 }
 
-void ConfigFindings::add(Code code, Steps steps, std::string message) { add(Error{code, std::move(message), std::move(steps)}); }
+void ConfigFindings::add(Code code, Steps steps, std::string message) {
+  add(Error{code, std::move(message), std::move(steps)});
+}
 
 void ConfigFindings::warn(Steps steps, std::string message) {
-  if (warnings.size() < kMost) warnings.push_back(Error{Code::InvalidConfig, std::move(message), std::move(steps)}.text());
+  if (warnings.size() < kMost)
+    warnings.push_back(Error{Code::InvalidConfig, std::move(message), std::move(steps)}.text());
 }
 
 void ConfigFindings::object_to(Code code, Steps steps, std::string message) {
@@ -53,7 +58,9 @@ std::string shown(const Json& value) {
   return printable(text);
 }
 
-std::string expected(std::string_view what, const Json& given) { return fmt::format("expected {}, got {}", what, shown(given)); }
+std::string expected(std::string_view what, const Json& given) {
+  return fmt::format("expected {}, got {}", what, shown(given));
+}
 
 ConfigReader::ConfigReader(ConfigFindings& findings, const Json* object, Steps place)
     : findings_(findings), object_(object), place_(std::move(place)) {
@@ -81,7 +88,8 @@ const Json* ConfigReader::take(Key key) {
     const Json* here = object_ == nullptr ? nullptr : loom::find(*object_, name);
     if (here == nullptr) continue;
     used_.emplace(name);
-    if (found != nullptr) complain(Code::InvalidConfig, name, fmt::format("given beside \"{}\", which means the same", used_as_));
+    if (found != nullptr)
+      complain(Code::InvalidConfig, name, fmt::format("given beside \"{}\", which means the same", used_as_));
     if (found == nullptr) found = here, used_as_ = name;
   }
   return found;
@@ -98,7 +106,8 @@ void ConfigReader::finish() {
   if (object_ == nullptr) return;
   for (const auto& [key, value] : object_->items())
     if (!used_.contains(key))
-      findings_.object_to(Code::UnknownKey, steps_to(key), fmt::format("unknown key; nearest: {}", nearest_names(key, known_)));
+      findings_.object_to(Code::UnknownKey, steps_to(key),
+                          fmt::format("unknown key; nearest: {}", nearest_names(key, known_)));
 }
 
 void ConfigReader::operator()(Key key, bool& value) {
@@ -172,11 +181,18 @@ void ConfigReader::take_list(Key key, std::vector<T>& to, std::string_view list,
   }
 }
 
-void ConfigReader::operator()(Key key, std::vector<double>& value) { take_list(key, value, "a list of numbers", "a finite number", as_number); }
-void ConfigReader::operator()(Key key, std::vector<std::string>& value) { take_list(key, value, "a list of strings", "a string", as_string); }
-void ConfigReader::operator()(Key key, std::vector<bool>& value) { take_list(key, value, "a list of true and false", "true or false", as_bool); }
+void ConfigReader::operator()(Key key, std::vector<double>& value) {
+  take_list(key, value, "a list of numbers", "a finite number", as_number);
+}
+void ConfigReader::operator()(Key key, std::vector<std::string>& value) {
+  take_list(key, value, "a list of strings", "a string", as_string);
+}
+void ConfigReader::operator()(Key key, std::vector<bool>& value) {
+  take_list(key, value, "a list of true and false", "true or false", as_bool);
+}
 void ConfigReader::wholes(Key key, std::vector<std::size_t>& value, SizeRange items) {
-  take_list(key, value, "a list of integers", range_text(items), [&](const Json& item) { return size_in(item, items); });
+  take_list(key, value, "a list of integers", range_text(items),
+            [&](const Json& item) { return size_in(item, items); });
 }
 void ConfigReader::operator()(Key key, std::vector<std::int64_t>& value) {
   take_list(key, value, "a list of integers", "an integer of 32 bits", [](const Json& item) {
@@ -207,7 +223,8 @@ void ConfigReader::list(Key key, std::size_t, const std::function<void(std::size
                         const std::function<void(std::size_t, ConfigVisitor&)>& item) {
   const Json* given = take(key);
   if (given == nullptr) return;
-  if (!given->is_array() || given->size() > kMaxObjects) return complain(key, fmt::format("a list of at most {} objects", kMaxObjects), *given);
+  if (!given->is_array() || given->size() > kMaxObjects)
+    return complain(key, fmt::format("a list of at most {} objects", kMaxObjects), *given);
   resize(given->size());
   for (std::size_t i = 0; i < given->size(); ++i) {
     Steps place = steps_to(used_as_);

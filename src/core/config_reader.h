@@ -1,7 +1,7 @@
 #pragma once
-// The one reader of JSON objects. Members go into the fields that a config visits; what cannot be read is a complaint with a JSON pointer
-// (RFC 6901): "/layers/3/num_heads: expected an integer from 1 to 65536, got 0". A missing key leaves the default, a key that nobody asked
-// for is refused with the nearest ones.
+// The one reader of JSON objects. Members go into the fields that a config visits; what cannot be read is a complaint
+// with a JSON pointer (RFC 6901): "/layers/3/num_heads: expected an integer from 1 to 65536, got 0". A missing key
+// leaves the default, a key that nobody asked for is refused with the nearest ones.
 
 #include <set>
 
@@ -52,7 +52,9 @@ class ConfigReader : public virtual ConfigVisitor {
   const Json* peek(Key key) const;
   // About the member that was given for the key, or about the key that is missing.
   void complain(Code code, Key key, std::string message);
-  void complain(Key key, std::string_view what, const Json& given) { complain(Code::InvalidConfig, key, expected(what, given)); }
+  void complain(Key key, std::string_view what, const Json& given) {
+    complain(Code::InvalidConfig, key, expected(what, given));
+  }
   // The place of a member, or of what lies in it.
   Steps steps_to(std::string_view key) const;
   // Reports keys that nobody asked for.

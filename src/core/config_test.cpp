@@ -49,7 +49,8 @@ struct Settings {
 
 Result<Settings> read(const char* text, Steps place = {}) {
   Settings s;
-  LOOM_TRY_VOID(read_config(parse_json(text).value(), [&](ConfigVisitor& visit) { s.fields(visit); }, std::move(place)));
+  LOOM_TRY_VOID(
+      read_config(parse_json(text).value(), [&](ConfigVisitor& visit) { s.fields(visit); }, std::move(place)));
   return s;
 }
 
@@ -59,11 +60,14 @@ std::string refusal(const char* text, Steps place = {}) {
 }
 
 TEST(Config, every_kind_of_field_is_read) {
-  const auto s = read(R"({"on":true,"rate":1,"num_steps":7,"gain":2,"limit":4,"index":-3,"name":"b","colour":"GREEN","numbers":[1,2.5],"texts":["t"],"sizes":[8],
+  const auto s = read(
+      R"({"on":true,"rate":1,"num_steps":7,"gain":2,"limit":4,"index":-3,"name":"b","colour":"GREEN","numbers":[1,2.5],"texts":["t"],"sizes":[8],
                           "items":[{},{"size":9}],"inner":{"key":"y"}})");
   ASSERT_TRUE(s) << s.error().text();
-  EXPECT_TRUE(s->on && s->rate == 1 && s->steps == 7 && s->gain == 2 && s->limit == 4.0 && s->index == -3 && s->name == "b" && s->colour == Colour::Green);
-  EXPECT_TRUE(s->numbers == std::vector<double>({1, 2.5}) && s->texts == std::vector<std::string>{"t"} && s->sizes == std::vector<std::size_t>{8});
+  EXPECT_TRUE(s->on && s->rate == 1 && s->steps == 7 && s->gain == 2 && s->limit == 4.0 && s->index == -3 &&
+              s->name == "b" && s->colour == Colour::Green);
+  EXPECT_TRUE(s->numbers == std::vector<double>({1, 2.5}) && s->texts == std::vector<std::string>{"t"} &&
+              s->sizes == std::vector<std::size_t>{8});
   EXPECT_TRUE(s->items.size() == 2 && s->items[0].size == 2 && s->items[1].size == 9 && s->inner == "y");
   EXPECT_EQ(read(R"({"colour":""})")->colour, Colour::None);
   EXPECT_EQ(read(R"({"inner":"z"})")->inner, "z");  // the name alone

@@ -1,7 +1,7 @@
 #pragma once
-// Settings described once. A config has one function that visits its fields: the key, the member that holds it (and, before it is read, its
-// default), its range and one line of help. Reading (core/config_reader.h), writing and the JSON Schema with its tables of keys
-// (core/config_writer.h) are visitors.
+// Settings described once. A config has one function that visits its fields: the key, the member that holds it (and,
+// before it is read, its default), its range and one line of help. Reading (core/config_reader.h), writing and the JSON
+// Schema with its tables of keys (core/config_writer.h) are visitors.
 
 #include <algorithm>
 #include <concepts>
@@ -138,7 +138,8 @@ class QuietVisitor : public virtual ConfigVisitor {
   void wholes(Key, std::vector<std::size_t>&, SizeRange) override {}
   void number(Key, double&, NumberRange) override {}
   void number(Key, std::optional<double>&, NumberRange) override {}
-  void list(Key, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, ConfigVisitor&)>&) override {}
+  void list(Key, std::size_t, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, ConfigVisitor&)>&) override {}
   void choose(Key, std::size_t&, std::span<const std::string_view>, Code) override {}
 };
 

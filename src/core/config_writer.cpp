@@ -96,6 +96,11 @@ void SchemaWriter::put(Key key, Json schema) {
   for (const std::string_view name : split_names(key.names)) properties_[std::string(name)] = schema;
 }
 
+void SchemaWriter::put(Key key, Json schema, Json standard) {
+  schema["default"] = std::move(standard);
+  put(key, std::move(schema));
+}
+
 void SchemaWriter::operator()(Key key, std::optional<std::int64_t>& value) {
   Json schema = {{"type", Json::array({"integer", "null"})}};
   if (value) schema["default"] = *value;
@@ -109,43 +114,21 @@ void SchemaWriter::number(Key key, std::optional<double>& value, NumberRange ran
   put(key, std::move(schema));
 }
 
-void SchemaWriter::whole(Key key, std::uint64_t& value, SizeRange range) {
-  Json schema = bounded("integer", range);
-  schema["default"] = value;
-  put(key, std::move(schema));
-}
+void SchemaWriter::whole(Key key, std::uint64_t& value, SizeRange range) { put(key, bounded("integer", range), value); }
 
-void SchemaWriter::number(Key key, double& value, NumberRange range) {
-  Json schema = bounded(range);
-  schema["default"] = value;
-  put(key, std::move(schema));
-}
+void SchemaWriter::number(Key key, double& value, NumberRange range) { put(key, bounded(range), value); }
 
-void SchemaWriter::operator()(Key key, std::vector<double>& value) {
-  Json schema = list_of({{"type", "number"}});
-  schema["default"] = value;
-  put(key, std::move(schema));
-}
+void SchemaWriter::operator()(Key key, std::vector<double>& value) { put(key, list_of({{"type", "number"}}), value); }
 void SchemaWriter::operator()(Key key, std::vector<std::string>& value) {
-  Json schema = list_of({{"type", "string"}});
-  schema["default"] = value;
-  put(key, std::move(schema));
+  put(key, list_of({{"type", "string"}}), value);
 }
 void SchemaWriter::wholes(Key key, std::vector<std::size_t>& value, SizeRange items) {
-  Json schema = list_of(bounded("integer", items));
-  schema["default"] = value;
-  put(key, std::move(schema));
+  put(key, list_of(bounded("integer", items)), value);
 }
 void SchemaWriter::operator()(Key key, std::vector<std::int64_t>& value) {
-  Json schema = list_of({{"type", "integer"}});
-  schema["default"] = value;
-  put(key, std::move(schema));
+  put(key, list_of({{"type", "integer"}}), value);
 }
-void SchemaWriter::operator()(Key key, std::vector<bool>& value) {
-  Json schema = list_of({{"type", "boolean"}});
-  schema["default"] = value;
-  put(key, std::move(schema));
-}
+void SchemaWriter::operator()(Key key, std::vector<bool>& value) { put(key, list_of({{"type", "boolean"}}), value); }
 
 void SchemaWriter::json(Key key, Json&) { put(key, Json::object()); }
 

@@ -67,6 +67,8 @@ class SchemaWriter : public virtual ConfigVisitor {
   void choose(Key key, std::size_t& index, std::span<const std::string_view> names, Code unknown) override;
   // A key that was there with another default depends on others and loses it.
   void put(Key key, Json schema);
+  // With a default.
+  void put(Key key, Json schema, Json standard);
 
  private:
   Json& properties_;

@@ -30,7 +30,8 @@ void transpose_moves_every_element() {
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<T>(i + 1);
       transpose(from.data(), from_stride, rows, cols, to.data(), to_stride);
       for (std::size_t c = 0; c < cols; ++c)
-        for (std::size_t r = 0; r < to_stride; ++r) ASSERT_EQ(to[c * to_stride + r], r < rows ? from[r * from_stride + c] : T{-1}) << rows << " x " << cols;
+        for (std::size_t r = 0; r < to_stride; ++r)
+          ASSERT_EQ(to[c * to_stride + r], r < rows ? from[r * from_stride + c] : T{-1}) << rows << " x " << cols;
     }
 }
 TEST(Transpose, moves_every_element_and_nothing_else) {
@@ -96,7 +97,8 @@ TEST(ThreadPool, RunsEveryPartOnceForManyShortJobs) {
 }
 
 TEST(Json, J_23_refuses_what_is_not_strict) {
-  for (const char* bad : {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})
+  for (const char* bad :
+       {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})
     EXPECT_FALSE(parse_json(bad)) << bad;
   EXPECT_FALSE(parse_json(std::string(300, '[') + std::string(300, ']')));
   const auto ok = parse_json(R"({"a":[1,-2,2.5,"x",null,true],"b":{"c":18446744073709551615}})");
@@ -115,9 +117,13 @@ TEST(Json, F_03_canonical_text) {
   };
   EXPECT_EQ(text(R"( { "b" : [ 1 , 2.50 , { } , [ ] ] , "aa" : null , "a" : true , "B" : -7 } )"),
             R"({"B":-7,"a":true,"aa":null,"b":[1,2.5,{},[]]})");
-  EXPECT_EQ(text(R"([1.0, 100e-2, -0.0, 0.1, 1e300, 5e-324, 0.30000000000000004, 1e15, 1e16, 18446744073709551615, -9223372036854775808])"),
-            "[1,1,-0.0,0.1,1e+300,5e-324,0.30000000000000004,1000000000000000,1e+16,18446744073709551615,-9223372036854775808]");
-  EXPECT_EQ(text(R"("\u0041\/\"\\\n\u0001\u007f\u00fc\ud83e\uddf5")"), "\"A/\\\"\\\\\\n\\u0001\x7f\xc3\xbc\xf0\x9f\xa7\xb5\"");
+  EXPECT_EQ(
+      text(
+          R"([1.0, 100e-2, -0.0, 0.1, 1e300, 5e-324, 0.30000000000000004, 1e15, 1e16, 18446744073709551615, -9223372036854775808])"),
+      "[1,1,-0.0,0.1,1e+300,5e-324,0.30000000000000004,1000000000000000,1e+16,18446744073709551615,-"
+      "9223372036854775808]");
+  EXPECT_EQ(text(R"("\u0041\/\"\\\n\u0001\u007f\u00fc\ud83e\uddf5")"),
+            "\"A/\\\"\\\\\\n\\u0001\x7f\xc3\xbc\xf0\x9f\xa7\xb5\"");
   // Its own text comes back as itself, and every double as itself.
   for (std::uint32_t i = 0; i < 20000; ++i) {
     const PhiloxBlock r = philox4x32(1, {i, 0, 0, 0});
@@ -140,10 +146,11 @@ TEST(Json, J_23_utf8_is_checked) {
                            "a\xc3\xbc"
                            "b"})
     EXPECT_TRUE(is_utf8(good));
-  for (const char* bad : {"\x80", "\xc1\xbf", "\xc2",
-                          "\xc2"
-                          "a",
-                          "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
+  for (const char* bad :
+       {"\x80", "\xc1\xbf", "\xc2",
+        "\xc2"
+        "a",
+        "\xe0\x9f\xbf", "\xed\xa0\x80", "\xe1\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
     EXPECT_FALSE(is_utf8(bad));
 }
 

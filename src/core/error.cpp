@@ -65,7 +65,9 @@ Steps path_steps(std::string_view path) {
 }
 
 Place::Place(Steps steps, std::string source)
-    : parts_(steps.empty() && source.empty() ? nullptr : std::unique_ptr<Parts>(new Parts{std::move(steps), std::move(source)})) {}
+    : parts_(steps.empty() && source.empty() ? nullptr
+                                             : std::unique_ptr<Parts>(new Parts{std::move(steps), std::move(source)})) {
+}
 
 Error& Error::in_source(std::string_view outer) {
   if (outer.empty()) return *this;
@@ -76,7 +78,8 @@ Error& Error::in_source(std::string_view outer) {
 
 Error& Error::under(Steps outer) {
   if (outer.empty()) return *this;
-  if (!place.source().empty()) return in_source(pointer_text(outer));  // a document that this place of the outer one names
+  // a document that this place of the outer one names
+  if (!place.source().empty()) return in_source(pointer_text(outer));
   for (const std::string& step : place.steps()) outer.push_back(step);
   place = std::move(outer);
   return *this;

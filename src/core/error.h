@@ -53,7 +53,8 @@ std::string pointer_text(const Steps& steps);
 // The steps of a layer's or weight's path: "layers.3.sequential_layers.0".
 Steps path_steps(std::string_view path);
 
-// Where an error arose: the file, and the part of it, and the steps inside of that. One pointer wide, since every Result has room for one.
+// Where an error arose: the file, and the part of it, and the steps inside of that. One pointer wide, since every
+// Result has room for one.
 class Place {
  public:
   Place() = default;
@@ -108,7 +109,9 @@ template <class... Args>
   return tl::make_unexpected(std::move(error.in_source(source)));
 }
 // The same with the steps that lead to where the layer below began.
-[[nodiscard]] inline tl::unexpected<Error> under(Steps steps, Error error) { return tl::make_unexpected(std::move(error.under(std::move(steps)))); }
+[[nodiscard]] inline tl::unexpected<Error> under(Steps steps, Error error) {
+  return tl::make_unexpected(std::move(error.under(std::move(steps))));
+}
 
 [[noreturn]] void assertion_failed(const char* text, const char* file, int line);
 

@@ -25,7 +25,10 @@ namespace {
 
 tl::unexpected<Error> system_error(const std::string& path, const char* what) {
   const int e = errno;
-  const Code code = e == ENOENT ? Code::NotFound : e == ENOSPC || e == EDQUOT ? Code::DiskFull : e == ENOMEM ? Code::OutOfMemory : Code::IoError;
+  const Code code = e == ENOENT                  ? Code::NotFound
+                    : e == ENOSPC || e == EDQUOT ? Code::DiskFull
+                    : e == ENOMEM                ? Code::OutOfMemory
+                                                 : Code::IoError;
   return fail(code, "{}: {}: {}", path, what, std::strerror(e));
 }
 
@@ -36,7 +39,8 @@ struct Descriptor {
   }
 };
 
-// Opening a pipe would wait for its other end; with O_NONBLOCK it is seen to be none of ours at once. Regular files do not care.
+// Opening a pipe would wait for its other end; with O_NONBLOCK it is seen to be none of ours at once. Regular files do
+// not care.
 int open_to_read(const std::string& path) { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }
 
 std::string folder_of(const std::string& path) {
@@ -44,7 +48,8 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// The tables that signal handlers look into are plain memory of a fixed size. What finds no place in them works all the same, only unseen.
+// The tables that signal handlers look into are plain memory of a fixed size. What finds no place in them works all the
+// same, only unseen.
 struct MapSlot {
   std::atomic<std::uintptr_t> begin{0};  // 0: free; 1: being filled
   std::atomic<std::size_t> size{0};
@@ -93,7 +98,8 @@ void forget_temporary(int slot) {
 constexpr std::size_t kLongestStem = 200;
 constexpr std::string_view kEnding = ".part";
 
-// The prefix of temporary file names, cut so that they fit into a folder's limit of 255 bytes whenever the target's name does.
+// The prefix of temporary file names, cut so that they fit into a folder's limit of 255 bytes whenever the target's
+// name does.
 std::string temporary_stem(const std::string& path) {
   const std::size_t slash = path.find_last_of('/'), begin = slash == std::string::npos ? 0 : slash + 1;
   return path.substr(begin, kLongestStem) + ".";
@@ -102,7 +108,8 @@ std::string temporary_stem(const std::string& path) {
 // The name only has to be new, which O_EXCL checks; it may be guessable.
 std::string temporary_name(const std::string& path) {
   static std::atomic<std::uint64_t> count{0};
-  std::uint64_t z = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) + 0x9E3779B97F4A7C15u * ++count;
+  std::uint64_t z = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) +
+                    0x9E3779B97F4A7C15u * ++count;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
   const std::string folder = path.substr(0, path.find_last_of('/') + 1);  // npos + 1 is 0
@@ -117,7 +124,8 @@ void remove_leftovers([[maybe_unused]] const std::string& path) {
   const std::string stem = temporary_stem(path);
   while (const dirent* entry = ::readdir(dir)) {
     const std::string_view name = entry->d_name;
-    if (name.size() != stem.size() + kDigits + kEnding.size() || !name.starts_with(stem) || !name.ends_with(kEnding)) continue;
+    if (name.size() != stem.size() + kDigits + kEnding.size() || !name.starts_with(stem) || !name.ends_with(kEnding))
+      continue;
     if (name.substr(stem.size(), kDigits).find_first_not_of("0123456789abcdef") != name.npos) continue;
     const Descriptor file{::openat(::dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     struct stat info{};
@@ -162,7 +170,8 @@ Result<void> read_rest(int fd, std::string& text, std::size_t max_bytes, const s
 }
 
 tl::unexpected<Error> write_error(const std::string& path) {
-  if (errno == EFAULT) return fail(Code::IoError, "{}: not written: a file that it is made of became shorter meanwhile", path);
+  if (errno == EFAULT)
+    return fail(Code::IoError, "{}: not written: a file that it is made of became shorter meanwhile", path);
   return system_error(path, "cannot write");
 }
 
@@ -245,7 +254,8 @@ Result<bool> AtomicFile::open() {
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
   // A rename would put a file in the place of a device or a pipe.
   if (replaces && !S_ISREG(old.st_mode)) return fail(Code::IoError, "{}: is no regular file; not replaced", path_);
-  const int fd = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, replaces ? 0600 : 0666);
+  const int fd =
+      ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, replaces ? 0600 : 0666);
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) return system_error(path_, "cannot create a file beside it");
   fd_ = fd;
@@ -260,7 +270,8 @@ Result<bool> AtomicFile::open() {
     auto mode = static_cast<mode_t>(old.st_mode & 0777);
     const bool same = old.st_uid == now.st_uid && old.st_gid == now.st_gid;
     // If the old group cannot be kept, its permissions must not pass to another group.
-    if (!same && ::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) mode &= 0707;
+    if (!same && ::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0)
+      mode &= 0707;
     if (::fchmod(fd, mode) != 0) return system_error(path_, "cannot keep its permissions");
   }
 #endif
@@ -347,7 +358,8 @@ bool is_file(const std::string& path) {
 
 namespace {
 
-// The path without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that it was given.
+// The path without links; empty if it is not there, and under WASI, whose hosts keep a program inside the folders that
+// it was given.
 std::string resolved([[maybe_unused]] const std::string& path) {
   std::string out;
 #if defined(LOOM_HAS_USERS)
@@ -379,9 +391,11 @@ Result<std::string> path_inside(const std::string& folder, std::string_view name
   // A missing file is left to open() to report.
   if (target.empty() || root.empty() || is_below(root, target)) return path;
   const std::size_t revision = root.find_last_of('/'), snapshots = root.rfind('/', revision - 1);
-  const bool cached = revision != 0 && snapshots != root.npos && root.substr(snapshots, revision - snapshots) == "/snapshots" &&
+  const bool cached = revision != 0 && snapshots != root.npos &&
+                      root.substr(snapshots, revision - snapshots) == "/snapshots" &&
                       is_below(root.substr(0, snapshots) + "/blobs", target);
-  if (!cached) return fail(Code::OutOfRange, "file name \"{}\" is a link that leaves the model's folder", name.substr(0, 120));
+  if (!cached)
+    return fail(Code::OutOfRange, "file name \"{}\" is a link that leaves the model's folder", name.substr(0, 120));
   return path;
 }
 

@@ -14,11 +14,12 @@
 
 namespace loom {
 
-// A read-only view of a whole file. Shared by everything that points into it. A file that becomes shorter while it is mapped raises SIGBUS
-// when its lost pages are read; a program says which file it was by mapped_file_at().
+// A read-only view of a whole file. Shared by everything that points into it. A file that becomes shorter while it is
+// mapped raises SIGBUS when its lost pages are read; a program says which file it was by mapped_file_at().
 class MappedFile {
  public:
-  // NotFound, IoError for anything but a regular file, found without waiting for a pipe's writer; an empty file is an empty span.
+  // NotFound, IoError for anything but a regular file, found without waiting for a pipe's writer; an empty file is an
+  // empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -34,7 +35,7 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   [[maybe_unused]] bool mapped_ = false;
-  int slot_ = -1;  // in the table of maps
+  int slot_ = -1;                // in the table of maps
   std::vector<std::byte> copy_;  // hosts without mmap
   std::string path_;
 };
@@ -44,15 +45,19 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
 // All that comes from an open descriptor, a pipe or a terminal too; `name` stands in errors.
 Result<std::string> read_stream(int fd, const std::string& name, std::size_t max_bytes);
 
-// A file written piece by piece beside its target and put in place by commit(): after a crash, an error or a full disk the old
-// file is still there. DiskFull, IoError.
-// The file beside it is NAME.<16 hexadecimal digits>.part: new, our own, and locked while its writer lives, so that the next save of NAME
-// removes what a killed one has left. A file that is replaced passes on its permissions; a new one has those that the umask leaves.
+// A file written piece by piece beside its target and put in place by commit(): after a crash, an error or a full disk
+// the old file is still there. DiskFull, IoError.
+// The file beside it is NAME.<16 hexadecimal digits>.part: new, our own, and locked while its writer lives, so that the
+// next save of NAME removes what a killed one has left. A file that is replaced passes on its permissions; a new one
+// has those that the umask leaves.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);
   AtomicFile(AtomicFile&& other) noexcept
-      : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), fd_(std::exchange(other.fd_, -1)), slot_(std::exchange(other.slot_, -1)) {}
+      : path_(std::move(other.path_)),
+        temporary_(std::move(other.temporary_)),
+        fd_(std::exchange(other.fd_, -1)),
+        slot_(std::exchange(other.slot_, -1)) {}
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();  // without a commit, nothing remains
 
@@ -63,7 +68,8 @@ class AtomicFile {
   Result<void> commit();
 
  private:
-  AtomicFile(std::string path, std::string temporary, int slot) : path_(std::move(path)), temporary_(std::move(temporary)), slot_(slot) {}
+  AtomicFile(std::string path, std::string temporary, int slot)
+      : path_(std::move(path)), temporary_(std::move(temporary)), slot_(slot) {}
   Result<bool> open();
   std::string path_, temporary_;
   int fd_ = -1;
@@ -76,16 +82,19 @@ Result<void> write_file_atomically(const std::string& path, std::span<const std:
 // Flushes the folder that holds `path`: a file or folder made there survives a loss of power. IoError, DiskFull.
 Result<void> sync_folder_of(const std::string& path);
 
-// For a program's signal handlers and for its last words when memory has run out: they allocate nothing, take no lock and may be called at any
-// time. The library installs no handler itself.
-void remove_temporary_files() noexcept;                             // those of every AtomicFile; their saves fail from then on
-const char* mapped_file_at(const void* address) noexcept;           // the path of the mapped file that holds the address, or null
+// For a program's signal handlers and for its last words when memory has run out: they allocate nothing, take no lock
+// and may be called at any time. The library installs no handler itself.
+// those of every AtomicFile; their saves fail from then on
+void remove_temporary_files() noexcept;
+// the path of the mapped file that holds the address, or null
+const char* mapped_file_at(const void* address) noexcept;
 
 bool is_directory(const std::string& path);
 bool is_file(const std::string& path);
 
-// folder/name, where `name` comes from a file: OutOfRange unless it stays inside the folder: no "..", no absolute path, no link that leads out.
-// The links of Hugging Face's cache, from snapshots/<revision> into blobs beside it, count as inside.
+// folder/name, where `name` comes from a file: OutOfRange unless it stays inside the folder: no "..", no absolute path,
+// no link that leads out. The links of Hugging Face's cache, from snapshots/<revision> into blobs beside it, count as
+// inside.
 Result<std::string> path_inside(const std::string& folder, std::string_view name);
 
 }  // namespace loom

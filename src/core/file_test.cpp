@@ -43,7 +43,8 @@ class Files : public ::testing::Test {
 };
 
 TEST_F(Files, F_02_names_stay_inside_the_folder) {
-  for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."}) EXPECT_FALSE(path_inside("m", bad)) << bad;
+  for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."})
+    EXPECT_FALSE(path_inside("m", bad)) << bad;
   EXPECT_EQ(path_inside("m", "a/b.safetensors").value(), "m/a/b.safetensors");
 }
 
@@ -60,7 +61,8 @@ TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
     EXPECT_EQ(path.error().code, Code::OutOfRange);
     EXPECT_NE(path.error().text().find("link"), std::string::npos);
   }
-  for (const char* good : {"inner/w", "v", "absent"}) EXPECT_EQ(path_inside(at("model"), good).value(), at("model/") + good);
+  for (const char* good : {"inner/w", "v", "absent"})
+    EXPECT_EQ(path_inside(at("model"), good).value(), at("model/") + good);
   // As Hugging Face's cache lays its files out; the folder itself may be a link.
   ASSERT_TRUE(create_folders(at("hub/blobs")));
   ASSERT_TRUE(create_folders(at("hub/snapshots/1f")));
@@ -200,7 +202,8 @@ TEST_F(Files, F_03_a_map_is_found_by_its_addresses) {
   const auto map = MappedFile::open(at("a"));
   ASSERT_TRUE(map);
   const std::byte* const begin = (*map)->bytes().data();
-  for (const std::size_t offset : {0, 1, 9999, 12287}) EXPECT_EQ(mapped_file_at(begin + offset), (*map)->path().c_str()) << offset;
+  for (const std::size_t offset : {0, 1, 9999, 12287})
+    EXPECT_EQ(mapped_file_at(begin + offset), (*map)->path().c_str()) << offset;
   EXPECT_EQ(mapped_file_at(begin + 12288), nullptr);
   EXPECT_EQ(mapped_file_at(begin - 1), nullptr);
   EXPECT_EQ(mapped_file_at(nullptr), nullptr);

@@ -17,7 +17,10 @@ namespace {
 constexpr std::size_t kPiece = 1 << 16;  // read at once
 
 tl::unexpected<Error> system_error(const std::string& path, int e) {
-  return fail(e == ENOENT ? Code::NotFound : e == ENOSPC ? Code::DiskFull : Code::IoError, "{}: {}", path, std::strerror(e));
+  return fail(e == ENOENT   ? Code::NotFound
+              : e == ENOSPC ? Code::DiskFull
+                            : Code::IoError,
+              "{}: {}", path, std::strerror(e));
 }
 
 }  // namespace
@@ -25,10 +28,12 @@ tl::unexpected<Error> system_error(const std::string& path, int e) {
 Json to_json(const JournalMark& mark) { return {{"bytes", mark.bytes}, {"sha256", mark.sha256}}; }
 
 Result<JournalMark> journal_mark_from(const Json* json) {
-  const Json *bytes = json == nullptr ? nullptr : find(*json, "bytes"), *hash = json == nullptr ? nullptr : find(*json, "sha256");
+  const Json *bytes = json == nullptr ? nullptr : find(*json, "bytes"),
+             *hash = json == nullptr ? nullptr : find(*json, "sha256");
   const std::optional<std::int64_t> count = as_int(bytes == nullptr ? Json() : *bytes);
   const std::string* digest = hash == nullptr ? nullptr : as_string(*hash);
-  if (!count || *count < 0 || digest == nullptr) return fail(Code::CorruptData, "the journal's length and hash are missing");
+  if (!count || *count < 0 || digest == nullptr)
+    return fail(Code::CorruptData, "the journal's length and hash are missing");
   return JournalMark{static_cast<std::uint64_t>(*count), *digest};
 }
 
@@ -64,13 +69,17 @@ Result<Journal> Journal::resume(const std::string& path, const JournalMark& mark
   std::array<std::byte, kPiece> piece;
   Sha256 hash;
   for (std::uint64_t left = mark.bytes; left > 0;) {
-    const std::size_t got = std::fread(piece.data(), 1, static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece)), file.get());
+    const std::size_t got =
+        std::fread(piece.data(), 1, static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece)), file.get());
     if (got == 0)
-      return fail(Code::CorruptData, "{}: ends {} bytes before the checkpoint, which counts on {}: nothing could prove this run; --overwrite begins anew",
+      return fail(Code::CorruptData,
+                  "{}: ends {} bytes before the checkpoint, which counts on {}: nothing could prove this run; "
+                  "--overwrite begins anew",
                   path, left, mark.bytes);
     hash.update(std::span(piece).first(got)), left -= got;
   }
-  if (to_hex(Sha256(hash).finish()) != mark.sha256) return fail(Code::CorruptData, "{}: is not the journal of the checkpoint beside it", path);
+  if (to_hex(Sha256(hash).finish()) != mark.sha256)
+    return fail(Code::CorruptData, "{}: is not the journal of the checkpoint beside it", path);
   return cut(path, mark.bytes, hash);
 }
 
@@ -96,7 +105,8 @@ Result<void> Journal::write(const Json& line) {
   if (file_ == nullptr) return {};
   const std::string text = dump_json(line) + "\n";
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) return system_error(path_, errno);
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
+    return system_error(path_, errno);
   bytes_ += text.size(), hash_.update(std::as_bytes(std::span(text)));
   return {};
 }
@@ -117,7 +127,8 @@ Result<std::optional<Json>> JournalReader::next() {
   while ((end = text_.find('\n', seen)) == text_.npos) {
     text_.erase(0, at_);
     seen = text_.size(), at_ = 0;
-    if (seen > kLimits.max_bytes) return fail(Code::LimitExceeded, "{}: line {} has more than {} bytes", path_, lines_ + 1, kLimits.max_bytes);
+    if (seen > kLimits.max_bytes)
+      return fail(Code::LimitExceeded, "{}: line {} has more than {} bytes", path_, lines_ + 1, kLimits.max_bytes);
     text_.resize(seen + kPiece);
     const std::size_t got = std::fread(text_.data() + seen, 1, kPiece, file_.get());
     text_.resize(seen + got);
@@ -145,7 +156,8 @@ namespace {
 Result<Json> start_of(JournalReader& reader) {
   LOOM_TRY(auto line, reader.next());
   const Json* event = line ? find(*line, "event") : nullptr;
-  if (event == nullptr || *event != "start") return fail(Code::CorruptData, "{}: the first line is no start of a run", reader.path());
+  if (event == nullptr || *event != "start")
+    return fail(Code::CorruptData, "{}: the first line is no start of a run", reader.path());
   return std::move(*line);
 }
 
@@ -183,7 +195,8 @@ Result<void> JournalProof::compare(const Json& line) {
   LOOM_TRY(const std::string a, dump_canonical(said));
   LOOM_TRY(const std::string b, dump_canonical(now));
   if (a != b)
-    return fail(Code::CorruptData, "{}: line {}: the journal and this run differ at {}", reader_.path(), compared_ + 1, first_difference(said, now));
+    return fail(Code::CorruptData, "{}: line {}: the journal and this run differ at {}", reader_.path(), compared_ + 1,
+                first_difference(said, now));
   LOOM_TRY(next_, reader_.next());
   ++compared_;
   return {};
@@ -191,7 +204,8 @@ Result<void> JournalProof::compare(const Json& line) {
 
 Result<void> JournalProof::finish() const {
   if (beyond_) return fail(Code::CorruptData, "{}: ends at line {}, this run goes on", reader_.path(), compared_);
-  if (!complete()) return fail(Code::CorruptData, "{}: line {} has no counterpart in this run", reader_.path(), compared_ + 1);
+  if (!complete())
+    return fail(Code::CorruptData, "{}: line {} has no counterpart in this run", reader_.path(), compared_ + 1);
   return {};
 }
 
@@ -209,7 +223,8 @@ std::string first_difference(const Json& a, const Json& b, const std::string& po
   }
   if (a.is_array() && b.is_array() && a.size() == b.size()) {
     for (std::size_t i = 0; i < a.size(); ++i)
-      if (std::string found = first_difference(a[i], b[i], fmt::format("{}/{}", pointer, i)); !found.empty()) return found;
+      if (std::string found = first_difference(a[i], b[i], fmt::format("{}/{}", pointer, i)); !found.empty())
+        return found;
     return {};
   }
   const auto shown = [](const Json& value) {

@@ -1,15 +1,18 @@
 #pragma once
-// The record of a run, one JSON object per line, that replay proves: what was trained on what, and the hash of the weights on the way.
+// The record of a run, one JSON object per line, that replay proves: what was trained on what, and the hash of the
+// weights on the way.
 //   {"event":"start", "numerics_version", "config", "folder", "data":[{source, sha256, samples}], "parameters", "hash"}
 //   {"event":"steps", "step", "epoch", "loss", "learning_rate", "hash"}      every journal.hash_every steps
 //   {"event":"epoch", "epoch", "step", "loss", "validation":{..}, "skipped", "hash"}   epochs count from 1
 //   {"event":"end", "stop_reason", "step", "hash"}
 // A fine-tuning (finetune/finetune.h) writes the same events:
-//   {"event":"start", "task":"finetune", "numerics_version", "config", "sources":{model, text, from, dtype}, "data", "base", "parameters", "hash"}
+//   {"event":"start", "task":"finetune", "numerics_version", "config", "sources":{model, text, from, dtype}, "data",
+//     "base", "parameters", "hash"}
 //   {"event":"validation", "step":0, "loss"}
 //   {"event":"steps", "step", "epoch", "losses":[of each step since the last such line], "learning_rate", "hash"}
 //   {"event":"end", "stop_reason", "step", "tokens", "losses":[of the steps since], "validation", "hash"}
-// Everything in it is a function of config and data; lines of an interrupted run that no checkpoint covers are cut off on resuming.
+// Everything in it is a function of config and data; lines of an interrupted run that no checkpoint covers are cut off
+// on resuming.
 
 #include <cstdio>
 #include <functional>
@@ -37,9 +40,11 @@ class Journal {
  public:
   // Begins a new file. IoError, DiskFull.
   static Result<Journal> create(const std::string& path);
-  // Goes on behind the marked bytes; what follows them is cut off. CorruptData when the file ends before or begins with others.
+  // Goes on behind the marked bytes; what follows them is cut off. CorruptData when the file ends before or begins with
+  // others.
   static Result<Journal> resume(const std::string& path, const JournalMark& mark);
-  // Resumes a record that no checkpoint counts on: appends behind the lines whose step is at most `keep_to`, which stand first.
+  // Resumes a record that no checkpoint counts on: appends behind the lines whose step is at most `keep_to`, which
+  // stand first.
   static Result<Journal> resume(const std::string& path, std::uint64_t keep_to);
   Journal() = default;
 
@@ -102,8 +107,8 @@ class JournalProof {
   // CorruptData unless the first line is the start of a run; Unsupported for another numerics version.
   static Result<JournalProof> open(const std::string& path);
   const Json& start() const { return start_; }
-  // The next line of the run. Where things lie ("folder", "sources", "source" of data) is no part of what was computed. CorruptData with the
-  // first difference. Lines beyond the journal's last are counted, no more.
+  // The next line of the run. Where things lie ("folder", "sources", "source" of data) is no part of what was computed.
+  // CorruptData with the first difference. Lines beyond the journal's last are counted, no more.
   Result<void> compare(const Json& line);
   // Every line of the journal has been met: a journal of an unfinished run ends before the run does.
   bool complete() const { return !next_; }
@@ -112,7 +117,8 @@ class JournalProof {
   std::uint64_t compared() const { return compared_; }
 
  private:
-  JournalProof(JournalReader reader, Json start) : reader_(std::move(reader)), start_(std::move(start)), next_(start_) {}
+  JournalProof(JournalReader reader, Json start)
+      : reader_(std::move(reader)), start_(std::move(start)), next_(start_) {}
   JournalReader reader_;
   Json start_;
   std::optional<Json> next_;

@@ -1,5 +1,5 @@
-// Any text as a journal, a record of timings or a lineage: lines that come back as they were written, or an Error; resuming never keeps more
-// than whole lines.
+// Any text as a journal, a record of timings or a lineage: lines that come back as they were written, or an Error;
+// resuming never keeps more than whole lines.
 
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// Records of runs: lines that come back, marks that later bytes do not move, and proofs that end at the first difference.
+// Records of runs: lines that come back, marks that later bytes do not move, and proofs that end at the first
+// difference.
 
 #include "core/journal.h"
 

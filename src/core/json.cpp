@@ -29,12 +29,14 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    if (!keys_.back().insert(name).second) return stop(Code::CorruptData, fmt::format("key \"{}\" appears twice", name.substr(0, 80)));
+    if (!keys_.back().insert(name).second)
+      return stop(Code::CorruptData, fmt::format("key \"{}\" appears twice", name.substr(0, 80)));
     key_ = std::move(name);
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    if (!error) error = Error{Code::CorruptData, fmt::format("not valid JSON at byte {}", position == 0 ? 0 : position - 1)};
+    if (!error)
+      error = Error{Code::CorruptData, fmt::format("not valid JSON at byte {}", position == 0 ? 0 : position - 1)};
     return false;
   }
 
@@ -66,7 +68,8 @@ class Builder final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Json&& v) {
-    if (stack_.size() >= limits_.max_depth) return stop(Code::LimitExceeded, fmt::format("JSON is nested deeper than {}", limits_.max_depth));
+    if (stack_.size() >= limits_.max_depth)
+      return stop(Code::LimitExceeded, fmt::format("JSON is nested deeper than {}", limits_.max_depth));
     stack_.push_back(place(std::move(v)));
     keys_.emplace_back();
     return true;
@@ -149,7 +152,8 @@ class CanonicalWriter {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
-  if (text.size() > limits.max_bytes) return fail(Code::LimitExceeded, "JSON text has {} bytes, at most {} are read", text.size(), limits.max_bytes);
+  if (text.size() > limits.max_bytes)
+    return fail(Code::LimitExceeded, "JSON text has {} bytes, at most {} are read", text.size(), limits.max_bytes);
   Builder builder(limits);
   const bool ok = Json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.error) return tl::make_unexpected(*std::move(builder.error));
@@ -191,7 +195,9 @@ std::optional<bool> as_bool(const Json& value) {
 
 const std::string* as_string(const Json& value) { return value.get_ptr<const Json::string_t*>(); }
 
-std::string dump_json(const Json& value, int indent) { return value.dump(indent, ' ', false, Json::error_handler_t::replace); }
+std::string dump_json(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 Result<std::string> dump_canonical(const Json& value) {
   CanonicalWriter out;
@@ -203,12 +209,18 @@ bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
     const unsigned first = byte(0), second = byte(1);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
     if (length == 0) return false;
     for (std::size_t k = 1; k < length; ++k)
       if ((byte(k) & 0xc0) != 0x80) return false;
     // Overlong forms, surrogates, and what lies beyond U+10FFFF.
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+        (first == 0xf4 && second > 0x8f))
       return false;
     i += length;
   }

@@ -1,7 +1,7 @@
 #pragma once
-// JSON from untrusted text. The parse is strict RFC 8259 (UTF-8, no comments, no duplicate keys, nothing after the value)
-// and every error names a byte offset. Values are read with the getters below: nlohmann's own get<T>() aborts without
-// exceptions when the type is wrong.
+// JSON from untrusted text. The parse is strict RFC 8259 (UTF-8, no comments, no duplicate keys, nothing after the
+// value) and every error names a byte offset. Values are read with the getters below: nlohmann's own get<T>() aborts
+// without exceptions when the type is wrong.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -35,8 +35,8 @@ const std::string* as_string(const Json& value);
 // Valid UTF-8 JSON text whatever the strings hold (bytes that are not UTF-8 become U+FFFD).
 std::string dump_json(const Json& value, int indent = -1);
 
-// The one text of a value (engine F-03): no spaces, members in byte order of their keys, each number as the shortest text that reads
-// back as the same double (whole ones without point, -0.0 with it), only the escapes that JSON demands.
+// The one text of a value (engine F-03): no spaces, members in byte order of their keys, each number as the shortest
+// text that reads back as the same double (whole ones without point, -0.0 with it), only the escapes that JSON demands.
 // NonFinite; InvalidArgument for strings that are no UTF-8 and for binary values.
 Result<std::string> dump_canonical(const Json& value);
 

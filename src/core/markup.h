@@ -6,7 +6,8 @@
 
 namespace loom {
 
-// For any place between tags or in a quoted attribute: markup is escaped, control characters and bytes that are no UTF-8 become U+FFFD.
+// For any place between tags or in a quoted attribute: markup is escaped, control characters and bytes that are no
+// UTF-8 become U+FFFD.
 std::string html_text(std::string_view text);
 
 // At most so many characters, an ellipsis behind them when there were more.

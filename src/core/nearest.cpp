@@ -53,7 +53,8 @@ std::string nearest_names(std::string_view wanted, std::span<const std::string_v
   for (const std::string_view name : known) ranked.emplace_back(distance(wanted, name), name);
   std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, std::string_view>::first);
   std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, ranked.size()); ++i) out += (i ? ", " : "") + std::string(ranked[i].second);
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, ranked.size()); ++i)
+    out += (i ? ", " : "") + std::string(ranked[i].second);
   return out;
 }
 
@@ -70,7 +71,8 @@ Result<std::size_t> find_name(std::string_view what, std::string_view name, std:
     }
   }
   if (alike.size() == 1) return alike[0];
-  return fail(Code::UnknownName, "{}{}\"{}\" is unknown; nearest: {}", what, what.empty() ? "" : " ", printable(name), nearest_names(name, known));
+  return fail(Code::UnknownName, "{}{}\"{}\" is unknown; nearest: {}", what, what.empty() ? "" : " ", printable(name),
+              nearest_names(name, known));
 }
 
 }  // namespace loom

@@ -19,8 +19,8 @@ std::string printable(std::string_view text);
 // Up to three of `known`, by edit distance, joined by ", ".
 std::string nearest_names(std::string_view wanted, std::span<const std::string_view> known);
 
-// The index of the row that holds `name` among its names "a|b|c", or UnknownName with the nearest ones. Case, '_' and '-' do not count
-// unless two names differ in nothing else, as crossentropy and cross_entropy do.
+// The index of the row that holds `name` among its names "a|b|c", or UnknownName with the nearest ones. Case, '_' and
+// '-' do not count unless two names differ in nothing else, as crossentropy and cross_entropy do.
 Result<std::size_t> find_name(std::string_view what, std::string_view name, std::span<const std::string_view> rows);
 
 }  // namespace loom

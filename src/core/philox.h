@@ -1,6 +1,6 @@
 #pragma once
-// Philox4x32-10 (Salmon et al. 2011): random words as a function of (seed, counter), so no stream has to be shared or saved.
-// Counter layout and uniforms: engine N-08.
+// Philox4x32-10 (Salmon et al. 2011): random words as a function of (seed, counter), so no stream has to be shared or
+// saved. Counter layout and uniforms: engine N-08.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,18 @@ constexpr PhiloxBlock philox4x32(std::uint64_t key, PhiloxBlock counter) {
   return counter;
 }
 
-enum class RandomDomain : std::uint32_t { Init = 1, Dropout, Gumbel, Shuffle, Sample, Mutate, Splice, Cluster, Noise, StochasticRounding };
+enum class RandomDomain : std::uint32_t {
+  Init = 1,
+  Dropout,
+  Gumbel,
+  Shuffle,
+  Sample,
+  Mutate,
+  Splice,
+  Cluster,
+  Noise,
+  StochasticRounding
+};
 
 // FNV-1a of a layer path and weight name: the `site` of a random stream.
 constexpr std::uint32_t random_site(std::string_view path) {
@@ -41,7 +52,8 @@ struct RandomStream {
   // The words of elements 4 index to 4 index + 3.
   constexpr PhiloxBlock block(std::uint64_t index) const {
     const auto high = static_cast<std::uint32_t>(index >> 32) & 0xffffu;
-    return philox4x32(seed, {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(domain) << 16 | high, step, site});
+    return philox4x32(seed,
+                      {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(domain) << 16 | high, step, site});
   }
   constexpr std::uint32_t word(std::uint64_t element) const { return block(element / 4)[element % 4]; }
   constexpr float uniform(std::uint64_t element) const { return uniform_of(word(element)); }

@@ -41,7 +41,9 @@ namespace {
 
 std::string file_of(const std::string& folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
 
-bool holds_run(const std::string& folder, const RunKind& kind) { return is_file(file_of(folder, kind.journal)) || is_file(file_of(folder, kind.checkpoint)); }
+bool holds_run(const std::string& folder, const RunKind& kind) {
+  return is_file(file_of(folder, kind.journal)) || is_file(file_of(folder, kind.checkpoint));
+}
 
 // A folder or a link that leads nowhere too.
 bool is_there(const std::string& path) {
@@ -50,7 +52,8 @@ bool is_there(const std::string& path) {
 }
 
 // Files that runs of any kind are known by.
-constexpr std::string_view kMarks[] = {kTrainingRun.journal, kTrainingRun.checkpoint, kEvolutionRun.journal, kEvolutionRun.checkpoint, kAdapterFiles[0], kAdapterFiles[1]};
+constexpr std::string_view kMarks[] = {kTrainingRun.journal,     kTrainingRun.checkpoint, kEvolutionRun.journal,
+                                       kEvolutionRun.checkpoint, kAdapterFiles[0],        kAdapterFiles[1]};
 
 }  // namespace
 
@@ -59,7 +62,8 @@ Result<void> check_folder(const std::string& folder, RunStart start, const RunKi
   for (const std::span<const std::string_view> names : {std::span<const std::string_view>(kMarks), kind.others})
     for (const std::string_view name : names)
       if (is_there(file_of(folder, name)))
-        return fail(Code::InvalidArgument, "{}/{}: exists and is of no {}; another folder is expected, or --overwrite", folder, name, kind.name);
+        return fail(Code::InvalidArgument, "{}/{}: exists and is of no {}; another folder is expected, or --overwrite",
+                    folder, name, kind.name);
   return {};
 }
 
@@ -67,7 +71,8 @@ Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& k
   LOOM_TRY_VOID(check_folder(folder, start, kind));
   if (start == RunStart::overwrite || !holds_run(folder, kind)) return false;
   if (start == RunStart::fresh)
-    return fail(Code::InvalidArgument, "{} holds a run: --resume goes on with it, --overwrite begins anew, another folder keeps it", folder);
+    return fail(Code::InvalidArgument,
+                "{} holds a run: --resume goes on with it, --overwrite begins anew, another folder keeps it", folder);
   const std::string state = file_of(folder, kind.checkpoint);
   if (is_file(state)) return true;
   LOOM_TRY(JournalReader lines, JournalReader::open(file_of(folder, kind.journal)));
@@ -88,7 +93,8 @@ Result<RunFolder> take_folder(const std::string& folder, RunStart start, const R
 Result<void> remove_older(const std::string& folder, const RunKind& kind) {
   const auto remove = [&](std::string_view name) -> Result<void> {
     const std::string path = file_of(folder, name);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail(Code::IoError, "{}: {}", path, std::strerror(errno));
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      return fail(Code::IoError, "{}: {}", path, std::strerror(errno));
     return {};
   };
   for (const std::string_view name : kind.others) LOOM_TRY_VOID(remove(name));

@@ -1,5 +1,5 @@
-// The instructions for SHA-256 of x86 (SHA-NI) and ARMv8. They stand here, in functions of their own target, since the file around them
-// must run on any CPU.
+// The instructions for SHA-256 of x86 (SHA-NI) and ARMv8. They stand here, in functions of their own target, since the
+// file around them must run on any CPU.
 
 #include "core/sha256_blocks.h"
 
@@ -16,11 +16,13 @@ namespace loom {
 #if defined(__x86_64__) || defined(__i386__)
 namespace {
 
-__attribute__((target("sha,sse4.1,ssse3"))) void sha_ni(std::uint32_t* state, const std::uint8_t* p, std::size_t blocks) {
+__attribute__((target("sha,sse4.1,ssse3"))) void sha_ni(std::uint32_t* state, const std::uint8_t* p,
+                                                        std::size_t blocks) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   auto* const words = reinterpret_cast<__m128i*>(state);
   // The instructions keep the state as (f e b a) and (h g d c), low word first.
-  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1), hgfe = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
+  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1),
+                hgfe = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
   __m128i feba = _mm_alignr_epi8(badc, hgfe, 8), hgdc = _mm_blend_epi16(hgfe, badc, 0xf0);
   for (; blocks > 0; --blocks, p += 64) {
     const __m128i feba_before = feba, hgdc_before = hgdc;
@@ -32,9 +34,11 @@ __attribute__((target("sha,sse4.1,ssse3"))) void sha_ni(std::uint32_t* state, co
         now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p) + i), big_endian);
       } else {
         const __m128i last = w[(i + 3) % 4];
-        now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), _mm_alignr_epi8(last, w[(i + 2) % 4], 4)), last);
+        now = _mm_sha256msg2_epu32(
+            _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), _mm_alignr_epi8(last, w[(i + 2) % 4], 4)), last);
       }
-      const __m128i sum = _mm_add_epi32(now, _mm_loadu_si128(reinterpret_cast<const __m128i*>(kSha256Round.data()) + i));
+      const __m128i sum =
+          _mm_add_epi32(now, _mm_loadu_si128(reinterpret_cast<const __m128i*>(kSha256Round.data()) + i));
       hgdc = _mm_sha256rnds2_epu32(hgdc, feba, sum);
       feba = _mm_sha256rnds2_epu32(feba, hgdc, _mm_shuffle_epi32(sum, 0x0e));
     }

@@ -1,6 +1,6 @@
 #pragma once
-// Extents of a row-major tensor, outermost first: rank 1 to 8, every extent at least 1, at most 2^40 elements (engine S-01; 2^32 - 1
-// where addresses have 32 bits).
+// Extents of a row-major tensor, outermost first: rank 1 to 8, every extent at least 1, at most 2^40 elements (engine
+// S-01; 2^32 - 1 where addresses have 32 bits).
 
 #include <algorithm>
 #include <array>
@@ -17,12 +17,15 @@ namespace loom {
 class Shape {
  public:
   static constexpr std::size_t kMaxRank = 8;
-  static constexpr std::size_t kMaxElements = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 40) : ~std::size_t{0};
+  static constexpr std::size_t kMaxElements = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 40)
+                                                                      : ~std::size_t{0};
 
   // ShapeMismatch for a rank outside 1..8 or an extent of 0, SizeOverflow for more than 2^40 elements.
   static Result<Shape> create(std::span<const std::size_t> extents);
   // For extents that were checked before.
-  static Shape of(std::initializer_list<std::size_t> extents) { return create({extents.begin(), extents.size()}).value(); }
+  static Shape of(std::initializer_list<std::size_t> extents) {
+    return create({extents.begin(), extents.size()}).value();
+  }
 
   std::size_t rank() const { return rank_; }
   std::size_t operator[](std::size_t axis) const { return extents_[axis]; }

@@ -10,8 +10,7 @@ class SpinLock {
   class Guard {
    public:
     explicit Guard(SpinLock& lock) : lock_(lock) {
-      while (lock_.taken_.test_and_set(std::memory_order_acquire)) {
-      }
+      while (lock_.taken_.test_and_set(std::memory_order_acquire)) {}
     }
     ~Guard() { lock_.taken_.clear(std::memory_order_release); }
     Guard(const Guard&) = delete;

@@ -1,6 +1,6 @@
 #pragma once
-// Depth limit for recursion over untrusted data: it must stay within the stack of the thread that it runs in. Stack sizes differ between hosts;
-// musl gives 128 KiB.
+// Depth limit for recursion over untrusted data: it must stay within the stack of the thread that it runs in. Stack
+// sizes differ between hosts; musl gives 128 KiB.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,8 @@ class StackLimit {
   // Stack left for the calls between two checks, and for calls that do not check.
   static constexpr std::size_t kReserve = std::size_t{24} << 10;
 
-  // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on for granted.
+  // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on
+  // for granted.
   explicit StackLimit(std::size_t reserve = kReserve);
 
   // Whether the recursion must end here.
@@ -21,7 +22,9 @@ class StackLimit {
   [[gnu::always_inline]] std::size_t left() const { return here() < lowest_ ? 0 : here() - lowest_; }
 
  private:
-  [[gnu::always_inline]] static std::uintptr_t here() { return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); }
+  [[gnu::always_inline]] static std::uintptr_t here() {
+    return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  }
   std::uintptr_t lowest_ = 0;  // stacks grow downwards on every machine we know
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Cancellation of loops over a large tensor: they check it now and then, so that a load or a conversion ends soon after a request.
+// Cancellation of loops over a large tensor: they check it now and then, so that a load or a conversion ends soon after
+// a request.
 
 #include <algorithm>
 #include <cstddef>

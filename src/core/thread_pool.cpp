@@ -34,7 +34,7 @@ inline void relax() {
 #endif
 }
 
-constexpr int kSpins = 4000;        // about 50 us: longer than the gap between two ops of a token
+constexpr int kSpins = 4000;  // about 50 us: longer than the gap between two ops of a token
 constexpr std::uint64_t kPartBits = 32;
 
 std::atomic<std::uint64_t> g_divided_jobs{0};
@@ -43,8 +43,8 @@ std::atomic<std::uint64_t> g_divided_jobs{0};
 
 std::uint64_t divided_jobs() { return g_divided_jobs.load(std::memory_order_relaxed); }
 
-// One job is published by bumping `ticket` (generation in the high half, next part in the low half): a worker that wakes late
-// finds the generation changed and cannot touch parts of a newer job with an older body.
+// One job is published by bumping `ticket` (generation in the high half, next part in the low half): a worker that
+// wakes late finds the generation changed and cannot touch parts of a newer job with an older body.
 struct ThreadPool::Shared {
   alignas(64) std::atomic<std::uint64_t> ticket{0};
   alignas(64) std::atomic<std::uint64_t> done{0};  // generation in the high half, finished parts in the low half
@@ -98,7 +98,8 @@ void ThreadPool::work(Shared& s, int worker) {
 }
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
-  if (threads < 1 || threads > kMaxThreads) return fail(Code::InvalidArgument, "{} threads asked for, 1 to {} are possible", threads, kMaxThreads);
+  if (threads < 1 || threads > kMaxThreads)
+    return fail(Code::InvalidArgument, "{} threads asked for, 1 to {} are possible", threads, kMaxThreads);
 #if !defined(LOOM_HAS_THREADS)
   threads = 1;
 #endif
@@ -112,7 +113,8 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
       self->work(*self->shared_, self->shared_->started.fetch_add(1) + 1);
       return nullptr;
     };
-    if (pthread_create(&worker, nullptr, entry, pool.get()) != 0) return fail(Code::OutOfMemory, "cannot start thread {} of {}", i + 1, threads);
+    if (pthread_create(&worker, nullptr, entry, pool.get()) != 0)
+      return fail(Code::OutOfMemory, "cannot start thread {} of {}", i + 1, threads);
     pool->shared_->workers.push_back(worker);
   }
 #endif
@@ -137,7 +139,8 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
   }
   g_divided_jobs.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
-  // Close the old generation before its fields change: nobody can take a part while `ticket` names no published generation.
+  // Close the old generation before its fields change: nobody can take a part while `ticket` names no published
+  // generation.
   s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits | 0xffffffffu, std::memory_order_release);
   s.call.store(call, std::memory_order_release);
   s.body.store(body, std::memory_order_release);

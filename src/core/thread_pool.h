@@ -1,6 +1,7 @@
 #pragma once
-// A fixed set of workers that divide the parts of one job. Which worker runs which part never shows in a result: every part has
-// its own outputs. Between jobs that follow closely (the ops of one token) workers spin; after ~50 us they sleep.
+// A fixed set of workers that divide the parts of one job. Which worker runs which part never shows in a result: every
+// part has its own outputs. Between jobs that follow closely (the ops of one token) workers spin; after ~50 us they
+// sleep.
 
 #include <cstddef>
 #include <memory>
@@ -14,14 +15,15 @@ class ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
 
-  // `threads` counts the caller: 1 makes no worker. InvalidArgument outside 1..256, OutOfMemory when a thread cannot start.
+  // `threads` counts the caller: 1 makes no worker. InvalidArgument outside 1..256, OutOfMemory when a thread cannot
+  // start.
   static Result<std::unique_ptr<ThreadPool>> create(int threads);
   ~ThreadPool();
 
   int threads() const { return threads_; }
 
-  // Calls body(part) or body(part, worker) for every part in [0, parts) and returns when all are done. `worker`, below threads(),
-  // names the scratch memory that the call may use. Not reentrant; body must not throw.
+  // Calls body(part) or body(part, worker) for every part in [0, parts) and returns when all are done. `worker`, below
+  // threads(), names the scratch memory that the call may use. Not reentrant; body must not throw.
   template <class F>
   void run(std::size_t parts, F&& body) {
     using Body = std::remove_reference_t<F>;

@@ -1,5 +1,6 @@
 #pragma once
-// Data sets over two arrays whose first axis counts samples. The elements stay as their file has them until a batch asks for them.
+// Data sets over two arrays whose first axis counts samples. The elements stay as their file has them until a batch
+// asks for them.
 
 #include <memory>
 #include <optional>
@@ -30,9 +31,11 @@ struct ArrayOptions {
   std::optional<Shape> input = {};            // another shape for a sample, of as many elements
 };
 
-// InvalidConfig, ShapeMismatch for arrays of different lengths or without samples; OutOfRange for a label outside [0, classes), with its
-// sample; LimitExceeded beyond 2^32 - 1 samples or 2^24 classes. Labels are checked here, inputs when they are read.
-Result<std::unique_ptr<Dataset>> dataset_of(RawArray inputs, RawArray targets, const Digest& sha256, const ArrayOptions& options = {});
+// InvalidConfig, ShapeMismatch for arrays of different lengths or without samples; OutOfRange for a label outside [0,
+// classes), with its sample; LimitExceeded beyond 2^32 - 1 samples or 2^24 classes. Labels are checked here, inputs
+// when they are read.
+Result<std::unique_ptr<Dataset>> dataset_of(RawArray inputs, RawArray targets, const Digest& sha256,
+                                            const ArrayOptions& options = {});
 
 // Elements [first, first + to.size()) to f32: rounded to nearest, snapped.
 void read_elements(const RawArray& array, std::size_t first, std::span<float> to);

@@ -55,7 +55,8 @@ TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
 }
 
 TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
-  expect_survives_damage(bytes_of_file(golden_data("u1.idx")), 16, 8, [](std::span<const std::byte> b) { return parse_idx(b).has_value(); });
+  expect_survives_damage(bytes_of_file(golden_data("u1.idx")), 16, 8,
+                         [](std::span<const std::byte> b) { return parse_idx(b).has_value(); });
   expect_survives_damage(bytes_of_file(golden_data("labels.idx.gz")), 2, 8,
                          [](std::span<const std::byte> b) { return gunzip(b, 1 << 20).has_value(); });
   expect_error(gunzip(bytes_of_file(golden_data("labels.idx.gz")), 8), Code::LimitExceeded, {"8 bytes"});
@@ -70,7 +71,8 @@ TEST(Idx, F_01_unpacking_takes_the_memory_of_the_bytes_and_no_more) {
   std::vector<std::byte> packed(1 << 20);
   z_stream stream{};
   ASSERT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(zeros.data())), stream.avail_in = static_cast<uInt>(zeros.size());
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(zeros.data())),
+  stream.avail_in = static_cast<uInt>(zeros.size());
   stream.next_out = reinterpret_cast<Bytef*>(packed.data()), stream.avail_out = static_cast<uInt>(packed.size());
   ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
   packed.resize(packed.size() - stream.avail_out);
@@ -93,14 +95,20 @@ TEST(Idx, F_01_unpacking_takes_the_memory_of_the_bytes_and_no_more) {
 TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {
   expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.classes = 2}), Code::OutOfRange,
                {"labels.idx", "sample 0", "label 2", "0 to 1"});
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("i1.idx"), {.targets = TargetKind::classes}), Code::OutOfRange, {"i1.idx", "label -"});
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("f4.idx"), {.targets = TargetKind::classes}), Code::InvalidConfig, {"f4.idx", "float32"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("i1.idx"), {.targets = TargetKind::classes}),
+               Code::OutOfRange, {"i1.idx", "label -"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("f4.idx"), {.targets = TargetKind::classes}),
+               Code::InvalidConfig, {"f4.idx", "float32"});
   expect_error(open_idx(golden_data("missing.idx"), golden_data("labels.idx")), Code::NotFound, {"missing.idx"});
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("quoted.csv")), Code::CorruptData, {"quoted.csv", "offset 0"});
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.input = Shape::of({7})}), Code::ShapeMismatch, {"[2, 3]", "[7]"});
-  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.class_names = {"a", "b"}}), Code::InvalidConfig, {"2 class names for 3"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("quoted.csv")), Code::CorruptData,
+               {"quoted.csv", "offset 0"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.input = Shape::of({7})}),
+               Code::ShapeMismatch, {"[2, 3]", "[7]"});
+  expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.class_names = {"a", "b"}}),
+               Code::InvalidConfig, {"2 class names for 3"});
   const float bad[] = {1, 2, std::numeric_limits<float>::quiet_NaN(), 4};
-  const RawArray x{"x", DType::float32, std::endian::native == std::endian::big, {2, 2}, std::as_bytes(std::span(bad)), nullptr};
+  const RawArray x{
+      "x", DType::float32, std::endian::native == std::endian::big, {2, 2}, std::as_bytes(std::span(bad)), nullptr};
   RawArray three{"t", DType::uint8, false, {3}, std::as_bytes(std::span(bad)).first(3), nullptr};
   expect_error(dataset_of(x, three, Digest{}), Code::ShapeMismatch, {"2 samples", "3 targets"});
   const auto set = dataset_of(x, x, Digest{});

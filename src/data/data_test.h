@@ -52,7 +52,8 @@ template <class T>
 void expect_error(const Result<T>& result, Code code, std::initializer_list<std::string_view> parts) {
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().code, code) << result.error().text();
-  for (const auto part : parts) EXPECT_NE(result.error().text().find(part), std::string::npos) << part << " is not in: " << result.error().text();
+  for (const auto part : parts)
+    EXPECT_NE(result.error().text().find(part), std::string::npos) << part << " is not in: " << result.error().text();
 }
 
 }  // namespace loom

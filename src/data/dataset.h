@@ -1,6 +1,6 @@
 #pragma once
-// Samples for training: inputs as f32, targets as class ids or as values. A data set knows its shapes, where it came from and the
-// SHA-256 of what it was read from; the samples themselves are converted when a batch asks for them.
+// Samples for training: inputs as f32, targets as class ids or as values. A data set knows its shapes, where it came
+// from and the SHA-256 of what it was read from; the samples themselves are converted when a batch asks for them.
 
 #include <cstdint>
 #include <memory>
@@ -38,8 +38,8 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   const DatasetInfo& info() const { return info_; }
-  // `samples` in their order. IndexOutOfRange, ShapeMismatch for buffers that are too small; CorruptData, ShapeMismatch, NonFinite for a
-  // sample that turns out to be bad, with its place.
+  // `samples` in their order. IndexOutOfRange, ShapeMismatch for buffers that are too small; CorruptData,
+  // ShapeMismatch, NonFinite for a sample that turns out to be bad, with its place.
   Result<void> read(std::span<const std::uint32_t> samples, const SampleBuffers& to) const;
 
  protected:

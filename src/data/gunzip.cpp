@@ -38,14 +38,16 @@ Result<std::size_t> unpack(std::span<const std::byte> file, std::span<std::byte>
     ended = status == Z_STREAM_END;
     const bool stuck = in_before == z.stream.avail_in && out_before == z.stream.avail_out;
     if (!ended && (status != Z_OK || stuck))
-      return fail(Code::CorruptData, "gzip: offset {}: {}", read, read == file.size() ? "the file ends early" : "the stream is damaged");
+      return fail(Code::CorruptData, "gzip: offset {}: {}", read,
+                  read == file.size() ? "the file ends early" : "the stream is damaged");
   }
   return written;
 }
 
 }  // namespace
 
-// Twice: the first pass tells the size, so that no more memory is taken than the bytes need. A buffer that grows holds old and new at once.
+// Twice: the first pass tells the size, so that no more memory is taken than the bytes need. A buffer that grows holds
+// old and new at once.
 Result<Buffer> gunzip(std::span<const std::byte> file, std::size_t max_bytes) {
   LOOM_TRY(const std::size_t size, unpack(file, {}, max_bytes));
   LOOM_TRY(Buffer out, Buffer::create(size));
@@ -56,7 +58,8 @@ Result<Buffer> gunzip(std::span<const std::byte> file, std::size_t max_bytes) {
 }
 #else
 Result<Buffer> gunzip(std::span<const std::byte>, std::size_t) {
-  return fail(Code::Unsupported, "the file is gzip'd and this build has no zlib: unpack it first, or build with zlib1g-dev installed");
+  return fail(Code::Unsupported,
+              "the file is gzip'd and this build has no zlib: unpack it first, or build with zlib1g-dev installed");
 }
 #endif
 

@@ -13,14 +13,15 @@ namespace loom {
 
 struct Source {
   std::string path;
-  std::span<const std::byte> stored;     // the file as it is
-  std::span<const std::byte> bytes;      // what it holds
-  std::shared_ptr<const void> owner;     // keeps both alive
+  std::span<const std::byte> stored;  // the file as it is
+  std::span<const std::byte> bytes;   // what it holds
+  std::shared_ptr<const void> owner;  // keeps both alive
 };
 
 inline constexpr std::size_t kMaxUnpacked = std::size_t{1} << 30;
 
-// Files that start with gzip's magic are unpacked: Unsupported in a build without zlib, CorruptData, LimitExceeded beyond `max_unpacked`.
+// Files that start with gzip's magic are unpacked: Unsupported in a build without zlib, CorruptData, LimitExceeded
+// beyond `max_unpacked`.
 Result<Source> open_source(const std::string& path, std::size_t max_unpacked = kMaxUnpacked);
 
 // RFC 1952, members one behind the other as gzip reads them. Errors as above.

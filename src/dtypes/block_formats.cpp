@@ -29,7 +29,8 @@ static_assert([] {
   for (std::size_t i = 0; i < kNumBlockFormats; ++i) {
     const DTypeInfo& type = kDTypes[kNumTypes + i];
     const auto& [dtype, layout] = kLayouts[i];
-    if (dtype != type.dtype || layout.elements != type.block_elements || layout.has_min != type.panel.has_min) return false;
+    if (dtype != type.dtype || layout.elements != type.block_elements || layout.has_min != type.panel.has_min)
+      return false;
   }
   return true;
 }());
@@ -56,50 +57,58 @@ void five_bits(const std::byte* high, const std::byte* q, std::int8_t* codes, in
   }
 }
 
-// 256 codes of two bits in 64 bytes: 128 elements per 32 bytes, byte l holding elements l, l + 32, l + 64, l + 96 from the lowest bits up.
+// 256 codes of two bits in 64 bytes: 128 elements per 32 bytes, byte l holding elements l, l + 32, l + 64, l + 96 from
+// the lowest bits up.
 template <class Put>
 void two_bits(const std::byte* q, Put put) {
   for (unsigned e = 0; e < 256; ++e) put(e, u8(q + e / 128 * 32 + e % 32) >> (e % 128 / 32 * 2) & 3);
 }
 
-void q2_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
-  const float d = half(b + 80), dmin = half(b + 82);
+void q2_k_factors(const std::byte* b, SuperFactors& f) {
+  f.d = half(b + 80), f.dmin = half(b + 82);
   for (int s = 0; s < 16; ++s) {
-    scales[s] = d * static_cast<float>(u8(b + s) & 15);
-    mins[s] = 0.0f - dmin * static_cast<float>(u8(b + s) >> 4);
+    f.scales[s] = static_cast<std::int8_t>(u8(b + s) & 15);
+    f.mins[s] = static_cast<std::uint8_t>(u8(b + s) >> 4);
   }
+}
+
+void q2_k(const std::byte* b, std::int8_t* codes) {
   two_bits(b + 16, [&](unsigned e, unsigned q) { codes[e] = code(q, 0); });
 }
 
 // hmask [32], qs [64], scales [12], d. A set mask bit means that nothing is subtracted.
-void q3_k(const std::byte* b, std::int8_t* codes, float* scales) {
+void q3_k_factors(const std::byte* b, SuperFactors& f) {
   const std::byte* packed = b + 96;
-  const float d = half(b + 108);
+  f.d = half(b + 108);
   for (int s = 0; s < 16; ++s) {
     const unsigned low = s < 8 ? u8(packed + s) & 15 : u8(packed + s - 8) >> 4;
     const unsigned high = u8(packed + 8 + s % 4) >> (s / 4 * 2) & 3;
-    scales[s] = d * static_cast<float>(static_cast<int>(low | high << 4) - 32);
+    f.scales[s] = code(low | high << 4, 32);
   }
+}
+
+void q3_k(const std::byte* b, std::int8_t* codes) {
   two_bits(b + 32, [&](unsigned e, unsigned q) { codes[e] = code(q | (u8(b + e % 32) >> (e / 32) & 1) << 2, 4); });
 }
 
-// Eight 6-bit scales and minima in twelve bytes: the first four of each lie plain, the upper bits of the others ride above them.
-void six_bit_scales(const std::byte* packed, float d, float dmin, float* scales, float* mins) {
+// d, dmin, then eight 6-bit scales and minima in twelve bytes: the first four of each lie plain, the upper bits of the
+// others ride above them.
+void six_bit_factors(const std::byte* b, SuperFactors& f) {
+  const std::byte* packed = b + 4;
+  f.d = half(b), f.dmin = half(b + 2);
   for (int s = 0; s < 8; ++s) {
     const unsigned scale = s < 4 ? u8(packed + s) & 63 : (u8(packed + s + 4) & 15) | u8(packed + s - 4) >> 6 << 4;
     const unsigned min = s < 4 ? u8(packed + s + 4) & 63 : u8(packed + s + 4) >> 4 | u8(packed + s) >> 6 << 4;
-    scales[s] = d * static_cast<float>(scale);
-    mins[s] = 0.0f - dmin * static_cast<float>(min);
+    f.scales[s] = static_cast<std::int8_t>(scale);
+    f.mins[s] = static_cast<std::uint8_t>(min);
   }
 }
 
-void q4_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
-  six_bit_scales(b + 4, half(b), half(b + 2), scales, mins);
+void q4_k(const std::byte* b, std::int8_t* codes) {
   for (unsigned e = 0; e < 256; ++e) codes[e] = code(u8(b + 16 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15, 0);
 }
 
-void q5_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
-  six_bit_scales(b + 4, half(b), half(b + 2), scales, mins);
+void q5_k(const std::byte* b, std::int8_t* codes) {
   for (unsigned e = 0; e < 256; ++e) {
     const unsigned low = u8(b + 48 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15;
     codes[e] = code(low | (u8(b + 16 + e % 32) >> (e / 32) & 1) << 4, 0);
@@ -107,9 +116,12 @@ void q5_k(const std::byte* b, std::int8_t* codes, float* scales, float* mins) {
 }
 
 // ql [128], qh [64], scales i8 [16], d. Each half of the block: 64 low-nibble bytes serve 128 elements.
-void q6_k(const std::byte* b, std::int8_t* codes, float* scales) {
-  const float d = half(b + 208);
-  for (int s = 0; s < 16; ++s) scales[s] = d * static_cast<float>(static_cast<std::int8_t>(u8(b + 192 + s)));
+void q6_k_factors(const std::byte* b, SuperFactors& f) {
+  f.d = half(b + 208);
+  for (int s = 0; s < 16; ++s) f.scales[s] = static_cast<std::int8_t>(u8(b + 192 + s));
+}
+
+void q6_k(const std::byte* b, std::int8_t* codes) {
   for (unsigned e = 0; e < 256; ++e) {
     const unsigned part = e / 128, quarter = e % 128 / 32;
     const unsigned low = u8(b + part * 64 + quarter % 2 * 32 + e % 32) >> (quarter / 2 * 4) & 15;
@@ -118,7 +130,8 @@ void q6_k(const std::byte* b, std::int8_t* codes, float* scales) {
   }
 }
 
-// Five ternary digits to a byte, as a fraction of 256: multiply by 3^k, drop the whole part, and the next digit is the whole part of 3x.
+// Five ternary digits to a byte, as a fraction of 256: multiply by 3^k, drop the whole part, and the next digit is the
+// whole part of 3x.
 unsigned trit(const std::byte* byte, unsigned k) {
   constexpr std::array<unsigned, 5> kPowers = {1, 3, 9, 27, 81};
   return (u8(byte) * kPowers[k] & 255) * 3 >> 8;
@@ -145,10 +158,32 @@ const BlockLayout& block_layout(DType format) {
   return kLayouts[index(format) - kNumTypes].second;
 }
 
+SuperFactors super_factors(DType format, const std::byte* block) {
+  SuperFactors f;
+  switch (format) {
+    case DType::q2_k: q2_k_factors(block, f); break;
+    case DType::q3_k: q3_k_factors(block, f); break;
+    case DType::q4_k:
+    case DType::q5_k: six_bit_factors(block, f); break;
+    case DType::q6_k: q6_k_factors(block, f); break;
+    case DType::tq1_0: f.d = half(block + 52), f.scales[0] = 1; break;
+    case DType::tq2_0: f.d = half(block + 64), f.scales[0] = 1; break;
+    default: LOOM_ASSERT(false);
+  }
+  return f;
+}
+
 void unpack_block(DType format, const std::byte* block, std::int8_t* codes, float* scales, float* mins) {
   const BlockLayout& layout = block_layout(format);
   if (!layout.has_min)
     for (std::size_t s = 0; s < layout.sub_blocks(); ++s) mins[s] = 0.0f;
+  if (info(format).panel.has_super_blocks()) {
+    const SuperFactors f = super_factors(format, block);
+    for (std::size_t s = 0; s < layout.sub_blocks(); ++s) {
+      scales[s] = f.d * static_cast<float>(f.scales[s]);
+      if (layout.has_min) mins[s] = 0.0f - f.dmin * static_cast<float>(f.mins[s]);
+    }
+  }
   switch (format) {
     case DType::q4_0: scales[0] = half(block); return nibbles(block + 2, codes, 8);
     case DType::q4_1:
@@ -164,13 +199,13 @@ void unpack_block(DType format, const std::byte* block, std::int8_t* codes, floa
       scales[0] = half(block);
       for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::int8_t>(u8(block + 2 + i));
       return;
-    case DType::q2_k: return q2_k(block, codes, scales, mins);
-    case DType::q3_k: return q3_k(block, codes, scales);
-    case DType::q4_k: return q4_k(block, codes, scales, mins);
-    case DType::q5_k: return q5_k(block, codes, scales, mins);
-    case DType::q6_k: return q6_k(block, codes, scales);
-    case DType::tq1_0: scales[0] = half(block + 52); return tq1_0(block, codes);
-    case DType::tq2_0: scales[0] = half(block + 64); return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
+    case DType::q2_k: return q2_k(block, codes);
+    case DType::q3_k: return q3_k(block, codes);
+    case DType::q4_k: return q4_k(block, codes);
+    case DType::q5_k: return q5_k(block, codes);
+    case DType::q6_k: return q6_k(block, codes);
+    case DType::tq1_0: return tq1_0(block, codes);
+    case DType::tq2_0: return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
     case DType::mxfp4: return mxfp4(block, codes, scales);
     default: return;
   }
@@ -192,7 +227,8 @@ void decode_block_row(DType format, const std::byte* from, float* to, std::size_
 
 namespace {
 
-// Far above what an f16 scale can hold, so its block saturates in any case, and small enough that no inverse is subnormal.
+// Far above what an f16 scale can hold, so its block saturates in any case, and small enough that no inverse is
+// subnormal.
 constexpr float kHuge = 0x1p100f;
 
 // Inputs are snapped and at most kHuge, so a scale is 0 or has a normal, finite inverse.
@@ -259,7 +295,8 @@ void encode_tq2_0(const float* x, std::byte* to) {
   const float d = largest_size(x, 256), id = inverse(d);
   for (int byte = 0; byte < 64; ++byte) {
     unsigned packed = 0;
-    for (int k = 0; k < 4; ++k) packed |= static_cast<unsigned>(round_away(x[byte / 32 * 128 + k * 32 + byte % 32] * id) + 1) << (2 * k);
+    for (int k = 0; k < 4; ++k)
+      packed |= static_cast<unsigned>(round_away(x[byte / 32 * 128 + k * 32 + byte % 32] * id) + 1) << (2 * k);
     to[byte] = static_cast<std::byte>(packed);
   }
   store_half(to + 64, d);
@@ -276,12 +313,14 @@ Result<void> encode_block_row(DType format, std::span<const float> from, std::by
   if (!encode) return fail(Code::Unsupported, "{} cannot be written; q8_0, q4_0, q4_1 and tq2_0 can", name(format));
   const std::size_t elements = info(format).block_elements;
   if (from.size() % elements != 0)
-    return fail(Code::ShapeMismatch, "a row of {} elements is no multiple of the {} of a {} block", from.size(), elements, name(format));
+    return fail(Code::ShapeMismatch, "a row of {} elements is no multiple of the {} of a {} block", from.size(),
+                elements, name(format));
   std::array<float, kMaxBlockElements> block;
   for (std::size_t done = 0; done < from.size(); done += elements, to += info(format).block_bytes) {
     for (std::size_t e = 0; e < elements; ++e) {
       block[e] = snap(from[done + e]);
-      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u) return fail(Code::NonFinite, "element {} is not finite", done + e);
+      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u)
+        return fail(Code::NonFinite, "element {} is not finite", done + e);
       block[e] = block[e] > kHuge ? kHuge : block[e] < -kHuge ? -kHuge : block[e];
     }
     encode(block.data(), to);

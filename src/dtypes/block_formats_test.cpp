@@ -17,9 +17,10 @@ struct Format {
   std::vector<std::size_t> scales_at;  // offsets of the f16 scales in a block
 };
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {{DType::q4_0, {0}},    {DType::q4_1, {0, 2}},   {DType::q5_0, {0}},   {DType::q5_1, {0, 2}},
-                                          {DType::q8_0, {0}},    {DType::q2_k, {80, 82}}, {DType::q3_k, {108}}, {DType::q4_k, {0, 2}},
-                                          {DType::q5_k, {0, 2}}, {DType::q6_k, {208}},    {DType::tq1_0, {52}}, {DType::tq2_0, {64}},
+  static const std::vector<Format> all = {{DType::q4_0, {0}},    {DType::q4_1, {0, 2}}, {DType::q5_0, {0}},
+                                          {DType::q5_1, {0, 2}}, {DType::q8_0, {0}},    {DType::q2_k, {80, 82}},
+                                          {DType::q3_k, {108}},  {DType::q4_k, {0, 2}}, {DType::q5_k, {0, 2}},
+                                          {DType::q6_k, {208}},  {DType::tq1_0, {52}},  {DType::tq2_0, {64}},
                                           {DType::mxfp4, {}}};
   return all;
 }
@@ -46,7 +47,8 @@ std::vector<std::byte> random_blocks(const Format& format, std::size_t format_in
 std::vector<float> test_weights(std::size_t n) {
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n; ++i)
-    x[i] = (static_cast<float>(splitmix(7, i) >> 40) * 0x1p-24f - 0.5f) * std::ldexp(1.0f, static_cast<int>(i / 256 % 24) - 12);
+    x[i] = (static_cast<float>(splitmix(7, i) >> 40) * 0x1p-24f - 0.5f) *
+           std::ldexp(1.0f, static_cast<int>(i / 256 % 24) - 12);
   for (std::size_t i = 0; i < n; ++i) {
     if (i % 512 < 32)
       x[i] = 0.75f;
@@ -69,9 +71,11 @@ TEST(BlockFormats, D_26_decodes_as_the_reference_does) {
     decode_block_row(format.dtype, raw.data(), values.data(), values.size());
     const Json& row = golden_dtypes()["blocks"][type]["row"];
     for (std::size_t i = 0; i < 16; ++i)
-      EXPECT_EQ(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(values[elements + i])), *as_string(row[i])) << type << " element " << i;
+      EXPECT_EQ(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(values[elements + i])), *as_string(row[i]))
+          << type << " element " << i;
     EXPECT_EQ(digest(values), golden_text("blocks", type, "values")) << type;
-    for (const float v : values) ASSERT_EQ(std::bit_cast<std::uint32_t>(v), std::bit_cast<std::uint32_t>(snapped(v))) << type;
+    for (const float v : values)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(v), std::bit_cast<std::uint32_t>(snapped(v))) << type;
   }
 }
 
@@ -85,7 +89,8 @@ TEST(BlockFormats, D_26_parts_lie_in_the_stated_ranges) {
       std::int8_t codes[kMaxBlockElements];
       float scales[kMaxSubBlocks], mins[kMaxSubBlocks];
       unpack_block(dtype, raw.data() + b * info(dtype).block_bytes, codes, scales, mins);
-      for (std::size_t e = 0; e < layout.elements; ++e) low = std::min<int>(low, codes[e]), high = std::max<int>(high, codes[e]);
+      for (std::size_t e = 0; e < layout.elements; ++e)
+        low = std::min<int>(low, codes[e]), high = std::max<int>(high, codes[e]);
       for (std::size_t s = 0; s < layout.sub_blocks(); ++s) {
         const float size = std::abs(scales[s]);
         ASSERT_TRUE(size == 0.0f || size >= 0x1p-24f) << name(dtype);  // numerics 1.2
@@ -114,7 +119,8 @@ TEST(BlockFormats, EncodeRefusesAndSaturates) {
   std::vector<float> x(256, 1.0f);
   EXPECT_EQ(encode_block_row(DType::q4_k, x, out.data()).error().code, Code::Unsupported);
   EXPECT_EQ(encode_block_row(DType::q8_0, std::span(x).first(31), out.data()).error().code, Code::ShapeMismatch);
-  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::nanf("")}) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::nanf("")}) {
     x[37] = bad;
     const auto refused = encode_block_row(DType::q8_0, x, out.data());
     EXPECT_EQ(refused.error().code, Code::NonFinite);

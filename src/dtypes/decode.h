@@ -7,7 +7,8 @@
 
 namespace loom {
 
-// True for types with whole bytes or blocks; the types that Loom packs below a byte have their own layout (engine D-10).
+// True for types with whole bytes or blocks; the types that Loom packs below a byte have their own layout (engine
+// D-10).
 constexpr bool has_plain_layout(DType dtype) { return info(dtype).block_bytes != 0; }
 
 // `n` elements (a multiple of the block of a block format), each rounded to the nearest f32 and snapped (numerics 1.2).

@@ -1,5 +1,6 @@
 #pragma once
-// The 21 numeric types of engine 4.1 and the GGUF block formats of D-26, by name and by layout. Files store names, never ordinals.
+// The 21 numeric types of engine 4.1 and the GGUF block formats of D-26, by name and by layout. Files store names,
+// never ordinals.
 
 #include <array>
 #include <cstddef>
@@ -58,10 +59,10 @@ enum class ComputeClass : std::uint8_t { F64, F32, Wide, Int, Block };
 // A type in one row: all lists of types in specs, files and messages are made from these.
 struct DTypeInfo {
   DType dtype;
-  std::string_view names;         // its own, then the others that specs and options may use, separated by '|'
-  std::uint16_t block_elements;   // 1 for plain types; sub-byte types of Loom pack by rows (D-10)
-  std::uint16_t block_bytes;      // bytes of one block in a GGUF file; 0 where the type is packed below a byte
-  std::uint8_t bits;              // bits of one code
+  std::string_view names;        // its own, then the others that specs and options may use, separated by '|'
+  std::uint16_t block_elements;  // 1 for plain types; sub-byte types of Loom pack by rows (D-10)
+  std::uint16_t block_bytes;     // bytes of one block in a GGUF file; 0 where the type is packed below a byte
+  std::uint8_t bits;             // bits of one code
   ComputeClass compute;
   std::int8_t gguf;               // its number in GGUF files; -1: they have none
   std::string_view safetensors;   // its name in safetensors files; empty: they have none
@@ -74,7 +75,9 @@ inline constexpr std::array<DTypeInfo, kNumDTypes> kDTypes = [] {
   using T = DType;
   using C = ComputeClass;
   using K = PanelKind;
+  using F = PanelFactors;
   return std::array<DTypeInfo, kNumDTypes>{{
+      // clang-format off
       {T::float64, "float64|fp64|f64|double", 1, 8, 64, C::F64, 28, "F64", 0x7ff0000000000000, {.kind = K::Float64}},
       {T::float32, "float32|fp32|f32|float", 1, 4, 32, C::F32, 0, "F32", 0x7f800000, {.kind = K::Float32}},
       {T::float16, "float16|fp16|f16|half", 1, 2, 16, C::F32, 1, "F16", 0x7c00, {.kind = K::Float16}},
@@ -96,19 +99,29 @@ inline constexpr std::array<DTypeInfo, kNumDTypes> kDTypes = [] {
       {T::uint2, "uint2|u2", 1, 0, 2, C::Int, -1, "", 0, {.kind = K::BlockCrumbs, .has_zeros = true}},
       {T::ternary, "ternary|t1.58", 1, 0, 2, C::Int, -1, "", 0, {.kind = K::RowCrumbs, .code_offset = 1}},
       {T::binary, "binary|b1", 1, 0, 1, C::Int, -1, "", 0, {.kind = K::RowBits, .code_offset = 1}},
-      {T::q4_0, "q4_0", 32, 18, 4, C::Block, 2, "", 0, {.kind = K::BlockNibbles, .half_scales = true, .code_offset = 8}},
-      {T::q4_1, "q4_1", 32, 20, 4, C::Block, 3, "", 0, {.kind = K::BlockNibbles, .half_scales = true, .has_min = true}},
-      {T::q5_0, "q5_0", 32, 22, 5, C::Block, 6, "", 0, {.kind = K::BlockBytes, .half_scales = true}},
-      {T::q5_1, "q5_1", 32, 24, 5, C::Block, 7, "", 0, {.kind = K::BlockBytes, .half_scales = true, .has_min = true}},
-      {T::q8_0, "q8_0", 32, 34, 8, C::Block, 8, "", 0, {.kind = K::BlockBytes, .half_scales = true}},
-      {T::q2_k, "q2_k", 256, 84, 2, C::Block, 10, "", 0, {.kind = K::BlockBytes, .sub_cols = 16, .has_min = true}},
-      {T::q3_k, "q3_k", 256, 110, 3, C::Block, 11, "", 0, {.kind = K::BlockBytes, .sub_cols = 16}},
-      {T::q4_k, "q4_k", 256, 144, 4, C::Block, 12, "", 0, {.kind = K::BlockNibbles, .has_min = true}},
-      {T::q5_k, "q5_k", 256, 176, 5, C::Block, 13, "", 0, {.kind = K::BlockBytes, .has_min = true}},
-      {T::q6_k, "q6_k", 256, 210, 6, C::Block, 14, "", 0, {.kind = K::BlockBytes, .sub_cols = 16}},
-      {T::tq1_0, "tq1_0", 256, 54, 2, C::Block, 34, "", 0, {.kind = K::BlockCrumbs, .half_scales = true, .code_offset = 1}},
-      {T::tq2_0, "tq2_0", 256, 66, 2, C::Block, 35, "", 0, {.kind = K::BlockCrumbs, .half_scales = true, .code_offset = 1}},
-      {T::mxfp4, "mxfp4", 32, 17, 4, C::Block, 39, "", 0, {.kind = K::BlockBytes}},
+      {T::q4_0, "q4_0", 32, 18, 4, C::Block, 2, "", 0, {.kind = K::BlockNibbles, .factors = F::F16, .code_offset = 8}},
+      {T::q4_1, "q4_1", 32, 20, 4, C::Block, 3, "", 0, {.kind = K::BlockNibbles, .factors = F::F16, .has_min = true}},
+      {T::q5_0, "q5_0", 32, 22, 5, C::Block, 6, "", 0,
+       {.kind = K::BlockFiveBits, .factors = F::F16, .code_offset = 16}},
+      {T::q5_1, "q5_1", 32, 24, 5, C::Block, 7, "", 0, {.kind = K::BlockFiveBits, .factors = F::F16, .has_min = true}},
+      {T::q8_0, "q8_0", 32, 34, 8, C::Block, 8, "", 0, {.kind = K::BlockBytes, .factors = F::F16}},
+      {T::q2_k, "q2_k", 256, 84, 2, C::Block, 10, "", 0,
+       {.kind = K::BlockCrumbs, .sub_cols = 16, .factors = F::Nibbles, .has_min = true}},
+      {T::q3_k, "q3_k", 256, 110, 3, C::Block, 11, "", 0,
+       {.kind = K::BlockThreeBits, .sub_cols = 16, .factors = F::Bytes, .code_offset = 4, .scale_offset = 32}},
+      {T::q4_k, "q4_k", 256, 144, 4, C::Block, 12, "", 0,
+       {.kind = K::BlockNibbles, .factors = F::Bytes, .has_min = true}},
+      {T::q5_k, "q5_k", 256, 176, 5, C::Block, 13, "", 0,
+       {.kind = K::BlockFiveBits, .factors = F::Bytes, .has_min = true}},
+      {T::q6_k, "q6_k", 256, 210, 6, C::Block, 14, "", 0,
+       {.kind = K::BlockSixBits, .sub_cols = 16, .factors = F::Bytes, .code_offset = 32, .scale_offset = 128}},
+      {T::tq1_0, "tq1_0", 256, 54, 2, C::Block, 34, "", 0,
+       {.kind = K::BlockCrumbs, .factors = F::Shared, .code_offset = 1}},
+      {T::tq2_0, "tq2_0", 256, 66, 2, C::Block, 35, "", 0,
+       {.kind = K::BlockCrumbs, .factors = F::Shared, .code_offset = 1}},
+      {T::mxfp4, "mxfp4", 32, 17, 4, C::Block, 39, "", 0,
+       {.kind = K::BlockTwiceFp4, .factors = F::Exponents, .code_offset = 12}},
+      // clang-format on
   }};
 }();
 
@@ -121,7 +134,9 @@ constexpr bool is_block_format(DType t) { return info(t).compute == ComputeClass
 static_assert(
     [] {
       for (std::size_t i = 0; i < kNumDTypes; ++i)
-        if (index(kDTypes[i].dtype) != i || kDTypes[i].bits == 0 || is_block_format(kDTypes[i].dtype) != (i >= kNumTypes)) return false;
+        if (index(kDTypes[i].dtype) != i || kDTypes[i].bits == 0 ||
+            is_block_format(kDTypes[i].dtype) != (i >= kNumTypes))
+          return false;
       return true;
     }(),
     "kDTypes stands in enumerator order, the block formats last");
@@ -129,8 +144,8 @@ static_assert(
 // Case-insensitive; '_' and '-' are ignored. UnknownName with the list of names.
 Result<DType> dtype_from_name(std::string_view text);
 
-// Bytes of one row of `elements` in a file. ShapeMismatch when they are no whole number of blocks; Unsupported for the types that
-// Loom packs below a byte.
+// Bytes of one row of `elements` in a file. ShapeMismatch when they are no whole number of blocks; Unsupported for the
+// types that Loom packs below a byte.
 Result<std::size_t> row_bytes(DType dtype, std::size_t elements);
 
 }  // namespace loom

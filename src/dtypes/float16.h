@@ -1,6 +1,6 @@
 #pragma once
-// float16 and bfloat16 <-> float32 by integer arithmetic alone: the same bits on every host, with or without hardware conversion.
-// Tables: IEEE 754-2008 binary16; bfloat16 is the high half of a binary32.
+// float16 and bfloat16 <-> float32 by integer arithmetic alone: the same bits on every host, with or without hardware
+// conversion. Tables: IEEE 754-2008 binary16; bfloat16 is the high half of a binary32.
 
 #include <bit>
 #include <cstdint>
@@ -15,7 +15,8 @@ inline float float16_to_float(std::uint16_t h) {
   const std::uint32_t sign = (h & 0x8000u) << 16;
   const std::uint32_t exponent = h >> 10 & 31u;
   const std::uint32_t mantissa = h & 0x3ffu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13 | (mantissa != 0 ? 0x400000u : 0u));
+  if (exponent == 31)
+    return std::bit_cast<float>(sign | 0x7f800000u | mantissa << 13 | (mantissa != 0 ? 0x400000u : 0u));
   if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
   // Subnormal: an integer times 2^-24, both exact in f32.
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
@@ -30,7 +31,8 @@ inline std::uint16_t float_to_float16(float x) {
   if (magnitude >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 2^16 and above
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
   if (exponent < -25) return static_cast<std::uint16_t>(sign);
-  // The significand as an integer, cut to the 2^-10 (or, below 2^-14, the 2^-24) grid. A carry runs into the exponent, as it should.
+  // The significand as an integer, cut to the 2^-10 (or, below 2^-14, the 2^-24) grid. A carry runs into the exponent,
+  // as it should.
   const std::uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
   const int shift = exponent >= -14 ? 13 : 13 + (-14 - exponent);
   const std::uint32_t rest = significand & ((1u << shift) - 1), half = 1u << (shift - 1);

@@ -1,5 +1,6 @@
 #pragma once
-// Shared by the codec tests: tests/golden/dtypes.json, and the generator of inputs that tools/golden/dtypes.py uses as well.
+// Shared by the codec tests: tests/golden/dtypes.json, and the generator of inputs that tools/golden/dtypes.py uses as
+// well.
 
 #include <gtest/gtest.h>
 
@@ -42,8 +43,9 @@ inline std::uint64_t splitmix(std::uint64_t seed, std::uint64_t index) {
 
 // Every granularity of scales.
 inline const std::vector<ScaleSpan>& spans() {
-  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},    {Granularity::Row},
-                                             {Granularity::Group, 32}, {Granularity::Group, 64}, {Granularity::Group, 128}};
+  static const std::vector<ScaleSpan> all = {{Granularity::Auto},      {Granularity::Tensor},
+                                             {Granularity::Row},       {Granularity::Group, 32},
+                                             {Granularity::Group, 64}, {Granularity::Group, 128}};
   return all;
 }
 

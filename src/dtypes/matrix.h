@@ -1,6 +1,7 @@
 #pragma once
-// A weight matrix W [rows, cols] laid out for the kernels in panels of 16 rows (panel.h): one pass over memory serves a matrix-vector
-// product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
+// A weight matrix W [rows, cols] laid out for the kernels in panels of 16 rows (panel.h): one pass over memory serves a
+// matrix-vector product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded with zero
+// rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
 
 #include <atomic>
 #include <cstddef>
@@ -20,8 +21,8 @@ namespace loom {
 // The layout that prepare() chooses for a type whose scales lie so.
 PanelLayout panel_layout(DType dtype, ScaleSpan span = {});
 
-// Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe; lives as long as
-// the longest-lived matrix in it.
+// Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe;
+// lives as long as the longest-lived matrix in it.
 class PanelPool {
  public:
   static Result<std::shared_ptr<PanelPool>> create(std::size_t bytes);
@@ -37,19 +38,22 @@ class Matrix {
  public:
   Matrix() = default;
 
-  // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes long.
-  // ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled by `stop`, here and below.
-  // `row_order`, if given, names the source row of each row. Panels go to the pool while it has room.
+  // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes
+  // long. ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled
+  // by `stop`, here and below. `row_order`, if given, names the source row of each row. Panels go to the pool while it
+  // has room.
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                    std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
+                                    std::span<const std::uint32_t> row_order = {},
+                                    std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
-  // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of floats of 8 bits
-  // and of wide integers, one scale per row or tensor of fp4.
-  static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
+  // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of
+  // floats of 8 bits and of wide integers, one scale per row or tensor of fp4.
+  static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr,
+                                       const Stop& stop = {});
 
-  // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them (engine D-24): bytes [rows / 4, cols], bits 2k and 2k + 1 of byte
-  // (p, c) hold the code of row k * rows / 4 + p plus 1, and 3 stands for 0; value = code * scale. ShapeMismatch unless 4 divides the
-  // rows and the bytes are as many; NonFinite for the scale.
+  // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them (engine D-24): bytes [rows / 4, cols], bits 2k and
+  // 2k + 1 of byte (p, c) hold the code of row k * rows / 4 + p plus 1, and 3 stands for 0; value = code * scale.
+  // ShapeMismatch unless 4 divides the rows and the bytes are as many; NonFinite for the scale.
   static Result<Matrix> from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale,
                                     std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
@@ -57,7 +61,8 @@ class Matrix {
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
-  // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of panels().
+  // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of
+  // panels().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
   // How the scales of quantised inputs lie; None: as the weights' own. Before anybody multiplies by it.
@@ -73,7 +78,8 @@ class Matrix {
   // One scale per row of fp8, wide and row panels, f64 for wide ones, padded to whole panels; else null.
   const float* row_scales() const { return row_scales_.as<float>(); }
   const double* wide_row_scales() const { return row_scales_.as<double>(); }
-  // A zero point per row: f64 for wide panels; for bytes those of codes that are stored 128 lower. Null where the type has none.
+  // A zero point per row: f64 for wide panels; for bytes those of codes that are stored 128 lower. Null where the type
+  // has none.
   const std::int32_t* row_zeros() const { return row_zeros_.as<std::int32_t>(); }
   const double* wide_row_zeros() const { return row_zeros_.as<double>(); }
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
@@ -87,7 +93,8 @@ class Matrix {
   void decode_row(std::size_t row, double* out) const;
 
  private:
-  static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool);
+  static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols,
+                               std::shared_ptr<PanelPool> pool);
 
   // For kinds that have one scale per row.
   void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
@@ -95,12 +102,13 @@ class Matrix {
   DType dtype_ = DType::float32;
   PanelLayout layout_;
   std::size_t rows_ = 0, cols_ = 0, panel_bytes_ = 0;
-  std::byte* data_ = nullptr;             // in own_ or in pool_
+  std::byte* data_ = nullptr;  // in own_ or in pool_
   Buffer own_, row_scales_, row_zeros_;
   std::shared_ptr<PanelPool> pool_;
 };
 
-// One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without an encoder.
+// One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without
+// an encoder.
 Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to);
 
 }  // namespace loom

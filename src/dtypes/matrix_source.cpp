@@ -1,5 +1,6 @@
 // Packing of matrices from files into panels.
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -28,7 +29,7 @@ struct Source {
   DType dtype;
   std::span<const std::byte> bytes;
   std::size_t rows, cols, stride;
-  std::span<const std::uint32_t> order;   // source row of each row; empty: as they stand
+  std::span<const std::uint32_t> order;  // source row of each row; empty: as they stand
   const std::byte* row(std::size_t r) const { return bytes.data() + (order.empty() ? r : order[r]) * stride; }
 };
 
@@ -38,8 +39,8 @@ struct WordBlocks {
   std::size_t words;
 };
 
-Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std::byte* panels, std::size_t panel_bytes, std::size_t block_bytes,
-                              StopCheck& stop) {
+Result<void> pack_word_blocks(const WordBlocks& from, const Source& source, std::byte* panels, std::size_t panel_bytes,
+                              std::size_t block_bytes, StopCheck& stop) {
   const std::size_t blocks = source.cols / kBlockCols, source_block = 2 * from.factors + 4 * from.words;
   for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
     const std::byte* src = source.row(row);
@@ -63,23 +64,47 @@ struct UnpackedBlock {
   std::int8_t codes[kMaxBlockElements];
   float scales[kMaxSubBlocks];
   float mins[kMaxSubBlocks];
+  SuperFactors super;  // of those that have them
 };
+
+// The nibbles of codes that count halves; of 0 the one without a sign.
+constexpr std::array<std::uint8_t, 25> kFp4Of = [] {
+  std::array<std::uint8_t, 25> nibbles{};
+  for (std::size_t n = 16; n-- > 0;) nibbles[kTwiceFp4[n]] = static_cast<std::uint8_t>(n);
+  return nibbles;
+}();
 
 // 32 of its columns, from `first` on, to their place in a panel.
 template <std::size_t kBits>
-void put_block(const PanelLayout& layout, const RowBlock<std::byte>& to, const UnpackedBlock& from, std::size_t first, std::size_t sub_elements) {
-  for (std::size_t i = 0; i < kBlockCols; ++i) to.template put_code<kBits>(i, from.codes[first + i] + layout.code_offset);
-  for (std::size_t s = 0; s < kBlockCols / layout.sub_cols; ++s) {
-    const std::size_t sub = first / sub_elements + s, slot = s * (layout.has_min ? 2 : 1);
-    to.put_factor(layout, slot, from.scales[sub]);
-    if (layout.has_min) to.put_factor(layout, slot + 1, from.mins[sub]);
+void put_block(const PanelLayout& layout, const RowBlock<std::byte>& to, const UnpackedBlock& from, std::size_t first,
+               std::size_t sub_elements) {
+  for (std::size_t i = 0; i < kBlockCols; ++i) {
+    const int code = from.codes[first + i] + layout.code_offset;
+    to.template put_code<kBits>(
+        i, kBits == 4 && layout.kind == PanelKind::BlockTwiceFp4 ? kFp4Of[static_cast<std::size_t>(code)] : code);
+  }
+  const SuperFactors& super = from.super;
+  if (layout.has_super_blocks() && to.in_group == 0) to.put_super(layout, super.d, super.dmin);
+  if (layout.factors == PanelFactors::Shared) return;
+  for (std::size_t s = 0; s < layout.block_subs(); ++s) {
+    const std::size_t sub = first / sub_elements + s;
+    if (layout.has_super_blocks()) {
+      to.put_super_scale(layout, s, super.scales[sub], super.mins[sub]);
+      continue;
+    }
+    to.put_scale(layout, s, from.scales[sub]);
+    if (layout.has_min) to.put_min(layout, s, from.mins[sub]);
   }
 }
 
-Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes, StopCheck& stop) {
-  if (source.dtype == DType::q4_0) return pack_word_blocks({1, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
-  if (source.dtype == DType::q4_1) return pack_word_blocks({2, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
-  if (source.dtype == DType::q8_0) return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes(), stop);
+Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes,
+                         StopCheck& stop) {
+  if (source.dtype == DType::q4_0)
+    return pack_word_blocks({1, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
+  if (source.dtype == DType::q4_1)
+    return pack_word_blocks({2, 4}, source, panels, panel_bytes, layout.block_bytes(), stop);
+  if (source.dtype == DType::q8_0)
+    return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes(), stop);
   const BlockLayout& from = block_layout(source.dtype);
   UnpackedBlock unpacked;
   for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
@@ -89,18 +114,24 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
       const std::size_t first = b * kBlockCols % from.elements;
       if (first == 0) {
         unpack_block(source.dtype, src, unpacked.codes, unpacked.scales, unpacked.mins);
+        if (layout.has_super_blocks()) unpacked.super = super_factors(source.dtype, src);
         src += info(source.dtype).block_bytes;
         for (std::size_t s = 0; s < from.sub_blocks(); ++s)
-          if (!finite(unpacked.scales[s]) || (from.has_min && !finite(unpacked.mins[s]))) return non_finite(source.dtype, row, b * kBlockCols);
+          if (!finite(unpacked.scales[s]) || (from.has_min && !finite(unpacked.mins[s])))
+            return non_finite(source.dtype, row, b * kBlockCols);
       }
-      with_code_bits(layout.kind, [&]<std::size_t kBits>() { put_block<kBits>(layout, to.block(b), unpacked, first, from.sub_elements); });
+      with_code_bits(layout.kind, [&]<std::size_t kBits>() {
+        put_block<kBits>(layout, to.block(b), unpacked, first, from.sub_elements);
+      });
     }
   }
   return {};
 }
 
-// Elements as they stand; a value that snaps becomes +0. fp8 codes count with the scale that stands beside them, 1 from a file.
-Result<void> pack_floats(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes, StopCheck& stop) {
+// Elements as they stand; a value that snaps becomes +0. fp8 codes count with the scale that stands beside them, 1 from
+// a file.
+Result<void> pack_floats(const Source& source, const PanelLayout& layout, std::byte* panels, std::size_t panel_bytes,
+                         StopCheck& stop) {
   const std::size_t size = traits(layout.kind).element_bytes;
   std::vector<float> values(source.cols);
   for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
@@ -133,7 +164,8 @@ Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to) 
     if (dtype == DType::float32) {
       std::memcpy(to + 4 * c, &row[c], 4);
     } else if (dtype == DType::float16 || dtype == DType::bfloat16) {
-      const std::uint16_t half = dtype == DType::float16 ? float_to_float16_saturated(row[c]) : float_to_bfloat16_saturated(row[c]);
+      const std::uint16_t half =
+          dtype == DType::float16 ? float_to_float16_saturated(row[c]) : float_to_bfloat16_saturated(row[c]);
       std::memcpy(to + 2 * c, &half, 2);
     } else {
       return fail(Code::Unsupported, "{} rows have no file form", name(dtype));
@@ -143,13 +175,16 @@ Result<void> encode_row(DType dtype, std::span<const float> row, std::byte* to) 
 }
 
 Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
-                                   std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool, const Stop& stop) {
+                                   std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool,
+                                   const Stop& stop) {
   LOOM_TRY(const std::size_t stride, row_bytes(dtype, cols));
   LOOM_TRY(const std::size_t expected, checked_mul(stride, rows));
   if (bytes.size() != expected)
-    return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(), name(dtype), rows, cols, expected);
+    return fail(Code::ShapeMismatch, "{} bytes given for a {} matrix of {} x {}, expected {}", bytes.size(),
+                name(dtype), rows, cols, expected);
   LOOM_ASSERT(row_order.empty() || row_order.size() == rows);
-  if (const PanelTraits& kind = traits(info(dtype).panel.kind); !is_block_format(dtype) && (kind.holds_codes() || kind.is_wide()))
+  if (const PanelTraits& kind = traits(info(dtype).panel.kind);
+      !is_block_format(dtype) && (kind.holds_codes() || kind.is_wide()))
     return fail(Code::Unsupported, "{} weights need scales beside their codes", name(dtype));
   LOOM_TRY(Matrix m, create(dtype, panel_layout(dtype), rows, cols, std::move(pool)));
   const Source source{dtype, bytes, rows, cols, stride, row_order};
@@ -164,12 +199,13 @@ Result<Matrix> Matrix::from_source(DType dtype, std::span<const std::byte> bytes
   return m;
 }
 
-Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale, std::shared_ptr<PanelPool> pool,
-                                   const Stop& stop) {
+Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t rows, std::size_t cols, float scale,
+                                   std::shared_ptr<PanelPool> pool, const Stop& stop) {
   LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
   if (rows % 4 != 0 || bytes.size() != elements / 4)
-    return fail(Code::ShapeMismatch, "{} bytes of b1.58 codes given for a matrix of {} x {}, expected {} with rows in fours", bytes.size(), rows, cols,
-                elements / 4);
+    return fail(Code::ShapeMismatch,
+                "{} bytes of b1.58 codes given for a matrix of {} x {}, expected {} with rows in fours", bytes.size(),
+                rows, cols, elements / 4);
   if (!finite(scale)) return fail(Code::NonFinite, "weight_scale is not a finite number");
   const PanelLayout layout = panel_layout(DType::ternary);
   LOOM_TRY(Matrix m, create(DType::ternary, layout, rows, cols, std::move(pool)));
@@ -180,7 +216,8 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
     const std::byte* from = bytes.data() + row % quarter * cols;
     const auto shift = static_cast<unsigned>(row / quarter * 2);
     std::byte* to = m.data_ + row / kPanelRows * m.panel_bytes_ + row % kPanelRows * 4;
-    // Four bytes of a panel hold the codes of four columns, and of those 8, 16 and 24 further on: whole words are shifted together.
+    // Four bytes of a panel hold the codes of four columns, and of those 8, 16 and 24 further on: whole words are
+    // shifted together.
     for (std::size_t c = 0; c < cols; c += kBlockCols, to += layout.block_bytes()) {
       std::uint8_t block[kBlockCols] = {};
       std::memcpy(block, from + c, std::min(kBlockCols, cols - c));
@@ -200,8 +237,10 @@ Result<Matrix> Matrix::from_bitnet(std::span<const std::byte> bytes, std::size_t
   return m;
 }
 
-Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols, std::shared_ptr<PanelPool> pool) {
-  if (values.size() != rows * cols) return fail(Code::ShapeMismatch, "{} values given for a matrix of {} x {}", values.size(), rows, cols);
+Result<Matrix> Matrix::from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
+                                   std::shared_ptr<PanelPool> pool) {
+  if (values.size() != rows * cols)
+    return fail(Code::ShapeMismatch, "{} values given for a matrix of {} x {}", values.size(), rows, cols);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!finite(values[i])) return non_finite(dtype, i / cols, i % cols);
   if (dtype == DType::float32) return from_source(dtype, std::as_bytes(values), rows, cols, {}, std::move(pool));

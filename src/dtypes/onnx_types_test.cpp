@@ -1,4 +1,5 @@
-// The casts and quantisations among ONNX's node cases through Loom's codecs (tools/golden/onnx_types.py; tests/golden/onnx/types.json).
+// The casts and quantisations among ONNX's node cases through Loom's codecs (tools/golden/onnx_types.py;
+// tests/golden/onnx/types.json).
 
 #include <cmath>
 #include <cstring>
@@ -50,7 +51,8 @@ QuantizedMatrix empty_matrix(const Json& c, DType dtype, const Numbers& x) {
   const std::size_t spans = q.span.granularity == Granularity::Row ? q.rows : 1;
   const Json *scale = find(c, "scale"), *zero = find(c, "zero_point");
   const bool has_scales = info(dtype).bits <= 8 || info(dtype).compute == ComputeClass::Wide;
-  const bool has_zeros = dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint4 || dtype == DType::uint2;
+  const bool has_zeros =
+      dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint4 || dtype == DType::uint2;
   for (std::size_t s = 0; s < spans; ++s) {
     if (has_scales) q.scales.push_back(scale ? static_cast<double>(numbers_of(*scale).values[s]) : 1.0);
     const double point = zero ? static_cast<double>(numbers_of(*zero).values[s]) : 0.0;
@@ -80,14 +82,16 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 
 void check_encoder(const Json& c, DType dtype) {
   const Numbers x = numbers_of(c["x"]), y = numbers_of(c["y"]);
-  std::vector<float> finite = x.values;  // weights are (D-05); what a cast makes of others is asked of the small floats' codecs alone
+  // weights are (D-05); what a cast makes of others is asked of the small floats' codecs alone
+  std::vector<float> finite = x.values;
   for (float& v : finite)
     if (!std::isfinite(v)) v = 0;
   const auto q = quantize_like(empty_matrix(c, dtype, x), finite);
   ASSERT_TRUE(q) << q.error().text();
   for (std::size_t i = 0; i < finite.size(); ++i) {
     if (std::isfinite(x.values[i])) {
-      EXPECT_TRUE(same(number_of(dtype, q->code(i)), y.values[i])) << i << ": " << x.values[i] << " -> " << number_of(dtype, q->code(i));
+      EXPECT_TRUE(same(number_of(dtype, q->code(i)), y.values[i]))
+          << i << ": " << x.values[i] << " -> " << number_of(dtype, q->code(i));
     } else if (dtype == DType::fp8e4m3 || dtype == DType::fp8e5m2) {
       const std::uint8_t code = dtype == DType::fp8e4m3 ? Fp8E4M3::encode(x.values[i]) : Fp8E5M2::encode(x.values[i]);
       EXPECT_TRUE(same(number_of(dtype, code), y.values[i])) << i << ": " << x.values[i];
@@ -105,7 +109,8 @@ void check_decoder(const Json& c, DType dtype) {
   }
   const std::vector<float> values = dequantize(q);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    EXPECT_TRUE(same(values[i], y.values[i])) << i << ": " << x.values[i] << " -> " << values[i] << ", expected " << y.values[i];
+    EXPECT_TRUE(same(values[i], y.values[i]))
+        << i << ": " << x.values[i] << " -> " << values[i] << ", expected " << y.values[i];
     if (is_float(dtype) && !find(c, "scale")) {
       EXPECT_TRUE(same(number_of(dtype, q.code(i)), y.values[i])) << i;
     }
@@ -142,7 +147,8 @@ TEST(OnnxTypes, the_others_are_listed_with_a_reason) {
     ASSERT_NE(tab, line.npos) << line;
     EXPECT_GT(line.size(), tab + 5) << line;
     EXPECT_EQ(mapped.count(line.substr(0, tab)), 0u) << line;
-    for (const char* op : {"test_cast_", "test_quantizelinear", "test_dequantizelinear"}) listed += line.rfind(op, 0) == 0 ? 1 : 0;
+    for (const char* op : {"test_cast_", "test_quantizelinear", "test_dequantizelinear"})
+      listed += line.rfind(op, 0) == 0 ? 1 : 0;
   }
   EXPECT_EQ(listed, 38u);
 }

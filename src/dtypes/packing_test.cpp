@@ -7,7 +7,8 @@ namespace {
 
 QuantizedMatrix sample(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span = {}) {
   std::vector<float> w(rows * cols);
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(splitmix(index(dtype), i) >> 40) * 0x1p-23f - 0.75f;
+  for (std::size_t i = 0; i < w.size(); ++i)
+    w[i] = static_cast<float>(splitmix(index(dtype), i) >> 40) * 0x1p-23f - 0.75f;
   return quantize(dtype, w, rows, cols, span).value();
 }
 
@@ -23,7 +24,8 @@ std::vector<std::byte> by_definition(const QuantizedMatrix& m) {
       std::int64_t code = filled ? zero : m.code(row * m.cols + i);
       if (m.dtype == DType::ternary) code += 1;
       if (m.dtype == DType::binary) code = code > 0 ? 1 : 0;
-      for (std::size_t b = 0; b < bits; ++b) word[(i * bits + b) / 32] |= static_cast<std::uint32_t>(code >> b & 1) << ((i * bits + b) % 32);
+      for (std::size_t b = 0; b < bits; ++b)
+        word[(i * bits + b) / 32] |= static_cast<std::uint32_t>(code >> b & 1) << ((i * bits + b) % 32);
     }
     for (std::size_t k = 0; k < words; ++k) store_le(out.data() + (row * words + k) * 4, word[k]);
   }
@@ -33,7 +35,8 @@ std::vector<std::byte> by_definition(const QuantizedMatrix& m) {
 TEST(Packing, D_10_every_type_and_odd_counts_follow_the_definition_and_come_back) {
   for (std::size_t t = 0; t < kNumTypes; ++t)
     for (const ScaleSpan& span : spans())
-      for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{1, 1}, {3, 7}, {2, 31}, {2, 32}, {5, 33}, {1, 150}, {7, 257}}) {
+      for (const auto& [rows, cols] :
+           {std::pair<std::size_t, std::size_t>{1, 1}, {3, 7}, {2, 31}, {2, 32}, {5, 33}, {1, 150}, {7, 257}}) {
         const DType dtype = kDTypes[t].dtype;
         const QuantizedMatrix m = sample(dtype, rows, cols, span);
         const auto p = pack(m);
@@ -61,7 +64,8 @@ TEST(Packing, D_10_every_code_comes_back) {
     QuantizedMatrix m = sample(dtype, 1, 256);
     const std::size_t bits = info(dtype).bits;
     std::vector<std::byte> codes(packed_bytes(dtype, 1, 256).value());
-    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(bits == 8 ? i : splitmix(t, i) >> 56);
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      codes[i] = static_cast<std::byte>(bits == 8 ? i : splitmix(t, i) >> 56);
     if (dtype == DType::ternary)
       for (std::byte& b : codes) b &= ~(b << 1 & std::byte{0xaa}) | std::byte{0x55};  // 3 becomes 1
     const auto p = pack(m);

@@ -17,7 +17,8 @@ struct Float16Codec {
   static constexpr bool kRowScale = false;
   static LOOM_INLINE F32x16 decode16(const std::byte* p) {
     F32x16 v;
-    for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = load_halfs(reinterpret_cast<const std::uint16_t*>(p) + i * kRegisterLanes);
+    for (std::size_t i = 0; i < kRegisters; ++i)
+      v.r[i] = load_halfs(reinterpret_cast<const std::uint16_t*>(p) + i * kRegisterLanes);
     return v;
   }
 };
@@ -50,7 +51,8 @@ struct Fp8E4M3Codec {
     const I32x16 code = load_bytes16(p), magnitude = code & splat(std::int32_t{0x7f});
     const I32x16 normal = shift_left(magnitude, 20) + splat(std::int32_t{120 << 23});
     const F32x16 small = to_float(magnitude) * splat(0x1p-9f);
-    return as_float(select(magnitude < splat(std::int32_t{8}), bits(small), normal) | shift_left(code & splat(std::int32_t{0x80}), 24));
+    return as_float(select(magnitude < splat(std::int32_t{8}), bits(small), normal) |
+                    shift_left(code & splat(std::int32_t{0x80}), 24));
   }
 };
 
@@ -74,7 +76,8 @@ LOOM_INLINE F32x16 fp4_16(const std::byte* block, std::size_t i) {
   const I32x16 magnitude = code & splat(std::int32_t{7});
   const I32x16 normal = shift_left(magnitude, 22) + splat(std::int32_t{126 << 23});
   const F32x16 small = to_float(magnitude) * splat(0.5f);
-  return as_float(select(magnitude < splat(std::int32_t{2}), bits(small), normal) | shift_left(code & splat(std::int32_t{8}), 28));
+  return as_float(select(magnitude < splat(std::int32_t{2}), bits(small), normal) |
+                  shift_left(code & splat(std::int32_t{8}), 28));
 }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -1,9 +1,11 @@
 #pragma once
-// Iteration over a row of a matrix as it lies in its panel, for packing, decoding and copying: elements, or blocks of codes with
-// their factors. Kernels, which read sixteen rows at a time, have their own.
+// Iteration over a row of a matrix as it lies in its panel, for packing, decoding and copying: elements, or blocks of
+// codes with their factors. Kernels, which read sixteen rows at a time, have their own.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "core/checked.h"
 #include "dtypes/float16.h"
@@ -17,7 +19,10 @@ decltype(auto) with_code_bits(PanelKind kind, F&& f) {
   switch (traits(kind).code_bits) {
     case 1: return f.template operator()<1>();
     case 2: return f.template operator()<2>();
+    case 3: return f.template operator()<3>();
     case 4: return f.template operator()<4>();
+    case 5: return f.template operator()<5>();
+    case 6: return f.template operator()<6>();
     default: return f.template operator()<8>();
   }
 }
@@ -28,28 +33,59 @@ struct RowBlock {
   Byte *codes, *factors;     // of all rows of the panel; of the group that the block belongs to
   std::size_t row;           // of the panel
   std::size_t first, count;  // columns
-  bool opens_group;          // the first that these factors are for
+  std::size_t in_group;      // 0: the first that these factors are for
 
   // A code of fewer than eight bits is not negative.
   template <std::size_t kBits>
   int code(std::size_t i) const {
-    const auto byte = static_cast<std::uint8_t>(codes[byte_of<kBits>(i)]);
-    return kBits == 8 ? static_cast<std::int8_t>(byte) : byte >> shift_of<kBits>(i) & ((1 << kBits) - 1);
+    if constexpr (kBits == 8) return static_cast<std::int8_t>(codes[byte_of<8>(i)]);
+    constexpr std::size_t kLow = low_plane_bits(kBits);
+    int value = static_cast<int>(codes[byte_of<kLow>(i)]) >> shift_of<kLow>(i) & ((1 << kLow) - 1);
+    if constexpr (constexpr std::size_t kHigh = kBits - kLow; kHigh > 0)
+      value |= (static_cast<int>(codes[64 * kLow + byte_of<kHigh>(i)]) >> shift_of<kHigh>(i) & ((1 << kHigh) - 1))
+               << kLow;
+    return value;
   }
   // Its place must hold zeros.
   template <std::size_t kBits>
   void put_code(std::size_t i, int code) const {
-    codes[byte_of<kBits>(i)] |= static_cast<std::byte>(static_cast<std::uint8_t>(code) << shift_of<kBits>(i));
+    constexpr std::size_t kLow = low_plane_bits(kBits);
+    const auto bits = static_cast<unsigned>(code) & ((1u << kBits) - 1);
+    codes[byte_of<kLow>(i)] |= static_cast<std::byte>((bits & ((1u << kLow) - 1)) << shift_of<kLow>(i));
+    if constexpr (constexpr std::size_t kHigh = kBits - kLow; kHigh > 0)
+      codes[64 * kLow + byte_of<kHigh>(i)] |= static_cast<std::byte>(bits >> kLow << shift_of<kHigh>(i));
   }
 
-  // Scales and minima, in their order.
-  float factor(const PanelLayout& layout, std::size_t slot) const {
-    if (!layout.half_scales) return load<float>(slot);
-    return float16_to_float(load<std::uint16_t>(slot));
+  // Of sub-block `sub` of this block.
+  float scale(const PanelLayout& layout, std::size_t sub) const {
+    if (!layout.has_super_blocks()) return plain_factor(layout, sub * (layout.has_min ? 2 : 1));
+    if (layout.factors == PanelFactors::Shared) return super_factor(layout, 0);
+    const int byte = super_byte(layout, sub, 0);
+    return super_factor(layout, 0) *
+           static_cast<float>((layout.factors == PanelFactors::Nibbles ? byte & 15 : byte) - layout.scale_offset);
   }
-  void put_factor(const PanelLayout& layout, std::size_t slot, float value) const {
-    if (!layout.half_scales) return store(slot, value);
-    store(slot, float_to_float16_saturated(value));
+  float min(const PanelLayout& layout, std::size_t sub) const {
+    if (!layout.has_super_blocks()) return plain_factor(layout, sub * 2 + 1);
+    const bool nibbles = layout.factors == PanelFactors::Nibbles;
+    const int byte = super_byte(layout, sub, nibbles ? 0 : 1);
+    return 0.0f - super_factor(layout, 1) * static_cast<float>(nibbles ? byte >> 4 : byte);
+  }
+  // Where they stand as numbers.
+  void put_scale(const PanelLayout& layout, std::size_t sub, float value) const {
+    put_plain_factor(layout, sub * (layout.has_min ? 2 : 1), value);
+  }
+  void put_min(const PanelLayout& layout, std::size_t sub, float value) const {
+    put_plain_factor(layout, sub * 2 + 1, value);
+  }
+  // Where there are d and dmin of a super-block, by themselves or times integers.
+  void put_super(const PanelLayout& layout, float d, float dmin) const {
+    put_super_factor(layout, 0, d);
+    if (layout.has_min) put_super_factor(layout, 1, dmin);
+  }
+  void put_super_scale(const PanelLayout& layout, std::size_t sub, int scale, int min) const {
+    const bool nibbles = layout.factors == PanelFactors::Nibbles;
+    super_byte(layout, sub, 0) = static_cast<std::uint8_t>(scale + layout.scale_offset + (nibbles ? min << 4 : 0));
+    if (layout.has_min && !nibbles) super_byte(layout, sub, 1) = static_cast<std::uint8_t>(min);
   }
   Byte& zero_point(const PanelLayout& layout) const { return factors[layout.factor_bytes() - kPanelRows + row]; }
 
@@ -61,6 +97,31 @@ struct RowBlock {
   template <std::size_t kBits>
   static std::size_t shift_of(std::size_t i) {
     return kBits == 8 ? 0 : i / 4 / kBits * kBits;
+  }
+  using Unsigned = std::conditional_t<std::is_const_v<Byte>, const std::uint8_t, std::uint8_t>;
+  Unsigned& super_byte(const PanelLayout& layout, std::size_t sub, std::size_t part) const {
+    const std::size_t slot = in_group * layout.block_subs() + sub,
+                      parts = layout.super_at() / (kSuperBlocks * layout.block_subs() * kPanelRows);
+    return reinterpret_cast<Unsigned*>(factors)[(slot * parts + part) * kPanelRows + row];
+  }
+  float super_factor(const PanelLayout& layout, std::size_t part) const {
+    std::uint16_t half;
+    std::memcpy(&half, factors + layout.super_at() + (part * kPanelRows + row) * 2, 2);
+    return float16_to_float(half);
+  }
+  void put_super_factor(const PanelLayout& layout, std::size_t part, float value) const {
+    const std::uint16_t half = float_to_float16_saturated(value);
+    std::memcpy(factors + layout.super_at() + (part * kPanelRows + row) * 2, &half, 2);
+  }
+  float plain_factor(const PanelLayout& layout, std::size_t slot) const {
+    if (layout.factors == PanelFactors::F16) return float16_to_float(load<std::uint16_t>(slot));
+    if (layout.factors == PanelFactors::F32) return load<float>(slot);
+    return std::bit_cast<float>(std::uint32_t{load<std::uint8_t>(slot)} << 23);
+  }
+  void put_plain_factor(const PanelLayout& layout, std::size_t slot, float value) const {
+    if (layout.factors == PanelFactors::F16) return store(slot, float_to_float16_saturated(value));
+    if (layout.factors == PanelFactors::F32) return store(slot, value);
+    store(slot, static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value) >> 23));
   }
   template <class T>
   T load(std::size_t slot) const {
@@ -85,21 +146,28 @@ class PanelRow {
         element_bytes_(traits(layout.kind).element_bytes),
         code_bytes_(traits(layout.kind).block_code_bytes()),
         factor_bytes_(layout.factor_bytes()),
-        group_blocks_(layout.group_blocks()) {}
+        group_blocks_(layout.group_blocks()),
+        super_(layout.has_super_blocks()) {}
 
   Byte* element(std::size_t col) const { return panel_ + (col * kPanelRows + row_) * element_bytes_; }
 
   std::size_t blocks() const { return ceil_div(cols_, kBlockCols); }
-  // Factors stand behind the codes of the last block that shares them.
+  // Factors stand before the codes of a super-block, else behind those of the last block that shares them.
   RowBlock<Byte> block(std::size_t b) const {
-    const std::size_t group = b / group_blocks_, end = std::min((group + 1) * group_blocks_, blocks()), before = group * factor_bytes_;
-    return {panel_ + b * code_bytes_ + before, panel_ + end * code_bytes_ + before, row_, b * kBlockCols,
-            std::min(kBlockCols, cols_ - b * kBlockCols), b % group_blocks_ == 0};
+    const std::size_t group = b / group_blocks_, before = group * factor_bytes_,
+                      factors = super_ ? group * group_blocks_ : std::min((group + 1) * group_blocks_, blocks());
+    return {panel_ + b * code_bytes_ + before + (super_ ? factor_bytes_ : 0),
+            panel_ + factors * code_bytes_ + before,
+            row_,
+            b * kBlockCols,
+            std::min(kBlockCols, cols_ - b * kBlockCols),
+            b % group_blocks_};
   }
 
  private:
   Byte* panel_;
   std::size_t row_, cols_, element_bytes_, code_bytes_, factor_bytes_, group_blocks_;
+  bool super_;
 };
 
 }  // namespace loom

@@ -50,7 +50,8 @@ constexpr std::array<TypeRule, kNumTypes> kRules = {{
 }};
 static_assert([] {
   for (std::size_t i = 0; i < kNumTypes; ++i)
-    if (kRules[i].dtype != kDTypes[i].dtype || (kRules[i].rule == Rule::Asymmetric) != kDTypes[i].panel.has_zeros) return false;
+    if (kRules[i].dtype != kDTypes[i].dtype || (kRules[i].rule == Rule::Asymmetric) != kDTypes[i].panel.has_zeros)
+      return false;
   return true;
 }());
 
@@ -58,8 +59,8 @@ bool is_float_code(DType t) { return info(t).compute == ComputeClass::F32 || inf
 double size_of(double x) { return x < 0 ? -x : x; }
 bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
 
-// Scales and quotients are f32, but f64 for 32- and 64-bit integers. A quotient of f32 values rounded to f64 and then to f32 is the
-// correctly rounded f32 quotient, since 53 >= 2 * 24 + 2.
+// Scales and quotients are f32, but f64 for 32- and 64-bit integers. A quotient of f32 values rounded to f64 and then
+// to f32 is the correctly rounded f32 quotient, since 53 >= 2 * 24 + 2.
 [[gnu::always_inline]] inline double narrowed(DType t, double x) {
   return info(t).compute == ComputeClass::Wide && info(t).bits >= 32 ? x : static_cast<double>(static_cast<float>(x));
 }
@@ -71,14 +72,16 @@ double rounded(double x) {
   return x + shift - shift;
 }
 
-// The least power of two s with m <= largest * s; `largest` has the form 1.75 * 2^k. Both significands are compared as integers.
+// The least power of two s with m <= largest * s; `largest` has the form 1.75 * 2^k. Both significands are compared as
+// integers.
 double power_of_two_scale(float m, float largest) {
   const std::uint32_t a = std::bit_cast<std::uint32_t>(m), b = std::bit_cast<std::uint32_t>(largest);
   const int power = static_cast<int>(a >> 23) - static_cast<int>(b >> 23) + ((a & 0x7fffffu) > (b & 0x7fffffu) ? 1 : 0);
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + power) << 52);
 }
 
-// D-04: the scales of groups of 4- and 2-bit codes keep so few bits that sum times scale is exact in f32. Away from zero.
+// D-04: the scales of groups of 4- and 2-bit codes keep so few bits that sum times scale is exact in f32. Away from
+// zero.
 double cut_group_scale(DType t, double scale, std::size_t group_size) {
   const int keep = (group_size == 32 ? 9 : group_size == 64 ? 8 : 7) - (t == DType::uint4 ? 1 : 0);
   const std::uint32_t dropped = (1u << (24 - keep)) - 1;
@@ -92,7 +95,8 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
   return size < kSnap ? 0.0f : x;
 }
 
-// Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every machine.
+// Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every
+// machine.
 typedef float F4 __attribute__((vector_size(16)));
 typedef std::int32_t I4 __attribute__((vector_size(16)));
 typedef double D4 __attribute__((vector_size(32)));
@@ -113,7 +117,8 @@ F4 clamped(const F4& x, float low, float high) {
   return select(risen > most, most, risen);
 }
 
-// Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate (D-05).
+// Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate
+// (D-05).
 constexpr float kLargest = 0x1p126f;
 
 // Statistics of one span, gathered in one pass over it.
@@ -208,11 +213,14 @@ double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, con
 }
 
 std::int64_t zero_point_of(DType t, double scale, const Extremes& e) {
-  return static_cast<std::int64_t>(std::clamp(rounded(narrowed(t, -static_cast<double>(e.low) / scale)), 0.0, kRules[index(t)].high));
+  return static_cast<std::int64_t>(
+      std::clamp(rounded(narrowed(t, -static_cast<double>(e.low) / scale)), 0.0, kRules[index(t)].high));
 }
 
 float decode_small(DType t, std::uint8_t code) {
-  return t == DType::fp8e4m3 ? Fp8E4M3::decode(code) : t == DType::fp8e5m2 ? Fp8E5M2::decode(code) : Fp4E2M1::decode(code);
+  return t == DType::fp8e4m3   ? Fp8E4M3::decode(code)
+         : t == DType::fp8e5m2 ? Fp8E5M2::decode(code)
+                               : Fp4E2M1::decode(code);
 }
 
 [[gnu::always_inline]] inline float decode_one(DType t, std::int64_t code, double scale, std::int64_t zero_point) {
@@ -223,7 +231,8 @@ float decode_small(DType t, std::uint8_t code) {
     case DType::bfloat16: return snap(bfloat16_to_float(static_cast<std::uint16_t>(code)));
     case DType::fp8e4m3:
     case DType::fp8e5m2:
-    case DType::fp4: return snap(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
+    case DType::fp4:
+      return snap(static_cast<float>(static_cast<double>(decode_small(t, static_cast<std::uint8_t>(code))) * scale));
     default: return snap(static_cast<float>(static_cast<double>(code - zero_point) * scale));
   }
 }
@@ -270,8 +279,8 @@ void store_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
 
 // Codes of at most 16 bits that are numbers: every number on the way is exact in f32.
 template <DType t>
-constexpr bool kIsSmallNumber = info(t).bits <= 16 && t != DType::binary && t != DType::fp4 && kRules[index(t)].rule != Rule::None &&
-                                kRules[index(t)].rule != Rule::PowerOfTwo;
+constexpr bool kIsSmallNumber = info(t).bits <= 16 && t != DType::binary && t != DType::fp4 &&
+                                kRules[index(t)].rule != Rule::None && kRules[index(t)].rule != Rule::PowerOfTwo;
 
 // encode_one() four at a time.
 template <DType t>
@@ -279,13 +288,16 @@ I4 encode_numbers(const F4& x, float scale, float zero_point) {
   constexpr TypeRule kRule = kRules[index(t)];
   const F4 shift = splat4(0x1.8p23f), zero = splat4(zero_point);
   const F4 quotient = clamped(snapped_finite(x) / splat4(scale), -0x1p21f, 0x1p21f);
-  const F4 code = clamped(quotient + shift - shift + zero, static_cast<float>(kRule.low), static_cast<float>(kRule.high));  // ties to even
+  // ties to even
+  const F4 code =
+      clamped(quotient + shift - shift + zero, static_cast<float>(kRule.low), static_cast<float>(kRule.high));
   const F4 value = size_of((code - zero) * splat4(scale));
   return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
 
 template <DType t>
-void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale, std::int64_t zero_point) {
+void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale,
+                 std::int64_t zero_point) {
   if constexpr (kIsSmallNumber<t>) {
     for (std::size_t i = 0; i < w.size(); i += 4) {
       const std::size_t count = std::min<std::size_t>(4, w.size() - i);
@@ -295,7 +307,8 @@ void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w
       for (std::size_t k = 0; k < count; ++k) store_code<t>(q, first + i + k, codes[k]);
     }
   } else {
-    for (std::size_t i = 0; i < w.size(); ++i) store_code<t>(q, first + i, encode_one(t, snap(w[i]), scale, zero_point));
+    for (std::size_t i = 0; i < w.size(); ++i)
+      store_code<t>(q, first + i, encode_one(t, snap(w[i]), scale, zero_point));
   }
 }
 
@@ -306,7 +319,8 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
   const std::size_t length = q.span.granularity == Granularity::Row ? q.cols : q.span.group_size;
   std::size_t span = 0;
   for (std::size_t row = 0; row < q.rows; ++row)
-    for (std::size_t col = 0; col < q.cols; col += length, ++span) visit(span, row * q.cols + col, std::min(length, q.cols - col));
+    for (std::size_t col = 0; col < q.cols; col += length, ++span)
+      visit(span, row * q.cols + col, std::min(length, q.cols - col));
 }
 
 void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
@@ -315,7 +329,9 @@ void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
     each_span(q, [&](std::size_t span, std::size_t first, std::size_t count) {
       const double scale = q.scales.empty() ? 1.0 : q.scales[span];
       const std::int64_t zero_point = q.zero_points.empty() ? 0 : q.zero_points[span];
-      stop.run(count, [&](std::size_t at, std::size_t size) { encode_span<type()>(q, first + at, w.subspan(first + at, size), scale, zero_point); });
+      stop.run(count, [&](std::size_t at, std::size_t size) {
+        encode_span<type()>(q, first + at, w.subspan(first + at, size), scale, zero_point);
+      });
     });
   });
 }
@@ -357,12 +373,16 @@ std::size_t QuantizedMatrix::span_of(std::size_t row, std::size_t col) const {
   return row * spans_per_row() + (span.granularity == Granularity::Group ? col / span.group_size : 0);
 }
 
-Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span, const Stop& stop) {
-  if (index(dtype) >= kNumTypes) return fail(Code::InvalidArgument, "{} is a block format, not a type to quantise to here", name(dtype));
+Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols,
+                                 ScaleSpan span, const Stop& stop) {
+  if (index(dtype) >= kNumTypes)
+    return fail(Code::InvalidArgument, "{} is a block format, not a type to quantise to here", name(dtype));
   LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
-  if (elements == 0 || elements != w.size()) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), rows, cols);
+  if (elements == 0 || elements != w.size())
+    return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), rows, cols);
   span = resolved(dtype, span);
-  if (span.granularity == Granularity::Group && span.group_size != 32 && span.group_size != 64 && span.group_size != 128)
+  if (span.granularity == Granularity::Group && span.group_size != 32 && span.group_size != 64 &&
+      span.group_size != 128)
     return fail(Code::InvalidArgument, "group size {}, expected 32, 64 or 128", span.group_size);
   StopCheck check(stop);
   LOOM_TRY_VOID(check_finite(w, check));
@@ -384,7 +404,8 @@ Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::siz
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w) {
   const Stop never;
   StopCheck check(never);
-  if (w.size() != like.rows * like.cols) return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), like.rows, like.cols);
+  if (w.size() != like.rows * like.cols)
+    return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), like.rows, like.cols);
   LOOM_TRY_VOID(check_finite(w, check));
   QuantizedMatrix q = like;
   encode_all(q, w, check);

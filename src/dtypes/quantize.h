@@ -1,7 +1,7 @@
 #pragma once
 // A matrix in one of the 21 types: codes, scales and zero points (engine 4.1, D-01..D-07), as exact scalar code.
-// value = (code - zero point) * scale for integers, float(code) * scale for the small floats, +-scale for binary; the product is
-// rounded once and snapped (numerics 1.2). Types of 16-bit floats and wider have no scale.
+// value = (code - zero point) * scale for integers, float(code) * scale for the small floats, +-scale for binary; the
+// product is rounded once and snapped (numerics 1.2). Types of 16-bit floats and wider have no scale.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace loom {
 
 enum class Granularity : std::uint8_t { Auto, Tensor, Row, Group };
 
-// D-06. Auto takes the table's span; the group size counts for groups only: 32, 64 or 128 elements along a row, the last may be short.
+// D-06. Auto takes the table's span; the group size counts for groups only: 32, 64 or 128 elements along a row, the
+// last may be short.
 struct ScaleSpan {
   Granularity granularity = Granularity::Auto;
   std::size_t group_size = 32;
@@ -25,8 +26,8 @@ struct ScaleSpan {
 // Auto resolved for a type: the table of engine 4.1.
 ScaleSpan resolved(DType dtype, ScaleSpan span);
 
-// Codes one after the other, row-major, each little-endian in 1, 2, 4 or 8 bytes: floats as their bits, integers in two's complement
-// or unsigned, ternary -1 0 1, binary -1 1.
+// Codes one after the other, row-major, each little-endian in 1, 2, 4 or 8 bytes: floats as their bits, integers in
+// two's complement or unsigned, ternary -1 0 1, binary -1 1.
 struct QuantizedMatrix {
   DType dtype = DType::float32;
   std::size_t rows = 0, cols = 0;
@@ -42,10 +43,10 @@ struct QuantizedMatrix {
   std::size_t span_of(std::size_t row, std::size_t col) const;
 };
 
-// Estimates scales and encodes. InvalidArgument for block formats (block_formats.h), a group size that D-06 lacks or sizes that do
-// not fit; NonFinite with the index; Cancelled by `stop`.
-Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols, ScaleSpan span = {},
-                                 const Stop& stop = {});
+// Estimates scales and encodes. InvalidArgument for block formats (block_formats.h), a group size that D-06 lacks or
+// sizes that do not fit; NonFinite with the index; Cancelled by `stop`.
+Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols,
+                                 ScaleSpan span = {}, const Stop& stop = {});
 
 // Encodes with the scales and zero points of `like`, which has the sizes of w (frozen scales, D-37; D-03).
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w);

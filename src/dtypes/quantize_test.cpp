@@ -50,8 +50,8 @@ TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
       const auto values = dequantize(*q);
       const auto again = quantize(dtype, values, 7, 150, span);
       ASSERT_TRUE(again);
-      if (dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int4 || dtype == DType::int2 || dtype == DType::ternary ||
-          dtype == DType::binary) {
+      if (dtype == DType::int8 || dtype == DType::int16 || dtype == DType::int4 || dtype == DType::int2 ||
+          dtype == DType::ternary || dtype == DType::binary) {
         EXPECT_EQ(codes_of(*again), codes_of(*q)) << name(dtype);
       } else if (kDTypes[t].compute == ComputeClass::F32 || kDTypes[t].compute == ComputeClass::F64) {
         EXPECT_EQ(dequantize(*again), values) << name(dtype);
@@ -59,22 +59,24 @@ TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
         const auto second = dequantize(*again);
         for (std::size_t i = 0; i < values.size(); ++i) {
           const double step = again->scales[again->span_of(i / 150, i % 150)];
-          ASSERT_LE(std::abs(static_cast<double>(second[i]) - static_cast<double>(values[i])), step + 1e-6) << name(dtype);
+          ASSERT_LE(std::abs(static_cast<double>(second[i]) - static_cast<double>(values[i])), step + 1e-6)
+              << name(dtype);
         }
       }
     }
 }
 
 TEST(Quantize, D_01_errors_stay_within_half_a_step) {
-  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8, DType::uint16, DType::uint32, DType::uint64,
-                            DType::int4, DType::uint4, DType::uint2}) {
+  for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8, DType::uint16,
+                            DType::uint32, DType::uint64, DType::int4, DType::uint4, DType::uint2}) {
     const auto w = normal(3, 64 * 100);
     const auto q = quantize(dtype, w, 64, 100);
     ASSERT_TRUE(q);
     const auto back = dequantize(*q);
     for (std::size_t i = 0; i < w.size(); ++i) {
       // Half a step, one more where a zero point was rounded at an end, and the rounding of f32.
-      const double allowed = q->scales[q->span_of(i / 100, i % 100)] * (q->zero_points.empty() ? 0.5 : 1.0) + std::abs(w[i]) * 0x1p-22;
+      const double allowed =
+          q->scales[q->span_of(i / 100, i % 100)] * (q->zero_points.empty() ? 0.5 : 1.0) + std::abs(w[i]) * 0x1p-22;
       ASSERT_LE(std::abs(static_cast<double>(back[i]) - static_cast<double>(w[i])), allowed) << name(dtype) << " " << i;
     }
   }
@@ -92,13 +94,14 @@ constexpr float kMeanSize = (3.0f + 1.0f + 0.4f) / 4;
 TEST(Quantize, D_01_examples_by_hand) {
   const float third = 1.0f / 3.0f;
   const std::vector<Example> examples = {
-      {DType::int8, {127, -127, 0.5f, 1.5f, 2.5f, -0.5f}, 1.0, {127, -127, 0, 2, 2, 0}},  // ties to even; a scale of 1 is a scale
+      // ties to even; a scale of 1 is a scale
+      {DType::int8, {127, -127, 0.5f, 1.5f, 2.5f, -0.5f}, 1.0, {127, -127, 0, 2, 2, 0}},
       {DType::int8, {0, 0}, 1.0, {0, 0}},
       {DType::uint8, {-1, 254}, 1.0, {0, 255}, 1},
-      {DType::uint8, {255, 51}, 1.0, {255, 51}, 0},           // 0 belongs to the range
+      {DType::uint8, {255, 51}, 1.0, {255, 51}, 0},  // 0 belongs to the range
       {DType::uint2, {-1, 2, 0}, 1.0, {0, 3, 1}, 1},
       {DType::int4, {-7, 3.5f, 7}, 1.0, {-7, 4, 7}},
-      {DType::int4, {third * 7, 0}, 0.333984375, {7, 0}},     // 9 bits, away from zero: 342 / 1024
+      {DType::int4, {third * 7, 0}, 0.333984375, {7, 0}},        // 9 bits, away from zero: 342 / 1024
       {DType::uint4, {third * 15, 0}, 0.333984375, {15, 0}, 0},  // 8 bits: 171 / 512
       {DType::fp4, {6, -3, 0.25f, -0.2f, 2.5f}, 1.0, {7, 13, 0, 0, 4}},
       {DType::int2, {4, -2, 1, -4}, -2.0, {-2, 1, 0, 1}},  // the first largest is positive, so the scale is negative
@@ -234,7 +237,8 @@ TEST(Quantize, G_52_G_53_errors_rank_as_the_bits_do) {
   const auto error = [&](DType t) {
     const std::vector<float> values = dequantize(quantize(t, w, 64, 256).value());
     double sum = 0;
-    for (std::size_t i = 0; i < w.size(); ++i) sum += std::pow(static_cast<double>(values[i]) - static_cast<double>(w[i]), 2);
+    for (std::size_t i = 0; i < w.size(); ++i)
+      sum += std::pow(static_cast<double>(values[i]) - static_cast<double>(w[i]), 2);
     return std::sqrt(sum);
   };
   EXPECT_LE(error(DType::uint8), 1.2 * error(DType::int8));

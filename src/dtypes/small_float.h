@@ -1,6 +1,6 @@
 #pragma once
-// The floats of eight and four bits: OCP 8-bit floating point (E4M3 without infinities, E5M2) and OCP microscaling E2M1.
-// Codes are exact both ways; scales belong to quantize.h.
+// The floats of eight and four bits: OCP 8-bit floating point (E4M3 without infinities, E5M2) and OCP microscaling
+// E2M1. Codes are exact both ways; scales belong to quantize.h.
 
 #include <bit>
 #include <cstdint>
@@ -26,10 +26,12 @@ struct SmallFloat {
     const std::uint32_t mantissa = magnitude & ((1u << kMantissaBits) - 1);
     const std::uint32_t significand = exponent == 0 ? mantissa : mantissa | 1u << kMantissaBits;
     const int power = (exponent == 0 ? 1 : exponent) - kBias - kMantissaBits;
-    return sign * (static_cast<float>(significand) * std::bit_cast<float>(static_cast<std::uint32_t>(127 + power) << 23));
+    return sign *
+           (static_cast<float>(significand) * std::bit_cast<float>(static_cast<std::uint32_t>(127 + power) << 23));
   }
 
-  // Round to nearest, ties to the even code; too large values, infinities included, become the largest finite one; the sign of a zero stays.
+  // Round to nearest, ties to the even code; too large values, infinities included, become the largest finite one; the
+  // sign of a zero stays.
   static std::uint8_t encode(float x) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
     const std::uint8_t sign = bits >> 31 ? kSign : std::uint8_t{0};

@@ -12,7 +12,7 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kStopRows = 384, kStopCols = 1024, kStopSize = kStopRows * kStopCols;   // six pieces
+constexpr std::size_t kStopRows = 384, kStopCols = 1024, kStopSize = kStopRows * kStopCols;  // six pieces
 
 std::vector<float> stop_values() {
   std::vector<float> v(kStopSize);
@@ -67,14 +67,20 @@ TEST(Stop, N_12_every_type_can_be_stopped_while_it_is_quantised_and_packed) {
     const auto q = quantize(t, values, kStopRows, kStopCols);
     ASSERT_TRUE(q.has_value()) << name(t);
     const auto same = quantize(t, values, kStopRows, kStopCols, {}, [] { return false; });
-    ASSERT_TRUE(same.has_value() && same->codes == q->codes && same->scales == q->scales && same->zero_points == q->zero_points) << name(t);
+    ASSERT_TRUE(same.has_value() && same->codes == q->codes && same->scales == q->scales &&
+                same->zero_points == q->zero_points)
+        << name(t);
     // Looking for weights that are not finite, sizes where there is a scale, codes.
-    expect_stops([&](const Stop& stop) { return quantize(t, values, kStopRows, kStopCols, {}, stop); }, has_scales(t) ? 3 : 2, name(t));
+    expect_stops([&](const Stop& stop) { return quantize(t, values, kStopRows, kStopCols, {}, stop); },
+                 has_scales(t) ? 3 : 2, name(t));
     expect_stops([&](const Stop& stop) { return pack(*q, stop); }, 1, name(t));
     const auto packed = pack(*q);
     ASSERT_TRUE(packed.has_value());
-    expect_stops([&](const Stop& stop) { return unpack(t, kStopRows, kStopCols, q->span, packed->codes, packed->scales, packed->zeros, stop); }, 1,
-                 name(t));
+    expect_stops(
+        [&](const Stop& stop) {
+          return unpack(t, kStopRows, kStopCols, q->span, packed->codes, packed->scales, packed->zeros, stop);
+        },
+        1, name(t));
     expect_stops([&](const Stop& stop) { return Matrix::from_quantized(*q, nullptr, stop); }, 1, name(t));
     const auto matrix = Matrix::from_quantized(*q);
     ASSERT_TRUE(matrix.has_value());
@@ -101,23 +107,30 @@ TEST(Stop, N_12_one_scale_for_a_whole_matrix_has_the_bits_of_a_loop_without_piec
 
 TEST(Stop, N_12_every_type_of_files_can_be_stopped_while_it_is_read) {
   const std::vector<float> values = stop_values();
-  for (const DType t : {DType::float32, DType::float16, DType::bfloat16, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {
+  for (const DType t :
+       {DType::float32, DType::float16, DType::bfloat16, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {
     const auto stride = row_bytes(t, kStopCols);
     ASSERT_TRUE(stride.has_value());
     std::vector<std::byte> bytes(*stride * kStopRows);
     for (std::size_t r = 0; r < kStopRows; ++r)
-      ASSERT_TRUE(encode_row(t, std::span(values).subspan(r * kStopCols, kStopCols), bytes.data() + r * *stride).has_value());
-    expect_stops([&](const Stop& stop) { return Matrix::from_source(t, bytes, kStopRows, kStopCols, {}, nullptr, stop); }, 1, name(t));
+      ASSERT_TRUE(
+          encode_row(t, std::span(values).subspan(r * kStopCols, kStopCols), bytes.data() + r * *stride).has_value());
+    expect_stops(
+        [&](const Stop& stop) { return Matrix::from_source(t, bytes, kStopRows, kStopCols, {}, nullptr, stop); }, 1,
+        name(t));
   }
-  for (const DType t :
-       {DType::q5_0, DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::tq1_0, DType::mxfp4, DType::float64}) {
+  for (const DType t : {DType::q5_0, DType::q5_1, DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k,
+                        DType::tq1_0, DType::mxfp4, DType::float64}) {
     const auto stride = row_bytes(t, kStopCols);
     ASSERT_TRUE(stride.has_value());
     const std::vector<std::byte> bytes(*stride * kStopRows);
-    expect_stops([&](const Stop& stop) { return Matrix::from_source(t, bytes, kStopRows, kStopCols, {}, nullptr, stop); }, 1, name(t));
+    expect_stops(
+        [&](const Stop& stop) { return Matrix::from_source(t, bytes, kStopRows, kStopCols, {}, nullptr, stop); }, 1,
+        name(t));
   }
   const std::vector<std::byte> codes(kStopSize / 4);
-  expect_stops([&](const Stop& stop) { return Matrix::from_bitnet(codes, kStopRows, kStopCols, 1.0f, nullptr, stop); }, 1, "b1.58");
+  expect_stops([&](const Stop& stop) { return Matrix::from_bitnet(codes, kStopRows, kStopCols, 1.0f, nullptr, stop); },
+               1, "b1.58");
 }
 
 }  // namespace

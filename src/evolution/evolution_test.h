@@ -16,11 +16,14 @@ inline std::string row_of(const std::vector<std::string>& layers, const std::str
   std::string list;
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (!layers[i].empty())
-      list += (list.empty() ? "" : ",") + std::string(layers[i]).insert(1, fmt::format(R"("z":0,"y":0,"x":{},"l":0,)", i));
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":{},"layers_per_cell":1,{}"layers":[{}]}})", layers.size(), more, list);
+      list +=
+          (list.empty() ? "" : ",") + std::string(layers[i]).insert(1, fmt::format(R"("z":0,"y":0,"x":{},"l":0,)", i));
+  return fmt::format(R"({{"depth":1,"rows":1,"cols":{},"layers_per_cell":1,{}"layers":[{}]}})", layers.size(), more,
+                     list);
 }
 inline std::string dense(std::size_t in, std::size_t out, const std::string& more = "") {
-  return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}{}}})", in, out, more.empty() ? "" : "," + more);
+  return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}{}}})", in, out,
+                     more.empty() ? "" : "," + more);
 }
 inline Network read(const std::string& spec) {
   auto result = network_from_json(spec);

@@ -26,6 +26,8 @@ inline double cosine_similarity(std::span<const double> a, std::span<const doubl
   return c > 1 ? 1 : c < -1 ? -1 : c;
 }
 // 1 - cosine similarity.
-inline double cosine_distance(std::span<const double> a, std::span<const double> b) { return 1 - cosine_similarity(a, b); }
+inline double cosine_distance(std::span<const double> a, std::span<const double> b) {
+  return 1 - cosine_similarity(a, b);
+}
 
 }  // namespace loom

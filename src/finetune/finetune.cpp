@@ -8,8 +8,10 @@
 
 namespace loom {
 
-Result<std::unique_ptr<TokenWindows>> TokenWindows::create(std::vector<std::int32_t> ids, std::size_t length, std::size_t vocab_size, std::string source) {
-  if (length == 0 || ids.size() <= length) return fail(Code::ShapeMismatch, "{}: {} tokens, windows of {} and one more expected", source, ids.size(), length);
+Result<std::unique_ptr<TokenWindows>> TokenWindows::create(std::vector<std::int32_t> ids, std::size_t length,
+                                                           std::size_t vocab_size, std::string source) {
+  if (length == 0 || ids.size() <= length)
+    return fail(Code::ShapeMismatch, "{}: {} tokens, windows of {} and one more expected", source, ids.size(), length);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] < 0 || static_cast<std::size_t>(ids[i]) >= vocab_size)
       return fail(Code::IndexOutOfRange, "{}: token {} is {}, the vocabulary has {}", source, i, ids[i], vocab_size);
@@ -87,9 +89,16 @@ Digest adapter_hash(const DecoderModel& model, const std::string& name) {
 
 class Finetuning {
  public:
-  Finetuning(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress, const FinetuneRecord& record)
-      : model_(model), data_(data), config_(config), progress_(progress), record_(record),
-        lock_(record.lock != nullptr ? *record.lock : own_lock_), clock_(record.checkpoint_pause), length_(data.info().input[0]) {}
+  Finetuning(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress,
+             const FinetuneRecord& record)
+      : model_(model),
+        data_(data),
+        config_(config),
+        progress_(progress),
+        record_(record),
+        lock_(record.lock != nullptr ? *record.lock : own_lock_),
+        clock_(record.checkpoint_pause),
+        length_(data.info().input[0]) {}
 
   Result<FinetuneResult> run() {
     LOOM_TRY_VOID(open());
@@ -109,7 +118,8 @@ class Finetuning {
     if (config_.hash_steps == 0) return fail(Code::InvalidConfig, "hash_steps: 0, 1 or more expected");
     if (watched()) {
       const Digest base = weight_hash(model_.network, [](const Weight& w) { return w.role() != WeightRole::Adapter; });
-      identity_ = {{"config", finetune_config_json(config_)}, {"text", to_hex(data_.info().sha256)}, {"base", to_hex(base)}};
+      identity_ = {
+          {"config", finetune_config_json(config_)}, {"text", to_hex(data_.info().sha256)}, {"base", to_hex(base)}};
     }
     if (recorded() && is_directory(record_.folder)) LOOM_TRY_VOID(take());  // what cannot begin makes none
     std::optional<Checkpoint> checkpoint;
@@ -122,7 +132,8 @@ class Finetuning {
     LOOM_TRY(Split parts, split_last(data_.info().samples, config_.validation_split));
     if (parts.validation.size() > config_.validation_windows) parts.validation.resize(config_.validation_windows);
     LOOM_TRY(held_out_, Batches::create(data_, parts.validation, {.batch_size = 1}));
-    LOOM_TRY(batches_, Batches::create(data_, parts.training, {.batch_size = config_.batch_size, .shuffle = true, .seed = config_.seed}));
+    LOOM_TRY(batches_, Batches::create(data_, parts.training,
+                                       {.batch_size = config_.batch_size, .shuffle = true, .seed = config_.seed}));
     const std::uint64_t all = config_.epochs * batches_->batches();
     total_ = config_.steps == 0 ? all : config_.steps;
 
@@ -169,21 +180,24 @@ class Finetuning {
     if (watched()) {
       const FinetuneSources& from = record_.sources;
       Json data = Json::array();
-      data.push_back({{"source", data_.info().source}, {"sha256", to_hex(data_.info().sha256)}, {"samples", batches_->samples()}});
-      LOOM_TRY_VOID(journal_.write({{"event", "start"},
-                                    {"task", "finetune"},
-                                    {"numerics_version", kNumericsVersion},
-                                    {"config", identity_["config"]},
-                                    {"sources", {{"model", from.model}, {"text", from.text}, {"from", from.from}, {"dtype", from.dtype}}},
-                                    {"data", std::move(data)},
-                                    {"base", identity_["base"]},
-                                    {"parameters", result_.adapter_parameters},
-                                    {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
+      data.push_back(
+          {{"source", data_.info().source}, {"sha256", to_hex(data_.info().sha256)}, {"samples", batches_->samples()}});
+      LOOM_TRY_VOID(journal_.write(
+          {{"event", "start"},
+           {"task", "finetune"},
+           {"numerics_version", kNumericsVersion},
+           {"config", identity_["config"]},
+           {"sources", {{"model", from.model}, {"text", from.text}, {"from", from.from}, {"dtype", from.dtype}}},
+           {"data", std::move(data)},
+           {"base", identity_["base"]},
+           {"parameters", result_.adapter_parameters},
+           {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
     }
     if (held_out_->samples() != 0) {
       LOOM_TRY(result_.validation_before, validation_loss(*trainer_, *held_out_, length_));
       position_.first_validation = result_.validation_before;
-      LOOM_TRY_VOID(journal_.write({{"event", "validation"}, {"step", 0}, {"loss", number_or_null(result_.validation_before)}}));
+      LOOM_TRY_VOID(
+          journal_.write({{"event", "validation"}, {"step", 0}, {"loss", number_or_null(result_.validation_before)}}));
     }
     if (recorded()) LOOM_TRY_VOID(save());
     return held_out_->samples() != 0 ? tell({.validation_loss = result_.validation_before}) : Result<void>();
@@ -224,7 +238,11 @@ class Finetuning {
     result_.steps = steps(), result_.tokens = tokens(), result_.losses = position_.loss_history;
     result_.hash = adapter_hash(model_, config_.adapter.name);
     if (!result_.stopped) {
-      Json line{{"event", "end"}, {"stop_reason", "finished"}, {"step", steps()}, {"tokens", tokens()}, {"losses", last_losses(steps() % config_.hash_steps)}};
+      Json line{{"event", "end"},
+                {"stop_reason", "finished"},
+                {"step", steps()},
+                {"tokens", tokens()},
+                {"losses", last_losses(steps() % config_.hash_steps)}};
       if (held_out_->samples() != 0) {
         LOOM_TRY(result_.validation_after, validation_loss(*trainer_, *held_out_, length_));
         line["validation"] = number_or_null(result_.validation_after);
@@ -240,7 +258,8 @@ class Finetuning {
 
   Json last_losses(std::uint64_t count) const {
     Json out = Json::array();
-    for (std::size_t i = position_.loss_history.size() - static_cast<std::size_t>(count); i < position_.loss_history.size(); ++i)
+    for (std::size_t i = position_.loss_history.size() - static_cast<std::size_t>(count);
+         i < position_.loss_history.size(); ++i)
       out.push_back(number_or_null(position_.loss_history[i]));
     return out;
   }
@@ -255,7 +274,9 @@ class Finetuning {
   }
 
   Result<void> save() {
-    return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_, Keep::trained); });
+    return clock_.time([&] {
+      return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_, Keep::trained);
+    });
   }
 
   DecoderModel& model_;
@@ -279,8 +300,8 @@ class Finetuning {
 
 }  // namespace
 
-Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& data, const FinetuneConfig& config, const FinetuneCallback& progress,
-                                const FinetuneRecord& record) {
+Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& data, const FinetuneConfig& config,
+                                const FinetuneCallback& progress, const FinetuneRecord& record) {
   return Finetuning(model, data, config, progress, record).run();
 }
 

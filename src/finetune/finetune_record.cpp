@@ -25,7 +25,8 @@ void finetune_fields(ConfigVisitor& visit, FinetuneConfig& c) {
   visit("learning_rate", c.schedule.learning_rate);
   visit("clip_norm", c.clip_norm);
   visit("hash_steps", c.hash_steps, kAnySize);
-  visit.object("optimizer", [&](ConfigVisitor& inner) { inner("name", c.optimizer.name), optimizer_fields(inner, c.optimizer); });
+  visit.object("optimizer",
+               [&](ConfigVisitor& inner) { inner("name", c.optimizer.name), optimizer_fields(inner, c.optimizer); });
   visit.object("schedule", [&](ConfigVisitor& inner) {
     inner("name", c.schedule.name), inner("size", c.schedule.size, kAnySize);
     schedule_fields(inner, c.schedule);
@@ -59,7 +60,8 @@ Result<FinetuneConfig> finetune_config_from_json(const Json& json) {
 
 Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConfig& config) {
   LOOM_TRY(const std::string text, read_text_file(sources.text));
-  LOOM_TRY(const auto pool, ThreadPool::create(config.session.threads > 0 ? config.session.threads : ThreadPool::default_threads()));
+  LOOM_TRY(const auto pool,
+           ThreadPool::create(config.session.threads > 0 ? config.session.threads : ThreadPool::default_threads()));
   LOOM_TRY(ModelContents contents, read_model(sources.model));
   DecoderOptions options;
   if (!sources.dtype.empty()) {
@@ -70,7 +72,8 @@ Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConf
   std::vector<std::int32_t> ids;
   if (auto encoded = tokenizer->encode(text, {.add_special_tokens = false, .parse_special = false}, ids); !encoded)
     return at(sources.model, std::move(encoded).error());
-  LOOM_TRY(auto windows, TokenWindows::create(std::move(ids), config.length, static_cast<std::size_t>(model.config.vocab_size), sources.text));
+  LOOM_TRY(auto windows, TokenWindows::create(std::move(ids), config.length,
+                                              static_cast<std::size_t>(model.config.vocab_size), sources.text));
   if (!sources.from.empty()) {
     LOOM_TRY(config.adapter, load_peft(model, sources.from, config.adapter.name));
   }
@@ -96,11 +99,12 @@ bool is_finetune_journal(const std::string& path) {
   return task != nullptr && *task == "finetune";
 }
 
-Result<ReplayReport> replay_finetune(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
-                                     const FinetuneCallback& progress) {
+Result<ReplayReport> replay_finetune(const std::string& journal, const std::string& folder,
+                                     const NetworkSessionOptions& session, const FinetuneCallback& progress) {
   LOOM_TRY(JournalProof proof, JournalProof::open(journal));
   LOOM_TRY(FinetuneStart start, read_finetune_start(journal));
-  for (std::string* path : {&start.sources.model, &start.sources.text, &start.sources.from}) *path = below(folder, *path);
+  for (std::string* path : {&start.sources.model, &start.sources.text, &start.sources.from})
+    *path = below(folder, *path);
   start.config.session = session;
   LOOM_TRY(FinetuneInput input, open_finetune(start.sources, start.config));
   FinetuneRecord record;

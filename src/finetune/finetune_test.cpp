@@ -29,14 +29,16 @@ DecoderModel open_model() {
 
 std::unique_ptr<TokenWindows> windows(const DecoderModel& model, std::size_t count = 2000) {
   std::vector<std::int32_t> ids;
-  for (std::size_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(i * i % 7 * 3 % static_cast<std::size_t>(model.config.vocab_size)));
+  for (std::size_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<std::int32_t>(i * i % 7 * 3 % static_cast<std::size_t>(model.config.vocab_size)));
   return TokenWindows::create(std::move(ids), 16, static_cast<std::size_t>(model.config.vocab_size), "pattern").value();
 }
 
 FinetuneConfig small_config(int threads = 2) {
   FinetuneConfig config;
   config.adapter.rank = 4;
-  config.batch_size = 8, config.micro_batch = 4, config.steps = 12, config.schedule.learning_rate = 0.02, config.schedule.warmup_steps = 2;
+  config.batch_size = 8, config.micro_batch = 4, config.steps = 12, config.schedule.learning_rate = 0.02,
+  config.schedule.warmup_steps = 2;
   config.session.threads = threads;
   return config;
 }
@@ -125,7 +127,8 @@ TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
   ASSERT_TRUE(delta) << delta.error().text();
   for (const auto& [dtype, bound] : {std::pair{DType::float32, 2e-5f}, std::pair{DType::int16, 2e-3f}}) {
     const std::string path = folder.path + "/merged.entity";
-    const auto written = write_model_entity(path, *contents, {.threads = 2, .dtype = dtype, .adapter = &*delta, .progress = {}});
+    const auto written =
+        write_model_entity(path, *contents, {.threads = 2, .dtype = dtype, .adapter = &*delta, .progress = {}});
     ASSERT_TRUE(written) << written.error().text();
     const auto merged = load_language_model(path);
     ASSERT_TRUE(merged) << merged.error().text();
@@ -143,11 +146,14 @@ TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
   EXPECT_EQ(PeftDelta::read(folder.path, other).error().code, Code::Unsupported);
 }
 
-// A run on the pattern whose checkpoints come after every step; `cut`: the step at which it dies, as a crash does: nothing more is written.
-Result<FinetuneResult> record_run(const std::string& folder, FinetuneConfig config, std::uint64_t cut = 0, std::uint64_t stop = 0, double pause = 0) {
+// A run on the pattern whose checkpoints come after every step; `cut`: the step at which it dies, as a crash does:
+// nothing more is written.
+Result<FinetuneResult> record_run(const std::string& folder, FinetuneConfig config, std::uint64_t cut = 0,
+                                  std::uint64_t stop = 0, double pause = 0) {
   DecoderModel model = open_model();
   FinetuneRecord record;
-  record.folder = folder, record.start = RunStart::resume, record.checkpoint_pause = std::chrono::duration<double>(pause);
+  record.folder = folder, record.start = RunStart::resume,
+  record.checkpoint_pause = std::chrono::duration<double>(pause);
   return finetune(
       model, *windows(model), config,
       [&](const FinetuneProgress& p) -> Result<Continue> {
@@ -178,7 +184,8 @@ TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_
       const std::string at = fmt::format("{}/cut{}{}", folder.path, crash, cut);
       FinetuneConfig first = two_epochs(), second = two_epochs();
       first.session.threads = 1 + run % 3, second.session.threads = 3 - run % 3;
-      first.session.isa = isas[static_cast<std::size_t>(run) % isas.size()], second.session.isa = isas[static_cast<std::size_t>(run + 1) % isas.size()];
+      first.session.isa = isas[static_cast<std::size_t>(run) % isas.size()],
+      second.session.isa = isas[static_cast<std::size_t>(run + 1) % isas.size()];
       ++run;
       const auto part = record_run(at, first, crash ? cut : 0, crash ? 0 : cut);
       ASSERT_EQ(part.has_value(), !crash);
@@ -275,7 +282,8 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
 
 TEST(Finetune, T_60_a_config_survives_its_json) {
   FinetuneConfig config = two_epochs();
-  config.optimizer.beta2 = 0.95, config.schedule.milestones = {3, 9}, config.adapter.targets = {"up_proj"}, config.adapter.alpha = 1.0 / 3;
+  config.optimizer.beta2 = 0.95, config.schedule.milestones = {3, 9}, config.adapter.targets = {"up_proj"},
+  config.adapter.alpha = 1.0 / 3;
   const Json json = finetune_config_json(config);
   const auto again = finetune_config_from_json(json);
   ASSERT_TRUE(again) << again.error().text();
@@ -295,12 +303,15 @@ TEST(Finetune, L_141_windows_are_as_long_as_the_context_of_the_model) {
   EXPECT_EQ(answer, logits(open_model()));
   FinetuneConfig config = small_config(1);
   config.batch_size = config.micro_batch = config.steps = 1, config.validation_split = 0;
-  const auto text = TokenWindows::create(std::vector<std::int32_t>(3001, 7), 3000, static_cast<std::size_t>(model.config.vocab_size), "pattern").value();
+  const auto text = TokenWindows::create(std::vector<std::int32_t>(3001, 7), 3000,
+                                         static_cast<std::size_t>(model.config.vocab_size), "pattern")
+                        .value();
   const auto result = finetune(model, *text, config);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->steps, 1u);
   EXPECT_EQ(model.network.prepare(Shape::of({1, 3001})).error().code, Code::ContextFull);
-  EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));  // beyond the 256 that it was trained for, as in a session
+  // beyond the 256 that it was trained for, as in a session
+  EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));
 }
 
 TEST(Finetune, L_141_what_does_not_fit_is_an_error) {

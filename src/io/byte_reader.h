@@ -17,7 +17,8 @@ class ByteReader {
   std::size_t left() const { return bytes_.size() - offset_; }
 
   Result<std::span<const std::byte>> take(std::uint64_t n, const char* what) {
-    if (n > left()) return fail(Code::CorruptData, "offset {}: {} needs {} bytes, {} are left", offset_, what, n, left());
+    if (n > left())
+      return fail(Code::CorruptData, "offset {}: {} needs {} bytes, {} are left", offset_, what, n, left());
     const auto part = bytes_.subspan(offset_, static_cast<std::size_t>(n));
     offset_ += part.size();
     return part;
@@ -34,6 +35,8 @@ class ByteReader {
   std::size_t offset_ = 0;
 };
 
-inline std::string_view as_text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace loom

@@ -12,7 +12,8 @@ void* operator new(std::size_t n) {
   if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
   throw std::bad_alloc();
 }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept {  // std::stable_sort's; what is freed below must come from here
+// std::stable_sort's; what is freed below must come from here
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
   g_allocated += n;
   return std::malloc(n == 0 ? 1 : n);
 }

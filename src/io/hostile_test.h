@@ -1,5 +1,6 @@
 #pragma once
-// Shared by the readers' tests: real data, files that were cut or had a byte changed, and a count of the bytes allocated meanwhile.
+// Shared by the readers' tests: real data, files that were cut or had a byte changed, and a count of the bytes
+// allocated meanwhile.
 
 #include <gtest/gtest.h>
 
@@ -47,9 +48,9 @@ inline std::vector<std::byte> random_bytes(std::uint64_t seed, std::size_t n) {
   return out;
 }
 
-// F-01: `read` (bytes -> whether they were accepted) meets every prefix of a good file, none of which it may accept, and the
-// file with each of its first `header` bytes changed in several ways, and allocates no more than `factor` x size + 1 MiB.
-// The bytes lie in exact allocations of their own, so that a sanitizer sees a read past the end.
+// F-01: `read` (bytes -> whether they were accepted) meets every prefix of a good file, none of which it may accept,
+// and the file with each of its first `header` bytes changed in several ways, and allocates no more than `factor` x
+// size + 1 MiB. The bytes lie in exact allocations of their own, so that a sanitizer sees a read past the end.
 template <class Read>
 void expect_survives_damage(const std::vector<std::byte>& good, std::size_t header, std::size_t factor, Read read) {
   const auto within_bounds = [&](std::vector<std::byte> bytes) {
@@ -60,7 +61,8 @@ void expect_survives_damage(const std::vector<std::byte>& good, std::size_t head
     return accepted;
   };
   ASSERT_TRUE(within_bounds(good));
-  for (std::size_t n = 0; n < good.size(); ++n) ASSERT_FALSE(within_bounds({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)})) << n;
+  for (std::size_t n = 0; n < good.size(); ++n)
+    ASSERT_FALSE(within_bounds({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n)})) << n;
   std::size_t refused = 0;
   for (std::size_t i = 0; i < header; ++i)
     for (const std::byte change : {std::byte{0x01}, std::byte{0x10}, std::byte{0x80}, std::byte{0xff}}) {

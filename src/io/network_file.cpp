@@ -9,6 +9,7 @@
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_tensors.h"
+#include "io/loom08/loom08.h"
 
 namespace loom {
 namespace {
@@ -19,7 +20,8 @@ struct PackedTensor {
   PackedMatrix packed;
 };
 
-Result<PackedTensor> packed_tensor(const std::string& path, const Weight& w, const QuantizedMatrix& q, EntityRole role) {
+Result<PackedTensor> packed_tensor(const std::string& path, const Weight& w, const QuantizedMatrix& q,
+                                   EntityRole role) {
   PackedTensor out;
   auto packed = pack(q);
   if (!packed) return at(path, std::move(packed).error());
@@ -56,9 +58,11 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
     }
     const bool adapter = w.role() == WeightRole::Adapter;
     add(packed_tensor(path, w, *q, adapter ? EntityRole::Adapter : EntityRole::Active));
-    const bool exact = w.master64().empty() ? adapter || w.role() == WeightRole::Vector || w.dtype() == DType::float32 || w.dtype() == DType::float64
+    const bool exact = w.master64().empty() ? adapter || w.role() == WeightRole::Vector ||
+                                                  w.dtype() == DType::float32 || w.dtype() == DType::float64
                                             : w.dtype() == DType::float64;
-    if (options.keep_master && w.has_master() && !exact && !error) add(packed_tensor(path, w, master_of(w), EntityRole::Master));
+    if (options.keep_master && w.has_master() && !exact && !error)
+      add(packed_tensor(path, w, master_of(w), EntityRole::Master));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   EntityWriter writer;
@@ -81,8 +85,10 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   options.initialise = false;
   constexpr std::string_view kLanguageModel = "{\"transformer\":";  // lm/model_entity.h
   if (as_text(spec).substr(0, kLanguageModel.size()) == kLanguageModel)
-    return fail(Code::Unsupported, "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
-  LOOM_TRY(SpecResult result, network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
+    return fail(Code::Unsupported,
+                "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
+  LOOM_TRY(SpecResult result,
+           network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
   LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));
   std::map<std::string, std::pair<const EntityTensor*, const EntityTensor*>> by_path;  // active, master
   for (const EntityTensor& t : tensors) {
@@ -96,13 +102,16 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
     if (error) return;
     const auto restore = [&]() -> Result<void> {
       const auto found = by_path.find(path);
-      if (found == by_path.end() || found->second.first == nullptr) return fail(Code::NotFound, "the file holds no such weight");
+      if (found == by_path.end() || found->second.first == nullptr)
+        return fail(Code::NotFound, "the file holds no such weight");
       ++used;
       LOOM_TRY(const QuantizedMatrix active, found->second.first->quantized());
       if (!(found->second.first->shape == w.shape()))
-        return fail(Code::ShapeMismatch, "shape {} in the file, {} in the network", found->second.first->shape.text(), w.shape().text());
+        return fail(Code::ShapeMismatch, "shape {} in the file, {} in the network", found->second.first->shape.text(),
+                    w.shape().text());
       if (w.role() == WeightRole::Matrix && active.dtype != layer.common.encoding.dtype)
-        return fail(Code::CorruptData, "{} in the file, the network says {}", name(active.dtype), name(layer.common.encoding.dtype));
+        return fail(Code::CorruptData, "{} in the file, the network says {}", name(active.dtype),
+                    name(layer.common.encoding.dtype));
       LOOM_TRY_VOID(w.restore(active, layer.common.encoding));
       if (found->second.second == nullptr) return {};
       LOOM_TRY(const QuantizedMatrix master, found->second.second->quantized());
@@ -111,12 +120,14 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
     if (auto done = restore(); !done) error = std::move(done.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  if (used != by_path.size()) return fail(Code::CorruptData, "{} tensors belong to no weight of the network", by_path.size() - used);
+  if (used != by_path.size())
+    return fail(Code::CorruptData, "{} tensors belong to no weight of the network", by_path.size() - used);
   return result;
 }
 
 // "weights" of every layer in a written spec, nested ones too: paths lead to the JSON objects.
-void put_weights(Json& layer, const std::string& path, const std::map<std::string, std::vector<std::pair<std::string, Json>>>& weights) {
+void put_weights(Json& layer, const std::string& path,
+                 const std::map<std::string, std::vector<std::pair<std::string, Json>>>& weights) {
   if (const auto found = weights.find(path); found != weights.end()) {
     Json own = Json::object();
     for (const auto& [name, value] : found->second) own[name] = value;
@@ -136,7 +147,15 @@ void put_weights(Json& layer, const std::string& path, const std::map<std::strin
   }
 }
 
-bool is_entity(std::span<const std::byte> bytes) { return bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0; }
+bool is_entity(std::span<const std::byte> bytes) {
+  return bytes.size() >= 6 && std::memcmp(bytes.data(), "ENTITY", 6) == 0;
+}
+
+Result<SpecResult> network_from_text(std::string_view text, const SpecOptions& options) {
+  LOOM_TRY(Json document, parse_json(text));
+  if (loom08::is_checkpoint(document)) return loom08::network_from_checkpoint(std::move(document), options);
+  return network_from_json(document, options);
+}
 
 }  // namespace
 
@@ -182,6 +201,7 @@ Result<Digest> save_network(const std::string& path, const Network& network, con
 }
 
 Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options) {
+  if (loom08::is_entity(bytes)) return loom08::network_from_entity(bytes, options);
   LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
   return network_from_reader(reader, options);
 }
@@ -195,8 +215,8 @@ bool is_network_file(const std::string& path) {
 bool is_network(std::span<const std::byte> bytes) {
   if (is_entity(bytes)) return true;
   std::size_t i = 0;
-  while (i < std::min<std::size_t>(bytes.size(), 64) &&
-         (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} || bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
+  while (i < std::min<std::size_t>(bytes.size(), 64) && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} ||
+                                                         bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
     ++i;
   return i < bytes.size() && bytes[i] == std::byte{'{'};
 }
@@ -204,8 +224,7 @@ bool is_network(std::span<const std::byte> bytes) {
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
   LOOM_TRY(const auto file, MappedFile::open(path));
   const auto bytes = file->bytes();
-  auto result = is_entity(bytes) ? network_from_entity(bytes, options)
-                                 : network_from_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+  auto result = is_entity(bytes) ? network_from_entity(bytes, options) : network_from_text(as_text(bytes), options);
   if (!result) return at(path, std::move(result).error());
   return result;
 }

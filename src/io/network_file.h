@@ -13,8 +13,8 @@ struct SaveOptions {
   bool keep_master = false;  // exact masters beside the packed weights, for further training
 };
 
-// By the ending: .json a checkpoint, everything else .entity. Atomic. Returns the root hash of an .entity, or the SHA-256 of the JSON.
-// Unsupported for weights in block formats; DiskFull, IoError.
+// By the ending: .json a checkpoint, everything else .entity. Atomic. Returns the root hash of an .entity, or the
+// SHA-256 of the JSON. Unsupported for weights in block formats; DiskFull, IoError.
 Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options = {});
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options = {});
 Result<std::string> network_to_checkpoint(const Network& network);
@@ -23,7 +23,8 @@ Result<std::string> network_to_checkpoint(const Network& network);
 bool is_network_file(const std::string& path);
 bool is_network(std::span<const std::byte> bytes);
 
-// By content: an .entity, or JSON. Weights that a JSON does not bring are initialised by its seed; an .entity must have them all.
+// By content: an .entity, or JSON; files of Loom 0.8x too (io/loom08/loom08.h). Weights that a JSON does not bring are
+// initialised by its seed; an .entity and a file of 0.8x must have them all.
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});
 Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options = {});
 

@@ -13,12 +13,13 @@ namespace {
 
 // One network per type: a matrix of odd sizes, biases, a norm of its own type, a container, a convolution in groups.
 std::string spec_of(std::string_view dtype) {
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":7,"default_dtype":"{}","input_shape":[4,9],"layers":[
+  return fmt::format(
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":7,"default_dtype":"{}","input_shape":[4,9],"layers":[
     {{"z":0,"y":0,"x":0,"l":0,"type":"cnn1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"padding":1,"bias":true,"init":"normal","init_scale":0.3}},
     {{"z":0,"y":0,"x":0,"l":1,"type":"rmsnorm","input_height":9}},
     {{"z":0,"y":0,"x":0,"l":2,"type":"sequential","residual":true,"sequential_layers":[{{"type":"dense","input_height":9,"output_height":9,"bias":true,"activation":"tanh"}}]}},
     {{"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":9,"output_height":35}}]}})",
-                     dtype);
+      dtype);
 }
 
 std::vector<float> output_of(Network& network) {
@@ -56,7 +57,8 @@ TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_js
   }
 }
 
-// A network that was float64 keeps masters of that width through every other type: a file that keeps masters must not narrow them.
+// A network that was float64 keeps masters of that width through every other type: a file that keeps masters must not
+// narrow them.
 TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
   const auto masters = [](const Network& network) {
     std::vector<double> all;
@@ -72,7 +74,8 @@ TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
     ASSERT_TRUE(made) << made.error().text();
     made->network.visit_weights([&](const std::string&, Weight& w, Layer&) {
       std::vector<double> values(w.elements());
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i % 31) - 15.1) / 37;  // no float holds these
+      // no float holds these
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i % 31) - 15.1) / 37;
       ASSERT_TRUE(w.set(std::span<const double>(values)));
     });
     ASSERT_TRUE(made->network.morph_all(type));

@@ -42,18 +42,22 @@ Tensor gradient_of(const Run& run, const Weight& half, std::size_t rows, std::si
 
 Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config) {
   std::vector<Adapter>& all = matrix.adapters();
-  if (all.size() >= kMaxAdapters) return fail(Code::LimitExceeded, "{} has {} adapters, no more are allowed", matrix.name(), all.size());
+  if (all.size() >= kMaxAdapters)
+    return fail(Code::LimitExceeded, "{} has {} adapters, no more are allowed", matrix.name(), all.size());
   if (config.rank == 0) return fail(Code::InvalidConfig, "an adapter of rank 0");
   if (!is_plain_name(config.name))
-    return fail(Code::InvalidConfig, "an adapter's name has up to 64 letters, digits, \"_\" and \"-\"; another was given");
-  if (!(std::abs(config.alpha) <= 1e6)) return fail(Code::InvalidConfig, "an adapter's alpha of {}, at most 1e6 expected", config.alpha);
+    return fail(Code::InvalidConfig,
+                "an adapter's name has up to 64 letters, digits, \"_\" and \"-\"; another was given");
+  if (!(std::abs(config.alpha) <= 1e6))
+    return fail(Code::InvalidConfig, "an adapter's alpha of {}, at most 1e6 expected", config.alpha);
   Adapter adapter;
   adapter.name = config.name.empty() ? fmt::format("lora{}", all.size()) : config.name;
   if (std::ranges::any_of(all, [&](const Adapter& other) { return other.name == adapter.name; }))
     return fail(Code::InvalidConfig, "{} has two adapters named \"{}\"", matrix.name(), adapter.name);
   adapter.scale = config.alpha / static_cast<double>(config.rank), adapter.enabled = config.enabled;
   const std::string name = matrix.name() + "." + adapter.name;
-  LOOM_TRY_VOID(adapter.a.declare(name + ".a", WeightRole::Adapter, std::array{config.rank, matrix.cols()}, {WeightInit::Rule::Normal, 1, 1, 0.02}));
+  LOOM_TRY_VOID(adapter.a.declare(name + ".a", WeightRole::Adapter, std::array{config.rank, matrix.cols()},
+                                  {WeightInit::Rule::Normal, 1, 1, 0.02}));
   LOOM_TRY_VOID(adapter.b.declare(name + ".b", WeightRole::Adapter, std::array{matrix.rows(), config.rank}));
   all.push_back(std::move(adapter));
   return {};
@@ -66,18 +70,22 @@ Result<void> attach_adapters(Layer& layer) {
   });
   for (std::size_t i = 0; i < layer.common.adapters.size(); ++i) {
     const AdapterConfig& config = layer.common.adapters[i];
-    const auto wanted = [&](const Weight* w) { return config.weight.empty() ? matrices.size() == 1 : w->name() == config.weight; };
+    const auto wanted = [&](const Weight* w) {
+      return config.weight.empty() ? matrices.size() == 1 : w->name() == config.weight;
+    };
     const auto found = std::ranges::find_if(matrices, wanted);
     if (found == matrices.end()) {
       std::string known;
       for (const Weight* w : matrices) known += (known.empty() ? "" : ", ") + w->name();
-      return fail_at({"adapters", std::to_string(i), "weight"}, config.weight.empty() ? Code::InvalidConfig : Code::UnknownName,
-                     "{} {} matrices: {}; one of them expected",
-                  layer.kind(), matrices.size(), known);
+      return fail_at({"adapters", std::to_string(i), "weight"},
+                     config.weight.empty() ? Code::InvalidConfig : Code::UnknownName,
+                     "{} {} matrices: {}; one of them expected", layer.kind(), matrices.size(), known);
     }
-    if (auto attached = attach_adapter(**found, config); !attached) return under({"adapters", std::to_string(i)}, std::move(attached).error());
+    if (auto attached = attach_adapter(**found, config); !attached)
+      return under({"adapters", std::to_string(i)}, std::move(attached).error());
   }
-  if (!layer.common.adapters.empty() && layer.common.freeze_base) layer.visit_weights([](Weight& w) { w.freeze(true); });
+  if (!layer.common.adapters.empty() && layer.common.freeze_base)
+    layer.visit_weights([](Weight& w) { w.freeze(true); });
   return {};
 }
 
@@ -130,7 +138,8 @@ void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTe
   each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
     const Tensor h = run.tensor(x.rows, rank, x.element), dh = run.tensor(x.rows, rank, x.element);
-    const Tensor da = gradient_of(run, adapter.a, rank, x.cols, x.element), db = gradient_of(run, adapter.b, dy.cols, rank, x.element);
+    const Tensor da = gradient_of(run, adapter.a, rank, x.cols, x.element),
+                 db = gradient_of(run, adapter.b, dy.cols, rank, x.element);
     with_element(x.element, [&]<class T>() {
       const T *a = adapter.a.values<T>(run), *b = adapter.b.values<T>(run);
       if (db.data != nullptr) {
@@ -169,8 +178,8 @@ void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int3
   });
 }
 
-void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
-                         std::size_t block) {
+void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor,
+                         ConstTensor dy, std::size_t block) {
   if (run.gradients == nullptr) return;
   each_enabled(table, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
@@ -210,7 +219,8 @@ void adapter_gradients(const Run& run, const Weight& weight, ConstTensor dw) {
   const Operand d{dw.data, cols, 1};
   each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
-    const Tensor da = gradient_of(run, adapter.a, rank, cols, dw.element), db = gradient_of(run, adapter.b, rows, rank, dw.element);
+    const Tensor da = gradient_of(run, adapter.a, rank, cols, dw.element),
+                 db = gradient_of(run, adapter.b, rows, rank, dw.element);
     with_element(dw.element, [&]<class T>() {
       if (db.data != nullptr) gemm(run, d, {scaled_a<T>(run, adapter, cols), 1, cols}, cols, db, Into::Add);
       if (da.data == nullptr) return;

@@ -1,7 +1,8 @@
 #pragma once
-// Low-rank adapters (Hu et al. 2021; engine 3.15): y += (alpha / rank) B (A x) beside any matrix W [out, in] of any kind, A [rank, in],
-// B [out, rank], f32 (f64 with float64), in list order. Order of sums: h = A x and u = B h by chain64, then y = snap(y + scale u).
-// Kinds that read their matrix as values (convolutions in floats, kmeans) meet snap(W + B (scale A)).
+// Low-rank adapters (Hu et al. 2021; engine 3.15): y += (alpha / rank) B (A x) beside any matrix W [out, in] of any
+// kind, A [rank, in], B [out, rank], f32 (f64 with float64), in list order. Order of sums: h = A x and u = B h by
+// chain64, then y = snap(y + scale u). Kinds that read their matrix as values (convolutions in floats, kmeans) meet
+// snap(W + B (scale A)).
 
 #include <algorithm>
 
@@ -9,14 +10,15 @@
 
 namespace loom {
 
-// Gives layer.common.adapters to the weights they name, after build(); freezes the layer's own weights if freeze_base says so.
-// InvalidConfig for a rank of 0, a name that is taken or has other characters than [A-Za-z0-9_-], a weight that is not named although
-// there are several; UnknownName for a weight that is no matrix of the layer.
+// Gives layer.common.adapters to the weights they name, after build(); freezes the layer's own weights if freeze_base
+// says so. InvalidConfig for a rank of 0, a name that is taken or has other characters than [A-Za-z0-9_-], a weight
+// that is not named although there are several; UnknownName for a weight that is no matrix of the layer.
 Result<void> attach_adapters(Layer& layer);
 // The same for one adapter of one matrix; an empty name becomes "lora0", "lora1"...
 Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config);
-// Adds (alpha / rank) B A of every enabled adapter of the layer to its matrix's master and removes it; what was frozen is trained again.
-// The masters and the layer's settings change, its children stay. InvalidState for a weight without a value or one that is tied.
+// Adds (alpha / rank) B A of every enabled adapter of the layer to its matrix's master and removes it; what was frozen
+// is trained again. The masters and the layer's settings change, its children stay. InvalidState for a weight without a
+// value or one that is tied.
 Result<void> merge_adapters(Layer& layer);
 
 // Whether any adapter of the weight counts.
@@ -31,8 +33,8 @@ void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTe
 
 // The same for a table of which rows are taken: y[r] += factor * scale * B[ids[r]] A.
 void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y);
-void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, ConstTensor dy,
-                         std::size_t block);
+void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor,
+                         ConstTensor dy, std::size_t block);
 
 // W + sum of B (scale A), row-major: the weight's own values where nothing is added, else in the arena.
 template <class T>

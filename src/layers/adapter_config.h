@@ -6,10 +6,10 @@
 namespace loom {
 
 struct AdapterConfig {
-  std::string name;        // in the names of its weights; empty: its number among the weight's adapters
-  std::string weight;      // the matrix; may be empty where a layer has only one
+  std::string name;    // in the names of its weights; empty: its number among the weight's adapters
+  std::string weight;  // the matrix; may be empty where a layer has only one
   std::size_t rank = 8;
-  double alpha = 8;        // the product counts alpha / rank times
+  double alpha = 8;  // the product counts alpha / rank times
   bool enabled = true;
 
   void fields(ConfigVisitor& visit) {

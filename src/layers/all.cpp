@@ -83,7 +83,8 @@ Result<const LayerKind*> layer_kind(std::string_view name) {
     for (const std::string_view alias : split_names(kind->aliases))
       if (alias == wanted) return kind;
   }
-  return fail(Code::UnknownName, "layer type \"{}\" is unknown; nearest: {}", printable(name), nearest_names(wanted, known));
+  return fail(Code::UnknownName, "layer type \"{}\" is unknown; nearest: {}", printable(name),
+              nearest_names(wanted, known));
 }
 
 }  // namespace loom

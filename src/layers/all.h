@@ -1,5 +1,6 @@
 #pragma once
-// Every layer kind. To add one: its folder, whose row (layers/kind.h) says all there is to know, and one line in all.cpp.
+// Every layer kind. To add one: its folder, whose row (layers/kind.h) says all there is to know, and one line in
+// all.cpp.
 
 #include <span>
 

@@ -18,8 +18,8 @@ inline Result<Shape> check_channels(std::string_view kind, const Shape& input, s
 }
 
 // Adds to the gradients of gamma and beta of a norm by channel, in blocks of 16 samples (numerics N-05).
-inline void add_gain_gradients(const Run& run, const ChannelShape& s, ConstTensor dy, ConstTensor xh, const Weight& gamma,
-                               const Weight& beta, std::size_t block) {
+inline void add_gain_gradients(const Run& run, const ChannelShape& s, ConstTensor dy, ConstTensor xh,
+                               const Weight& gamma, const Weight& beta, std::size_t block) {
   if (run.gradients == nullptr) return;
   if (void* dgamma = run.gradients->of(run, gamma)) add_channel_sums(run, s, dy, &xh, block, dgamma);
   if (beta.declared())

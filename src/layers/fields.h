@@ -1,5 +1,6 @@
 #pragma once
-// The one list of a layer's settings: its fields() visits every key with the member that holds it (core/config_visitor.h).
+// The one list of a layer's settings: its fields() visits every key with the member that holds it
+// (core/config_visitor.h).
 
 #include <array>
 #include <memory>
@@ -18,10 +19,13 @@ using LayerPtr = std::unique_ptr<Layer>;
 // One number for every axis, or one per axis in the order D, H, W.
 struct AxisSizes {
   std::vector<std::size_t> values;
-  std::size_t at(std::size_t axis, std::size_t fallback) const { return values.empty() ? fallback : values.size() == 1 ? values[0] : values[axis]; }
+  std::size_t at(std::size_t axis, std::size_t fallback) const {
+    return values.empty() ? fallback : values.size() == 1 ? values[0] : values[axis];
+  }
 };
 
-// Where a residual child takes its skip from (engine V-31): "previous", "none", "external", the index of a child, or [z, y, x, l].
+// Where a residual child takes its skip from (engine V-31): "previous", "none", "external", the index of a child, or
+// [z, y, x, l].
 struct SkipFrom {
   enum class Kind : std::uint8_t { Default, Previous, None, External, Child, Cell } kind = Kind::Default;
   std::size_t child = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// The cases of golden files beside each kind (PyTorch in f64, tools/golden/layers.py, which describes the format) and in tests/golden/onnx: forward,
-// the gradient of the input and of every weight, in f64 and in f32.
+// The cases of golden files beside each kind (PyTorch in f64, tools/golden/layers.py, which describes the format) and
+// in tests/golden/onnx: forward, the gradient of the input and of every weight, in f64 and in f32.
 
 #include <gtest/gtest.h>
 
@@ -130,9 +130,11 @@ class LayerCase {
     session->gradients().clear();
     std::vector<T> d_external(external.size());
     const View d_external_view{d_external.data(), external_view.shape, element_of<T>};
-    const auto dx = session->backward({gradient.data(), dy.shape, element_of<T>}, external.empty() ? nullptr : &d_external_view);
+    const auto dx =
+        session->backward({gradient.data(), dy.shape, element_of<T>}, external.empty() ? nullptr : &d_external_view);
     ASSERT_TRUE(dx) << dx.error().text();
-    if (const Json* expected = find(j_, "d_external")) expect_near("d_external", d_external_view, golden_tensor(*expected));
+    if (const Json* expected = find(j_, "d_external"))
+      expect_near("d_external", d_external_view, golden_tensor(*expected));
     if (const Json* expected = find(j_, "dx")) expect_near("dx", *dx, golden_tensor(*expected));
     if (const Json* grads = find(j_, "grads"))
       for (const auto& [path, expected] : grads->items()) {
@@ -183,17 +185,19 @@ class LayerCase {
   }
 
   void expect_near(const std::string& what, const ConstView& actual, const GoldenTensor& expected) {
-    ASSERT_EQ(actual.shape.elements(), expected.shape.elements()) << what << ": " << actual.shape.text() << " and " << expected.shape.text();
+    ASSERT_EQ(actual.shape.elements(), expected.shape.elements())
+        << what << ": " << actual.shape.text() << " and " << expected.shape.text();
     if (what == "y" || what == "dx") {
       ASSERT_EQ(actual.shape.text(), expected.shape.text()) << what;
     }
     double largest = 0;
     for (const double v : expected.values) largest = std::max(largest, std::abs(v));
-    // A bias of the keys moves all scores of a row alike where nothing rotates them: its gradient is 0, and what f32 leaves of the
-    // cancelled terms has no smaller measure than their own size, which is that of the other gradients.
+    // A bias of the keys moves all scores of a row alike where nothing rotates them: its gradient is 0, and what f32
+    // leaves of the cancelled terms has no smaller measure than their own size, which is that of the other gradients.
     if (what == "k.bias" && largest < 1e-12) largest = 1;
     for (std::size_t i = 0; i < expected.values.size(); ++i)
-      ASSERT_NEAR(static_cast<double>(actual.as<T>()[i]), expected.values[i], bound_ * std::max(largest, 1e-3)) << what << " element " << i;
+      ASSERT_NEAR(static_cast<double>(actual.as<T>()[i]), expected.values[i], bound_ * std::max(largest, 1e-3))
+          << what << " element " << i;
   }
 
   const Json& j_;
@@ -208,7 +212,8 @@ inline void expect_goldens(const std::string& path) {
   for (const Json& j : file["cases"]) {
     // With one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.
     LayerCase<double>(j, j["name"] == "layernorm 1 lead [3]" ? 1e-11 : 1e-12).check();
-    // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps it to their ulp.
+    // With one feature dx is g eps / (x^2 + eps), what is left of a difference of terms 25000 times as large: f32 keeps
+    // it to their ulp.
     LayerCase<float>(j, j["name"] == "rmsnorm 1 lead [3]" ? 1e-4 : 1e-5).check();
     if (::testing::Test::HasFatalFailure()) return;
   }

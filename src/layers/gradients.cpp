@@ -12,7 +12,8 @@ Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Eleme
   return create_shared(elements, std::vector<std::size_t>(elements.size()), element, device);
 }
 
-Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups, Element element, Device* device) {
+Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups,
+                                           Element element, Device* device) {
   Gradients g;
   g.element_ = element;
   std::size_t bytes = 0, most = 0;
@@ -40,7 +41,8 @@ void* Gradients::of(const Weight& weight) const {
   if (slots_.empty() || weight.is_frozen()) return nullptr;
   Slot& slot = slots_[weight.slot()];
   if (std::exchange(slot.fresh, false) && slot.bytes != 0)
-    memory_.write(static_cast<std::size_t>(static_cast<std::byte*>(slot.data) - memory_.data()), std::vector<std::byte>(slot.bytes));
+    memory_.write(static_cast<std::size_t>(static_cast<std::byte*>(slot.data) - memory_.data()),
+                  std::vector<std::byte>(slot.bytes));
   return slot.data;
 }
 

@@ -31,26 +31,30 @@ enum class MatrixUse : std::uint8_t {
 // A place between two shapes, for which evolution wants a layer: extents of one sample.
 struct FitRequest {
   std::vector<std::size_t> in, out;
-  std::size_t d_model = 0, num_heads = 1, filters = 0, kernel_size = 1, vocab_size = 1, num_clusters = 1;  // MutationConfig's
+  // MutationConfig's
+  std::size_t d_model = 0, num_heads = 1, filters = 0, kernel_size = 1, vocab_size = 1, num_clusters = 1;
   Activation activation = Activation::Linear;
 
   std::size_t width() const { return in.back(); }
   // Both have the same rows, so that a layer that maps features fits.
-  bool same_rows() const { return in.size() == out.size() && std::vector(in.begin(), in.end() - 1) == std::vector(out.begin(), out.end() - 1); }
+  bool same_rows() const {
+    return in.size() == out.size() && std::vector(in.begin(), in.end() - 1) == std::vector(out.begin(), out.end() - 1);
+  }
   std::size_t wanted_width() const { return same_rows() ? out.back() : width(); }
 };
 
 struct LayerKind {
-  int id;                          // of the legacy C ABI (engine L-01); files store names
+  int id;  // of the legacy C ABI (engine L-01); files store names
   std::string_view name;
-  std::string_view aliases = "";   // separated by '|'
-  LayerPtr (*make)();              // with the default settings
-  std::string_view width_key = ""; // the setting that declares the features of the input
+  std::string_view aliases = "";    // separated by '|'
+  LayerPtr (*make)();               // with the default settings
+  std::string_view width_key = "";  // the setting that declares the features of the input
   Inside inside = Inside::None;
   MatrixUse matrix = MatrixUse::Rows;
-  bool is_linear_map = false;      // y = act(W x + b): target propagation can learn its way back
-  bool gives_distribution = false; // rows of the output are probabilities
-  // A layer that takes samples of request.in and, where it can, gives request.out; null: evolution does not make this kind.
+  bool is_linear_map = false;       // y = act(W x + b): target propagation can learn its way back
+  bool gives_distribution = false;  // rows of the output are probabilities
+  // A layer that takes samples of request.in and, where it can, gives request.out; null: evolution does not make this
+  // kind.
   LayerPtr (*fit)(const FitRequest& request) = nullptr;
 };
 

@@ -15,8 +15,12 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
 
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y) {
   if (run.batches && run.rehearsal() && x.shape.rank() <= layer.sample_rank()) {
-    return run.fail({Code::ShapeMismatch, fmt::format("{}: a batch {} whose samples have {} axes, one needs {}; a reshape layer before it adds what is missing",
-                                                      layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()), layer.sample_rank())});
+    return run.fail(
+        {Code::ShapeMismatch,
+         fmt::format(
+             "{}: a batch {} whose samples have {} axes, one needs {}; a reshape layer before it adds what is missing",
+             layer.kind(), x.shape.text(), x.shape.rank() - std::min<std::size_t>(1, x.shape.rank()),
+             layer.sample_rank())});
   }
   layer.forward(run, x, y);
   ran_forward(layer, run, x, y);
@@ -38,9 +42,9 @@ void ran_backward(const Layer& layer, const Run& run, const ConstView& dy, const
   rules == nullptr ? run.watch->after_backward(layer, dy, dx) : run.watch->after_target(layer, dy, dx, rules->rate);
 }
 
-StateSlots StateSlots::from(std::size_t first, std::size_t sequences) const {
-  const auto rest = [](auto span, std::size_t count) { return span.subspan(std::min(count, span.size())); };
-  return {rest(rope_tables, first), rest(caches, first * sequences), rest(recurrent, first), rest(metas, first)};
+StateSlots StateSlots::from(std::size_t first) const {
+  const auto rest = [first](auto span) { return span.subspan(std::min(first, span.size())); };
+  return {rest(attention), rest(recurrent), rest(metas)};
 }
 
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit) {
@@ -50,7 +54,8 @@ void visit_layers(const std::string& path, Layer& layer, const std::function<voi
   });
 }
 
-void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit) {
+void visit_weights(const std::string& path, Layer& layer,
+                   const std::function<void(const std::string&, Weight&, Layer&)>& visit) {
   visit_layers(path, layer, [&](const std::string& place, Layer& l) {
     l.visit_all_weights([&](Weight& w) { visit(place.empty() ? w.name() : place + "." + w.name(), w, l); });
   });
@@ -76,7 +81,8 @@ Result<WeightInit> rule_for(const Weight& weight, const CommonSettings& common) 
   } else if (common.init == "identity") {
     init.rule = Rule::Identity;
   } else {
-    return fail(Code::UnknownName, "init \"{}\" is unknown; known: auto uniform he xavier normal zeros identity none", common.init.substr(0, 40));
+    return fail(Code::UnknownName, "init \"{}\" is unknown; known: auto uniform he xavier normal zeros identity none",
+                common.init.substr(0, 40));
   }
   return init;
 }

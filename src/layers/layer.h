@@ -1,6 +1,7 @@
 #pragma once
-// The interface of every layer kind. A layer is equations written as calls of ops: forward, backward, and the rule by which targets
-// travel. It is const while it runs and holds its settings and weights; what changes lies behind the Run (layers/run.h).
+// The interface of every layer kind. A layer is equations written as calls of ops: forward, backward, and the rule by
+// which targets travel. It is const while it runs and holds its settings and weights; what changes lies behind the Run
+// (layers/run.h).
 
 #include <array>
 #include <cstdint>
@@ -21,7 +22,8 @@ namespace loom {
 // State that a session keeps for a layer: asked for at prepare(), found again by `slot`.
 struct StateNeeds {
   std::size_t slot = 0;
-  AttentionConfig attention;
+  AttentionConfig attention;      // of a cache; without heads: none
+  std::size_t max_positions = 0;  // that attention takes; 0: as many as there are
   RopeConfig rope;
   bool uses_rope = false;
   bool recurrent = false;  // a RecurrentState, no cache
@@ -36,8 +38,8 @@ struct CommonSettings {
   bool is_disabled = false, trainable = true;
   double learning_rate_scale = 1;
   Encoding encoding;
-  std::string init;        // empty: the network's
-  double init_scale = 0;   // 0: the network's
+  std::string init;                     // empty: the network's
+  double init_scale = 0;                // 0: the network's
   std::vector<std::size_t> scatter_to;  // of a branch of grid_scatter: [z, y, x]
   std::vector<AdapterConfig> adapters;
   bool freeze_base = true;  // a layer with adapters trains these alone
@@ -70,16 +72,22 @@ class Layer {
 
   // ShapeMismatch names what came and what was expected.
   virtual Result<Shape> output_shape(const Shape& input) const = 0;
-  // The fewest axes of one sample, before which a batch has an axis of its own: 2 of a sequence [steps, features]. 0: rows of any number.
+  // The fewest axes of one sample, before which a batch has an axis of its own: 2 of a sequence [steps, features]. 0:
+  // rows of any number.
   virtual std::size_t sample_rank() const { return 0; }
   // y = f(x), y of output_shape(x.shape). x and y do not overlap; with a tape both stay until backward.
   virtual void forward(const Run& run, const ConstView& x, const View& y) const = 0;
-  // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the weights.
+  // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the
+  // weights.
   virtual void backward(const Run& run, const ConstView& dy, const View& dx) const = 0;
-  // The same for target propagation (layers/tween.h): e = target of y - y, d = target of x - x, and the sums whose means, times
-  // tween_factor() and a rate, move the weights. Kinds that only move, choose or add values carry gaps as they carry gradients.
-  virtual void target(const Run& run, const TweenRules& /*rules*/, const ConstView& e, const View& d) const { backward(run, e, d); }
-  // For target propagation: the number of rows over which the products of an update are averaged, and the kind's factor of a weight.
+  // The same for target propagation (layers/tween.h): e = target of y - y, d = target of x - x, and the sums whose
+  // means, times tween_factor() and a rate, move the weights. Kinds that only move, choose or add values carry gaps as
+  // they carry gradients.
+  virtual void target(const Run& run, const TweenRules& /*rules*/, const ConstView& e, const View& d) const {
+    backward(run, e, d);
+  }
+  // For target propagation: the number of rows over which the products of an update are averaged, and the kind's factor
+  // of a weight.
   virtual std::size_t tween_rows(const Shape& /*x*/, const Shape& y) const { return y.rows(); }
   virtual double tween_factor(const Weight& /*weight*/) const { return 1; }
   // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
@@ -113,21 +121,25 @@ const L* layer_as(const Layer& layer) {
   return layer_as<L>(const_cast<Layer&>(layer));
 }
 
-// How containers and networks run a layer, so that hooks see it. With rules, backward carries targets instead of gradients.
+// How containers and networks run a layer, so that hooks see it. With rules, backward carries targets instead of
+// gradients.
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y);
-void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules = nullptr);
+void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx,
+                  const TweenRules* rules = nullptr);
 // The end of these two, for what has run under a layer's name: hooks see it.
 void ran_forward(const Layer& layer, const Run& run, const ConstView& x, const ConstView& y);
 void ran_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules);
 
 // Every layer below `layer`, itself first, with its path; weights likewise as "path.weight".
 void visit_layers(const std::string& path, Layer& layer, const std::function<void(const std::string&, Layer&)>& visit);
-void visit_weights(const std::string& path, Layer& layer, const std::function<void(const std::string&, Weight&, Layer&)>& visit);
+void visit_weights(const std::string& path, Layer& layer,
+                   const std::function<void(const std::string&, Weight&, Layer&)>& visit);
 
 // Every layer that runs when this one does: what shares borrow too (after prepare()), disabled children not.
 void visit_running(Layer& layer, const std::function<void(Layer&)>& visit);
 
-// Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the layer's type.
+// Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the
+// layer's type.
 Result<void> initialise_weights(const std::string& path, Layer& layer, std::uint64_t seed);
 // The weight of that name; null when the layer has none.
 Weight* find_weight(Layer& layer, std::string_view name);

@@ -5,18 +5,22 @@
 
 namespace loom {
 
-// lengths [batch], or null where all steps are valid; false, and ShapeMismatch or OutOfRange in the run, where those of the call do not fit.
-inline bool lengths_of(const Run& run, std::string_view kind, std::size_t batch, std::size_t steps, const std::size_t*& lengths) {
+// lengths [batch], or null where all steps are valid; false, and ShapeMismatch or OutOfRange in the run, where those of
+// the call do not fit.
+inline bool lengths_of(const Run& run, std::string_view kind, std::size_t batch, std::size_t steps,
+                       const std::size_t*& lengths) {
   const std::span<const std::size_t> given = run.inputs.lengths;
   lengths = nullptr;
   if (given.empty() || run.rehearsal()) return true;
   if (given.size() != batch) {
-    run.exec.status = Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind, given.size(), batch)};
+    run.exec.status =
+        Error{Code::ShapeMismatch, fmt::format("{}: {} lengths for {} samples", kind, given.size(), batch)};
     return false;
   }
   for (std::size_t b = 0; b < batch; ++b)
     if (given[b] > steps) {
-      run.exec.status = Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind, given[b], b, steps)};
+      run.exec.status = Error{Code::OutOfRange, fmt::format("{}: length {} of sample {}, the input has {} steps", kind,
+                                                            given[b], b, steps)};
       return false;
     }
   lengths = given.data();

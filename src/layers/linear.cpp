@@ -17,7 +17,8 @@ void linear64(const Exec& exec, ConstTensor x, const LinearJob& job) {
   const std::size_t rows = job.weight->rows() / job.weight->parts();
   const double* w = job.weight->values<double>(exec) + job.part * rows * x.cols;
   gemm(exec, Operand::of(x), {w, 1, x.cols}, x.cols, job.y);
-  if (const Weight* bias = present(job.bias)) add_to_rows(exec, job.y, bias->values<double>(exec) + job.part * rows, job.y);
+  if (const Weight* bias = present(job.bias))
+    add_to_rows(exec, job.y, bias->values<double>(exec) + job.part * rows, job.y);
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
       continue;
     }
     const Weight* bias = present(job.bias);
-    const float* b = bias == nullptr ? nullptr : bias->values<float>(exec) + job.part * (job.weight->rows() / job.weight->parts());
+    const float* b =
+        bias == nullptr ? nullptr : bias->values<float>(exec) + job.part * (job.weight->rows() / job.weight->parts());
     packed[n++] = {job.weight->matrix(job.part).get(), job.y, b, job.input_floor};
   }
   if (n != 0) matmul(exec, x, {packed.data(), n});
@@ -42,23 +44,27 @@ void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
 
 namespace {
 
-void add_products(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, std::size_t block) {
+void add_products(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy,
+                  std::size_t block) {
   if (run.gradients == nullptr) return;
   if (const auto [dw, fresh] = run.gradients->target(run, weight); dw != nullptr)
-    gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element}, fresh ? Into::Store : Into::Add, block);
+    gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element},
+         fresh ? Into::Store : Into::Add, block);
   if (bias.declared())
     if (void* db = run.gradients->of(run, bias)) add_column_sums(run, dy, block, db);
 }
 
 void take_back(const Exec& exec, const Weight& weight, ConstTensor dy, Tensor dx, bool add_to_dx) {
   with_element(dx.element, [&]<class T>() {
-    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx, add_to_dx ? Into::Add : Into::Store);
+    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx,
+         add_to_dx ? Into::Add : Into::Store);
   });
 }
 
 }  // namespace
 
-void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx, std::size_t block, bool add_to_dx) {
+void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
+                     std::size_t block, bool add_to_dx) {
   add_products(run, x, weight, bias, dy, block);
   if (dx.data != nullptr) {
     const ArenaScope scope(run.arena());
@@ -67,8 +73,8 @@ void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const 
   adapt_backward(run, x, weight, dy, dx, block);
 }
 
-void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor e, Tensor d,
-                   std::size_t block, bool add_to_d, const ConstTensor* y) {
+void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias,
+                   ConstTensor e, Tensor d, std::size_t block, bool add_to_d, const ConstTensor* y) {
   if (d.data == nullptr || !rules.averages) return linear_backward(run, x, weight, bias, e, d, block, add_to_d);
   add_products(run, x, weight, bias, e, block);
   {

@@ -1,5 +1,6 @@
 #pragma once
-// y = W x (+ b) and its gradients: what every kind with a matrix is made of. x [rows, in], W [out, in], b [out] or not declared.
+// y = W x (+ b) and its gradients: what every kind with a matrix is made of. x [rows, in], W [out, in], b [out] or not
+// declared.
 
 #include <array>
 
@@ -13,24 +14,29 @@ struct LinearJob {
   const Weight* weight = nullptr;
   const Weight* bias = nullptr;  // may be undeclared
   Tensor y;
-  std::size_t part = 0;          // of the weight; its outputs' biases start at part * rows of it
-  float input_floor = 0;         // MatmulJob::input_floor
+  std::size_t part = 0;   // of the weight; its outputs' biases start at part * rows of it
+  float input_floor = 0;  // MatmulJob::input_floor
 };
 
-// The largest size of a row that is quantised for a BitNet cell counts as at least this (engine D-33); cells with an inner norm are such.
+// The largest size of a row that is quantised for a BitNet cell counts as at least this (engine D-33); cells with an
+// inner norm are such.
 inline constexpr float kBitnetFloor = 1e-5f;
 
-// All jobs read the same x; what a weight's adapters give is added last. f32 inputs meet the active version as it is packed, f64 inputs
-// its values in f64.
+// All jobs read the same x; what a weight's adapters give is added last. f32 inputs meet the active version as it is
+// packed, f64 inputs its values in f64.
 void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs);
-inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y, float input_floor = 0) {
+inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y,
+                   float input_floor = 0) {
   linear(exec, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
-// dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of `block` rows (numerics N-05).
-void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx, std::size_t block, bool add_to_dx = false);
-// The same for gaps; the caller closes d (layers/tween.h) after the last product. `y`, or W x + b, is what averaged targets count from.
-void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor e, Tensor d,
-                   std::size_t block, bool add_to_d = false, const ConstTensor* y = nullptr);
+// dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of
+// `block` rows (numerics N-05).
+void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
+                     std::size_t block, bool add_to_dx = false);
+// The same for gaps; the caller closes d (layers/tween.h) after the last product. `y`, or W x + b, is what averaged
+// targets count from.
+void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias,
+                   ConstTensor e, Tensor d, std::size_t block, bool add_to_d = false, const ConstTensor* y = nullptr);
 
 }  // namespace loom

@@ -1,5 +1,6 @@
 #pragma once
-// Allowed range of eps in norms, as in configurations of language models; below 0 the root may be undefined, and a great eps leaves zeros.
+// Allowed range of eps in norms, as in configurations of language models; below 0 the root may be undefined, and a
+// great eps leaves zeros.
 
 #include "core/error.h"
 

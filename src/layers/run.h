@@ -1,6 +1,7 @@
 #pragma once
-// The context a layer runs in, beside its tensors: where it computes, the side inputs of the call, where its state lies, and where it leaves the
-// values that backward needs. A layer changes nothing but what it reaches through its Run.
+// The context a layer runs in, beside its tensors: where it computes, the side inputs of the call, where its state
+// lies, and where it leaves the values that backward needs. A layer changes nothing but what it reaches through its
+// Run.
 
 #include <array>
 #include <cstdint>
@@ -43,11 +44,12 @@ class Tape {
   std::vector<ConstView> views_;
 };
 
-// State of a recurrent layer in a session, [directions, samples, units]: forward begins with it (with 0 unless it continues) and leaves
-// the state after the last step. A rehearsal plans the extents; the session then supplies the memory.
+// State of a recurrent layer in a session, [directions, samples, units]: forward begins with it (with 0 unless it
+// continues) and leaves the state after the last step. A rehearsal plans the extents; the session then supplies the
+// memory.
 struct RecurrentState {
   void* h = nullptr;
-  void* c = nullptr;       // lstm
+  void* c = nullptr;  // lstm
   Shape shape;
   bool has_cell = false, stateful = false, planned = false;
   bool continues = false;  // this call starts from what lies here
@@ -61,42 +63,59 @@ struct RecurrentState {
   }
 };
 
-// Inputs beside the tensor, the same for all layers of a call.
-struct SideInputs {
-  std::span<const std::int32_t> ids;          // input of an embedding, one per row
-  std::span<const SequenceRows> sequences;    // rows of each sequence, when a session keeps caches
-  std::span<const std::uint32_t> positions;   // one per row
-  std::span<const std::size_t> lengths;       // valid positions of each sample of a sequence; empty: all
-  const ConstView* external = nullptr;        // a second tensor: keys and values of cross-attention, an external skip
-  const ConstView* mask = nullptr;            // [samples, keys] of the same element type: keys with an entry <= 0 are masked out
+// State of an attention layer in a session: a cache for each sequence. Where a call names no sequences
+// (SideInputs::sequences), every sample goes on behind the `length` positions that came before: a rehearsal plans how
+// many samples and steps there are, the session supplies the caches and counts the steps when the call has ended.
+struct AttentionState {
+  std::vector<KvCache> caches;      // by sequence
+  const RopeTable* rope = nullptr;  // reaches as far as the call does
+  std::size_t limit = 0;            // positions of a sequence at most
+  std::size_t length = 0;
+  std::size_t samples = 0;  // of the call that was rehearsed last,
+  SequenceRows rehearsed;   // and the rows of one of them, at the end of the longest sequence
 };
 
-// State that a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is dropped.
+// Inputs beside the tensor, the same for all layers of a call.
+struct SideInputs {
+  std::span<const std::int32_t> ids;         // input of an embedding, one per row
+  std::span<const SequenceRows> sequences;   // rows of each sequence, where they are not those of the samples
+  std::span<const std::uint32_t> positions;  // one per row, beside sequences
+  std::span<const std::size_t> lengths;      // valid positions of each sample of a sequence; empty: all
+  const ConstView* external = nullptr;       // a second tensor: keys and values of cross-attention, an external skip
+  // [samples, keys] of the same element type: keys with an entry <= 0 are masked out
+  const ConstView* mask = nullptr;
+};
+
+// State that a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is
+// dropped.
 struct StateSlots {
-  std::span<RopeTable* const> rope_tables;
-  std::span<KvCache* const> caches;           // [slot * sequences + sequence]
+  std::span<AttentionState> attention;
   std::span<RecurrentState> recurrent;
   std::span<MetaState> metas;
 
   // The slots from `first` on.
-  StateSlots from(std::size_t first, std::size_t sequences) const;
+  StateSlots from(std::size_t first) const;
 };
 
-// Outputs of cells that links and skips read, by number, and their gradients, added to. Without data until the cell has run.
+// Outputs of cells that links and skips read, by number, and their gradients, added to. Without data until the cell has
+// run.
 struct CellTensors {
   std::span<ConstView> outputs;
   std::span<View> gradients;
 };
 
-// Sees every layer that runs, children before their container; it cannot change a number. Views are valid during the call, with a tape
-// until the backward pass.
+// Sees every layer that runs, children before their container; it cannot change a number. Views are valid during the
+// call, with a tape until the backward pass.
 class LayerWatch {
  public:
   virtual ~LayerWatch() = default;
   virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
   virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
-  // The same of targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that the layer stands in; no data: 1.
-  virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, ConstTensor /*rate*/) { after_backward(layer, e, d); }
+  // The same of targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that the layer stands
+  // in; no data: 1.
+  virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, ConstTensor /*rate*/) {
+    after_backward(layer, e, d);
+  }
 };
 
 // Overrides how the target of a layer's input is computed (difference target propagation, engine 7.7).
@@ -112,24 +131,30 @@ struct Call {
   SideInputs inputs{};
   StateSlots states{};
   CellTensors cells{};
-  std::uint64_t seed = 0;                          // of random streams, with `step` and the layer's site
+  std::uint64_t seed = 0;  // of random streams, with `step` and the layer's site
   std::uint32_t step = 0;
-  std::size_t first_sample = 0;                    // of the batch that these samples are a part of: random streams count from there
-  bool training = false;                           // dropout, batch statistics
-  bool batches = false;                            // the first axis is one of samples: a layer may not take it for another
-  Mixed mixed = Mixed::none;                       // what tensors are rounded to between cells (engine 6.8)
-  double share = 1;                                // of the batch that these samples are: gates add as much of their terms to the loss
-  double loss_scale = 1;                           // of dy, and so of all gradients (engine T-70)
-  Tape* tape = nullptr;                            // forward leaves what backward needs; null: nothing is kept
-  Gradients* gradients = nullptr;                  // of weights, added to by backward; null: not wanted
-  Statistics* statistics = nullptr;                // where a training forward leaves running statistics; null: they stay as they are
-  Tensor gate_loss{};                              // [1]: forward adds the load-balancing terms of its gates (engine V-37)
-  const View* d_external = nullptr;                // the gradient of inputs.external, added to; null: not wanted
+  // of the batch that these samples are a part of: random streams count from there
+  std::size_t first_sample = 0;
+  bool training = false;  // dropout, batch statistics
+  // the first axis is one of samples: a layer may not take it for another
+  bool batches = false;
+  Mixed mixed = Mixed::none;  // what tensors are rounded to between cells (engine 6.8)
+  // of the batch that these samples are: gates add as much of their terms to the loss
+  double share = 1;
+  double loss_scale = 1;           // of dy, and so of all gradients (engine T-70)
+  Tape* tape = nullptr;            // forward leaves what backward needs; null: nothing is kept
+  Gradients* gradients = nullptr;  // of weights, added to by backward; null: not wanted
+  // where a training forward leaves running statistics; null: they stay as they are
+  Statistics* statistics = nullptr;
+  // [1]: forward adds the load-balancing terms of its gates (engine V-37)
+  Tensor gate_loss{};
+  const View* d_external = nullptr;  // the gradient of inputs.external, added to; null: not wanted
   LayerWatch* watch = nullptr;
   TargetMap* targets = nullptr;
 };
 
-// A call on its way through the layers: what every equation computes with. It stands for its Exec wherever an op wants one.
+// A call on its way through the layers: what every equation computes with. It stands for its Exec wherever an op wants
+// one.
 struct Run : Call {
   explicit Run(const Exec& on) : exec(on) {}
   Run(const Exec& on, const Call& call) : Call(call), exec(on) {}
@@ -138,7 +163,9 @@ struct Run : Call {
   Arena& arena() const { return exec.arena; }
   bool rehearsal() const { return exec.rehearsal(); }
   View view(const Shape& shape, Element element) const { return exec.arena.view(shape, element); }
-  Tensor tensor(std::size_t rows, std::size_t cols, Element element = Element::f32) const { return exec.arena.tensor(rows, cols, element); }
+  Tensor tensor(std::size_t rows, std::size_t cols, Element element = Element::f32) const {
+    return exec.arena.tensor(rows, cols, element);
+  }
   template <class T>
   T* take(std::size_t count) const {
     return exec.arena.take<T>(count);

@@ -40,7 +40,9 @@ inline void expect_refused(const char* spec, Code code, const Shape& input) {
 
 // The key of a small number above or at 0 (engine L-90), as much as the configurations of language models may say.
 inline void expect_share(const char* layer, const char* key) {
-  const auto read = [&](const char* value) { return layer_from_json(parse_json(fmt::format(R"({{{},"{}":{}}})", layer, key, value)).value()); };
+  const auto read = [&](const char* value) {
+    return layer_from_json(parse_json(fmt::format(R"({{{},"{}":{}}})", layer, key, value)).value());
+  };
   for (const char* good : {"0", "1e-300", "0.5", "1"}) EXPECT_TRUE(read(good)) << layer << key << good;
   for (const char* bad : {"-1", "-1e-300", "1.5", "1e300"}) {
     const auto refused = read(bad);

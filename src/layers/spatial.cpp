@@ -13,11 +13,12 @@ void DeclaredSizes::fields(FieldVisitor& visit) {
   visit("output_depth", out[2]);
 }
 
-Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes, std::size_t fallback,
-                                              std::size_t padded) {
+Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes,
+                                              std::size_t fallback, std::size_t padded) {
   std::array<std::size_t, 3> all{padded, padded, padded};
   if (sizes.values.size() > 1 && sizes.values.size() != axes)
-    return fail(Code::InvalidConfig, "{}: {} numbers for {} axes, expected one or as many", key, sizes.values.size(), axes);
+    return fail(Code::InvalidConfig, "{}: {} numbers for {} axes, expected one or as many", key, sizes.values.size(),
+                axes);
   for (std::size_t a = 0; a < axes; ++a) all[3 - axes + a] = sizes.at(a, fallback);
   return all;
 }
@@ -25,7 +26,8 @@ Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSi
 Result<void> check_spatial(std::string_view kind, const Shape& input, std::size_t axes, std::size_t channels) {
   const std::size_t rank = input.rank();
   if (rank != axes + 1 && rank != axes + 2)
-    return fail(Code::ShapeMismatch, "{}: an input of shape {}, expected [B, C, {} more axes]", kind, input.text(), axes);
+    return fail(Code::ShapeMismatch, "{}: an input of shape {}, expected [B, C, {} more axes]", kind, input.text(),
+                axes);
   if (channels != 0 && input[rank - axes - 1] != channels)
     return fail(Code::ShapeMismatch, "{}: {} input channels, expected {}", kind, input[rank - axes - 1], channels);
   return {};
@@ -37,7 +39,8 @@ std::array<std::size_t, 3> spatial_extents(const Shape& input, std::size_t axes)
   return extents;
 }
 
-Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t channels, const std::array<std::size_t, 3>& extents) {
+Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t channels,
+                            const std::array<std::size_t, 3>& extents) {
   std::array<std::size_t, Shape::kMaxRank> all{};
   std::ranges::copy(input.extents(), all.begin());
   all[input.rank() - axes - 1] = channels;
@@ -47,8 +50,8 @@ Result<Shape> spatial_shape(const Shape& input, std::size_t axes, std::size_t ch
 
 namespace {
 
-// Keys name height, width, depth; axes stand as L, HW or DHW. A length is a height, or a width where no height is given; a width or depth
-// that is not given is the height (engine J-17).
+// Keys name height, width, depth; axes stand as L, HW or DHW. A length is a height, or a width where no height is
+// given; a width or depth that is not given is the height (engine J-17).
 std::array<std::size_t, 3> by_axis(const std::array<std::size_t, 3>& declared, std::size_t axes) {
   const auto [height, width, depth] = declared;
   if (axes == 1) return {0, 0, height != 0 ? height : width};
@@ -57,21 +60,23 @@ std::array<std::size_t, 3> by_axis(const std::array<std::size_t, 3>& declared, s
 
 }  // namespace
 
-Result<void> check_declared(std::string_view kind, const char* what, const std::array<std::size_t, 3>& declared, std::size_t axes,
-                            const std::array<std::size_t, 3>& derived) {
+Result<void> check_declared(std::string_view kind, const char* what, const std::array<std::size_t, 3>& declared,
+                            std::size_t axes, const std::array<std::size_t, 3>& derived) {
   const std::array<std::size_t, 3> given = by_axis(declared, axes);
   for (std::size_t a = 3 - axes; a < 3; ++a)
     if (given[a] != 0 && given[a] != derived[a])
-      return fail(Code::ShapeMismatch, "{}: {} of axis {}: {} given, {} derived", kind, what, a + axes - 3, given[a], derived[a]);
+      return fail(Code::ShapeMismatch, "{}: {} of axis {}: {} given, {} derived", kind, what, a + axes - 3, given[a],
+                  derived[a]);
   return {};
 }
 
-Result<std::array<std::size_t, 3>> cropped(std::string_view kind, const std::array<std::size_t, 3>& declared, std::size_t axes,
-                                           const std::array<std::size_t, 3>& derived) {
+Result<std::array<std::size_t, 3>> cropped(std::string_view kind, const std::array<std::size_t, 3>& declared,
+                                           std::size_t axes, const std::array<std::size_t, 3>& derived) {
   std::array<std::size_t, 3> out = by_axis(declared, axes);
   for (std::size_t a = 0; a < 3; ++a) {
     if (out[a] > derived[a])
-      return fail(Code::ShapeMismatch, "{}: output of axis {}: {} given, only {} derived", kind, a + axes - 3, out[a], derived[a]);
+      return fail(Code::ShapeMismatch, "{}: output of axis {}: {} given, only {} derived", kind, a + axes - 3, out[a],
+                  derived[a]);
     if (out[a] == 0) out[a] = derived[a];
   }
   return out;

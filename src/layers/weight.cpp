@@ -25,7 +25,8 @@ QuantizedMatrix rows_of(const QuantizedMatrix& q, std::size_t first, std::size_t
   part.dtype = q.dtype, part.rows = count, part.cols = q.cols, part.span = q.span;
   const auto cut = [&](auto& to, const auto& from, std::size_t per_row) {
     if (!from.empty())
-      to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * per_row), from.begin() + static_cast<std::ptrdiff_t>((first + count) * per_row));
+      to.assign(from.begin() + static_cast<std::ptrdiff_t>(first * per_row),
+                from.begin() + static_cast<std::ptrdiff_t>((first + count) * per_row));
   };
   cut(part.codes, q.codes, q.cols * q.code_bytes());
   if (q.spans_per_row() == 0) {
@@ -46,7 +47,9 @@ Result<Matrix> met_so(Result<Matrix> m, ActivationQuant way) {
 }
 
 PanelScales input_scales(ActivationQuant way) {
-  return way == ActivationQuant::Row ? PanelScales::ByRow : way == ActivationQuant::Group ? PanelScales::ByGroup : PanelScales::None;
+  return way == ActivationQuant::Row     ? PanelScales::ByRow
+         : way == ActivationQuant::Group ? PanelScales::ByGroup
+                                         : PanelScales::None;
 }
 
 Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix, ActivationQuant way) {
@@ -58,7 +61,8 @@ Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix>
 
 }  // namespace
 
-Result<void> Weight::declare(std::string name, WeightRole role, std::span<const std::size_t> extents, const WeightInit& init, std::size_t parts) {
+Result<void> Weight::declare(std::string name, WeightRole role, std::span<const std::size_t> extents,
+                             const WeightInit& init, std::size_t parts) {
   auto shape = Shape::create(extents);
   if (!shape) return at(name, std::move(shape).error());
   *this = Weight();
@@ -71,10 +75,12 @@ template <class T>
 Result<void> Weight::set_of(std::span<const T> values) {
   if (tied_ != nullptr) return tied_->set_of(values);
   if (values.size() != elements())
-    return fail(Code::ShapeMismatch, "{}: {} values given, {} of shape {} expected", name_, values.size(), elements(), shape_.text());
+    return fail(Code::ShapeMismatch, "{}: {} values given, {} of shape {} expected", name_, values.size(), elements(),
+                shape_.text());
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!(std::abs(static_cast<double>(values[i])) <= static_cast<double>(std::numeric_limits<float>::max())) &&
-        !(encoding_.dtype == DType::float64 && std::abs(static_cast<double>(values[i])) <= std::numeric_limits<double>::max()))
+        !(encoding_.dtype == DType::float64 &&
+          std::abs(static_cast<double>(values[i])) <= std::numeric_limits<double>::max()))
       return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
   master_.clear(), master64_.clear();
   if (encoding_.dtype == DType::float64) {
@@ -134,13 +140,16 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e, const
     } else if (role_ != WeightRole::TypedVector || e.dtype == DType::float32) {
       version->decoded.assign(values.begin(), values.end());
     } else {
-      LOOM_TRY(const QuantizedMatrix q, like != nullptr ? quantize_like(*like, values) : quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
+      LOOM_TRY(const QuantizedMatrix q, like != nullptr
+                                            ? quantize_like(*like, values)
+                                            : quantize(e.dtype, values, 1, values.size(), {Granularity::Tensor}));
       return version_of(q, e);
     }
     return version;
   }
   if (e.dtype != DType::float64 && e.dtype != DType::float32 && !is_block_format(e.dtype)) {
-    LOOM_TRY(const QuantizedMatrix q, like != nullptr ? quantize_like(*like, values) : quantize(e.dtype, values, rows(), cols(), e.span));
+    LOOM_TRY(const QuantizedMatrix q,
+             like != nullptr ? quantize_like(*like, values) : quantize(e.dtype, values, rows(), cols(), e.span));
     return version_of(q, e);
   }
   const std::size_t part_rows = rows() / parts_, part_size = part_rows * cols();
@@ -148,10 +157,13 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e, const
                                    : master64_.empty()       ? std::vector<double>(master_.begin(), master_.end())
                                                              : master64_;
   for (std::size_t p = 0; p < parts_; ++p) {
-    auto part = e.dtype == DType::float64
-                    ? Matrix::from_source(DType::float64, std::as_bytes(std::span(wide).subspan(p * part_size, part_size)), part_rows, cols())
-                    : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, cols());
-    LOOM_TRY(version->parts, pack(std::move(version->parts), met_so(std::move(part), e.activation_quant), e.activation_quant));
+    auto part =
+        e.dtype == DType::float64
+            ? Matrix::from_source(DType::float64, std::as_bytes(std::span(wide).subspan(p * part_size, part_size)),
+                                  part_rows, cols())
+            : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, cols());
+    LOOM_TRY(version->parts,
+             pack(std::move(version->parts), met_so(std::move(part), e.activation_quant), e.activation_quant));
   }
   return version;
 }
@@ -172,13 +184,13 @@ Result<std::shared_ptr<Weight::Version>> Weight::version_of(const QuantizedMatri
     version->codes = q;
   }
   for (std::size_t p = 0; p < parts_; ++p) {
-    LOOM_TRY(version->parts,
-             pack(std::move(version->parts),
-                  decoded.empty()
-                      ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
-                      : Matrix::from_floats(DType::float32, std::span<const float>(decoded).subspan(p * part_rows * cols(), part_rows * cols()),
-                                            part_rows, cols()),
-                  e.activation_quant));
+    LOOM_TRY(version->parts, pack(std::move(version->parts),
+                                  decoded.empty() ? Matrix::from_quantized(rows_of(q, p * part_rows, part_rows))
+                                                  : Matrix::from_floats(DType::float32,
+                                                                        std::span<const float>(decoded).subspan(
+                                                                            p * part_rows * cols(), part_rows * cols()),
+                                                                        part_rows, cols()),
+                                  e.activation_quant));
   }
   return version;
 }
@@ -221,7 +233,9 @@ bool has_scales(const Weight& w) {
 
 // f32 values go where the old ones lie, unless somebody shares the version.
 bool Weight::refill(ThreadPool& pool) {
-  if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 || master_.empty()) return false;
+  if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 ||
+      master_.empty())
+    return false;
   if (role_ != WeightRole::Matrix) {
     if (active_->decoded.size() != master_.size()) return false;
     std::ranges::copy(master_, active_->decoded.begin());
@@ -233,7 +247,8 @@ bool Weight::refill(ThreadPool& pool) {
   for (std::size_t p = 0; p < parts_; ++p) {
     auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
     const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
-    in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
+    in_shares(pool, matrix.panels(), part_size,
+              [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
   }
   return true;
 }
@@ -247,7 +262,8 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
     std::atomic<bool> found{false};
     in_shares(pool, values.size(), values.size(), [&](std::size_t begin, std::size_t end) {
       Bits any = 0;  // integers and no early exit: compilers look at many at once
-      for (std::size_t i = begin; i < end; ++i) any |= static_cast<Bits>((std::bit_cast<Bits>(values[i]) & kInfinite) == kInfinite);
+      for (std::size_t i = begin; i < end; ++i)
+        any |= static_cast<Bits>((std::bit_cast<Bits>(values[i]) & kInfinite) == kInfinite);
       if (any != 0) found.store(true, std::memory_order_relaxed);
     });
     for (std::size_t i = 0; found && i < values.size(); ++i)
@@ -274,7 +290,8 @@ Result<void> Weight::morph(const Encoding& encoding) {
       find_plain();
       return {};
     }
-  if (!has_master()) return fail(Code::InvalidArgument, "{}: its master was released; ensure_master() decodes one", name_);
+  if (!has_master())
+    return fail(Code::InvalidArgument, "{}: its master was released; ensure_master() decodes one", name_);
   auto version = encode(encoding);
   if (!version) return at(name_, std::move(version).error());
   active_ = std::move(*version), encoding_ = encoding;
@@ -283,8 +300,8 @@ Result<void> Weight::morph(const Encoding& encoding) {
   return {};
 }
 
-Result<void> Weight::inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales,
-                            std::span<const std::byte> zeros) {
+Result<void> Weight::inject(const Encoding& encoding, std::span<const std::byte> codes,
+                            std::span<const std::byte> scales, std::span<const std::byte> zeros) {
   auto q = unpack(encoding.dtype, rows(), cols(), encoding.span, codes, scales, zeros);
   if (!q) return at(name_, std::move(q).error());
   return restore(*q, encoding);
@@ -299,7 +316,8 @@ Result<void> Weight::inject_bitnet(std::span<const std::byte> codes, float weigh
 Result<void> Weight::inject(MatrixPtr matrix) {
   if (tied_ != nullptr) return tied_->inject(std::move(matrix));
   if (matrix->rows() != rows() || matrix->cols() != cols() || parts_ != 1)
-    return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(), rows(), cols());
+    return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(),
+                rows(), cols());
   master_.clear(), master64_.clear(), versions_.clear();
   encoding_ = {matrix->dtype()};
   active_ = std::make_shared<Version>();
@@ -320,11 +338,14 @@ Result<QuantizedMatrix> Weight::quantized() const {
   if (w.active_ == nullptr) return fail(Code::InvalidState, "{} has no value yet", name_);
   if (w.active_->codes) return *w.active_->codes;
   if (role_ == WeightRole::Matrix && is_block_format(w.dtype()))
-    return fail(Code::Unsupported, "{}: {} blocks are not kept as they stood in their file", name_, loom::name(w.dtype()));
+    return fail(Code::Unsupported, "{}: {} blocks are not kept as they stood in their file", name_,
+                loom::name(w.dtype()));
   if (role_ != WeightRole::Matrix) {
     QuantizedMatrix q;
-    q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = rows(), q.cols = cols(), q.span = {Granularity::Tensor};
-    const auto bytes = w.active_->decoded64.empty() ? std::as_bytes(std::span(w.active_->decoded)) : std::as_bytes(std::span(w.active_->decoded64));
+    q.dtype = w.active_->decoded64.empty() ? DType::float32 : DType::float64, q.rows = rows(), q.cols = cols(),
+    q.span = {Granularity::Tensor};
+    const auto bytes = w.active_->decoded64.empty() ? std::as_bytes(std::span(w.active_->decoded))
+                                                    : std::as_bytes(std::span(w.active_->decoded64));
     q.codes.assign(bytes.begin(), bytes.end());
     return q;
   }
@@ -363,11 +384,12 @@ std::vector<double> floats_of(const QuantizedMatrix& q) {
 Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   if (tied_ != nullptr) return tied_->restore_master(q);
   if (q.rows * q.cols != elements() || (q.dtype != DType::float32 && q.dtype != DType::float64))
-    return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_, q.rows * q.cols, loom::name(q.dtype),
-                elements());
+    return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_,
+                q.rows * q.cols, loom::name(q.dtype), elements());
   std::vector<double> values = floats_of(q);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
+    if (!std::isfinite(values[i]))
+      return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
   master_.clear(), master64_.clear();
   if (q.dtype == DType::float64)
     master64_ = std::move(values);
@@ -388,7 +410,8 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
   }
   if (const std::uint64_t mask = info(q.dtype).non_finite_mask; mask != 0)
     for (std::size_t i = 0; i < elements(); ++i)
-      if ((static_cast<std::uint64_t>(q.code(i)) & mask) == mask) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+      if ((static_cast<std::uint64_t>(q.code(i)) & mask) == mask)
+        return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
   auto version = version_of(q, encoding);
   if (!version) return at(name_, std::move(version).error());
   master_.clear(), master64_.clear(), versions_.clear();
@@ -401,7 +424,8 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
 Result<void> Weight::copy_from(const Weight& other) {
   const Weight& from = other.owner();
   if (!(from.shape_ == shape_) || from.role_ != role_ || from.parts_ != parts_)
-    return fail(Code::ShapeMismatch, "{} of shape {} cannot take the values of {} of shape {}", name_, shape_.text(), from.name_, from.shape_.text());
+    return fail(Code::ShapeMismatch, "{} of shape {} cannot take the values of {} of shape {}", name_, shape_.text(),
+                from.name_, from.shape_.text());
   master_ = from.master_, master64_ = from.master64_, encoding_ = from.encoding_;
   active_ = from.active_;  // encoders make new versions and leave old ones as they are
   versions_.clear();
@@ -413,7 +437,8 @@ Result<void> Weight::copy_from(const Weight& other) {
 Result<void> Weight::tie(Weight& owner) {
   Weight& last = owner.tied_ != nullptr ? *owner.tied_ : owner;
   if (!(last.shape_ == shape_))
-    return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_, last.shape_.text());
+    return fail(Code::ShapeMismatch, "{} of shape {} is tied to {} of shape {}", name_, shape_.text(), last.name_,
+                last.shape_.text());
   tied_ = &last;
   return {};
 }
@@ -458,12 +483,14 @@ template <class T>
 void Weight::decode_to(std::size_t first, std::size_t count, T* to) const {
   if (role_ != WeightRole::Matrix) {
     for (std::size_t i = 0; i < count; ++i)
-      to[i] = active_->decoded64.empty() ? static_cast<T>(active_->decoded[first + i]) : static_cast<T>(active_->decoded64[first + i]);
+      to[i] = active_->decoded64.empty() ? static_cast<T>(active_->decoded[first + i])
+                                         : static_cast<T>(active_->decoded64[first + i]);
     return;
   }
   LOOM_ASSERT(first % cols() == 0 && count % cols() == 0);
   const std::size_t part_rows = rows() / parts_;
-  for (std::size_t r = first / cols(); r < (first + count) / cols(); ++r, to += cols()) active_->parts[r / part_rows]->decode_row(r % part_rows, to);
+  for (std::size_t r = first / cols(); r < (first + count) / cols(); ++r, to += cols())
+    active_->parts[r / part_rows]->decode_row(r % part_rows, to);
 }
 
 template <class T>
@@ -484,7 +511,8 @@ const T* Weight::values(const Exec& exec) const {
     return to;
   }
   const std::size_t part_rows = w.rows() / w.parts_, cols = w.cols();
-  for (std::size_t p = 0; p < w.parts_; ++p) decode_matrix(exec, *w.active_->parts[p], {to + p * part_rows * cols, part_rows, cols, element_of<T>});
+  for (std::size_t p = 0; p < w.parts_; ++p)
+    decode_matrix(exec, *w.active_->parts[p], {to + p * part_rows * cols, part_rows, cols, element_of<T>});
   return to;
 }
 template const float* Weight::values<float>(const Exec&) const;
@@ -494,7 +522,8 @@ namespace {
 
 std::size_t bytes_of_panels(const PanelLayout& layout, std::size_t rows, std::size_t cols) {
   const std::size_t panels = (rows + kPanelRows - 1) / kPanelRows;
-  const bool is_wide = layout.kind == PanelKind::Wide16 || layout.kind == PanelKind::Wide32 || layout.kind == PanelKind::Wide64;
+  const bool is_wide =
+      layout.kind == PanelKind::Wide16 || layout.kind == PanelKind::Wide32 || layout.kind == PanelKind::Wide64;
   const std::size_t factors = layout.has_row_scales() ? (layout.has_zeros ? 2 : 1) * (is_wide ? 8 : 4) : 0;
   return panels * (layout.panel_bytes(cols) + kPanelRows * factors);
 }
@@ -503,18 +532,23 @@ std::size_t bytes_of_panels(const PanelLayout& layout, std::size_t rows, std::si
 std::size_t bytes_to_come(const Weight& w) {
   const Encoding& e = w.encoding();
   if (w.role() != WeightRole::Matrix && e.dtype == DType::float64) return w.elements() * sizeof(double);
-  const bool is_plain = e.dtype == DType::float32 || (w.role() != WeightRole::Matrix && w.role() != WeightRole::TypedVector);
+  const bool is_plain =
+      e.dtype == DType::float32 || (w.role() != WeightRole::Matrix && w.role() != WeightRole::TypedVector);
   std::size_t bytes = w.role() != WeightRole::Matrix ? w.elements() * sizeof(float) : 0;  // vectors are kept decoded
-  const bool decodes = w.role() == WeightRole::Matrix && e.activation_quant == ActivationQuant::None && e.dtype != DType::float64 && !is_plain;
+  const bool decodes = w.role() == WeightRole::Matrix && e.activation_quant == ActivationQuant::None &&
+                       e.dtype != DType::float64 && !is_plain;
   if (w.role() == WeightRole::Matrix) {
     const PanelLayout layout = decodes ? panel_layout(DType::float32) : panel_layout(e.dtype, e.span);
     bytes += w.parts() * bytes_of_panels(layout, w.rows() / w.parts(), w.cols());
   }
-  if ((decodes && !is_block_format(e.dtype)) || (w.role() == WeightRole::TypedVector && !is_plain)) {  // and their codes beside
+  // and their codes beside
+  if ((decodes && !is_block_format(e.dtype)) || (w.role() == WeightRole::TypedVector && !is_plain)) {
     QuantizedMatrix q;
-    q.dtype = e.dtype, q.rows = w.rows(), q.cols = w.cols(), q.span = resolved(e.dtype, w.role() == WeightRole::Matrix ? e.span : ScaleSpan{Granularity::Tensor});
+    q.dtype = e.dtype, q.rows = w.rows(), q.cols = w.cols(),
+    q.span = resolved(e.dtype, w.role() == WeightRole::Matrix ? e.span : ScaleSpan{Granularity::Tensor});
     const bool is_scaled = e.dtype != DType::float16 && e.dtype != DType::bfloat16;
-    bytes += w.elements() * q.code_bytes() + (is_scaled ? std::max<std::size_t>(1, q.rows * q.spans_per_row()) * sizeof(double) : 0);
+    bytes += w.elements() * q.code_bytes() +
+             (is_scaled ? std::max<std::size_t>(1, q.rows * q.spans_per_row()) * sizeof(double) : 0);
   }
   return bytes;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// One named weight of a layer (engine 4.3): its master, its versions in the 21 types and the one that is active. A weight is const
-// while networks run; morph, set and inject happen between runs.
+// One named weight of a layer (engine 4.3): its master, its versions in the 21 types and the one that is active. A
+// weight is const while networks run; morph, set and inject happen between runs.
 
 #include <memory>
 #include <optional>
@@ -16,24 +16,36 @@ namespace loom {
 
 using MatrixPtr = std::shared_ptr<const Matrix>;
 
-// Matrices take the cell's type. Vectors beside a matrix stay f32 (f64 with float64); those of kinds without a matrix, norms, take
-// the type with one scale (engine L-03). Statistics are measured by training forwards, in f32 or f64; no optimiser moves them. Adapters
-// are the two halves of a low-rank adapter, f32 (f64 with float64).
+// Matrices take the cell's type. Vectors beside a matrix stay f32 (f64 with float64); those of kinds without a matrix,
+// norms, take the type with one scale (engine L-03). Statistics are measured by training forwards, in f32 or f64; no
+// optimiser moves them. Adapters are the two halves of a low-rank adapter, f32 (f64 with float64).
 enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic, Adapter };
 
 // How a fresh weight is filled (engine J-02).
 struct WeightInit {
-  // LogCount: log 1, log 2, .. along every row. InverseSoftplus: what softplus makes a number between 0.001 and 0.1, its logarithm uniform.
-  enum class Rule : std::uint8_t { Zeros, Ones, Glorot, He, Uniform, Normal, Identity, LogCount, InverseSoftplus } rule = Rule::Zeros;
+  // LogCount: log 1, log 2, .. along every row. InverseSoftplus: what softplus makes a number between 0.001 and 0.1,
+  // its logarithm uniform.
+  enum class Rule : std::uint8_t {
+    Zeros,
+    Ones,
+    Glorot,
+    He,
+    Uniform,
+    Normal,
+    Identity,
+    LogCount,
+    InverseSoftplus
+  } rule = Rule::Zeros;
   std::size_t fan_in = 1, fan_out = 1;
   double size = 0;  // half width of Uniform, deviation of Normal
 };
 
-// How a matrix of an INT type meets its input (engine D-34): quantised with scales that lie as the weights' own, with one per row, or with one per
-// group of columns; None decodes the weights to f32 and leaves inputs as they are, as they are for all other types.
+// How a matrix of an INT type meets its input (engine D-34): quantised with scales that lie as the weights' own, with
+// one per row, or with one per group of columns; None decodes the weights to f32 and leaves inputs as they are, as they
+// are for all other types.
 enum class ActivationQuant : std::uint8_t { Auto, Row, Group, None };
 
-// What a weight is encoded to.
+// The type that a weight is encoded to, with the spans of its scales.
 struct Encoding {
   DType dtype = DType::float32;
   ScaleSpan span{};
@@ -48,9 +60,10 @@ struct Adapter;
 
 class Weight {
  public:
-  // Fixes name, role and extents; nothing has a value yet. A matrix has rows = the first axis, and `parts` matrices of as many rows
-  // each (the groups of a convolution), which share scales but not panels.
-  Result<void> declare(std::string name, WeightRole role, std::span<const std::size_t> extents, const WeightInit& init = {}, std::size_t parts = 1);
+  // Fixes name, role and extents; nothing has a value yet. A matrix has rows = the first axis, and `parts` matrices of
+  // as many rows each (the groups of a convolution), which share scales but not panels.
+  Result<void> declare(std::string name, WeightRole role, std::span<const std::size_t> extents,
+                       const WeightInit& init = {}, std::size_t parts = 1);
   bool declared() const { return !name_.empty(); }
 
   const std::string& name() const { return name_; }
@@ -58,43 +71,50 @@ class Weight {
   const Shape& shape() const { return shape_; }
   const WeightInit& initial() const { return init_; }
   std::size_t elements() const { return shape_.elements(); }
-  // Of the first axis; what has one axis and is no matrix is a row.
-  std::size_t rows() const { return shape_.rank() > 1 || role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1; }
+  // The extent of the first axis. A weight with one axis that is no matrix is one row.
+  std::size_t rows() const {
+    return shape_.rank() > 1 || role_ == WeightRole::Matrix || role_ == WeightRole::Adapter ? shape_[0] : 1;
+  }
   std::size_t cols() const { return elements() / rows(); }
   std::size_t parts() const { return parts_; }
 
-  // Values into the master, snapped; the active version follows. DataTooShort is ShapeMismatch here; NonFinite names the index.
+  // Puts values into the master, snapped; the active version follows. Another number of values is ShapeMismatch;
+  // NonFinite names the index.
   Result<void> set(std::span<const float> values);
   Result<void> set(std::span<const double> values);
-  // What an optimiser moves: the master in its own type, [rows, cols]; without data when there is none. commit_update() follows.
+  // The master in its own type, [rows, cols], for an optimiser to move; without data when there is none.
+  // commit_update() follows.
   Tensor master_for_update();
-  // The active version anew from the moved master (engine D-22), in place where nobody else holds it; the other versions are dropped.
-  // NonFinite names the index; the version is then as before.
+  // Encodes the moved master as the active version (engine D-22), in place where nobody else holds it; the other
+  // versions are dropped. NonFinite names the index; the version is then as before.
   Result<void> commit_update(ThreadPool& pool);
-  // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew (engine D-37).
+  // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew
+  // (engine D-37).
   void freeze_scales(bool frozen) { owner().keeps_scales_ = frozen; }
   // Fills the master by the rule, a function of (seed, site) alone.
   Result<void> initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site);
-  // Encodes the master, unless a version like that is cached, and makes it the active one. InvalidArgument without a master.
+  // Encodes the master, unless a version like that is cached, and makes it the active one. InvalidArgument without a
+  // master.
   Result<void> morph(const Encoding& encoding);
-  // Panels as they are, without a master.
+  // Takes panels as they are, without a master.
   Result<void> inject(MatrixPtr matrix);
-  // Data in the canonical packing (dtypes/packing.h), without a master unless the type holds one. Errors as of unpack(); NonFinite also
-  // for float codes that are no finite number.
-  Result<void> inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales = {},
-                      std::span<const std::byte> zeros = {});
-  // Ternary codes as Microsoft's BitNet b1.58 checkpoints store them: Matrix::from_bitnet().
+  // Takes data in the canonical packing (dtypes/packing.h), without a master unless the type holds one. Errors as of
+  // unpack(); NonFinite also for float codes that are no finite number.
+  Result<void> inject(const Encoding& encoding, std::span<const std::byte> codes,
+                      std::span<const std::byte> scales = {}, std::span<const std::byte> zeros = {});
+  // Takes ternary codes as Microsoft's BitNet b1.58 checkpoints store them: Matrix::from_bitnet().
   Result<void> inject_bitnet(std::span<const std::byte> codes, float weight_scale);
-  // The active version as codes, scales and zero points, and back: the version alone, without a master unless the type holds one.
-  // Unsupported for block formats.
+  // quantized() gives the active version as codes, scales and zero points; restore() takes them back, without a master
+  // unless the type holds one. Unsupported for block formats.
   Result<QuantizedMatrix> quantized() const;
   Result<void> restore(const QuantizedMatrix& codes, const Encoding& encoding);
-  // A float32 or float64 master beside the version that restore() brought, which stays as it is.
+  // Adds a float32 or float64 master to the version that restore() brought, which stays as it is.
   Result<void> restore_master(const QuantizedMatrix& master);
-  // Empty where there is none.
+  // The master's values; empty where there is none.
   std::span<const float> master() const { return owner().master_; }
   std::span<const double> master64() const { return owner().master64_; }
-  // The other weight's values, exactly and in its type; versions are immutable, so that the copy may share them. ShapeMismatch.
+  // Takes the other weight's values, exactly and in its type; versions are immutable, so that the copy may share them.
+  // ShapeMismatch.
   Result<void> copy_from(const Weight& other);
   // Shares values and gradients with another weight of the same extents, which must outlive this one.
   Result<void> tie(Weight& owner);
@@ -117,10 +137,11 @@ class Weight {
   const T* values(const Exec& exec) const;
   void decode(std::size_t first, std::size_t count, float* to) const { owner().decode_to(first, count, to); }
   void decode(std::size_t first, std::size_t count, double* to) const { owner().decode_to(first, count, to); }
-  // f32 values that lie in memory, or null: vectors of language models.
+  // The f32 values where they lie in memory, as vectors of language models do, or null.
   const float* plain() const { return owner().plain_; }
 
-  // What is added to the products of this matrix, in list order (layers/adapter.h). They belong to this use of a tied weight.
+  // Adapters, whose products are added to those of this matrix in list order (layers/adapter.h). They belong to this
+  // use of a tied weight.
   std::vector<Adapter>& adapters() { return adapters_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
   // The gradient of a frozen weight is not wanted; a tied one is frozen with its owner.
@@ -128,16 +149,16 @@ class Weight {
   void freeze(bool frozen) { frozen_ = frozen; }
 
   std::size_t resident_bytes() const;
-  // Where gradients of this weight lie in Gradients; the owner's when tied.
+  // The place of this weight's gradients in Gradients; the owner's when tied.
   std::size_t slot() const { return owner().slot_; }
   void set_slot(std::size_t slot) { slot_ = slot; }
 
  private:
   struct Version {
     Encoding encoding;
-    std::vector<MatrixPtr> parts;     // matrices
-    std::vector<float> decoded;       // vectors
-    std::vector<double> decoded64;    // vectors in float64
+    std::vector<MatrixPtr> parts;          // matrices
+    std::vector<float> decoded;            // vectors
+    std::vector<double> decoded64;         // vectors in float64
     std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
   };
   const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }

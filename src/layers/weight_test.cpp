@@ -1,4 +1,5 @@
-// Packed data put into a weight: the canonical packing, and the layout of BitNet's checkpoints (tools/golden/bitnet.py).
+// Packed data put into a weight: the canonical packing, and the layout of BitNet's checkpoints
+// (tools/golden/bitnet.py).
 
 #include "layers/weight.h"
 
@@ -91,7 +92,8 @@ TEST(Weight, D_24_inject_refuses_wrong_sizes_and_codes) {
   EXPECT_EQ(code_of(w.inject(ternary, p.codes, scales)), Code::NonFinite);
   EXPECT_FALSE(w.has_value());
   // A NaN among the codes themselves.
-  const PackedMatrix fp8 = pack(quantize(DType::fp8e4m3, random_floats(kRows * kCols, 2), kRows, kCols).value()).value();
+  const PackedMatrix fp8 =
+      pack(quantize(DType::fp8e4m3, random_floats(kRows * kCols, 2), kRows, kCols).value()).value();
   codes = fp8.codes;
   codes[7] = std::byte{0x7f};
   EXPECT_EQ(code_of(w.inject({DType::fp8e4m3}, codes, fp8.scales)), Code::NonFinite);
@@ -130,14 +132,17 @@ TEST(Weight, D_24_inject_bitnet_equals_the_packing_of_transformers) {
   }
 }
 
-// Products of BitNet's layers: the floor under the largest input counts in the third row, where every input is about 1e-7.
+// Products of BitNet's layers: the floor under the largest input counts in the third row, where every input is about
+// 1e-7.
 TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
   const FpEnvironment environment;
   for (const Isa isa : usable_isas())
     for (const Json& c : bitnet_cases()) {
-      const auto rows = static_cast<std::size_t>(*as_int(c["rows"])), cols = static_cast<std::size_t>(*as_int(c["cols"]));
+      const auto rows = static_cast<std::size_t>(*as_int(c["rows"])),
+                 cols = static_cast<std::size_t>(*as_int(c["cols"]));
       Weight w = declared(rows, cols);
-      ASSERT_TRUE(w.inject_bitnet(*base64_decode(*as_string(c["packed"])), static_cast<float>(*as_number(c["weight_scale"]))));
+      ASSERT_TRUE(
+          w.inject_bitnet(*base64_decode(*as_string(c["packed"])), static_cast<float>(*as_number(c["weight_scale"]))));
       const std::vector<float> x = numbers_of<float>(c["x"]);
       const std::vector<double> expected = numbers_of<double>(c["y"]);
       std::vector<float> y(expected.size());
@@ -146,16 +151,20 @@ TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
       const Exec exec{*pool, *kernels_for(isa).value(), arena, nullptr};
       linear(exec, ConstTensor{x.data(), 3, cols}, w, Weight(), Tensor{y.data(), 3, rows}, kBitnetFloor);
       for (std::size_t i = 0; i < y.size(); ++i)
-        ASSERT_NEAR(y[i], expected[i], 1e-6 * std::abs(expected[i])) << name(isa) << " " << rows << " x " << cols << ", " << i;
+        ASSERT_NEAR(y[i], expected[i], 1e-6 * std::abs(expected[i]))
+            << name(isa) << " " << rows << " x " << cols << ", " << i;
     }
 }
 
 TEST(Weight, D_24_inject_bitnet_validates) {
-  const std::vector<std::byte> packed(2 * 10, std::byte{0b11100100});  // codes 0 1 2 3 from the first quarter of the rows on
+  // codes 0 1 2 3 from the first quarter of the rows on
+  const std::vector<std::byte> packed(2 * 10, std::byte{0b11100100});
   Weight w = declared(8, 10);
   ASSERT_TRUE(w.inject_bitnet(packed, 2.0f));
   const std::vector<float> values = values_of(w);
-  for (std::size_t row = 0; row < 8; ++row) EXPECT_EQ(values[row * 10 + 3], row / 2 == 0 ? -2.0f : row / 2 == 2 ? 2.0f : 0.0f) << row;  // 3 stands for 0
+  // 3 stands for 0
+  for (std::size_t row = 0; row < 8; ++row)
+    EXPECT_EQ(values[row * 10 + 3], row / 2 == 0 ? -2.0f : row / 2 == 2 ? 2.0f : 0.0f) << row;
   const auto code_of = [](const Result<void>& r) { return r ? std::optional<Code>() : std::optional(r.error().code); };
   EXPECT_EQ(code_of(w.inject_bitnet(std::span(packed).first(19), 2.0f)), Code::ShapeMismatch);
   EXPECT_EQ(code_of(w.inject_bitnet(packed, std::nanf(""))), Code::NonFinite);
@@ -173,7 +182,8 @@ TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
   for (const DType t : {DType::int8, DType::binary, DType::float16, DType::int4}) ASSERT_TRUE(detour.morph({t}));
   EXPECT_EQ(values_of(detour), values_of(direct));
   EXPECT_EQ(detour.quantized()->scales, direct.quantized()->scales);
-  // A scale of exactly 1 is kept like any other: nothing is estimated anew from codes that do not use their whole range.
+  // A scale of exactly 1 is kept like any other: nothing is estimated anew from codes that do not use their whole
+  // range.
   QuantizedMatrix q = quantize(DType::int8, values, 6, 70).value();
   std::ranges::fill(q.scales, 1.0);
   for (std::size_t i = 0; i < q.codes.size(); ++i) q.codes[i] = static_cast<std::byte>(i % 5);
@@ -187,7 +197,11 @@ TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
 TEST(Weight, D_20_D_25_G_59_versions_are_kept_by_their_encoding_and_may_be_dropped) {
   Weight w = declared(4, 128);
   ASSERT_TRUE(w.set(random_floats(4 * 128, 4)));
-  const Encoding encodings[] = {{DType::int4}, {DType::int4, {Granularity::Group, 64}}, {DType::int4, {Granularity::Row}}, {DType::ternary}, {DType::int8}};
+  const Encoding encodings[] = {{DType::int4},
+                                {DType::int4, {Granularity::Group, 64}},
+                                {DType::int4, {Granularity::Row}},
+                                {DType::ternary},
+                                {DType::int8}};
   std::vector<MatrixPtr> versions;
   std::vector<std::vector<float>> values;
   for (const Encoding& e : encodings) {
@@ -225,7 +239,8 @@ TEST(Weight, D_22_a_new_master_invalidates_every_version) {
 }
 
 // dx comes from the decoded weights in f32, however the forward pass rounds its inputs.
-// A block format whose inputs stay as they are is multiplied by its decoded values; its blocks are no codes to be written.
+// A block format whose inputs stay as they are is multiplied by its decoded values; its blocks are no codes to be
+// written.
 TEST(Weight, D_26_D_34_block_formats_without_quantised_inputs_are_floats) {
   for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
     Weight packed = declared(20, 64), plain = declared(20, 64);
@@ -244,8 +259,15 @@ TEST(Weight, D_26_D_34_block_formats_without_quantised_inputs_are_floats) {
 // Frozen scales (engine D-37) are those of the active version, in every span; set() and morph() estimate anew.
 TEST(Weight, D_37_frozen_scales_outlive_updates) {
   const auto pool = ThreadPool::create(1).value();
-  for (const Encoding encoding : {Encoding{DType::int8}, {DType::int8, {Granularity::Tensor}}, {DType::uint4}, {DType::int4, {Granularity::Group, 64}},
-                                  {DType::binary}, {DType::ternary}, {DType::fp4}, {DType::uint64}, {DType::int4, {}, ActivationQuant::None}}) {
+  for (const Encoding encoding : {Encoding{DType::int8},
+                                  {DType::int8, {Granularity::Tensor}},
+                                  {DType::uint4},
+                                  {DType::int4, {Granularity::Group, 64}},
+                                  {DType::binary},
+                                  {DType::ternary},
+                                  {DType::fp4},
+                                  {DType::uint64},
+                                  {DType::int4, {}, ActivationQuant::None}}) {
     SCOPED_TRACE(fmt::format("{} {}", name(encoding.dtype), static_cast<int>(encoding.span.granularity)));
     Weight w = declared(6, 100);
     ASSERT_TRUE(w.set(std::span<const float>(random_floats(600, 5))));
@@ -276,7 +298,8 @@ TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
   const Exec exec{*pool, *kernels_for(best_isa()).value(), arena, nullptr};
   const auto gradient = [&](const Weight& w) {
     std::vector<float> dx(kRows * kIn);
-    linear_backward(loom::Run(exec), ConstTensor{x.data(), kRows, kIn}, w, Weight(), ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
+    linear_backward(loom::Run(exec), ConstTensor{x.data(), kRows, kIn}, w, Weight(),
+                    ConstTensor{dy.data(), kRows, kOut}, Tensor{dx.data(), kRows, kIn}, 16);
     return dx;
   };
   for (std::size_t t = 0; t < kNumTypes; ++t) {

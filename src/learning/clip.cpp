@@ -24,7 +24,8 @@ Result<void> clip_norm(const Exec& exec, std::span<const Tensor> gradients, doub
   const ArenaScope scope(exec.arena);
   const Tensor norms = exec.arena.tensor(gradients.size(), kNormEntries, clip.element);
   for (std::size_t g = 0; g < gradients.size(); ++g)
-    l2_norm(exec, gradients[g], {norms.as<std::byte>() + g * kNormEntries * bytes_of(norms.element), 1, kNormEntries, norms.element});
+    l2_norm(exec, gradients[g],
+            {norms.as<std::byte>() + g * kNormEntries * bytes_of(norms.element), 1, kNormEntries, norms.element});
   clip_factors(exec, norms, limit, clip);
   if (limit == 0) return {};
   for (const Tensor& gradient : gradients) scale_by(exec, clip, gradient);

@@ -11,10 +11,13 @@ namespace loom {
 // g = clamp(g, -limit, limit), snapped; a NaN stays. InvalidConfig unless limit >= 0; 0 does nothing.
 Result<void> clip_value(const Exec& exec, std::span<const Tensor> gradients, double limit);
 
-// Where the norm over all gradients (of one element type) is above `limit`, every g is scaled to it (clip_factors() of ops/l2_norm, which leaves its
-// figures in clip [4]). A norm that is not finite leaves g alone: the batch is skipped (T-04). InvalidConfig unless limit >= 0; 0 only measures.
+// Where the norm over all gradients (of one element type) is above `limit`, every g is scaled to it (clip_factors() of
+// ops/l2_norm, which leaves its figures in clip [4]). A norm that is not finite leaves g alone: the batch is skipped
+// (T-04). InvalidConfig unless limit >= 0; 0 only measures.
 Result<void> clip_norm(const Exec& exec, std::span<const Tensor> gradients, double limit, Tensor clip);
 // The norm from before, after the pass.
-inline double norm_of(const Figures& figures, const ConstTensor& clip) { return figures.at(clip, kNorm) / figures.at(clip, kNormScale); }
+inline double norm_of(const Figures& figures, const ConstTensor& clip) {
+  return figures.at(clip, kNorm) / figures.at(clip, kNormScale);
+}
 
 }  // namespace loom

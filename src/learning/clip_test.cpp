@@ -58,7 +58,8 @@ TEST(Clip, T_40_gradients_whose_squares_f32_cannot_hold_are_clipped) {
     std::vector<float> a = {huge, -huge / 2, 1}, b = {3, huge};
     const std::vector<Tensor> g = {test::row_of(a), test::row_of(b)};
     const double want = 1.5 * static_cast<double>(huge);
-    EXPECT_NEAR(clipped(m.exec, g, 0.1).value(), want, 4 * 6e-8 * want) << huge;  // a sum, a root and the rounding of each
+    // a sum, a root and the rounding of each
+    EXPECT_NEAR(clipped(m.exec, g, 0.1).value(), want, 4 * 6e-8 * want) << huge;
     EXPECT_NEAR(a[0], 0.1 / 1.5, 1e-7) << huge;
     EXPECT_NEAR(a[1], -0.05 / 1.5, 1e-7) << huge;
     EXPECT_NEAR(b[1], 0.1 / 1.5, 1e-7) << huge;

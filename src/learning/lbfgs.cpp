@@ -31,24 +31,28 @@ void place(std::span<const Tensor> weights, std::span<const double> start, std::
   std::size_t at = 0;
   for (const Tensor& t : weights)
     with_element(t.element, [&]<class T>() {
-      for (std::size_t i = 0; i < t.rows * t.cols; ++i, ++at) t.as<T>()[i] = snap_one(static_cast<T>(start[at] + a * move[at]));
+      for (std::size_t i = 0; i < t.rows * t.cols; ++i, ++at)
+        t.as<T>()[i] = snap_one(static_cast<T>(start[at] + a * move[at]));
     });
 }
 
 }  // namespace
 
 Result<Lbfgs> Lbfgs::create(std::size_t history) {
-  if (history < 1 || history > 1000) return fail(Code::InvalidConfig, "lbfgs: history is {}, expected 1 to 1000", history);
+  if (history < 1 || history > 1000)
+    return fail(Code::InvalidConfig, "lbfgs: history is {}, expected 1 to 1000", history);
   Lbfgs out;
   out.history_ = history;
   return out;
 }
 
 Result<void> Lbfgs::restore(std::deque<Pair> pairs) {
-  if (pairs.size() > history_) return fail(Code::LimitExceeded, "lbfgs: {} pairs, the history holds {}", pairs.size(), history_);
+  if (pairs.size() > history_)
+    return fail(Code::LimitExceeded, "lbfgs: {} pairs, the history holds {}", pairs.size(), history_);
   for (const Pair& pair : pairs)
     if (pair.s.size() != pairs.front().s.size() || pair.y.size() != pairs.front().s.size())
-      return fail(Code::ShapeMismatch, "lbfgs: pairs of {} and {} elements, expected {}", pair.s.size(), pair.y.size(), pairs.front().s.size());
+      return fail(Code::ShapeMismatch, "lbfgs: pairs of {} and {} elements, expected {}", pair.s.size(), pair.y.size(),
+                  pairs.front().s.size());
   pairs_ = std::move(pairs);
   return {};
 }
@@ -83,13 +87,14 @@ void Lbfgs::remember(std::span<const double> moved, std::span<const double> befo
   if (pairs_.size() > history_) pairs_.pop_front();
 }
 
-Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
-                                   const Evaluate& evaluate) {
+Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                                   double learning_rate, const Evaluate& evaluate) {
   if (!(learning_rate > 0 && finite(learning_rate)))
     return fail(Code::InvalidConfig, "lbfgs: learning rate is {}, expected above 0", learning_rate);
   bool agree = weights.size() == gradients.size();
   for (std::size_t i = 0; agree && i < weights.size(); ++i)
-    agree = weights[i].rows * weights[i].cols == gradients[i].rows * gradients[i].cols && weights[i].element == gradients[i].element;
+    agree = weights[i].rows * weights[i].cols == gradients[i].rows * gradients[i].cols &&
+            weights[i].element == gradients[i].element;
   if (!agree) return fail(Code::ShapeMismatch, "lbfgs: weights and gradients differ in number, size or element");
   const std::vector<double> start = flat(weights);
   if (!pairs_.empty() && pairs_.front().s.size() != start.size())
@@ -97,7 +102,8 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
 
   LOOM_TRY(const double loss, evaluate());
   const std::vector<double> g = flat(gradients);
-  if (!finite(loss) || !finite(dot(g, g))) return fail(Code::NonFinite, "lbfgs: the loss is {} and its gradient's square {}", loss, dot(g, g));
+  if (!finite(loss) || !finite(dot(g, g)))
+    return fail(Code::NonFinite, "lbfgs: the loss is {} and its gradient's square {}", loss, dot(g, g));
   std::vector<double> move = direction(g);
   double slope = dot(g, move);
   if (!(slope < 0 && finite(dot(move, move)))) {  // a history that leads uphill, or out of all bounds, is of no use

@@ -13,7 +13,8 @@ namespace loom {
 namespace {
 
 bool fits(const Tensor& gradient, const ConstView& like) {
-  return gradient.data == nullptr || (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
+  return gradient.data == nullptr ||
+         (gradient.rows == like.shape.rows() && gradient.cols == like.shape.cols() && gradient.element == like.element);
 }
 
 RowScale scale_of(std::span<const double> weights, std::size_t rows, double divisor) {
@@ -37,7 +38,8 @@ Result<Loss> Loss::create(const LossConfig& config) {
   LOOM_TRY_VOID(check_range(where, "temperature", config.temperature, 1e-6, kLargest));
   for (const double w : config.class_weights) LOOM_TRY_VOID(check_range(where, "class_weights", w, 0, kLargest));
   if (loss.reads("heads") && config.heads.empty()) return fail(Code::InvalidConfig, "{}: heads are missing", where);
-  for (const std::size_t size : config.heads) LOOM_TRY_VOID(check_range(where, "heads", static_cast<double>(size), 1, 0x1p31));
+  for (const std::size_t size : config.heads)
+    LOOM_TRY_VOID(check_range(where, "heads", static_cast<double>(size), 1, 0x1p31));
   return loss;
 }
 
@@ -46,14 +48,16 @@ bool Loss::reads(std::string_view key) const { return std::ranges::count(split_n
 // Whatever differs from the standard is read.
 Result<void> Loss::check_read() const {
   const LossConfig standard;
-  const std::pair<std::string_view, bool> settings[] = {{"delta", config_.delta == standard.delta},
-                                                        {"label_smoothing", config_.label_smoothing == standard.label_smoothing},
-                                                        {"ignore_index", !config_.ignore_index},
-                                                        {"class_weights", config_.class_weights.empty()},
-                                                        {"heads", config_.heads.empty()},
-                                                        {"temperature", config_.temperature == standard.temperature}};
+  const std::pair<std::string_view, bool> settings[] = {
+      {"delta", config_.delta == standard.delta},
+      {"label_smoothing", config_.label_smoothing == standard.label_smoothing},
+      {"ignore_index", !config_.ignore_index},
+      {"class_weights", config_.class_weights.empty()},
+      {"heads", config_.heads.empty()},
+      {"temperature", config_.temperature == standard.temperature}};
   for (const auto& [key, is_standard] : settings)
-    if (!is_standard && !reads(key)) return fail_at({std::string(key)}, Code::InvalidConfig, "{} has no {}", name(), key);
+    if (!is_standard && !reads(key))
+      return fail_at({std::string(key)}, Code::InvalidConfig, "{} has no {}", name(), key);
   return {};
 }
 
@@ -70,29 +74,37 @@ Result<void> Loss::check_call(const LossCall& call) const {
   if (call.target_gradient.data != nullptr && !across_samples())
     return fail(Code::InvalidArgument, "{}: only contrastive has a gradient of its targets", name());
   if (!call.sample_weights.empty() && call.sample_weights.size() != samples)
-    return fail(Code::ShapeMismatch, "{}: {} sample weights for {} samples", name(), call.sample_weights.size(), samples);
+    return fail(Code::ShapeMismatch, "{}: {} sample weights for {} samples", name(), call.sample_weights.size(),
+                samples);
   for (const double w : call.sample_weights)
-    if (!(w >= 0 && w - w == 0)) return fail(Code::InvalidArgument, "{}: a sample weight is {}, expected 0 or more", name(), w);
+    if (!(w >= 0 && w - w == 0))
+      return fail(Code::InvalidArgument, "{}: a sample weight is {}, expected 0 or more", name(), w);
   if (!(call.joint_count >= 0 && call.joint_count - call.joint_count == 0))
     return fail(Code::InvalidArgument, "{}: the joint count is {}", name(), call.joint_count);
   if (heads != 0) {
     std::size_t total = 0;  // at most 2^31 each, and no vector is long enough to wrap
     for (const std::size_t size : config_.heads) total += size;
-    if (total != shape.cols()) return fail(Code::ShapeMismatch, "{}: heads of {} entries together, the output has {}", name(), total, shape.cols());
+    if (total != shape.cols())
+      return fail(Code::ShapeMismatch, "{}: heads of {} entries together, the output has {}", name(), total,
+                  shape.cols());
   }
-  if (call.mask.data != nullptr && (heads == 0 || call.mask.element != Element::f32 || call.mask.rows != shape.rows() || call.mask.cols != heads))
-    return fail(Code::ShapeMismatch, "{}: a mask [{}, {}], expected f32 [{}, {} heads]", name(), call.mask.rows, call.mask.cols, shape.rows(), heads);
+  if (call.mask.data != nullptr &&
+      (heads == 0 || call.mask.element != Element::f32 || call.mask.rows != shape.rows() || call.mask.cols != heads))
+    return fail(Code::ShapeMismatch, "{}: a mask [{}, {}], expected f32 [{}, {} heads]", name(), call.mask.rows,
+                call.mask.cols, shape.rows(), heads);
   if (!call.classes.empty()) return check_classes(call);
   LOOM_TRY_VOID(check_class_weights(shape));
   if (call.target.data == nullptr) return fail(Code::InvalidArgument, "{}: no targets", name());
   if (call.target.shape != shape || call.target.element != call.output.element)
-    return fail(Code::ShapeMismatch, "{}: targets {} for outputs {}, or of another element", name(), call.target.shape.text(), shape.text());
+    return fail(Code::ShapeMismatch, "{}: targets {} for outputs {}, or of another element", name(),
+                call.target.shape.text(), shape.text());
   return {};
 }
 
 Result<void> Loss::check_class_weights(const Shape& output) const {
   if (!config_.class_weights.empty() && config_.class_weights.size() != output.cols())
-    return fail(Code::ShapeMismatch, "{}: {} class weights for {} classes", name(), config_.class_weights.size(), output.cols());
+    return fail(Code::ShapeMismatch, "{}: {} class weights for {} classes", name(), config_.class_weights.size(),
+                output.cols());
   return {};
 }
 
@@ -108,7 +120,8 @@ Result<void> Loss::check_classes(const LossCall& call) const {
     const std::int64_t c = call.classes[i];
     const std::size_t limit = heads.empty() ? call.output.shape.cols() : heads[i % each];
     if (config_.ignore_index == c) continue;
-    if (c < 0 || static_cast<std::uint64_t>(c) >= limit) return fail(Code::IndexOutOfRange, "{}: row {}: class {} of {}", name(), i / each, c, limit);
+    if (c < 0 || static_cast<std::uint64_t>(c) >= limit)
+      return fail(Code::IndexOutOfRange, "{}: row {}: class {} of {}", name(), i / each, c, limit);
   }
   return {};
 }
@@ -132,7 +145,8 @@ PendingLoss Loss::run(const Exec& exec, const LossCall& call, Tensor rows) const
 
 LossValue PendingLoss::value(const Figures& figures) const {
   const RowScale scale = scale_of(sample_weights, rows.rows, divisor);
-  const double total = chain64_sum<double>(rows.rows, [&](std::size_t r) { return scale.weight(r) * figures.at(rows, r); });
+  const double total =
+      chain64_sum<double>(rows.rows, [&](std::size_t r) { return scale.weight(r) * figures.at(rows, r); });
   return LossValue{snap_one(total / divisor), count};
 }
 

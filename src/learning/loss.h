@@ -1,10 +1,12 @@
 #pragma once
 // Losses and their gradients with respect to the outputs (engine 6.2, where the formulas stand).
 //   mse mae huber bce bce_logits hinge crossentropy  per element, divided by the number of elements
-//   softmax_crossentropy kl_div multi_head_softmax_ce cosine contrastive  per row, divided by the number of rows (softmax_crossentropy: of those
+//   softmax_crossentropy kl_div multi_head_softmax_ce cosine contrastive  per row, divided by the number of rows
+//     (softmax_crossentropy: of those
 //   counted; with class weights and class targets, by the sum of their weights, as in PyTorch)
-// o and t are f32 or f64 tensors of one shape [..., C]. Each row has one value, and it and the gradient are computed in the element type by the ops
-// of src/ops/loss, whose headers state the orders of sums; the host adds the rows' values, times their samples' weights, in f64 by chain64.
+// o and t are f32 or f64 tensors of one shape [..., C]. Each row has one value, and it and the gradient are computed in
+// the element type by the ops of src/ops/loss, whose headers state the orders of sums; the host adds the rows' values,
+// times their samples' weights, in f64 by chain64.
 
 #include <optional>
 #include <span>
@@ -17,21 +19,25 @@ namespace loom {
 
 struct LossConfig {
   std::string name = "mse";
-  double delta = 1;                            // huber
-  double label_smoothing = 0;                  // softmax_crossentropy, 0 to 1
-  std::optional<std::int64_t> ignore_index{};  // softmax_crossentropy with class targets: rows of this class do not count
-  std::vector<double> class_weights{};         // softmax_crossentropy: C of them, or none
-  std::vector<std::size_t> heads{};            // multi_head_softmax_ce: entries of each head, one after the other on the last axis
-  double temperature = 0.07;                   // contrastive
+  double delta = 1;            // huber
+  double label_smoothing = 0;  // softmax_crossentropy, 0 to 1
+  // softmax_crossentropy with class targets: rows of this class do not count
+  std::optional<std::int64_t> ignore_index{};
+  std::vector<double> class_weights{};  // softmax_crossentropy: C of them, or none
+  // multi_head_softmax_ce: entries of each head, one after the other on the last axis
+  std::vector<std::size_t> heads{};
+  double temperature = 0.07;  // contrastive
 };
 
 struct LossCall {
   ConstView output;
-  // Either the targets as a tensor of the output's shape and element, or classes: one per row for softmax_crossentropy, one per row and head
-  // for multi_head_softmax_ce (which takes the largest entry of each head, the first of equals, from a tensor). Contrastive: the other view.
+  // Either the targets as a tensor of the output's shape and element, or classes: one per row for softmax_crossentropy,
+  // one per row and head for multi_head_softmax_ce (which takes the largest entry of each head, the first of equals,
+  // from a tensor). Contrastive: the other view.
   ConstView target{};
   std::span<const std::int64_t> classes{};
-  // One per sample, the entries of the first axis of [B, ..., C] (T-10): they multiply values and gradients, not the divisor.
+  // One per sample, the entries of the first axis of [B, ..., C] (T-10): they multiply values and gradients, not the
+  // divisor.
   std::span<const double> sample_weights{};
   // multi_head_softmax_ce: f32 [rows, heads], above 0.5 where a head counts; none: all do.
   ConstTensor mask{};
@@ -44,7 +50,8 @@ struct LossCall {
 
 struct LossValue {
   double value = 0;
-  double count = 0;  // what the sum was divided by when joint_count is 0; 0 when nothing counted (value and gradient are then 0)
+  // what the sum was divided by when joint_count is 0; 0 when nothing counted (value and gradient are then 0)
+  double count = 0;
 };
 
 // A loss that a pass has computed, but for the sum over its rows.
@@ -59,20 +66,24 @@ struct LossRow;  // losses/row.h
 
 class Loss {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this loss does not have.
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard
+  // and this loss does not have.
   static Result<Loss> create(const LossConfig& config);
 
-  // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that are negative or not
-  // finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's to see (T-04). Scratch from exec.arena: as much as
-  // a rehearsal takes.
+  // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that
+  // are negative or not finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's
+  // to see (T-04). Scratch from exec.arena: as much as a rehearsal takes.
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
-  // The same with an arena that serves nothing else: it is cleared, and made anew where a rehearsal takes more than it has.
+  // The same with an arena that serves nothing else: it is cleared, and made anew where a rehearsal takes more than it
+  // has.
   Result<LossValue> evaluate_in(const Exec& exec, const LossCall& call) const;
-  // The same as part of a pass, in which nothing is read: the gradient, and the rows' values in figures, from which value() adds them up when the pass
-  // has ended. `failed` [1] of f32 is raised where a row's value is not finite. The arena as of evaluate_in(); sample weights must live as long.
+  // The same as part of a pass, in which nothing is read: the gradient, and the rows' values in figures, from which
+  // value() adds them up when the pass has ended. `failed` [1] of f32 is raised where a row's value is not finite. The
+  // arena as of evaluate_in(); sample weights must live as long.
   Result<PendingLoss> record(const Exec& exec, const LossCall& call, Figures& figures, Tensor failed) const;
 
-  // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a class that it has not.
+  // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a
+  // class that it has not.
   Result<void> check_classes(const LossCall& call) const;
   // The divisor of evaluate() when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;

@@ -21,7 +21,8 @@ LossConfig config_of(const Json& json) {
 
 // The heads are for who has them.
 Loss named(const std::string& name, const std::vector<std::size_t>& heads) {
-  return Loss::create({.name = name, .heads = name == "multi_head_softmax_ce" ? heads : std::vector<std::size_t>()}).value();
+  return Loss::create({.name = name, .heads = name == "multi_head_softmax_ce" ? heads : std::vector<std::size_t>()})
+      .value();
 }
 
 // Tensors of one call, owned.
@@ -89,13 +90,14 @@ void expect_golden(double bound) {
 }
 
 TEST(Loss, T_10_every_loss_in_f64_is_that_of_the_framework) { expect_golden<double>(1e-12); }
-// Half a unit in the last place (6e-8) for each rounding on the way: a difference, a function of at most 2 ulp, a quotient, the factor and the
-// product with it; a row's value has four roundings of the fold besides.
+// Half a unit in the last place (6e-8) for each rounding on the way: a difference, a function of at most 2 ulp, a
+// quotient, the factor and the product with it; a row's value has four roundings of the fold besides.
 TEST(Loss, T_10_every_loss_in_f32_is_that_of_the_framework) { expect_golden<float>(8 * 6e-8); }
 
 std::vector<float> seeded(std::size_t n, std::size_t salt) {
   std::vector<float> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>((i * 2654435761u + salt * 40503u) % 1999) / 2000.0f + 0.0001f;
+  for (std::size_t i = 0; i < n; ++i)
+    v[i] = static_cast<float>((i * 2654435761u + salt * 40503u) % 1999) / 2000.0f + 0.0001f;
   return v;
 }
 
@@ -136,24 +138,27 @@ void expect_same_bits_on_every_isa(const std::string& name) {
 
 TEST(Loss, N_01_every_loss_gives_the_same_bits_on_every_instruction_set) {
   const test::ExpectDivided divided(3);
-  for (const std::string& name : kNames) expect_same_bits_on_every_isa<float>(name), expect_same_bits_on_every_isa<double>(name);
+  for (const std::string& name : kNames)
+    expect_same_bits_on_every_isa<float>(name), expect_same_bits_on_every_isa<double>(name);
 }
 
-// What a network near its goal gives: nearly right classes, directions, probabilities. The formulas of f64 lose all digits of these in f32. Each
-// input is exact in f32, so f64 says what is true: entries within 8 roundings of f32, relatively.
+// What a network near its goal gives: nearly right classes, directions, probabilities. The formulas of f64 lose all
+// digits of these in f32. Each input is exact in f32, so f64 says what is true: entries within 8 roundings of f32,
+// relatively.
 TEST(Loss, T_10_a_loss_near_its_least_has_its_digits_in_f32) {
   struct Near {
     const char* name;
     std::vector<float> o, t;
   };
-  const std::vector<Near> all = {{"softmax_crossentropy", {0.5f, -18.25f, -24, -30.5f}, {1, 0, 0, 0}},
-                                 {"multi_head_softmax_ce", {9.5f, -8.25f, -14, -6.5f}, {1, 0, 0, 1}},
-                                 {"bce", {0x1.fffff0p-1f, 0x1p-20f, 0x1.fffffep-1f, 1}, {1, 0, 1, 1}},
-                                 {"bce_logits", {19, -23.5f, 30.25f, -31}, {1, 0, 1, 0}},
-                                 {"kl_div", {0.25f, 0.5f, 0.125f, 0.125f}, {0x1.00001p-2f, 0x1.00002p-1f, 0x1.00002p-3f, 0x1.00004p-3f}},
-                                 {"cosine", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}},
-                                 {"mse", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}},
-                                 {"huber", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}}};
+  const std::vector<Near> all = {
+      {"softmax_crossentropy", {0.5f, -18.25f, -24, -30.5f}, {1, 0, 0, 0}},
+      {"multi_head_softmax_ce", {9.5f, -8.25f, -14, -6.5f}, {1, 0, 0, 1}},
+      {"bce", {0x1.fffff0p-1f, 0x1p-20f, 0x1.fffffep-1f, 1}, {1, 0, 1, 1}},
+      {"bce_logits", {19, -23.5f, 30.25f, -31}, {1, 0, 1, 0}},
+      {"kl_div", {0.25f, 0.5f, 0.125f, 0.125f}, {0x1.00001p-2f, 0x1.00002p-1f, 0x1.00002p-3f, 0x1.00004p-3f}},
+      {"cosine", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}},
+      {"mse", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}},
+      {"huber", {1, 2, 3, -4}, {1.0001f, 2, 3, -3.9999f}}};
   constexpr double kBound = 8 * 6e-8;
   for (const Near& near : all) {
     const Loss loss = named(near.name, {2, 2});
@@ -161,12 +166,14 @@ TEST(Loss, T_10_a_loss_near_its_least_has_its_digits_in_f32) {
     Batch<float> f(Shape::of({1, 4}), near.o, near.t);
     Batch<double> d(Shape::of({1, 4}), {near.o.begin(), near.o.end()}, {near.t.begin(), near.t.end()});
     const double want = loss.evaluate(m.exec, d.call())->value, got = loss.evaluate(m.exec, f.call())->value;
-    // Two unit vectors are rounded before they are subtracted: their distance d is known to half an ulp of 1, so d^2 / 2 to d ulp.
+    // Two unit vectors are rounded before they are subtracted: their distance d is known to half an ulp of 1, so d^2 /
+    // 2 to d ulp.
     const double floor = near.name == std::string("cosine") ? 2 * std::sqrt(2 * want) * 6e-8 : 0;
     EXPECT_NEAR(got, want, kBound * want + floor) << near.name;
     EXPECT_GT(want, 0) << near.name;
     for (std::size_t i = 0; i < 4; ++i)
-      EXPECT_NEAR(f.g[i], d.g[i], kBound * std::abs(d.g[i]) + (floor == 0 ? 0x1p-51 : 6e-8)) << near.name << " entry " << i;
+      EXPECT_NEAR(f.g[i], d.g[i], kBound * std::abs(d.g[i]) + (floor == 0 ? 0x1p-51 : 6e-8))
+          << near.name << " entry " << i;
   }
 }
 
@@ -180,7 +187,8 @@ TEST(Loss, T_10_gradients_are_those_of_differences) {
     b.weights = {0.5, 2, 1};
     ASSERT_TRUE(loss.evaluate(m.exec, b.call()));
     const std::vector<double> gradient = b.g;
-    constexpr double kStep = 1e-5;  // its square times a sixth of a third derivative below 600, and the rounding of values below 10, are below 1e-8
+    // its square times a sixth of a third derivative below 600, and the rounding of values below 10, are below 1e-8
+    constexpr double kStep = 1e-5;
     for (std::size_t i = 0; i < b.o.size(); ++i) {
       const double at = b.o[i];
       b.o[i] = at + kStep;
@@ -279,7 +287,9 @@ TEST(Loss, T_41_batches_with_their_joint_count_give_the_gradients_of_one) {
     Batch<float> whole(Shape::of({4, 9}), seeded(36, 5), seeded(36, 6));
     const double count = loss.evaluate(m.exec, whole.call())->count;
     for (std::size_t half = 0; half < 2; ++half) {
-      const auto part = [&](const std::vector<float>& v) { return std::vector<float>(v.begin() + 18 * half, v.begin() + 18 * (half + 1)); };
+      const auto part = [&](const std::vector<float>& v) {
+        return std::vector<float>(v.begin() + 18 * half, v.begin() + 18 * (half + 1));
+      };
       Batch<float> b(Shape::of({2, 9}), part(whole.o), part(whole.t));
       LossCall call = b.call();
       call.joint_count = count;
@@ -314,11 +324,13 @@ TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {2, 2});
     test::Machine m;
-    Batch<float> b(Shape::of({2, 4}), {0x1p-51f, -0x1p-51f, 0, 0x1.8p-51f, 100, -100, 0x1p-30f, 1}, {0, 0x1p-51f, 0x1p-51f, 1, 0, 1, 0, 0x1p-40f});
+    Batch<float> b(Shape::of({2, 4}), {0x1p-51f, -0x1p-51f, 0, 0x1.8p-51f, 100, -100, 0x1p-30f, 1},
+                   {0, 0x1p-51f, 0x1p-51f, 1, 0, 1, 0, 0x1p-40f});
     LossCall call = b.call();
     call.joint_count = 1e12;
     ASSERT_TRUE(loss.evaluate(m.exec, call));
-    for (const float g : b.g) EXPECT_TRUE(std::isnan(g) || std::abs(g) >= 0x1p-51f || (g == 0 && !std::signbit(g))) << name << " " << g;
+    for (const float g : b.g)
+      EXPECT_TRUE(std::isnan(g) || std::abs(g) >= 0x1p-51f || (g == 0 && !std::signbit(g))) << name << " " << g;
   }
 }
 
@@ -327,7 +339,8 @@ TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
     const auto bits = [&]<class T>(T least) {
       const Loss loss = named(name, {2, 2});
       test::Machine m;
-      Batch<T> b(Shape::of({2, 4}), {least, -least, 0, T(1.5) * least, 700, -700, 9 * least, 1}, {0, least, 2 * least, 1, 0, 1, 0, 64 * least});
+      Batch<T> b(Shape::of({2, 4}), {least, -least, 0, T(1.5) * least, 700, -700, 9 * least, 1},
+                 {0, least, 2 * least, 1, 0, 1, 0, 64 * least});
       LossCall call = b.call();
       call.joint_count = 1e9;
       const double value = loss.evaluate(m.exec, call)->value;
@@ -352,8 +365,8 @@ TEST(Loss, J_21_names_and_aliases) {
                                                        {"InfoNCE", "contrastive"}};
   for (const auto& [alias, name] : pairs) EXPECT_EQ(Loss::create({.name = alias})->name(), name);
   // Two losses are called so, which differ in more than spelling.
-  for (const char* unknown :
-       {"CrossEntropy", "cross-entropy", "msee", "", "mse\n", "a name of more than sixty-four bytes is no name of a loss, however it goes on"}) {
+  for (const char* unknown : {"CrossEntropy", "cross-entropy", "msee", "", "mse\n",
+                              "a name of more than sixty-four bytes is no name of a loss, however it goes on"}) {
     const auto loss = Loss::create({.name = unknown});
     ASSERT_FALSE(loss) << unknown;
     EXPECT_EQ(loss.error().code, Code::UnknownName);
@@ -363,14 +376,15 @@ TEST(Loss, J_21_names_and_aliases) {
 
 // A setting that the loss never reads is an error of the caller.
 TEST(Loss, T_10_settings_of_other_losses_are_errors) {
-  const std::vector<std::pair<LossConfig, const char*>> bad = {{{.name = "mse", .delta = 2}, "mse has no delta"},
-                                                               {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},
-                                                               {{.name = "bce", .ignore_index = 0}, "bce has no ignore_index"},
-                                                               {{.name = "crossentropy", .class_weights = {1, 2}}, "crossentropy has no class_weights"},
-                                                               {{.name = "ce", .heads = {2}}, "softmax_crossentropy has no heads"},
-                                                               {{.name = "cosine", .temperature = 0.1}, "cosine has no temperature"},
-                                                               {{.name = "multi_head_softmax_ce", .label_smoothing = 1, .heads = {2}},
-                                                                "multi_head_softmax_ce has no label_smoothing"}};
+  const std::vector<std::pair<LossConfig, const char*>> bad = {
+      {{.name = "mse", .delta = 2}, "mse has no delta"},
+      {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},
+      {{.name = "bce", .ignore_index = 0}, "bce has no ignore_index"},
+      {{.name = "crossentropy", .class_weights = {1, 2}}, "crossentropy has no class_weights"},
+      {{.name = "ce", .heads = {2}}, "softmax_crossentropy has no heads"},
+      {{.name = "cosine", .temperature = 0.1}, "cosine has no temperature"},
+      {{.name = "multi_head_softmax_ce", .label_smoothing = 1, .heads = {2}},
+       "multi_head_softmax_ce has no label_smoothing"}};
   for (const auto& [config, message] : bad) {
     const auto loss = Loss::create(config);
     ASSERT_FALSE(loss) << message;
@@ -408,7 +422,9 @@ TEST(Loss, J_23_hostile_calls_are_errors) {
     return result ? Code{} : result.error().code;
   };
   const std::vector<std::int64_t> low = {0, -1}, high = {3, 0}, few = {0}, fine = {0, 1};
-  const auto classes = [](const std::vector<std::int64_t>& list) { return [&list](LossCall& c) { c.classes = list, c.target = {}; }; };
+  const auto classes = [](const std::vector<std::int64_t>& list) {
+    return [&list](LossCall& c) { c.classes = list, c.target = {}; };
+  };
   EXPECT_EQ(code(ce, classes(fine)), Code{});
   EXPECT_EQ(code(ce, classes(low)), Code::IndexOutOfRange);
   EXPECT_EQ(code(ce, classes(high)), Code::IndexOutOfRange);

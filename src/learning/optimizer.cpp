@@ -66,12 +66,13 @@ Result<void> Optimizer::check() const {
   const std::string_view name = row().name;
   const std::vector<std::string_view> read = split_names(row().reads);
   const auto reads = [&](std::string_view key) { return std::ranges::count(read, key) != 0; };
-  const std::tuple<std::string_view, std::string_view, bool> settings[] = {{"betas", "beta1, beta2", c.beta1 || c.beta2},
-                                                                           {"eps", "eps", c.eps.has_value()},
-                                                                           {"momentum", "momentum", c.momentum != 0},
-                                                                           {"amsgrad", "amsgrad", c.amsgrad},
-                                                                           {"dampening", "nesterov, dampening", c.nesterov || c.dampening != 0},
-                                                                           {"centered", "alpha, centered", c.alpha || c.centered}};
+  const std::tuple<std::string_view, std::string_view, bool> settings[] = {
+      {"betas", "beta1, beta2", c.beta1 || c.beta2},
+      {"eps", "eps", c.eps.has_value()},
+      {"momentum", "momentum", c.momentum != 0},
+      {"amsgrad", "amsgrad", c.amsgrad},
+      {"dampening", "nesterov, dampening", c.nesterov || c.dampening != 0},
+      {"centered", "alpha, centered", c.alpha || c.centered}};
   for (const auto& [key, told, given] : settings)
     if (given && !reads(key)) return fail(Code::InvalidConfig, "{} has no {}", name, told);
   LOOM_TRY_VOID(check_share(name, "momentum", rule_.momentum));
@@ -82,9 +83,11 @@ Result<void> Optimizer::check() const {
   LOOM_TRY_VOID(check_range(name, "weight_decay", rule_.decay, 0, 1e6));
   // A second moment may be 0 where the first is not: the quotient must stay finite.
   if (reads("eps")) LOOM_TRY_VOID(check_range(name, "eps", rule_.eps, 1e-15, 1));
-  if (c.decay_vectors && rule_.decay == 0) return fail(Code::InvalidConfig, "{}: decay_vectors asks for weight_decay", name);
+  if (c.decay_vectors && rule_.decay == 0)
+    return fail(Code::InvalidConfig, "{}: decay_vectors asks for weight_decay", name);
   if (c.nesterov && (c.momentum == 0 || c.dampening != 0))
-    return fail(Code::InvalidConfig, "sgd: nesterov asks for momentum above 0 and dampening 0; given {} and {}", c.momentum, c.dampening);
+    return fail(Code::InvalidConfig, "sgd: nesterov asks for momentum above 0 and dampening 0; given {} and {}",
+                c.momentum, c.dampening);
   return {};
 }
 
@@ -127,48 +130,54 @@ UpdateState Optimizer::state_of(std::size_t parameter) const {
   const Parameter& p = parameters_[parameter];
   UpdateState out;
   for (std::size_t s = 0; s < kUpdateSlots; ++s)
-    if (const Memory& values = state_[parameter][s]; values.size() != 0) out[s] = {values.data(), 1, p.elements, p.element};
+    if (const Memory& values = state_[parameter][s]; values.size() != 0)
+      out[s] = {values.data(), 1, p.elements, p.element};
   return out;
 }
 
-Result<void> Optimizer::check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) const {
-  if (!(learning_rate >= 0 && learning_rate <= 1e12)) return fail(Code::InvalidArgument, "learning rate is {}, expected 0 to 1e12", learning_rate);
+Result<void> Optimizer::check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                                   double learning_rate) const {
+  if (!(learning_rate >= 0 && learning_rate <= 1e12))
+    return fail(Code::InvalidArgument, "learning rate is {}, expected 0 to 1e12", learning_rate);
   if (weights.size() != parameters_.size() || gradients.size() != parameters_.size())
-    return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(), gradients.size(),
-                parameters_.size());
+    return fail(Code::ShapeMismatch, "optimizer: {} weights and {} gradients, {} were prepared", weights.size(),
+                gradients.size(), parameters_.size());
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const Parameter& want = parameters_[p];
     const std::size_t w = weights[p].rows * weights[p].cols, g = gradients[p].rows * gradients[p].cols;
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
-    if (w != want.elements || g != want.elements || weights[p].element != want.element || gradients[p].element != want.element)
-      return fail(Code::ShapeMismatch, "optimizer: weight {} has {} elements and its gradient {}, {} were prepared", want.path, w, g, want.elements);
+    if (w != want.elements || g != want.elements || weights[p].element != want.element ||
+        gradients[p].element != want.element)
+      return fail(Code::ShapeMismatch, "optimizer: weight {} has {} elements and its gradient {}, {} were prepared",
+                  want.path, w, g, want.elements);
   }
   return {};
 }
 
-Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) {
+Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                             double learning_rate) {
   Figures figures;
   LOOM_TRY(const Tensor failed, figures.take(1, 1, Element::f32));
   LOOM_TRY_VOID(check_step(weights, gradients, learning_rate));
-  LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) { (void)record(rehearsal, weights, gradients, learning_rate, figures, failed); }));
+  LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) {
+    (void)record(rehearsal, weights, gradients, learning_rate, figures, failed);
+  }));
   fill_zero(exec, failed);
   LOOM_TRY_VOID(record(exec, weights, gradients, learning_rate, figures, failed));
   return finish(figures);
 }
 
-// Weights and slots are measured only where what earlier steps can have made of them may be too large: reading them all would cost a tenth of a step.
-// With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates up to 2^10 the largest number in any of the equations (Adam's
-// m / (1 - b1^t) / eps times the rate) is 2^120, that of second moments 2^120; f32 ends at 2^128. Such updates need not be tried.
-Result<void> Optimizer::plan(const Exec& exec, std::size_t p, ConstTensor weight, ConstTensor gradient, Figures& figures, ConstTensor bound) {
+// Weights and slots are measured only where what earlier steps can have made of them may be too large: reading them all
+// would cost a tenth of a step. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates
+// up to 2^10 the largest number in any of the equations (Adam's m / (1 - b1^t) / eps times the rate) is 2^120, that of
+// second moments 2^120; f32 ends at 2^128. Such updates need not be tried.
+Result<void> Optimizer::plan(const Exec& exec, std::size_t p, ConstTensor weight, ConstTensor gradient,
+                             Figures& figures) {
   Move& move = moves_[p];
   const Element element = gradient.element;
   LOOM_TRY(move.outcome, figures.take(1, 1, element));
-  move.bound = bound;
-  if (bound.data == nullptr) {
-    LOOM_TRY(const Tensor own, figures.take(1, 1, element));
-    magnitude_bound(exec, gradient, own);
-    move.bound = own;
-  }
+  LOOM_TRY(move.bound, figures.take(1, 1, element));
+  magnitude_bound(exec, gradient, move.bound);
   const bool are_small = fit(sizes_[p]);
   if (!are_small) {
     const UpdateState state = state_of(p);
@@ -185,8 +194,9 @@ Result<void> Optimizer::plan(const Exec& exec, std::size_t p, ConstTensor weight
   return {};
 }
 
-Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate,
-                               Figures& figures, Tensor failed, ConstTensor bound) {
+Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights,
+                               std::span<const ConstTensor> gradients, double learning_rate, Figures& figures,
+                               Tensor failed) {
   if (exec.rehearsal()) {
     for (const ConstTensor& gradient : gradients) magnitude_bound(exec, gradient, {});
     return {};
@@ -196,8 +206,9 @@ Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
     Move& move = moves_[p];
-    move.moves = true, move.learning_rate = learning_rate, move.rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
-    LOOM_TRY_VOID(plan(exec, p, weights[p], gradients[p], figures, bound));
+    move.moves = true, move.learning_rate = learning_rate,
+    move.rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
+    LOOM_TRY_VOID(plan(exec, p, weights[p], gradients[p], figures));
     try_update(exec, move.rule, weights[p], gradients[p], state_of(p), move.bound, move.most, move.outcome);
     check_finite(exec, move.outcome, failed);
   }
@@ -209,7 +220,8 @@ Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights
 Result<void> Optimizer::finish(const Figures& figures) {
   for (std::size_t p = 0; p < parameters_.size(); ++p)
     if (moves_[p].moves && figures.at(moves_[p].outcome) != 0)
-      return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path, moves_[p].learning_rate);
+      return fail(Code::NonFinite, "{}: its update is not finite (learning rate {})", parameters_[p].path,
+                  moves_[p].learning_rate);
   ++steps_;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     const Move& move = moves_[p];
@@ -217,7 +229,8 @@ Result<void> Optimizer::finish(const Figures& figures) {
     UpdateSizes& sizes = sizes_[p];
     if (move.weight.data != nullptr) {
       sizes.weight = figures.at(move.weight);
-      for (std::size_t s = 0; s < kUpdateSlots; ++s) sizes.slot[s] = move.slot[s].data == nullptr ? 0 : figures.at(move.slot[s]);
+      for (std::size_t s = 0; s < kUpdateSlots; ++s)
+        sizes.slot[s] = move.slot[s].data == nullptr ? 0 : figures.at(move.slot[s]);
     }
     const double largest = figures.at(move.bound);
     const bool is_known = fit(sizes) && largest <= kMostTame;
@@ -237,7 +250,8 @@ UpdateRule Optimizer::rule_of(const Parameter& parameter, double learning_rate, 
   UpdateRule rule = rule_;
   rule.rate = learning_rate * parameter.rate_scale;
   if (parameter.vector && !config_.decay_vectors) rule.decay = 0;
-  rule.correct1 = 1 - whole_power(rule.beta1, step), rule.correct2 = 1 - whole_power(rule.beta2, step), rule.first = step == 1;
+  rule.correct1 = 1 - whole_power(rule.beta1, step), rule.correct2 = 1 - whole_power(rule.beta2, step),
+  rule.first = step == 1;
   return rule;
 }
 

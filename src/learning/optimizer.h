@@ -1,6 +1,7 @@
 #pragma once
-// Optimisers (engine 6.3): what an update rule of ops/update, which has its equation, needs around it: settings, state per weight, the step
-// number, and the proof that an update leaves finite numbers before anything moves. t counts from 1. L-BFGS needs the loss again and again: lbfgs.h.
+// Optimisers (engine 6.3): what an update rule of ops/update, which has its equation, needs around it: settings, state
+// per weight, the step number, and the proof that an update leaves finite numbers before anything moves. t counts from
+// 1. L-BFGS needs the loss again and again: lbfgs.h.
 
 #include <array>
 #include <optional>
@@ -22,8 +23,8 @@ struct OptimizerConfig {
   std::optional<double> alpha{};           // rmsprop .99
   std::optional<double> eps{};             // 1e-8, adagrad 1e-10
   bool amsgrad = false, centered = false;
-  std::optional<double> weight_decay{};    // 0, adamw .01
-  bool decay_vectors = false;              // biases, gains: weights of one axis. Asks for weight_decay
+  std::optional<double> weight_decay{};  // 0, adamw .01
+  bool decay_vectors = false;            // biases, gains: weights of one axis. Asks for weight_decay
   bool operator==(const OptimizerConfig&) const = default;
 };
 
@@ -44,23 +45,27 @@ struct OptimizerSlot {
 
 class Optimizer {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting outside its range or one this optimiser does not have.
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range or one this optimiser does not
+  // have.
   static Result<Optimizer> create(const OptimizerConfig& config);
 
-  // Takes the weights, in the order of all later calls, with their state at 0, which lies on the device. InvalidConfig for a rate_scale that is negative or not
-  // finite, EmptyTensor, OutOfMemory.
+  // Takes the weights, in the order of all later calls, with their state at 0, which lies on the device. InvalidConfig
+  // for a rate_scale that is negative or not finite, EmptyTensor, OutOfMemory.
   Result<void> prepare(std::vector<Parameter> parameters, Device* device = nullptr);
 
-  // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is negative or not finite;
-  // ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight when an update leaves the range of its type: then
-  // no weight and no state has moved. exec.arena serves nothing else: it is cleared, and made anew where it is too small.
-  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate);
+  // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is
+  // negative or not finite; ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight
+  // when an update leaves the range of its type: then no weight and no state has moved. exec.arena serves nothing else:
+  // it is cleared, and made anew where it is too small.
+  Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                    double learning_rate);
 
-  // The same as part of a pass, in which nothing is read: record(), and when the pass has ended and its figures are there, finish(). `failed` [1] of
-  // f32 is raised where an update would leave the range; where it is not 0, now or from before, nothing moves, and finish() tells why or, for reasons
-  // that are not the optimiser's, is left out. `bound` [1]: no element of the gradients is larger, where that is known. A rehearsal plans scratch.
-  Result<void> record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate, Figures& figures,
-                      Tensor failed, ConstTensor bound = {});
+  // The same as part of a pass, in which nothing is read: record(), and when the pass has ended and its figures are
+  // there, finish(). `failed` [1] of f32 is raised where an update would leave the range; where it is not 0, now or
+  // from before, nothing moves, and finish() tells why or, for reasons that are not the optimiser's, is left out. A
+  // rehearsal plans scratch.
+  Result<void> record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                      double learning_rate, Figures& figures, Tensor failed);
   Result<void> finish(const Figures& figures);
   // A bound on the gradients of the step that was recorded; not finite where they are not.
   double largest_gradient(const Figures& figures) const;
@@ -78,18 +83,20 @@ class Optimizer {
   // What one step does with one weight.
   struct Move {
     bool moves = false;
-    double most = 0;                          // gradients up to here are harmless
+    double most = 0;  // gradients up to here are harmless
     double learning_rate = 0;
     UpdateRule rule;
-    ConstTensor bound;                        // of the gradient
-    Tensor outcome;                           // of try_update()
-    Tensor weight;                            // bounds of the weight and its slots, where they have to be measured
+    Tensor bound;    // of the gradient
+    Tensor outcome;  // of try_update()
+    Tensor weight;   // bounds of the weight and its slots, where they have to be measured
     std::array<Tensor, kUpdateSlots> slot{};
   };
 
   Result<void> check() const;
-  Result<void> check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients, double learning_rate) const;
-  Result<void> plan(const Exec& exec, std::size_t parameter, ConstTensor weight, ConstTensor gradient, Figures& figures, ConstTensor bound);
+  Result<void> check_step(std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
+                          double learning_rate) const;
+  Result<void> plan(const Exec& exec, std::size_t parameter, ConstTensor weight, ConstTensor gradient,
+                    Figures& figures);
   const UpdateRow& row() const { return update_rows()[static_cast<std::size_t>(rule_.kind)]; }
   UpdateRule rule_of(const Parameter& parameter, double learning_rate, std::uint64_t step) const;
   UpdateState state_of(std::size_t parameter) const;

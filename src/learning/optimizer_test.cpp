@@ -19,8 +19,12 @@ OptimizerConfig config_of(const Json& json) {
   c.nesterov = test::flag(json, "nesterov");
   c.amsgrad = test::flag(json, "amsgrad");
   c.centered = test::flag(json, "centered");
-  for (auto [key, member] : std::initializer_list<std::pair<const char*, std::optional<double>*>>{
-           {"beta1", &c.beta1}, {"beta2", &c.beta2}, {"alpha", &c.alpha}, {"eps", &c.eps}, {"weight_decay", &c.weight_decay}})
+  for (auto [key, member] :
+       std::initializer_list<std::pair<const char*, std::optional<double>*>>{{"beta1", &c.beta1},
+                                                                             {"beta2", &c.beta2},
+                                                                             {"alpha", &c.alpha},
+                                                                             {"eps", &c.eps},
+                                                                             {"weight_decay", &c.weight_decay}})
     if (const Json* v = find(json, key)) *member = as_number(*v);
   return c;
 }
@@ -59,8 +63,8 @@ void expect_golden(double bound) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
     Quadratic<T> q(golden, config_of(*find(c, "config")));
     q.run(steps, test::number_or(c, "rate", 0));
-    // The centred second moment is the small difference of two large numbers, which magnifies f32's rounding (PyTorch's own f32 run is 1.6e-6
-    // from its f64 one); in f64 the same code is held to 1e-12.
+    // The centred second moment is the small difference of two large numbers, which magnifies f32's rounding (PyTorch's
+    // own f32 run is 1.6e-6 from its f64 one); in f64 the same code is held to 1e-12.
     const bool cancels = element_of<T> == Element::f32 && test::flag(*find(c, "config"), "centered");
     test::expect_near(q.w, test::numbers<double>(*find(c, "after")), cancels ? 4e-6 : bound);
   }
@@ -75,8 +79,9 @@ TEST(Optimizer, T_60_a_run_resumed_from_its_slots_goes_on_bit_for_bit) {
   for (const Json& c : *find(golden, "cases")) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
     const double rate = test::number_or(c, "rate", 0);
-    Quadratic<float> whole(golden, config_of(*find(c, "config"))), first = Quadratic<float>(golden, config_of(*find(c, "config"))),
-                                                                   second = Quadratic<float>(golden, config_of(*find(c, "config")));
+    Quadratic<float> whole(golden, config_of(*find(c, "config"))),
+        first = Quadratic<float>(golden, config_of(*find(c, "config"))),
+        second = Quadratic<float>(golden, config_of(*find(c, "config")));
     whole.run(100, rate);
     first.run(40, rate);
     second.w = first.w;
@@ -113,7 +118,8 @@ TEST(Optimizer, T_20_decay_skips_vectors_unless_asked_and_frozen_weights_stay) {
   test::Machine m;
   for (const bool decay_vectors : {false, true}) {
     Optimizer o = Optimizer::create({.weight_decay = 0.5, .decay_vectors = decay_vectors}).value();
-    ASSERT_TRUE(o.prepare({{"matrix", 2}, {"bias", 2, Element::f32, true}, {"frozen", 2}, {"slow", 2, Element::f64, true, 0.25}}));
+    ASSERT_TRUE(o.prepare(
+        {{"matrix", 2}, {"bias", 2, Element::f32, true}, {"frozen", 2}, {"slow", 2, Element::f64, true, 0.25}}));
     std::vector<float> matrix = {1, 2}, bias = {1, 2}, frozen = {1, 2}, zero = {0, 0};
     std::vector<double> slow = {1, 2}, one = {1, 1};
     const Tensor weights[] = {test::row_of(matrix), test::row_of(bias), test::row_of(frozen), test::row_of(slow)};
@@ -138,7 +144,8 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_with_any_number_of_thre
       Optimizer o = Optimizer::create({.name = name}).value();
       ASSERT_TRUE(o.prepare({{"w", n}}));
       std::vector<float> w(n), g(n);
-      for (std::size_t i = 0; i < n; ++i) w[i] = static_cast<float>(i % 101) / 50 - 1, g[i] = static_cast<float>(i % 37) / 20 - 0.9f;
+      for (std::size_t i = 0; i < n; ++i)
+        w[i] = static_cast<float>(i % 101) / 50 - 1, g[i] = static_cast<float>(i % 37) / 20 - 0.9f;
       const Tensor weights[] = {test::row_of(w)};
       const ConstTensor gradients[] = {test::row_of(g)};
       for (int s = 0; s < 3; ++s) ASSERT_TRUE(o.step(m.exec, weights, gradients, 0.01));
@@ -164,7 +171,8 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_on_every_instruction_se
         for (std::size_t i = 0; i < g.size(); ++i) g[i] = static_cast<T>(i * 7919 % 1000) / (300 + s) - T(1.6);
         EXPECT_TRUE(o.step(exec, weights, gradients, 0.01));
       }
-      for (const OptimizerSlot& slot : o.slots(0)) w.insert(w.end(), slot.values.template as<T>(), slot.values.template as<T>() + g.size());
+      for (const OptimizerSlot& slot : o.slots(0))
+        w.insert(w.end(), slot.values.template as<T>(), slot.values.template as<T>() + g.size());
       return w;
     };
     for (const Isa isa : usable_isas()) {
@@ -174,7 +182,8 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_on_every_instruction_se
   }
 }
 
-// Second moments snap at 2^-100, all else at 2^-51: what is stored is 0 or normal, and squares of the least gradients are kept.
+// Second moments snap at 2^-100, all else at 2^-51: what is stored is 0 or normal, and squares of the least gradients
+// are kept.
 TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
   for (const std::string& name : kNames) {
     test::Machine m;
@@ -188,7 +197,8 @@ TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
       for (const float v : w) EXPECT_TRUE(v == 0 ? !std::signbit(v) : std::abs(v) >= 0x1p-51f) << name;
       for (const OptimizerSlot& slot : o.slots(0))
         for (std::size_t i = 0; i < 4; ++i) {
-          const float v = slot.values.as<float>()[i], least = slot.name == "v" || slot.name == "square" ? 0x1p-100f : 0x1p-51f;
+          const float v = slot.values.as<float>()[i],
+                      least = slot.name == "v" || slot.name == "square" ? 0x1p-100f : 0x1p-51f;
           EXPECT_TRUE(v == 0 ? !std::signbit(v) : std::abs(v) >= least) << name << " " << slot.name;
         }
     }
@@ -345,11 +355,13 @@ TEST(Lbfgs, J_23_hostile_settings_are_errors) {
   const auto never = []() -> Result<double> { return 0.0; };
   EXPECT_EQ(lbfgs.step(weights, gradients, 1, never).error().code, Code::ShapeMismatch);
   EXPECT_EQ(lbfgs.step(weights, shorter, 1, never).error().code, Code::ShapeMismatch);
-  for (const double rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+  for (const double rate :
+       {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     EXPECT_EQ(lbfgs.step(weights, gradients, rate, never).error().code, Code::InvalidConfig);
 }
 
-// One element of many overflows, in the last share of the last weight: none moves, in no slot. Without it all of them do.
+// One element of many overflows, in the last share of the last weight: none moves, in no slot. Without it all of them
+// do.
 TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_nothing) {
   constexpr std::size_t kElements = 100000;  // shared out among threads
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
@@ -366,13 +378,15 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
     const auto all = [&] {
       std::vector<std::vector<float>> out = {a, b};
       for (std::size_t p = 0; p < 2; ++p)
-        for (const OptimizerSlot& slot : optimizer.slots(p)) out.emplace_back(slot.values.as<float>(), slot.values.as<float>() + kElements);
+        for (const OptimizerSlot& slot : optimizer.slots(p))
+          out.emplace_back(slot.values.as<float>(), slot.values.as<float>() + kElements);
       return out;
     };
     const auto before = all();
     h.back() = 3e38f;
     const auto moved = optimizer.step(m.exec, weights, gradients, 1e12);
-    if (name == "lion") {  // takes the sign alone: only what it remembers may leave the range, and no mean of numbers does
+    // takes the sign alone: only what it remembers may leave the range, and no mean of numbers does
+    if (name == "lion") {
       EXPECT_TRUE(moved);
       continue;
     }
@@ -388,8 +402,8 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
   }
 }
 
-// The bounds on sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that would leave the range is found
-// although nobody looked at them in between.
+// The bounds on sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that
+// would leave the range is found although nobody looked at them in between.
 TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_step) {
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"})
     for (const bool more : {false, true}) {
@@ -410,8 +424,10 @@ TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_ste
       const RandomStream random{.seed = 7};
       bool refused = false;
       for (int step = 0; step < 600 && !refused; ++step) {
-        // The slope of a parabola upside down, or a decay that overshoots: gradients then stay small while weights run away.
-        for (std::size_t i = 0; i < kElements; ++i) g[i] = std::clamp((more ? 0 : -1e3f * w[i]) + random.uniform(i) - 0.5f, -3e38f, 3e38f);
+        // The slope of a parabola upside down, or a decay that overshoots: gradients then stay small while weights run
+        // away.
+        for (std::size_t i = 0; i < kElements; ++i)
+          g[i] = std::clamp((more ? 0 : -1e3f * w[i]) + random.uniform(i) - 0.5f, -3e38f, 3e38f);
         const std::vector<float> before = w;
         const auto moved = optimizer.step(m.exec, weights, gradients, 1000);
         refused = !moved;
@@ -421,7 +437,8 @@ TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_ste
         for (const float value : w) ASSERT_TRUE(std::isfinite(value)) << name << " step " << step;
         if (step % 97 != 0) continue;  // slots() makes the next step look
         for (const OptimizerSlot& slot : optimizer.slots(0))
-          for (std::size_t i = 0; i < kElements; ++i) ASSERT_TRUE(std::isfinite(slot.values.as<float>()[i])) << name << " step " << step;
+          for (std::size_t i = 0; i < kElements; ++i)
+            ASSERT_TRUE(std::isfinite(slot.values.as<float>()[i])) << name << " step " << step;
       }
       EXPECT_EQ(refused, name == "sgd" || (more && (name == "adamw" || name == "lion"))) << name << more;
     }
@@ -446,7 +463,8 @@ TEST(Finite, T_04_a_bound_of_magnitudes_holds_and_is_close) {
       if (value > T(1e-35)) {
         EXPECT_LE(bound, static_cast<double>(value) * (1 + close));
       }
-      for (const T bad : {std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()}) {
+      for (const T bad : {std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
+                          std::numeric_limits<T>::quiet_NaN()}) {
         v[3] = bad;
         EXPECT_EQ(bound_of(v), std::numeric_limits<double>::infinity());
       }

@@ -57,7 +57,9 @@ Result<void> Schedule::check() const {
   const ScheduleConfig& c = config_;
   const std::string where = "schedule " + config_.name;
   const auto rate = [&](std::string_view key, double value) { return check_range(where, key, value, 0, kHighestRate); };
-  const auto steps = [&](std::string_view key, std::uint64_t value) { return check_range(where, key, number(value), 1, kMostSteps); };
+  const auto steps = [&](std::string_view key, std::uint64_t value) {
+    return check_range(where, key, number(value), 1, kMostSteps);
+  };
   LOOM_TRY_VOID(rate("learning_rate", c.learning_rate));
   LOOM_TRY_VOID(check_range(where, "warmup_steps", number(c.warmup_steps), 0, kMostSteps));
   LOOM_TRY_VOID(check_range(where, "warmup_factor", c.warmup_factor, 0, 1));
@@ -82,15 +84,18 @@ Result<void> Schedule::check() const {
   LOOM_TRY_VOID(check_range(where, "factor", c.factor, 0, 1));
   LOOM_TRY_VOID(check_range(where, "threshold", c.threshold, 0, 1));
   LOOM_TRY_VOID(check_read());
-  if (!std::ranges::is_sorted(c.milestones)) return fail(Code::InvalidConfig, "{}: milestones are not ascending", where);
+  if (!std::ranges::is_sorted(c.milestones))
+    return fail(Code::InvalidConfig, "{}: milestones are not ascending", where);
   return {};
 }
 
 // Whatever differs from the standard is read.
 Result<void> Schedule::check_read() const {
   const ScheduleConfig &c = config_, standard;
-  const auto of = [&](std::initializer_list<Kind> kinds, std::string_view key, const auto& value, const auto& usual) -> Result<void> {
-    if (value != usual && !is(kinds)) return fail_at({std::string(key)}, Code::InvalidConfig, "schedule {} has no {}", c.name, key);
+  const auto of = [&](std::initializer_list<Kind> kinds, std::string_view key, const auto& value,
+                      const auto& usual) -> Result<void> {
+    if (value != usual && !is(kinds))
+      return fail_at({std::string(key)}, Code::InvalidConfig, "schedule {} has no {}", c.name, key);
     return {};
   };
   LOOM_TRY_VOID(of({Kind::Step}, "size", c.size, standard.size));
@@ -103,7 +108,8 @@ Result<void> Schedule::check_read() const {
   LOOM_TRY_VOID(of({Kind::Cosine, Kind::CosineRestarts, Kind::Plateau}, "min", c.min, standard.min));
   LOOM_TRY_VOID(of({Kind::CosineRestarts}, "first_cycle", c.first_cycle, standard.first_cycle));
   LOOM_TRY_VOID(of({Kind::CosineRestarts}, "cycle_mult", c.cycle_mult, standard.cycle_mult));
-  if (c.max != c.learning_rate) LOOM_TRY_VOID(of({Kind::OneCycle, Kind::Cyclic}, "max", c.max, standard.max));  // read_schedule sets it to the rate
+  // read_schedule sets it to the rate
+  if (c.max != c.learning_rate) LOOM_TRY_VOID(of({Kind::OneCycle, Kind::Cyclic}, "max", c.max, standard.max));
   LOOM_TRY_VOID(of({Kind::Cyclic}, "base", c.base, standard.base));
   LOOM_TRY_VOID(of({Kind::OneCycle}, "pct", c.pct, standard.pct));
   LOOM_TRY_VOID(of({Kind::OneCycle}, "div", c.div, standard.div));
@@ -128,7 +134,8 @@ double Schedule::rate(std::uint64_t step) const {
   const std::uint64_t warm = config_.warmup_steps;
   if (step >= warm) return wrapped(step - warm);
   const double first = wrapped(0), x = number(step) / number(warm);
-  return cosine_warmup_ ? cosine_between(first * config_.warmup_factor, first, x) : first * (config_.warmup_factor + (1 - config_.warmup_factor) * x);
+  return cosine_warmup_ ? cosine_between(first * config_.warmup_factor, first, x)
+                        : first * (config_.warmup_factor + (1 - config_.warmup_factor) * x);
 }
 
 double Schedule::wrapped(std::uint64_t s) const {
@@ -138,7 +145,8 @@ double Schedule::wrapped(std::uint64_t s) const {
     case Kind::Constant: return lr;
     case Kind::Step: return lr * whole_power(c.gamma, s / c.size);
     case Kind::MultiStep:
-      return lr * whole_power(c.gamma, static_cast<std::uint64_t>(std::ranges::upper_bound(c.milestones, s) - c.milestones.begin()));
+      return lr * whole_power(c.gamma, static_cast<std::uint64_t>(std::ranges::upper_bound(c.milestones, s) -
+                                                                  c.milestones.begin()));
     case Kind::Exponential: return lr * whole_power(c.gamma, s);
     case Kind::Linear: return lr * (c.start_factor + (c.end_factor - c.start_factor) * part);
     case Kind::Polynomial: return c.end + (lr - c.end) * pow64(1 - part, c.power);
@@ -146,7 +154,8 @@ double Schedule::wrapped(std::uint64_t s) const {
     case Kind::CosineRestarts: return restarts(s);
     case Kind::OneCycle: return one_cycle(s);
     case Kind::Cyclic: return cyclic(s);
-    case Kind::InverseSqrt: return s < c.warmup ? lr * (number(s) / number(c.warmup)) : lr * std::sqrt(number(c.warmup) / number(s));
+    case Kind::InverseSqrt:
+      return s < c.warmup ? lr * (number(s) / number(c.warmup)) : lr * std::sqrt(number(c.warmup) / number(s));
     case Kind::Plateau: return plateau_.rate;
   }
   return lr;
@@ -174,14 +183,17 @@ double Schedule::one_cycle(std::uint64_t s) const {
 double Schedule::cyclic(std::uint64_t s) const {
   const std::uint64_t length = config_.up + config_.down, cycle = s / length, at = s % length;
   const double scale = at <= config_.up ? number(at) / number(config_.up) : number(length - at) / number(config_.down);
-  const double height = mode_ == Mode::Triangular2 ? whole_power(0.5, cycle) : mode_ == Mode::ExpRange ? whole_power(config_.gamma, s) : 1;
+  const double height = mode_ == Mode::Triangular2 ? whole_power(0.5, cycle)
+                        : mode_ == Mode::ExpRange  ? whole_power(config_.gamma, s)
+                                                   : 1;
   return config_.base + (config_.max - config_.base) * scale * height;
 }
 
 void Schedule::observe(double metric) {
   PlateauState& p = plateau_;
-  const bool better = metric == metric &&
-                      (!p.seen || (config_.higher_is_better ? metric > p.best * (1 + config_.threshold) : metric < p.best * (1 - config_.threshold)));
+  const bool better =
+      metric == metric && (!p.seen || (config_.higher_is_better ? metric > p.best * (1 + config_.threshold)
+                                                                : metric < p.best * (1 - config_.threshold)));
   if (better) p.best = metric, p.seen = true;
   p.bad = better ? 0 : p.bad + 1;
   if (p.cooldown_left > 0) --p.cooldown_left, p.bad = 0;

@@ -8,12 +8,14 @@
 //   polynomial       end + (lr - end) (1 - s / total)^power, s held at total
 //   cosine           min + (lr - min) (1 + cos(pi s / total)) / 2, s held at total
 //   cosine_restarts  cosine over cycles of T0, T0 mult, T0 mult^2 ... steps (Loshchilov & Hutter 2017)
-//   one_cycle        from max / div up to max over pct of total, down to max / (div final_div), both by cosine (Smith & Topin 2018)
-//   cyclic           base to max in `up` steps, back in `down`; the height halves per cycle (triangular2) or is gamma^s (exp_range)
+//   one_cycle        from max / div up to max over pct of total, down to max / (div final_div), both by cosine (Smith &
+//     Topin 2018)
+//   cyclic           base to max in `up` steps, back in `down`; the height halves per cycle (triangular2) or is gamma^s
+//     (exp_range)
 //   inverse_sqrt     lr s / warmup, from s = warmup on lr sqrt(warmup / s)
 //   plateau          lr times factor each time that observe() saw no better value for more than `patience` calls
-// With warmup_steps W the rate of steps below W rises from warmup_factor of the wrapped schedule's first rate to that rate, and the wrapped
-// schedule begins at step W.
+// With warmup_steps W the rate of steps below W rises from warmup_factor of the wrapped schedule's first rate to that
+// rate, and the wrapped schedule begins at step W.
 
 #include <algorithm>
 #include <initializer_list>
@@ -27,22 +29,22 @@ namespace loom {
 struct ScheduleConfig {
   std::string name = "constant";
   double learning_rate = 0.01;
-  std::uint64_t size = 1, total = 1;            // steps (or epochs: whatever the caller counts)
-  std::vector<std::uint64_t> milestones{};      // ascending
-  double gamma = 0.1;                           // 0 to 1
+  std::uint64_t size = 1, total = 1;        // steps (or epochs: whatever the caller counts)
+  std::vector<std::uint64_t> milestones{};  // ascending
+  double gamma = 0.1;                       // 0 to 1
   double start_factor = 1.0 / 3, end_factor = 1;
-  double power = 1, end = 0, min = 0;           // end, min: rates
+  double power = 1, end = 0, min = 0;             // end, min: rates
   std::uint64_t first_cycle = 1, cycle_mult = 1;  // T0, mult
-  double max = 0.1, base = 0.001;               // rates
+  double max = 0.1, base = 0.001;                 // rates
   double pct = 0.3, div = 25, final_div = 1e4;
   std::uint64_t up = 2000, down = 2000;
-  std::string cyclic_mode = "triangular";       // triangular, triangular2, exp_range
-  std::uint64_t warmup = 1;                     // inverse_sqrt
-  double factor = 0.1, threshold = 1e-4;        // plateau; the threshold is relative
+  std::string cyclic_mode = "triangular";  // triangular, triangular2, exp_range
+  std::uint64_t warmup = 1;                // inverse_sqrt
+  double factor = 0.1, threshold = 1e-4;   // plateau; the threshold is relative
   std::uint64_t patience = 10, cooldown = 0;
   bool higher_is_better = false;
   std::uint64_t warmup_steps = 0;
-  std::string warmup_shape = "linear";          // linear, cosine
+  std::string warmup_shape = "linear";  // linear, cosine
   double warmup_factor = 0;
 };
 
@@ -55,8 +57,8 @@ struct PlateauState {
 
 class Schedule {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard and this schedule does not
-  // have, except for `total`: the code that counts the steps sets it for all.
+  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard
+  // and this schedule does not have, except for `total`: the code that counts the steps sets it for all.
   static Result<Schedule> create(const ScheduleConfig& config);
 
   // A function of the step alone, but for plateau.

@@ -28,16 +28,17 @@ ScheduleConfig config_of(const Json& json) {
                                                                                    {"factor", &c.factor},
                                                                                    {"warmup_factor", &c.warmup_factor}})
     *member = test::number_or(json, key, *member);
-  for (auto [key, member] : std::initializer_list<std::pair<const char*, std::uint64_t*>>{{"size", &c.size},
-                                                                                          {"total", &c.total},
-                                                                                          {"first_cycle", &c.first_cycle},
-                                                                                          {"cycle_mult", &c.cycle_mult},
-                                                                                          {"up", &c.up},
-                                                                                          {"down", &c.down},
-                                                                                          {"warmup", &c.warmup},
-                                                                                          {"patience", &c.patience},
-                                                                                          {"cooldown", &c.cooldown},
-                                                                                          {"warmup_steps", &c.warmup_steps}})
+  for (auto [key, member] :
+       std::initializer_list<std::pair<const char*, std::uint64_t*>>{{"size", &c.size},
+                                                                     {"total", &c.total},
+                                                                     {"first_cycle", &c.first_cycle},
+                                                                     {"cycle_mult", &c.cycle_mult},
+                                                                     {"up", &c.up},
+                                                                     {"down", &c.down},
+                                                                     {"warmup", &c.warmup},
+                                                                     {"patience", &c.patience},
+                                                                     {"cooldown", &c.cooldown},
+                                                                     {"warmup_steps", &c.warmup_steps}})
     *member = count_or(json, key, *member);
   if (const Json* milestones = find(json, "milestones")) c.milestones = test::numbers<std::uint64_t>(*milestones);
   return c;
@@ -66,7 +67,8 @@ TEST(Schedule, T_30_plateau_gives_the_rates_of_the_framework_and_resumes) {
     SCOPED_TRACE(find(c, "config")->dump());
     const ScheduleConfig config = config_of(*find(c, "config"));
     Schedule schedule = Schedule::create(config).value();
-    const std::vector<double> metrics = test::numbers<double>(*find(c, "metrics")), want = test::numbers<double>(*find(c, "rates"));
+    const std::vector<double> metrics = test::numbers<double>(*find(c, "metrics")),
+                              want = test::numbers<double>(*find(c, "rates"));
     for (std::size_t s = 0; s < want.size(); ++s) {
       if (s == 7) {  // as from a checkpoint
         const PlateauState state = schedule.plateau();
@@ -101,8 +103,8 @@ TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
 }
 
 TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
-  for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine", "cosine_restarts", "one_cycle",
-                           "cyclic", "inverse_sqrt", "plateau"}) {
+  for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine",
+                           "cosine_restarts", "one_cycle", "cyclic", "inverse_sqrt", "plateau"}) {
     ScheduleConfig c;
     c.name = name;
     for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 52}) {
@@ -114,9 +116,11 @@ TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
       for (const double pct : {0.0, 0.3, 1.0}) {
         if (c.name == "one_cycle") c.pct = pct;
         const Schedule schedule = Schedule::create(c).value();
-        for (const std::uint64_t s : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 53, ~std::uint64_t{0}}) {
+        for (const std::uint64_t s :
+             {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 53, ~std::uint64_t{0}}) {
           const double rate = schedule.rate(s);
-          EXPECT_TRUE(rate >= 0 && rate <= 1) << name << " size " << size << " pct " << pct << " step " << s << ": " << rate;
+          EXPECT_TRUE(rate >= 0 && rate <= 1)
+              << name << " size " << size << " pct " << pct << " step " << s << ": " << rate;
         }
       }
     }
@@ -168,12 +172,17 @@ TEST(Schedule, T_30_settings_of_other_schedules_are_errors) {
   refused({.name = "step", .patience = 2}, "schedule step has no patience");
   refused({.name = "step", .cooldown = 2}, "schedule step has no cooldown");
   refused({.name = "step", .higher_is_better = true}, "schedule step has no higher_is_better");
-  refused({.name = "step", .warmup_shape = "cosine"}, "schedule step: warmup_shape and warmup_factor ask for warmup_steps");
+  refused({.name = "step", .warmup_shape = "cosine"},
+          "schedule step: warmup_shape and warmup_factor ask for warmup_steps");
   refused({.name = "step", .warmup_factor = 0.5}, "schedule step: warmup_shape and warmup_factor ask for warmup_steps");
-  for (const char* name : {"cosine", "cosine_restarts", "plateau"}) EXPECT_TRUE(Schedule::create({.name = name, .min = 1e-3})) << name;
-  for (const char* name : {"step", "multi_step", "exponential"}) EXPECT_TRUE(Schedule::create({.name = name, .gamma = 0.5})) << name;
-  for (const char* name : {"linear", "polynomial", "cosine", "one_cycle"}) EXPECT_TRUE(Schedule::create({.name = name})->has_total()) << name;
-  for (const char* name : {"constant", "step", "cosine_restarts", "cyclic", "plateau"}) EXPECT_FALSE(Schedule::create({.name = name})->has_total()) << name;
+  for (const char* name : {"cosine", "cosine_restarts", "plateau"})
+    EXPECT_TRUE(Schedule::create({.name = name, .min = 1e-3})) << name;
+  for (const char* name : {"step", "multi_step", "exponential"})
+    EXPECT_TRUE(Schedule::create({.name = name, .gamma = 0.5})) << name;
+  for (const char* name : {"linear", "polynomial", "cosine", "one_cycle"})
+    EXPECT_TRUE(Schedule::create({.name = name})->has_total()) << name;
+  for (const char* name : {"constant", "step", "cosine_restarts", "cyclic", "plateau"})
+    EXPECT_FALSE(Schedule::create({.name = name})->has_total()) << name;
 }
 
 TEST(Schedule, T_30_hostile_settings_are_errors) {

@@ -21,7 +21,9 @@ namespace loom::test {
 
 struct Machine {
   explicit Machine(int threads = 1, std::size_t bytes = std::size_t{1} << 22)
-      : pool(ThreadPool::create(threads).value()), arena(Arena::create(bytes).value()), exec{*pool, *kernels_for(best_isa()).value(), arena} {}
+      : pool(ThreadPool::create(threads).value()),
+        arena(Arena::create(bytes).value()),
+        exec{*pool, *kernels_for(best_isa()).value(), arena} {}
   std::unique_ptr<ThreadPool> pool;
   Arena arena;
   Exec exec;
@@ -80,7 +82,8 @@ void expect_near(const std::vector<T>& got, const std::vector<double>& want, dou
   ASSERT_EQ(got.size(), want.size());
   double largest = 0;
   for (const double w : want) largest = std::max(largest, std::abs(w));
-  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(static_cast<double>(got[i]), want[i], bound * largest) << "entry " << i;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(got[i]), want[i], bound * largest) << "entry " << i;
 }
 
 }  // namespace loom::test

@@ -13,7 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const TensorPlace& place : expected_tensors(*config))
       for (const std::size_t extent : expected_shape(*config, place.role)) LOOM_ASSERT(extent > 0);
   };
-  if (const auto json = parse_json(std::string_view(reinterpret_cast<const char*>(data), size))) check(config_from_json(*json));
-  if (const auto file = GgufFile::parse(std::span(reinterpret_cast<const std::byte*>(data), size))) check(config_from_gguf(*file));
+  if (const auto json = parse_json(std::string_view(reinterpret_cast<const char*>(data), size)))
+    check(config_from_json(*json));
+  if (const auto file = GgufFile::parse(std::span(reinterpret_cast<const std::byte*>(data), size)))
+    check(config_from_gguf(*file));
   return 0;
 }

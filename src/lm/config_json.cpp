@@ -1,5 +1,5 @@
-// config.json of transformers. Every key is one that is honoured, one that cannot change a number, or an error: a model that is
-// silently read wrong is worse than one that is refused.
+// config.json of transformers. Every key is one that is honoured, one that cannot change a number, or an error: a model
+// that is silently read wrong is worse than one that is refused.
 
 #include <algorithm>
 #include <array>
@@ -18,11 +18,12 @@ constexpr const char* kSupported = "llama, mistral, qwen2, qwen3, bitnet";
 // Defaults of transformers' configuration classes for keys that a config.json leaves out.
 struct Family {
   std::string_view type, model_class;
-  std::int64_t num_key_value_heads;   // 0: as many as heads
-  std::int64_t sliding_window;        // -1: the family has none
-  bool slides_by_layer;               // use_sliding_window, max_window_layers and layer_types choose; otherwise every layer slides
+  std::int64_t num_key_value_heads;  // 0: as many as heads
+  std::int64_t sliding_window;       // -1: the family has none
+  // use_sliding_window, max_window_layers and layer_types choose; otherwise every layer slides
+  bool slides_by_layer;
   double rms_norm_eps, rope_theta;
-  std::int64_t bos_token_id, eos_token_id;   // -1: none
+  std::int64_t bos_token_id, eos_token_id;  // -1: none
   const char* hidden_act;
 };
 constexpr Family kFamilies[] = {
@@ -131,9 +132,17 @@ constexpr std::string_view kIgnorable[] = {"torch_dtype",
                                            "unk_token_id"};
 
 // Options that are off: other values change numbers.
-constexpr std::string_view kMustBeOff[] = {"is_decoder",       "is_encoder_decoder", "add_cross_attention",         "tie_encoder_decoder",
-                                           "rope_interleaved", "pruned_heads",       "cross_attention_hidden_size", "use_mrope",
-                                           "bias",             "use_qk_norm",        "num_experts"};
+constexpr std::string_view kMustBeOff[] = {"is_decoder",
+                                           "is_encoder_decoder",
+                                           "add_cross_attention",
+                                           "tie_encoder_decoder",
+                                           "rope_interleaved",
+                                           "pruned_heads",
+                                           "cross_attention_hidden_size",
+                                           "use_mrope",
+                                           "bias",
+                                           "use_qk_norm",
+                                           "num_experts"};
 constexpr std::string_view kMustBeOn[] = {"is_causal"};
 
 template <std::size_t N>
@@ -142,19 +151,22 @@ bool contains(const std::string_view (&list)[N], std::string_view key) {
 }
 
 bool is_off(const Json& value) {
-  return value.is_null() || as_bool(value) == false || value == Json(0) || ((value.is_object() || value.is_array()) && value.empty());
+  return value.is_null() || as_bool(value) == false || value == Json(0) ||
+         ((value.is_object() || value.is_array()) && value.empty());
 }
 
 // The published BitNet folder names Python files of its own, which define what transformers has by the same names.
 bool names_bitnet_classes(const Json& auto_map) {
   const auto ends_with = [](const Json& v, std::string_view end) {
     const std::string* text = as_string(v);
-    return text != nullptr && text->size() > end.size() && text->compare(text->size() - end.size(), end.size(), end) == 0;
+    return text != nullptr && text->size() > end.size() &&
+           text->compare(text->size() - end.size(), end.size(), end) == 0;
   };
   const auto* entries = auto_map.get_ptr<const Json::object_t*>();
   if (entries == nullptr) return false;
   for (const auto& [key, value] : *entries)
-    if (!(key == "AutoConfig" && ends_with(value, ".BitNetConfig")) && !(key == "AutoModelForCausalLM" && ends_with(value, ".BitNetForCausalLM")))
+    if (!(key == "AutoConfig" && ends_with(value, ".BitNetConfig")) &&
+        !(key == "AutoModelForCausalLM" && ends_with(value, ".BitNetForCausalLM")))
       return false;
   return true;
 }
@@ -162,13 +174,15 @@ bool names_bitnet_classes(const Json& auto_map) {
 Result<void> check_keys(const Json& config, const std::string& type) {
   for (const auto& [key, value] : *config.get_ptr<const Json::object_t*>()) {
     if (value.is_null() || contains(kHonoured, key) || contains(kIgnorable, key)) continue;
-    if (type == "bitnet" && (key == "quantization_config" || (key == "auto_map" && names_bitnet_classes(value)))) continue;
+    if (type == "bitnet" && (key == "quantization_config" || (key == "auto_map" && names_bitnet_classes(value))))
+      continue;
     if (key == "quantization_config" || key == "auto_map")
       return fail_at({key}, Code::Unsupported, "{} is not supported",
                      key == "auto_map" ? "a model with its own Python code" : "a quantised Hugging Face checkpoint");
     const bool must_be_on = contains(kMustBeOn, key);
     if (!must_be_on && !contains(kMustBeOff, key))
-      return fail_at({printable(key)}, Code::UnknownKey, "unknown key; it might change results, so the model is refused");
+      return fail_at({printable(key)}, Code::UnknownKey,
+                     "unknown key; it might change results, so the model is refused");
     if (must_be_on ? as_bool(value) != true : !is_off(value))
       return fail_at({key}, Code::Unsupported, "{} is not supported", shown(value));
   }
@@ -185,7 +199,8 @@ class Fields {
     return value && !value->is_null() ? value : nullptr;
   }
   Result<void> integer(const char* key, std::int64_t& to, bool required = false) const {
-    return read(key, to, required, "an integer", [](const Json& v) { return v.is_number_integer() ? as_int(v) : std::nullopt; });
+    return read(key, to, required, "an integer",
+                [](const Json& v) { return v.is_number_integer() ? as_int(v) : std::nullopt; });
   }
   Result<void> number(const char* key, double& to, bool required = false) const {
     return read(key, to, required, "a number", [](const Json& v) { return as_number(v); });
@@ -194,7 +209,8 @@ class Fields {
     return read(key, to, false, "true or false", [](const Json& v) { return as_bool(v); });
   }
   Result<void> text(const char* key, std::string& to, bool required = false) const {
-    return read(key, to, required, "a string", [](const Json& v) { return as_string(v) ? std::optional(*as_string(v)) : std::nullopt; });
+    return read(key, to, required, "a string",
+                [](const Json& v) { return as_string(v) ? std::optional(*as_string(v)) : std::nullopt; });
   }
 
  private:
@@ -219,7 +235,8 @@ Result<void> check_architecture(const Json& config, const Family& family) {
   const Json* list = find(config, "architectures");
   if (!list || list->is_null()) return {};
   if (!list->is_array() || list->size() != 1 || !as_string((*list)[0]) || *as_string((*list)[0]) != family.model_class)
-    return fail_at({"architectures"}, Code::Unsupported, "{}", expected(fmt::format("[\"{}\"]", family.model_class), *list));
+    return fail_at({"architectures"}, Code::Unsupported, "{}",
+                   expected(fmt::format("[\"{}\"]", family.model_class), *list));
   return {};
 }
 
@@ -236,12 +253,14 @@ Result<void> read_rope(const Json& rope, const char* key_of_it, ModelConfig& c) 
   if (type == "linear")
     s.type = RopeScalingType::Linear, used.insert(used.end(), {"factor"});
   else if (type == "llama3")
-    s.type = RopeScalingType::Llama3, used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
+    s.type = RopeScalingType::Llama3,
+    used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
   else if (type == "yarn")
-    s.type = RopeScalingType::Yarn,
-    used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
+    s.type = RopeScalingType::Yarn, used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast",
+                                                             "beta_slow", "attention_factor"});
   else if (type != "default")
-    return fail_at(place, Code::Unsupported, "type \"{}\" is not supported; linear, llama3 and yarn are", printable(type));
+    return fail_at(place, Code::Unsupported, "type \"{}\" is not supported; linear, llama3 and yarn are",
+                   printable(type));
   for (const auto& [key, value] : *rope.get_ptr<const Json::object_t*>())
     if (!value.is_null() && std::find(used.begin(), used.end(), key) == used.end())
       return fail_at({place[0], printable(key)}, Code::Unsupported, "not a key of type \"{}\"", type);
@@ -265,15 +284,19 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.number("rope_theta", c.rope_theta));
   LOOM_TRY_VOID(in.number("partial_rotary_factor", c.partial_rotary_factor));
   const Json *older = in.get("rope_scaling"), *newer = in.get("rope_parameters");
-  if (older && newer && *older != *newer) return fail_at({"rope_scaling"}, Code::InvalidConfig, "differs from /rope_parameters, which is there too");
+  if (older && newer && *older != *newer)
+    return fail_at({"rope_scaling"}, Code::InvalidConfig, "differs from /rope_parameters, which is there too");
   const double top_theta = c.rope_theta, top_partial = c.partial_rotary_factor;
   if (newer) LOOM_TRY_VOID(read_rope(*newer, "rope_parameters", c));
   if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "rope_scaling", c));
-  if ((in.get("rope_theta") && c.rope_theta != top_theta) || (in.get("partial_rotary_factor") && c.partial_rotary_factor != top_partial))
-    return fail_at({"rope_theta"}, Code::InvalidConfig, "it or /partial_rotary_factor stands in two places with two values");
+  if ((in.get("rope_theta") && c.rope_theta != top_theta) ||
+      (in.get("partial_rotary_factor") && c.partial_rotary_factor != top_partial))
+    return fail_at({"rope_theta"}, Code::InvalidConfig,
+                   "it or /partial_rotary_factor stands in two places with two values");
   // transformers ignores it in these families, or fails.
   if (c.partial_rotary_factor != 1)
-    return fail_at({"partial_rotary_factor"}, Code::Unsupported, "expected 1, since models of type {} turn whole heads, got {}", c.architecture,
+    return fail_at({"partial_rotary_factor"}, Code::Unsupported,
+                   "expected 1, since models of type {} turn whole heads, got {}", c.architecture,
                    c.partial_rotary_factor);
   return {};
 }
@@ -281,15 +304,17 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
 Result<void> read_window(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
   const Json* const given = find(config, "sliding_window");
   if (family.sliding_window < 0) {
-    if (given && !is_off(*given)) return fail_at({"sliding_window"}, Code::Unsupported, "models of type {} have none", c.architecture);
+    if (given && !is_off(*given))
+      return fail_at({"sliding_window"}, Code::Unsupported, "models of type {} have none", c.architecture);
   } else if (!given) {
     c.sliding_window = family.sliding_window;
-  } else if (!given->is_null()) {   // null: none
+  } else if (!given->is_null()) {  // null: none
     LOOM_TRY_VOID(in.integer("sliding_window", c.sliding_window));
-    if (c.sliding_window < 1) return fail_at({"sliding_window"}, Code::InvalidConfig, "expected at least 1 or null, got {}", c.sliding_window);
+    if (c.sliding_window < 1)
+      return fail_at({"sliding_window"}, Code::InvalidConfig, "expected at least 1 or null, got {}", c.sliding_window);
   }
   std::int64_t first = 0;
-  if (family.slides_by_layer) {   // the others have no such keys, and transformers ignores them there
+  if (family.slides_by_layer) {  // the others have no such keys, and transformers ignores them there
     bool use = false;
     first = 28;
     LOOM_TRY_VOID(in.boolean("use_sliding_window", use));
@@ -300,18 +325,20 @@ Result<void> read_window(const Json& config, const Fields& in, const Family& fam
   for (std::size_t i = 0; i < layers; ++i) c.layer_slides.push_back(static_cast<std::int64_t>(i) >= first);
   if (const Json* types = in.get("layer_types")) {
     if (!types->is_array() || types->size() != layers)
-      return fail_at({"layer_types"}, Code::InvalidConfig, "{}", expected(fmt::format("a list of {} names", layers), *types));
+      return fail_at({"layer_types"}, Code::InvalidConfig, "{}",
+                     expected(fmt::format("a list of {} names", layers), *types));
     for (std::size_t i = 0; i < layers; ++i) {
       const Json& t = (*types)[i];
       const std::string* kind = as_string(t);
       if (!kind || (*kind != "full_attention" && *kind != "sliding_attention"))
-        return fail_at({"layer_types", std::to_string(i)}, Code::Unsupported, "{} is not supported; full_attention and sliding_attention are",
-                       shown(t));
+        return fail_at({"layer_types", std::to_string(i)}, Code::Unsupported,
+                       "{} is not supported; full_attention and sliding_attention are", shown(t));
       const bool slides = *kind == "sliding_attention";
       if (slides && c.sliding_window == 0)
         return fail_at({"layer_types"}, Code::InvalidConfig, "has sliding layers, but no sliding_window is in use");
       if (!family.slides_by_layer && slides != (c.sliding_window > 0))
-        return fail_at({"layer_types"}, Code::Unsupported, "the layers of a {} model are all of one kind", c.architecture);
+        return fail_at({"layer_types"}, Code::Unsupported, "the layers of a {} model are all of one kind",
+                       c.architecture);
       c.layer_slides[i] = slides;
     }
   }
@@ -347,15 +374,17 @@ Result<void> read_ternary(const Json& quantization, ModelConfig& c) {
   LOOM_TRY_VOID(in.text("linear_class", linear));
   LOOM_TRY_VOID(in.text("quantization_mode", mode));
   LOOM_TRY_VOID(in.boolean("use_rms_norm", use_rms_norm));
-  constexpr std::string_view kKnown[] = {"quant_method", "linear_class", "quantization_mode", "use_rms_norm", "rms_norm_eps", "modules_to_not_convert"};
+  constexpr std::string_view kKnown[] = {"quant_method", "linear_class", "quantization_mode",
+                                         "use_rms_norm", "rms_norm_eps", "modules_to_not_convert"};
   for (const auto& [key, value] : *quantization.get_ptr<const Json::object_t*>())
     if (!value.is_null() && !contains(kKnown, key))
-      return fail_at({"quantization_config", printable(key)}, Code::UnknownKey, "unknown key; nearest: {}", nearest_names(key, kKnown));
+      return fail_at({"quantization_config", printable(key)}, Code::UnknownKey, "unknown key; nearest: {}",
+                     nearest_names(key, kKnown));
   const bool known = linear == "autobitlinear" || linear == "bitlinear";
   if (method != "bitnet" || !known || mode != "offline" || use_rms_norm)
     return fail_at({"quantization_config"}, Code::Unsupported,
                    "{} is not supported; bitnet's autobitlinear and bitlinear, offline and without a norm, are",
-                printable(dump_json(quantization)));
+                   printable(dump_json(quantization)));
   c.ternary_weights = linear == "autobitlinear" ? TernaryWeights::Multiplied : TernaryWeights::Divided;
   return {};
 }
@@ -394,7 +423,9 @@ Result<void> read_token_id(const Fields& in, const char* key, std::int64_t& to) 
 
 Result<void> read_token_ids(const Json& config, const Fields& in, const Family& family, ModelConfig& c) {
   // A default of the class, where the vocabulary has it; null means none.
-  const auto by_default = [&](const char* key, std::int64_t id) { return find(config, key) || id >= c.vocab_size ? -1 : id; };
+  const auto by_default = [&](const char* key, std::int64_t id) {
+    return find(config, key) || id >= c.vocab_size ? -1 : id;
+  };
   c.bos_token_id = by_default("bos_token_id", family.bos_token_id);
   LOOM_TRY_VOID(read_token_id(in, "bos_token_id", c.bos_token_id));
   LOOM_TRY_VOID(read_token_id(in, "pad_token_id", c.pad_token_id));
@@ -415,17 +446,20 @@ Result<void> read_sizes(const Json& config, const Fields& in, const Family& fami
   LOOM_TRY_VOID(in.integer("max_position_embeddings", c.max_position_embeddings, true));
   if (c.num_hidden_layers < 1 || c.num_hidden_layers > 4096)
     return fail_at({"num_hidden_layers"}, Code::InvalidConfig, "expected 1 to 4096, got {}", c.num_hidden_layers);
-  if (c.num_attention_heads < 1) return fail_at({"num_attention_heads"}, Code::InvalidConfig, "expected at least 1, got {}", c.num_attention_heads);
+  if (c.num_attention_heads < 1)
+    return fail_at({"num_attention_heads"}, Code::InvalidConfig, "expected at least 1, got {}", c.num_attention_heads);
   const bool by_default = family.num_key_value_heads > 0 && !find(config, "num_key_value_heads");
   c.num_key_value_heads = by_default ? family.num_key_value_heads : c.num_attention_heads;
   LOOM_TRY_VOID(in.integer("num_key_value_heads", c.num_key_value_heads));
   c.head_dim = c.architecture == "qwen3" ? 128 : c.hidden_size / c.num_attention_heads;
   if (c.architecture != "qwen3" && !in.get("head_dim") && c.hidden_size % c.num_attention_heads != 0)
-    return fail_at({"hidden_size"}, Code::InvalidConfig, "{} does not divide among {} heads", c.hidden_size, c.num_attention_heads);
+    return fail_at({"hidden_size"}, Code::InvalidConfig, "{} does not divide among {} heads", c.hidden_size,
+                   c.num_attention_heads);
   LOOM_TRY_VOID(in.integer("head_dim", c.head_dim));
   double eps = family.rms_norm_eps;
   LOOM_TRY_VOID(in.number("rms_norm_eps", eps));
-  if (!(eps > 0) || eps > 1) return fail_at({"rms_norm_eps"}, Code::InvalidConfig, "expected above 0 and at most 1, got {}", eps);
+  if (!(eps > 0) || eps > 1)
+    return fail_at({"rms_norm_eps"}, Code::InvalidConfig, "expected above 0 and at most 1, got {}", eps);
   c.rms_norm_eps = static_cast<float>(eps);
   return {};
 }
@@ -437,9 +471,11 @@ Result<ModelConfig> config_from_json(const Json& config) {
   const Fields in(config, {});
   ModelConfig c;
   LOOM_TRY_VOID(in.text("model_type", c.architecture, true));
-  const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const Family& f) { return f.type == c.architecture; });
+  const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies),
+                                   [&](const Family& f) { return f.type == c.architecture; });
   if (family == std::end(kFamilies))
-    return fail_at({"model_type"}, Code::Unsupported, "\"{}\" is not supported; supported are {}", printable(c.architecture), kSupported);
+    return fail_at({"model_type"}, Code::Unsupported, "\"{}\" is not supported; supported are {}",
+                   printable(c.architecture), kSupported);
   LOOM_TRY_VOID(check_architecture(config, *family));
   LOOM_TRY_VOID(check_keys(config, c.architecture));
   c.hidden_act = family->hidden_act, c.rope_theta = family->rope_theta;
@@ -450,7 +486,7 @@ Result<ModelConfig> config_from_json(const Json& config) {
   if (const Json* quantization = in.get("quantization_config")) LOOM_TRY_VOID(read_ternary(*quantization, c));
   LOOM_TRY_VOID(in.boolean("tie_word_embeddings", c.tie_word_embeddings));
   LOOM_TRY_VOID(in.text("hidden_act", c.hidden_act));
-  if (c.hidden_act == "swish") c.hidden_act = "silu";   // two names of one function
+  if (c.hidden_act == "swish") c.hidden_act = "silu";  // two names of one function
   LOOM_TRY_VOID(read_token_ids(config, in, *family, c));
   LOOM_TRY_VOID(check(c));
   return c;
@@ -463,8 +499,9 @@ Result<void> add_generation_config(ModelConfig& config, const Json& generation_c
   if (!ids) return at("generation_config", ids.error());
   for (const std::int64_t id : *ids) {
     if (id >= config.vocab_size)
-      return at("generation_config", {Code::InvalidConfig, fmt::format("{} is outside the vocabulary of {}", id, config.vocab_size),
-                                      Steps{"eos_token_id"}});
+      return at("generation_config",
+                {Code::InvalidConfig, fmt::format("{} is outside the vocabulary of {}", id, config.vocab_size),
+                 Steps{"eos_token_id"}});
     config.eos_token_ids.push_back(id);
   }
   sort_unique(config.eos_token_ids);

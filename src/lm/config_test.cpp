@@ -21,7 +21,8 @@ Result<ModelConfig> read(std::string_view text) {
 }
 
 // The published values; the second as transformers 5 writes it.
-constexpr std::string_view kSmolLm2 = R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
+constexpr std::string_view kSmolLm2 =
+    R"({"architectures":["LlamaForCausalLM"],"attention_bias":false,"attention_dropout":0.0,"bos_token_id":1,
  "eos_token_id":2,"hidden_act":"silu","hidden_size":576,"initializer_range":0.041666666666666664,"intermediate_size":1536,"is_llama_config":true,
  "max_position_embeddings":8192,"mlp_bias":false,"model_type":"llama","num_attention_heads":9,"num_hidden_layers":30,"num_key_value_heads":3,
  "pad_token_id":2,"pretraining_tp":1,"rms_norm_eps":1e-05,"rope_interleaved":false,"rope_scaling":null,"rope_theta":100000,
@@ -42,7 +43,8 @@ constexpr std::string_view kMistral =
     R"({"architectures":["MistralForCausalLM"],"bos_token_id":1,"eos_token_id":2,"hidden_act":"silu","hidden_size":4096,
  "intermediate_size":14336,"max_position_embeddings":32768,"model_type":"mistral","num_attention_heads":32,"num_hidden_layers":32,
  "num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":10000.0,"sliding_window":4096,"tie_word_embeddings":false,"vocab_size":32000})";
-constexpr std::string_view kQwen25 = R"({"architectures":["Qwen2ForCausalLM"],"attention_dropout":0.0,"bos_token_id":151643,"eos_token_id":151645,
+constexpr std::string_view kQwen25 =
+    R"({"architectures":["Qwen2ForCausalLM"],"attention_dropout":0.0,"bos_token_id":151643,"eos_token_id":151645,
  "hidden_act":"silu","hidden_size":896,"intermediate_size":4864,"max_position_embeddings":32768,"max_window_layers":21,"model_type":"qwen2",
  "num_attention_heads":14,"num_hidden_layers":24,"num_key_value_heads":2,"rms_norm_eps":1e-06,"rope_theta":1000000.0,"sliding_window":32768,
  "tie_word_embeddings":true,"use_sliding_window":false,"vocab_size":151936})";
@@ -132,18 +134,21 @@ TEST(ModelConfig, F_53_sliding_windows) {
   EXPECT_EQ(on->window_of_layer(20), 0);
   EXPECT_EQ(on->window_of_layer(21), 32768);
   std::string types = "[";
-  for (int i = 0; i < 24; ++i) types += fmt::format("{}\"{}\"", i ? "," : "", i % 2 ? "sliding_attention" : "full_attention");
+  for (int i = 0; i < 24; ++i)
+    types += fmt::format("{}\"{}\"", i ? "," : "", i % 2 ? "sliding_attention" : "full_attention");
   const auto listed = read(with(with(kQwen25, "use_sliding_window", "true"), "layer_types", types + "]"));
   ASSERT_TRUE(listed) << listed.error().text();
   EXPECT_EQ(listed->window_of_layer(2), 0);
   EXPECT_EQ(listed->window_of_layer(3), 32768);
-  EXPECT_EQ(read(with(kQwen25, "layer_types", types + "]")).error().code, Code::InvalidConfig);  // sliding layers without a window
+  // sliding layers without a window
+  EXPECT_EQ(read(with(kQwen25, "layer_types", types + "]")).error().code, Code::InvalidConfig);
   EXPECT_EQ(read(with(kQwen25, "layer_types", R"(["full_attention"])")).error().code, Code::InvalidConfig);
   EXPECT_EQ(read(with(kSmolLm2, "sliding_window", "64")).error().code, Code::Unsupported);
 }
 
 TEST(ModelConfig, G_96_biases_and_norms_by_family) {
-  const auto qwen2 = read(kQwen25), qwen3 = read(kQwen3), biased = read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
+  const auto qwen2 = read(kQwen25), qwen3 = read(kQwen3),
+             biased = read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
   ASSERT_TRUE(qwen2 && qwen3 && biased);
   EXPECT_TRUE(qwen2->qkv_bias && !qwen2->o_bias && !qwen2->qk_norm);
   EXPECT_TRUE(!qwen3->qkv_bias && !qwen3->o_bias && qwen3->qk_norm);
@@ -158,16 +163,19 @@ TEST(ModelConfig, F_53_rope_scaling_types) {
   ASSERT_TRUE(linear) << linear.error().text();
   EXPECT_EQ(linear->rope_scaling.type, RopeScalingType::Linear);
   EXPECT_EQ(linear->rope_scaling.factor, 2.5);
-  const auto yarn = read(with(kQwen25, "rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":32768})"));
+  const auto yarn =
+      read(with(kQwen25, "rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":32768})"));
   ASSERT_TRUE(yarn) << yarn.error().text();
   EXPECT_EQ(yarn->rope_scaling.type, RopeScalingType::Yarn);
   EXPECT_EQ(yarn->rope_scaling.beta_fast, 32);
   EXPECT_FALSE(yarn->rope_scaling.attention_factor);
   for (const char* bad :
-       {R"({"type":"dynamic","factor":2})", R"({"rope_type":"longrope","factor":2})", R"({"type":"linear"})", R"({"type":"linear","factor":0})",
-        R"({"type":"linear","factor":"2"})", R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
+       {R"({"type":"dynamic","factor":2})", R"({"rope_type":"longrope","factor":2})", R"({"type":"linear"})",
+        R"({"type":"linear","factor":0})", R"({"type":"linear","factor":"2"})",
+        R"({"type":"linear","factor":2,"mscale":1})", R"({"rope_type":"llama3","factor":8})", "[1]", "3"})
     EXPECT_FALSE(read(with(kSmolLm2, "rope_scaling", bad))) << bad;
-  EXPECT_FALSE(read(with(kSmolLm2, "rope_parameters", R"({"rope_theta":5,"rope_type":"default"})"))) << "two values of rope_theta";
+  EXPECT_FALSE(read(with(kSmolLm2, "rope_parameters", R"({"rope_theta":5,"rope_type":"default"})")))
+      << "two values of rope_theta";
 }
 
 // transformers 5 ignores it in all of these families with the default rope, and fails with others.
@@ -176,9 +184,14 @@ TEST(ModelConfig, F_54_partial_rotary_factors_are_refused) {
     EXPECT_EQ(read(with(config, "partial_rotary_factor", "0.5")).error().code, Code::Unsupported);
     EXPECT_EQ(read(with(config, "partial_rotary_factor", "1.0"))->partial_rotary_factor, 1.0);
   }
-  EXPECT_EQ(read(with(kSmolLm2Version5, "rope_parameters", R"({"rope_theta":100000,"rope_type":"default","partial_rotary_factor":0.5})")).error().code,
+  EXPECT_EQ(read(with(kSmolLm2Version5, "rope_parameters",
+                      R"({"rope_theta":100000,"rope_type":"default","partial_rotary_factor":0.5})"))
+                .error()
+                .code,
             Code::Unsupported);
-  EXPECT_EQ(read(with(kQwen25, "rope_scaling", R"({"type":"linear","factor":2,"partial_rotary_factor":0.5})")).error().code, Code::Unsupported);
+  EXPECT_EQ(
+      read(with(kQwen25, "rope_scaling", R"({"type":"linear","factor":2,"partial_rotary_factor":0.5})")).error().code,
+      Code::Unsupported);
 }
 
 // Defaults of the classes of transformers 5.23 for keys that a config.json leaves out.
@@ -194,7 +207,8 @@ TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
     for (int i = 0; i < 32; ++i) list += i ? ",\"full_attention\"" : "\"full_attention\"";
     return list;
   }() + "]";
-  EXPECT_EQ(read(with(kMistral, "layer_types", full)).error().code, Code::Unsupported);  // transformers ignores the list in this family
+  // transformers ignores the list in this family
+  EXPECT_EQ(read(with(kMistral, "layer_types", full)).error().code, Code::Unsupported);
   EXPECT_EQ(read(with(with(kMistral, "sliding_window", "null"), "layer_types", full))->window_of_layer(0), 0);
 
   const std::string sliding = with(with(kQwen25, "use_sliding_window", "true"), "max_window_layers", "20");
@@ -204,30 +218,46 @@ TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
   EXPECT_EQ(read(without(without(kQwen25, "use_sliding_window"), "sliding_window"))->window_of_layer(23), 0);
 
   EXPECT_EQ(read(without(with(kQwen25, "num_attention_heads", "32"), "num_key_value_heads"))->num_key_value_heads, 32);
-  EXPECT_FALSE(read(without(kQwen25, "num_key_value_heads")));   // 14 heads do not divide among 32
+  EXPECT_FALSE(read(without(kQwen25, "num_key_value_heads")));  // 14 heads do not divide among 32
   EXPECT_EQ(read(with(kQwen25, "num_key_value_heads", "null"))->num_key_value_heads, 14);
   EXPECT_EQ(read(without(with(kQwen3, "num_attention_heads", "64"), "num_key_value_heads"))->num_key_value_heads, 32);
   EXPECT_EQ(read(without(kLlama31, "num_key_value_heads"))->num_key_value_heads, 32);
   EXPECT_EQ(read(without(kBitnet, "num_key_value_heads"))->num_key_value_heads, 5);
   EXPECT_EQ(read(without(kBitnet, "rms_norm_eps"))->rms_norm_eps, 1e-5f);
   EXPECT_EQ(read(without(kSmolLm2, "rms_norm_eps"))->rms_norm_eps, 1e-6f);
-  EXPECT_EQ(read(without(without(kMistral, "eos_token_id"), "bos_token_id"))->eos_token_ids, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(read(without(without(kMistral, "eos_token_id"), "bos_token_id"))->eos_token_ids,
+            (std::vector<std::int64_t>{2}));
   EXPECT_EQ(read(without(kMistral, "bos_token_id"))->bos_token_id, 1);
   EXPECT_TRUE(read(without(kQwen25, "eos_token_id"))->eos_token_ids.empty());
 }
 
 TEST(ModelConfig, F_53_keys_that_change_nothing_are_read) {
-  for (const auto& [key, value] : std::map<std::string, std::string>{
-           {"use_mrope", "false"}, {"_model_name_or_path", "\"x\""}, {"max_sequence_length", "2048"}, {"bias", "false"}, {"is_causal", "true"},
-           {"model_max_length", "4096"}, {"num_experts", "0"}, {"use_qk_norm", "false"}, {"use_flash_attention", "true"}, {"hidden_act", "\"swish\""},
-           {"bos_token_id", "[1]"}, {"pad_token_id", "[0]"}, {"gradient_checkpointing", "true"}, {"_commit_hash", "null"}}) {
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"use_mrope", "false"},
+                                                                     {"_model_name_or_path", "\"x\""},
+                                                                     {"max_sequence_length", "2048"},
+                                                                     {"bias", "false"},
+                                                                     {"is_causal", "true"},
+                                                                     {"model_max_length", "4096"},
+                                                                     {"num_experts", "0"},
+                                                                     {"use_qk_norm", "false"},
+                                                                     {"use_flash_attention", "true"},
+                                                                     {"hidden_act", "\"swish\""},
+                                                                     {"bos_token_id", "[1]"},
+                                                                     {"pad_token_id", "[0]"},
+                                                                     {"gradient_checkpointing", "true"},
+                                                                     {"_commit_hash", "null"}}) {
     const auto c = read(with(kSmolLm2, key.c_str(), value));
     ASSERT_TRUE(c) << c.error().text();
     EXPECT_EQ(c->hidden_act, "silu");
     EXPECT_EQ(c->bos_token_id, 1);
   }
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"use_mrope", "true"}, {"bias", "true"}, {"is_causal", "false"}, {"num_experts", "8"},
-                                                                     {"use_qk_norm", "true"}, {"hidden_act", "\"gelu\""}, {"bos_token_id", "[1,2]"},
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"use_mrope", "true"},
+                                                                     {"bias", "true"},
+                                                                     {"is_causal", "false"},
+                                                                     {"num_experts", "8"},
+                                                                     {"use_qk_norm", "true"},
+                                                                     {"hidden_act", "\"gelu\""},
+                                                                     {"bos_token_id", "[1,2]"},
                                                                      {"is_causal", "3"}})
     EXPECT_FALSE(read(with(kSmolLm2, key.c_str(), value))) << key << " " << value;
   // As published: Qwen/Qwen2.5-0.5B.
@@ -242,7 +272,8 @@ TEST(ModelConfig, F_54_refuses_by_name) {
     EXPECT_NE(refused.error().text().find(fmt::format("\"{}\"", type)), std::string::npos);
     EXPECT_NE(refused.error().text().find("llama, mistral, qwen2, qwen3"), std::string::npos);
   }
-  EXPECT_EQ(read(with(kSmolLm2, "architectures", R"(["LlamaForSequenceClassification"])")).error().code, Code::Unsupported);
+  EXPECT_EQ(read(with(kSmolLm2, "architectures", R"(["LlamaForSequenceClassification"])")).error().code,
+            Code::Unsupported);
   EXPECT_EQ(read(with(kSmolLm2, "quantization_config", R"({"quant_method":"gptq"})")).error().code, Code::Unsupported);
   EXPECT_EQ(read(with(kSmolLm2, "auto_map", R"({"AutoModel":"x.y"})")).error().code, Code::Unsupported);
   EXPECT_EQ(read(with(kSmolLm2, "hidden_act", "\"gelu\"")).error().code, Code::Unsupported);
@@ -259,11 +290,13 @@ TEST(ModelConfig, D_24_F_53_bitnet) {
   EXPECT_EQ(c->head_dim, 128);
   EXPECT_EQ(c->ternary_weights, TernaryWeights::Multiplied);
   const auto quantized = [](std::string_view q) { return read(with(kBitnet, "quantization_config", q)); };
-  EXPECT_EQ(quantized(R"({"quant_method":"bitnet"})")->ternary_weights, TernaryWeights::Divided);  // transformers' default class
+  EXPECT_EQ(quantized(R"({"quant_method":"bitnet"})")->ternary_weights,
+            TernaryWeights::Divided);  // transformers' default class
   EXPECT_EQ(read(without(kBitnet, "quantization_config"))->ternary_weights, TernaryWeights::None);
   EXPECT_EQ(read(without(without(kBitnet, "rope_theta"), "hidden_act"))->rope_theta, 500000.0);
-  for (const char* q : {R"({"quant_method":"gptq"})", R"({"quant_method":"bitnet","quantization_mode":"online"})",
-                        R"({"quant_method":"bitnet","linear_class":"other"})", R"({"quant_method":"bitnet","use_rms_norm":true})"})
+  for (const char* q :
+       {R"({"quant_method":"gptq"})", R"({"quant_method":"bitnet","quantization_mode":"online"})",
+        R"({"quant_method":"bitnet","linear_class":"other"})", R"({"quant_method":"bitnet","use_rms_norm":true})"})
     EXPECT_EQ(quantized(q).error().code, Code::Unsupported) << q;
   EXPECT_EQ(quantized(R"({"quant_method":"bitnet","bits":1})").error().code, Code::UnknownKey);
   EXPECT_EQ(quantized("7").error().code, Code::InvalidConfig);
@@ -275,8 +308,8 @@ TEST(ModelConfig, D_24_F_53_bitnet) {
 }
 
 TEST(ModelConfig, F_53_missing_and_impossible_values) {
-  for (const char* key :
-       {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings"}) {
+  for (const char* key : {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                          "vocab_size", "max_position_embeddings"}) {
     EXPECT_EQ(read(without(kSmolLm2, key)).error().code, Code::InvalidConfig) << key;
     EXPECT_FALSE(read(with(kSmolLm2, key, "0"))) << key;
     EXPECT_FALSE(read(with(kSmolLm2, key, "-1"))) << key;
@@ -358,7 +391,8 @@ Result<ModelConfig> read(const GgufWriter& w, const ModelConfig* tensors_of = nu
 ModelConfig tiny_config(const std::string& architecture) {
   ModelConfig c;
   c.architecture = architecture;
-  c.hidden_size = 64, c.intermediate_size = 96, c.num_hidden_layers = 2, c.num_attention_heads = 4, c.num_key_value_heads = 2;
+  c.hidden_size = 64, c.intermediate_size = 96, c.num_hidden_layers = 2, c.num_attention_heads = 4,
+  c.num_key_value_heads = 2;
   c.head_dim = 16, c.vocab_size = 10, c.max_position_embeddings = 128;
   c.qkv_bias = architecture == "qwen2", c.qk_norm = architecture == "qwen3";
   return c;
@@ -394,7 +428,7 @@ TEST(ModelConfig, F_54_gguf_tensors_that_belong_to_a_family) {
     c.qk_norm = !c.qk_norm;
     const auto got = read(tiny(architecture), &c);
     ASSERT_TRUE(got) << got.error().text();
-    EXPECT_NE(expected_tensors(*got), expected_tensors(c)) << architecture;   // build_decoder() refuses it
+    EXPECT_NE(expected_tensors(*got), expected_tensors(c)) << architecture;  // build_decoder() refuses it
   }
   ModelConfig c = tiny_config("qwen2");
   c.qkv_bias = false;
@@ -427,7 +461,8 @@ TEST(ModelConfig, F_54_gguf_refusals) {
   EXPECT_EQ(set("llama.block_count", std::int64_t{-1}), Code::InvalidConfig);
   EXPECT_EQ(set("llama.block_count", std::uint64_t{1} << 63), Code::InvalidConfig);
   EXPECT_EQ(set("llama.rope.dimension_count", std::uint32_t{16}), Code{});
-  for (const std::uint32_t other : {0u, 8u, 15u, 17u}) EXPECT_EQ(set("llama.rope.dimension_count", other), Code::Unsupported) << other;
+  for (const std::uint32_t other : {0u, 8u, 15u, 17u})
+    EXPECT_EQ(set("llama.rope.dimension_count", other), Code::Unsupported) << other;
   EXPECT_EQ(set("llama.rope.scaling.type", "longrope"), Code::Unsupported);
   EXPECT_EQ(set("llama.rope.scaling.type", "linear"), Code::InvalidConfig);  // without its factor
   EXPECT_EQ(set("llama.rope.scaling.factor", 2.0f), Code{});
@@ -439,7 +474,8 @@ TEST(ModelConfig, F_54_gguf_refusals) {
   EXPECT_EQ(set("llama.rope.scaling.yarn_log_multiplier", 0.0f), Code{});
   EXPECT_EQ(set("llama.rope.scaling.yarn_log_multiplier", 0.1f), Code::Unsupported);
   GgufWriter yarn = base;
-  yarn.set("llama.rope.scaling.type", "yarn"), yarn.set("llama.rope.scaling.factor", 4.0f), yarn.set("llama.rope.scaling.yarn_attn_factor", 1.5f);
+  yarn.set("llama.rope.scaling.type", "yarn"), yarn.set("llama.rope.scaling.factor", 4.0f),
+      yarn.set("llama.rope.scaling.yarn_attn_factor", 1.5f);
   EXPECT_EQ(read(yarn)->rope_scaling.attention_factor, 1.5);
   yarn.set("llama.rope.scaling.yarn_attn_factor", 0.0f);
   EXPECT_EQ(code(yarn), Code::InvalidConfig);
@@ -471,9 +507,10 @@ TEST(TensorNames, F_51_both_ways) {
   }
   EXPECT_EQ(hf_name({TensorRole::Q, 7}), "model.layers.7.self_attn.q_proj.weight");
   EXPECT_EQ(gguf_name({TensorRole::Down, 12}), "blk.12.ffn_down.weight");
-  for (const char* bad : {"", "model.layers.1.input_layernorm", "model.layers.01.input_layernorm.weight", "model.layers..input_layernorm.weight",
-                          "model.layers.-1.input_layernorm.weight", "model.layers.99999999999999999999.input_layernorm.weight", "model.layers.1.",
-                          "blk.1.attn_q.weight"})
+  for (const char* bad :
+       {"", "model.layers.1.input_layernorm", "model.layers.01.input_layernorm.weight",
+        "model.layers..input_layernorm.weight", "model.layers.-1.input_layernorm.weight",
+        "model.layers.99999999999999999999.input_layernorm.weight", "model.layers.1.", "blk.1.attn_q.weight"})
     EXPECT_EQ(place_from_hf(bad), std::nullopt) << bad;
   EXPECT_TRUE(is_ignorable_hf("model.layers.3.self_attn.rotary_emb.inv_freq"));
   EXPECT_FALSE(is_ignorable_hf("model.layers.3.self_attn.q_proj.weight"));

@@ -31,9 +31,11 @@ Result<std::vector<float>> decode_vector(const SourceTensor& t) {
   return out;
 }
 
-// In slices of rows, so that no matrix is held as f32 in whole; where one scale covers the tensor the slice is all of it.
+// In slices of rows, so that no matrix is held as f32 in whole; where one scale covers the tensor the slice is all of
+// it.
 Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelPool> pool, const Stop& stop) {
-  const std::size_t slice_rows = has_scales(dtype) && resolved(dtype, {}).granularity == Granularity::Tensor ? from.rows() : 256;
+  const std::size_t slice_rows =
+      has_scales(dtype) && resolved(dtype, {}).granularity == Granularity::Tensor ? from.rows() : 256;
   const bool blocks = is_block_format(dtype), as_bytes = blocks || dtype == DType::float32;
   LOOM_TRY(const std::size_t stride, as_bytes ? row_bytes(dtype, from.cols()) : std::size_t{0});
   LOOM_TRY(const std::size_t size, checked_mul(stride, from.rows()));
@@ -74,27 +76,34 @@ class Loader {
     for (std::size_t i = 0; i < source.tensors.size(); ++i) by_place_[key(source.tensors[i].place)].push_back(i);
     matrices_.resize(source.tensors.size());
     vectors_.resize(source.tensors.size());
-    if (options.cancel != nullptr) stop_ = [cancel = options.cancel] { return cancel->load(std::memory_order_relaxed); };
+    if (options.cancel != nullptr)
+      stop_ = [cancel = options.cancel] { return cancel->load(std::memory_order_relaxed); };
   }
 
   Result<void> check_complete() const {
     std::set<std::pair<int, std::int64_t>> expected;
     for (const TensorPlace& place : expected_tensors(source_.config)) {
       expected.insert(key(place));
-      if (!by_place_.contains(key(place))) return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
+      if (!by_place_.contains(key(place)))
+        return fail(Code::NotFound, "tensor {} ({}) is missing", gguf_name(place), hf_name(place));
     }
     for (const auto& [k, indices] : by_place_)
       if (indices.size() > 1)
-        return fail(Code::CorruptData, "tensors {} and {} have the same role", source_.tensors[indices[0]].name, source_.tensors[indices[1]].name);
+        return fail(Code::CorruptData, "tensors {} and {} have the same role", source_.tensors[indices[0]].name,
+                    source_.tensors[indices[1]].name);
     for (const SourceTensor& t : source_.tensors) {
       if (t.place.role == TensorRole::RopeFactors) continue;
       if (t.place.layer >= source_.config.num_hidden_layers)
-        return fail(Code::ShapeMismatch, "tensor {} belongs to no layer: the config has {}", t.name, source_.config.num_hidden_layers);
+        return fail(Code::ShapeMismatch, "tensor {} belongs to no layer: the config has {}", t.name,
+                    source_.config.num_hidden_layers);
       // transformers ignores such a tensor with a warning; its author meant it to count. Neither is computed.
       if (!expected.contains(key(t.place)))
-        return fail(Code::Unsupported, "tensor {}: the config announces no such tensor in a {} model", t.name, source_.config.architecture);
+        return fail(Code::Unsupported, "tensor {}: the config announces no such tensor in a {} model", t.name,
+                    source_.config.architecture);
       const std::vector<std::size_t> shape = expected_shape(source_.config, t.place.role);
-      if (t.shape != shape) return fail(Code::ShapeMismatch, "tensor {} is {}, expected {}", t.name, shape_text(t.shape), shape_text(shape));
+      if (t.shape != shape)
+        return fail(Code::ShapeMismatch, "tensor {} is {}, expected {}", t.name, shape_text(t.shape),
+                    shape_text(shape));
     }
     return {};
   }
@@ -108,8 +117,9 @@ class Loader {
     pool.run(source_.tensors.size(), [&](std::size_t i, int worker) {
       if (stop) return;
       if (auto loaded = load_one(i); !loaded) {
-        errors[i] = loaded.error().code == Code::Cancelled ? Error{Code::Cancelled, "loading was cancelled"}
-                                                           : std::move(loaded.error().in_source(source_.tensors[i].name));
+        errors[i] = loaded.error().code == Code::Cancelled
+                        ? Error{Code::Cancelled, "loading was cancelled"}
+                        : std::move(loaded.error().in_source(source_.tensors[i].name));
         stop = true;
       }
       const std::size_t count = done.fetch_add(1) + 1;
@@ -203,13 +213,15 @@ LayerPtr residual(LayerPtr norm, LayerPtr body) {
 }
 
 // Builds the layer and gives it the tensors of the file, by the names of its weights.
-Result<LayerPtr> filled(LayerPtr layer, Loader& loader, std::int64_t i, std::initializer_list<std::pair<std::string_view, TensorRole>> places) {
+Result<LayerPtr> filled(LayerPtr layer, Loader& loader, std::int64_t i,
+                        std::initializer_list<std::pair<std::string_view, TensorRole>> places) {
   LOOM_TRY_VOID(layer->build());
   std::optional<Error> error;
   layer->visit_weights([&](Weight& w) {
     for (const auto& [name, role] : places) {
       if (name != w.name() || error) continue;
-      const auto given = w.role() == WeightRole::Matrix ? w.inject(loader.matrix(role, i)) : w.set(std::span<const float>(loader.vector(role, i)));
+      const auto given = w.role() == WeightRole::Matrix ? w.inject(loader.matrix(role, i))
+                                                        : w.set(std::span<const float>(loader.vector(role, i)));
       if (!given) error = given.error();
       w.release_master();
     }
@@ -245,8 +257,12 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
                                        {"q_norm", R::QNorm},
                                        {"k_norm", R::KNorm},
                                        {"inner_norm", R::AttentionInnerNorm}}));
-  const SwigluConfig swiglu{hidden, static_cast<std::size_t>(c.intermediate_size), loader.has(R::GateBias, i), activation,
-                            loader.has(R::FfnInnerNorm, i), c.rms_norm_eps};
+  const SwigluConfig swiglu{hidden,
+                            static_cast<std::size_t>(c.intermediate_size),
+                            loader.has(R::GateBias, i),
+                            activation,
+                            loader.has(R::FfnInnerNorm, i),
+                            c.rms_norm_eps};
   LOOM_TRY(LayerPtr mlp, filled(std::make_unique<Swiglu>(swiglu), loader, i,
                                 {{"gate.weight", R::Gate},
                                  {"up.weight", R::Up},
@@ -291,11 +307,13 @@ std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const S
   return order;
 }
 
-Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order, std::shared_ptr<PanelPool> pool, const Stop& stop) {
+Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order,
+                             std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
   if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
   if (!t.packed)
-    return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order, std::move(pool), stop);
+    return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order,
+                               std::move(pool), stop);
   LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros, stop));
   return Matrix::from_quantized(codes, std::move(pool), stop);
 }
@@ -303,7 +321,8 @@ Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
   const ModelConfig& c = source.config;
   // Hugging Face's "gelu" is the exact one (engine L-10).
-  const std::optional<Activation> activation = c.hidden_act == "gelu" ? Activation::GeluExact : activation_from_name(c.hidden_act);
+  const std::optional<Activation> activation =
+      c.hidden_act == "gelu" ? Activation::GeluExact : activation_from_name(c.hidden_act);
   if (!activation) return fail(Code::Unsupported, "hidden_act \"{}\" is not known", c.hidden_act);
   Loader loader(source, options);
   LOOM_TRY_VOID(loader.check_complete());
@@ -312,14 +331,16 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
   LOOM_TRY(Network network, Network::create({.depth = layers + 3}));
   const auto hidden = static_cast<std::size_t>(c.hidden_size), vocab = static_cast<std::size_t>(c.vocab_size);
-  LOOM_TRY(LayerPtr embedding, filled(std::make_unique<Embedding>(EmbeddingConfig{vocab, hidden}), loader, -1, {{"table", TensorRole::Embedding}}));
+  LOOM_TRY(LayerPtr embedding, filled(std::make_unique<Embedding>(EmbeddingConfig{vocab, hidden}), loader, -1,
+                                      {{"table", TensorRole::Embedding}}));
   Weight* const table = find_weight(*embedding, "table");
   LOOM_TRY_VOID(network.place({.z = 0}, std::move(embedding)));
   for (std::size_t i = 0; i < layers; ++i) {
     LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), *activation));
     LOOM_TRY_VOID(network.place({.z = i + 1}, std::move(block)));
   }
-  LOOM_TRY(LayerPtr norm, filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1, {{"gamma", TensorRole::FinalNorm}}));
+  LOOM_TRY(LayerPtr norm, filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1,
+                                 {{"gamma", TensorRole::FinalNorm}}));
   LOOM_TRY_VOID(network.place({.z = layers + 1}, std::move(norm)));
   auto head = std::make_unique<Dense>(DenseConfig{hidden, vocab, false, {}, {}});
   if (loader.has(TensorRole::Head)) {

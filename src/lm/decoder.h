@@ -1,6 +1,7 @@
 #pragma once
 // Builds the network of a decoder-only language model (engine F-52): a grid of depth N + 3, one cell per block along z.
-//   z = 0 the embedding; z = 1..N sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ];
+//   z = 0 the embedding; z = 1..N sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu]
+//     ];
 //   z = N + 1 the final norm; z = N + 2 the head, tied to the embedding when the model says so.
 
 #include <atomic>
@@ -21,46 +22,51 @@
 namespace loom {
 
 struct SourceTensor {
-  std::string name;                        // as in the file
+  std::string name;  // as in the file
   TensorPlace place;
   DType dtype = DType::float32;
-  std::vector<std::size_t> shape;          // outermost first
+  std::vector<std::size_t> shape;  // outermost first
   std::span<const std::byte> bytes;
   std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
-  // For tensors of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or blocks as a GGUF has them.
+  // For tensors of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or
+  // blocks as a GGUF has them.
   std::optional<ScaleSpan> packed = std::nullopt;
   std::span<const std::byte> scales = {}, zeros = {};
-  std::optional<float> bitnet_scale = {};  // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
+  // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
+  std::optional<float> bitnet_scale = {};
 };
 
 struct DecoderSource {
   ModelConfig config;
   std::vector<SourceTensor> tensors;
-  bool interleaved_qk = false;             // rows of q and k stand as GGUF's llama files have them (engine F-41)
+  bool interleaved_qk = false;  // rows of q and k stand as GGUF's llama files have them (engine F-41)
 };
 
-// The tensor's values as kernels take them; a vector is one row. `row_order`, if given, names the source row of each row.
-Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {}, std::shared_ptr<PanelPool> pool = nullptr,
-                             const Stop& stop = {});
+// The tensor's values as kernels take them; a vector is one row. `row_order`, if given, names the source row of each
+// row.
+Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {},
+                             std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 // Where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
 // Whether a role takes the model's type; the others stay f32.
 bool is_matrix(TensorRole role);
 
 struct DecoderOptions {
-  std::optional<DType> dtype;              // quantise matrices to this type on load; absent: as stored
+  std::optional<DType> dtype;  // quantise matrices to this type on load; absent: as stored
   // Called from the loading thread with tensors done and in all; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
-  const std::atomic<bool>* cancel = nullptr;   // read every kStopElements of a matrix; set from any thread
+  const std::atomic<bool>* cancel = nullptr;  // read every kStopElements of a matrix; set from any thread
 };
 
 struct DecoderModel {
   ModelConfig config;
   Network network;
-  std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }  // cells [0, blocks_end) precede norm and head
+  // cells [0, blocks_end) precede norm and head
+  std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }
 };
 
-// Strict (engine F-51): a missing, duplicate or mis-sized tensor is an error that names it. Also NonFinite, Cancelled, OutOfMemory.
+// Strict (engine F-51): a missing, duplicate or mis-sized tensor is an error that names it. Also NonFinite, Cancelled,
+// OutOfMemory.
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options);
 
 }  // namespace loom

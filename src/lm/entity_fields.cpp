@@ -199,7 +199,7 @@ Result<ModelConfig> config_from_entity(const Json& transformer) {
   Reader reader{transformer};
   config_fields(config, reader);
   LOOM_TRY_VOID(reader.finish());
-  config.inner_norm = config.architecture == "bitnet";   // follows from the family, like the packing, which is not kept
+  config.inner_norm = config.architecture == "bitnet";  // follows from the family, like the packing, which is not kept
   LOOM_TRY_VOID(check(config));
   return config;
 }

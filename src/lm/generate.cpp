@@ -46,8 +46,8 @@ class StopWatch {
 
 }  // namespace
 
-Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt, const GenerationOptions& options,
-                            const std::function<bool(std::string_view)>& on_text) {
+Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                            const GenerationOptions& options, const std::function<bool(std::string_view)>& on_text) {
   const FpEnvironment environment;
   const auto vocab = static_cast<std::size_t>(model.decoder->config.vocab_size);
   LOOM_TRY_VOID(check(options.sampling, vocab));
@@ -56,8 +56,10 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
   std::vector<std::int32_t> ends;
   for (const std::vector<std::int32_t>* ids : {&model.stop_ids, &options.stop_ids})
     for (const std::int32_t id : *ids)
-      if (id >= 0 && static_cast<std::size_t>(id) < vocab) ends.push_back(id);   // a file may name an id that its model lacks
-  // Behind an end-of-sequence token a model writes the next turn of its training texts, so before min_tokens, or for good, it is never drawn.
+      // a file may name an id that its model lacks
+      if (id >= 0 && static_cast<std::size_t>(id) < vocab) ends.push_back(id);
+  // Behind an end-of-sequence token a model writes the next turn of its training texts, so before min_tokens, or for
+  // good, it is never drawn.
   SamplingOptions without_end = options.sampling;
   without_end.banned.insert(without_end.banned.end(), ends.begin(), ends.end());
   Sampler sampler(options.sampling, vocab), endless_sampler(std::move(without_end), vocab);
@@ -86,7 +88,7 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
     auto chosen = (endless ? endless_sampler : sampler).choose(logits, session.tokens(), options.sampling_session);
     if (!chosen) return tl::make_unexpected(std::move(chosen).error());
     const std::int32_t id = *chosen;
-    if (std::find(ends.begin(), ends.end(), id) != ends.end()) {   // also when a vocabulary holds nothing else to draw
+    if (std::find(ends.begin(), ends.end(), id) != ends.end()) {  // also when a vocabulary holds nothing else to draw
       out.stop_reason = "eos";
       break;
     }
@@ -123,8 +125,9 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
   return out;
 }
 
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages, const std::optional<TemplateTime>& now,
-                                bool add_generation_prompt, const std::atomic<bool>* cancel) {
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages,
+                                const std::optional<TemplateTime>& now, bool add_generation_prompt,
+                                const std::atomic<bool>* cancel) {
   LOOM_TRY(const ChatTemplate* const chat_template, model.need_template());
   ChatContext context;
   for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});

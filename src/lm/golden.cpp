@@ -11,7 +11,7 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kPrompt = 70;   // crosses a block of 64 positions
+constexpr std::size_t kPrompt = 70;  // crosses a block of 64 positions
 constexpr std::size_t kGenerated = 8;
 
 // Weights in about +-0.1: uniform, so that no function but the random words' own enters.
@@ -23,7 +23,7 @@ std::vector<float> uniform_weights(const RandomStream& stream, std::size_t count
 
 struct ScaleField {
   std::size_t offset;
-  float value;   // as f16; for mxfp4 the byte 127 - 5
+  float value;  // as f16; for mxfp4 the byte 127 - 5
 };
 
 // Random codes in every block; the block's scales are set to what gives weights of that size.
@@ -70,11 +70,15 @@ std::vector<std::byte> random_blocks(DType dtype, const RandomStream& stream, st
   return out;
 }
 
-bool has_encoder(DType dtype) { return !is_block_format(dtype) || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q4_1; }
+bool has_encoder(DType dtype) {
+  return !is_block_format(dtype) || dtype == DType::q8_0 || dtype == DType::q4_0 || dtype == DType::q4_1;
+}
 
 // The bytes of one tensor as a file of this type would hold them.
-Result<std::vector<std::byte>> tensor_bytes_of(DType dtype, const RandomStream& stream, std::size_t rows, std::size_t cols) {
-  if (is_block_format(dtype) && !has_encoder(dtype)) return random_blocks(dtype, stream, rows * cols / info(dtype).block_elements);
+Result<std::vector<std::byte>> tensor_bytes_of(DType dtype, const RandomStream& stream, std::size_t rows,
+                                               std::size_t cols) {
+  if (is_block_format(dtype) && !has_encoder(dtype))
+    return random_blocks(dtype, stream, rows * cols / info(dtype).block_elements);
   const std::vector<float> values = uniform_weights(stream, rows * cols, 0.0f, 0.2f);
   LOOM_TRY(const std::size_t bytes, row_bytes(dtype, cols));
   std::vector<std::byte> out(bytes * rows);
@@ -99,9 +103,13 @@ ModelConfig base_config() {
 
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
-  for (const DTypeInfo& type : kDTypes) cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
+  for (const DTypeInfo& type : kDTypes)
+    cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
   for (const DType type : {DType::q4_0, DType::q4_1, DType::q8_0, DType::q6_k})
     cases.push_back({fmt::format("decoder {} int8 activations", name(type)), type, base_config(), Activations::int8});
+  for (const DType type : {DType::bfloat16, DType::int8})
+    cases.push_back({fmt::format("decoder q4_1 {} keys and values", name(type)), DType::q4_1, base_config(),
+                     Activations::int16, type});
   ModelConfig c = base_config();
   c.architecture = "qwen2", c.qkv_bias = true, c.tie_word_embeddings = false;
   cases.push_back({"decoder q8_0 qwen2", DType::q8_0, c});
@@ -112,11 +120,14 @@ std::vector<GoldenCase> golden_cases() {
   c.architecture = "mistral", c.sliding_window = 17, c.layer_slides = {1, 0};
   cases.push_back({"decoder float32 mistral", DType::float32, c});
   c = base_config();
-  c.rope_scaling.type = RopeScalingType::Llama3, c.rope_scaling.factor = 8, c.rope_scaling.original_max_position_embeddings = 32;
+  c.rope_scaling.type = RopeScalingType::Llama3, c.rope_scaling.factor = 8,
+  c.rope_scaling.original_max_position_embeddings = 32;
   cases.push_back({"decoder q4_0 llama3", DType::q4_0, c});
   c = base_config();
-  c.hidden_size = 240, c.intermediate_size = 336, c.num_attention_heads = 5, c.num_key_value_heads = 1, c.head_dim = 48, c.vocab_size = 301;
-  c.rope_scaling.type = RopeScalingType::Yarn, c.rope_scaling.factor = 4, c.rope_scaling.original_max_position_embeddings = 32;
+  c.hidden_size = 240, c.intermediate_size = 336, c.num_attention_heads = 5, c.num_key_value_heads = 1, c.head_dim = 48,
+  c.vocab_size = 301;
+  c.rope_scaling.type = RopeScalingType::Yarn, c.rope_scaling.factor = 4,
+  c.rope_scaling.original_max_position_embeddings = 32;
   cases.push_back({"decoder float16 yarn odd sizes", DType::float16, c});
   return cases;
 }
@@ -126,7 +137,8 @@ Result<DecoderModel> golden_decoder(const GoldenCase& c) {
   source.config = c.config;
   std::vector<std::vector<std::byte>> memory;
   // Loom's own types have no file form here: they are encoded from f32 on load.
-  const DType stored = !is_block_format(c.dtype) && c.dtype != DType::float16 && c.dtype != DType::bfloat16 ? DType::float32 : c.dtype;
+  const DType stored =
+      !is_block_format(c.dtype) && c.dtype != DType::float16 && c.dtype != DType::bfloat16 ? DType::float32 : c.dtype;
   for (const TensorPlace& place : expected_tensors(c.config)) {
     const std::vector<std::size_t> shape = expected_shape(c.config, place.role);
     const std::string name = gguf_name(place);
@@ -158,7 +170,7 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   SessionOptions options;
   options.threads = run.threads;
   options.isa = run.isa;
-  options.activations = run.activations;
+  options.activations = run.activations, options.kv_dtype = run.kv_dtype;
   options.context_tokens = 128;
   options.sequences = run.neighbours + 1;
   LOOM_TRY(const auto session, Session::create(model, options));
@@ -166,7 +178,8 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   const auto prompt_of = [&](std::size_t sequence) {
     const RandomStream stream{7, RandomDomain::Noise, static_cast<std::uint32_t>(sequence), 1};
     std::vector<std::int32_t> ids;
-    for (std::size_t i = 0; i < kPrompt - 3 * sequence; ++i) ids.push_back(static_cast<std::int32_t>(stream.below(i, vocab)));
+    for (std::size_t i = 0; i < kPrompt - 3 * sequence; ++i)
+      ids.push_back(static_cast<std::int32_t>(stream.below(i, vocab)));
     return ids;
   };
   // The sequence under test is the last one, so that its neighbours stand in front of it in every batch.
@@ -187,7 +200,8 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   for (std::size_t begin = 0; begin < kPrompt; begin += chunk) {
     std::vector<std::vector<std::int32_t>> part;
     for (const auto& p : prompts) {
-      const std::size_t from = begin < p.size() ? begin : p.size(), to = begin + chunk < p.size() ? begin + chunk : p.size();
+      const std::size_t from = begin < p.size() ? begin : p.size(),
+                        to = begin + chunk < p.size() ? begin + chunk : p.size();
       part.emplace_back(p.begin() + static_cast<std::ptrdiff_t>(from), p.begin() + static_cast<std::ptrdiff_t>(to));
     }
     LOOM_TRY_VOID(feed(part));
@@ -216,7 +230,7 @@ Result<std::string> golden_table(const GoldenOptions& run) {
   for (const GoldenCase& c : golden_cases()) {
     LOOM_TRY(const auto model, golden_model(c));
     GoldenOptions own = run;
-    own.activations = c.activations;
+    own.activations = c.activations, own.kv_dtype = c.kv_dtype;
     auto digest = golden_digest(model, own);
     if (!digest) return at(c.name, std::move(digest).error());
     table += c.name + "\t" + *digest + "\n";

@@ -1,6 +1,7 @@
 #pragma once
-// The golden set: small models with seeded weights, one per weight type and per family, whose answers have known digests. Every
-// machine, instruction set, thread count, chunk size and batch must reproduce them (tests/determinism/hashes.tsv, `loom verify`).
+// The golden set: small models with seeded weights, one per weight type and per family, whose answers have known
+// digests. Every machine, instruction set, thread count, chunk size and batch must reproduce them
+// (tests/determinism/hashes.tsv, `loom verify`).
 
 #include <string>
 #include <vector>
@@ -10,10 +11,11 @@
 namespace loom {
 
 struct GoldenCase {
-  std::string name;       // "decoder q4_1", "decoder float32 qwen3": weight type, family
+  std::string name;  // "decoder q4_1", "decoder float32 qwen3": weight type, family
   DType dtype;
   ModelConfig config;
   Activations activations = Activations::int16;
+  DType kv_dtype = DType::float32;
 };
 
 std::vector<GoldenCase> golden_cases();
@@ -26,10 +28,11 @@ Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c);
 struct GoldenOptions {
   std::optional<Isa> isa;
   int threads = 1;
-  std::size_t chunk = 0;         // ids per call; 0: the prompt whole
-  std::size_t neighbours = 0;    // other sequences in every batch
-  bool through_snapshot = false; // saved and restored between prompt and generation
-  Activations activations = Activations::int16;   // the case's own
+  std::size_t chunk = 0;                         // ids per call; 0: the prompt whole
+  std::size_t neighbours = 0;                    // other sequences in every batch
+  bool through_snapshot = false;                 // saved and restored between prompt and generation
+  Activations activations = Activations::int16;  // the case's own,
+  DType kv_dtype = DType::float32;               // and this
 };
 
 // SHA-256 over the logits after the prompt and after each of 8 greedy tokens, and over the tokens.

@@ -18,7 +18,8 @@ namespace loom {
 namespace {
 
 constexpr std::string_view kModelsRead =
-    "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 and qwen3, and Hugging Face "
+    "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 "
+    "and qwen3, and Hugging Face "
     "folders of model types llama, "
     "mistral, "
     "qwen2, qwen3 and bitnet";
@@ -49,13 +50,15 @@ Result<text::VocabSpec> gguf_vocab(const GgufFile& file) {
   LOOM_TRY_VOID(in.f32s("scores", spec.scores));
   LOOM_TRY_VOID(in.i32s("token_type", spec.types));
   LOOM_TRY_VOID(in.bytes("precompiled_charsmap", spec.precompiled_charsmap));
-  for (const auto& [key, to] : {std::pair("bos_token_id", &spec.bos), std::pair("eos_token_id", &spec.eos), std::pair("unknown_token_id", &spec.unk),
-                                std::pair("seperator_token_id", &spec.sep), std::pair("padding_token_id", &spec.pad),
-                                std::pair("cls_token_id", &spec.cls), std::pair("mask_token_id", &spec.mask)})
+  for (const auto& [key, to] : {std::pair("bos_token_id", &spec.bos), std::pair("eos_token_id", &spec.eos),
+                                std::pair("unknown_token_id", &spec.unk), std::pair("seperator_token_id", &spec.sep),
+                                std::pair("padding_token_id", &spec.pad), std::pair("cls_token_id", &spec.cls),
+                                std::pair("mask_token_id", &spec.mask)})
     LOOM_TRY_VOID(read_id(in, key, *to));
-  for (const auto& [key, to] : {std::pair("add_bos_token", &spec.add_bos), std::pair("add_eos_token", &spec.add_eos),
-                                std::pair("add_sep_token", &spec.add_sep), std::pair("add_space_prefix", &spec.add_space_prefix),
-                                std::pair("remove_extra_whitespaces", &spec.remove_extra_whitespaces)})
+  for (const auto& [key, to] :
+       {std::pair("add_bos_token", &spec.add_bos), std::pair("add_eos_token", &spec.add_eos),
+        std::pair("add_sep_token", &spec.add_sep), std::pair("add_space_prefix", &spec.add_space_prefix),
+        std::pair("remove_extra_whitespaces", &spec.remove_extra_whitespaces)})
     LOOM_TRY_VOID(in.boolean(key, *to));
   std::string name;
   LOOM_TRY_VOID(GgufKeys(file, "general.").text("name", name));
@@ -69,8 +72,10 @@ Result<DecoderSource> gguf_source(const GgufFile& file) {
   source.interleaved_qk = source.config.architecture == "llama";
   for (const GgufTensor& t : file.tensors()) {
     const auto place = place_from_gguf(t.name);
-    if (!place) return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
-    source.tensors.push_back({std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.file()});
+    if (!place)
+      return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
+    source.tensors.push_back(
+        {std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.file()});
   }
   return source;
 }
@@ -95,14 +100,18 @@ Result<ModelConfig> folder_config(const std::string& folder) {
   return config;
 }
 
-bool is_linear(TensorRole role) { return role != TensorRole::Embedding && role != TensorRole::Head && role != TensorRole::RopeFactors; }
+bool is_linear(TensorRole role) {
+  return role != TensorRole::Embedding && role != TensorRole::Head && role != TensorRole::RopeFactors;
+}
 
 // One number in a tensor of its own.
 Result<float> scale_value(const SafeTensor& t) {
   std::size_t elements = 1;
   for (const std::size_t d : t.shape) elements *= d;
   const bool is_float = t.dtype == DType::float32 || t.dtype == DType::float16 || t.dtype == DType::bfloat16;
-  if (elements != 1 || !is_float) return fail(Code::ShapeMismatch, "tensor {} holds {} {} values, expected one float", t.name, elements, name(t.dtype));
+  if (elements != 1 || !is_float)
+    return fail(Code::ShapeMismatch, "tensor {} holds {} {} values, expected one float", t.name, elements,
+                name(t.dtype));
   float value = 0;
   decode_to_float(t.dtype, t.bytes.data(), &value, 1);
   return value;
@@ -114,7 +123,8 @@ Result<void> join_scales(DecoderSource& source, std::map<std::string, float> sca
     if (t.dtype != DType::uint8 || !is_linear(t.place.role)) continue;
     const auto found = scales.find(t.name + "_scale");
     if (found == scales.end()) return fail(Code::NotFound, "tensor {}_scale is missing", t.name);
-    if (t.shape.size() != 2) return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected 2", t.name, t.shape.size());
+    if (t.shape.size() != 2)
+      return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected 2", t.name, t.shape.size());
     LOOM_TRY(t.shape[0], checked_mul(t.shape[0], 4));
     t.dtype = DType::ternary;
     t.bitnet_scale = source.config.ternary_weights == TernaryWeights::Divided ? 1.0f / found->second : found->second;
@@ -124,16 +134,20 @@ Result<void> join_scales(DecoderSource& source, std::map<std::string, float> sca
   return {};
 }
 
-// A tied head that is stored all the same is the embedding once more. Of one that differs transformers 4 takes the embedding and 5 the head.
+// A tied head that is stored all the same is the embedding once more. Of one that differs transformers 4 takes the
+// embedding and 5 the head.
 Result<void> drop_tied_head(DecoderSource& source) {
   const auto with_role = [&](TensorRole role) {
-    return std::find_if(source.tensors.begin(), source.tensors.end(), [&](const SourceTensor& t) { return t.place.role == role; });
+    return std::find_if(source.tensors.begin(), source.tensors.end(),
+                        [&](const SourceTensor& t) { return t.place.role == role; });
   };
   const auto head = with_role(TensorRole::Head), table = with_role(TensorRole::Embedding);
   if (head == source.tensors.end()) return {};
   const bool same = table != source.tensors.end() && table->dtype == head->dtype && table->shape == head->shape &&
                     std::equal(table->bytes.begin(), table->bytes.end(), head->bytes.begin(), head->bytes.end());
-  if (!same) return fail(Code::Unsupported, "tensor {} differs from the embedding, though tie_word_embeddings is true", head->name);
+  if (!same)
+    return fail(Code::Unsupported, "tensor {} differs from the embedding, though tie_word_embeddings is true",
+                head->name);
   source.tensors.erase(head);
   return {};
 }
@@ -155,7 +169,9 @@ Result<DecoderSource> folder_source(const std::string& folder) {
         continue;
       }
       const auto place = place_from_hf(t.name);
-      if (!place) return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name, source.config.architecture);
+      if (!place)
+        return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name,
+                    source.config.architecture);
       source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.file()});
     }
   if (source.config.tie_word_embeddings)
@@ -183,7 +199,8 @@ std::string template_setting(const Json& config) {
   for (const Json& entry : *list) {
     const Json* name = find(entry, "name");
     const Json* source = find(entry, "template");
-    if (name && source && as_string(*name) && *as_string(*name) == "default" && as_string(*source)) return *as_string(*source);
+    if (name && source && as_string(*name) && *as_string(*name) == "default" && as_string(*source))
+      return *as_string(*source);
   }
   return {};
 }
@@ -225,7 +242,9 @@ Result<ModelContents> gguf_contents(const std::string& path) {
 
 // ---- all ----
 
-Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& json, std::optional<text::VocabSpec> vocab, const std::string& place) {
+Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& json,
+                                                            std::optional<text::VocabSpec> vocab,
+                                                            const std::string& place) {
   auto tokenizer = vocab ? text::Tokenizer::from_vocab(*std::move(vocab)) : text::Tokenizer::from_json(json);
   if (!tokenizer) return at(place, std::move(tokenizer).error());
   return std::make_shared<const text::Tokenizer>(std::move(*tokenizer));
@@ -244,7 +263,8 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
 
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
-  for (std::size_t i = 0; i < options.adapters.size(); ++i) LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
+  for (std::size_t i = 0; i < options.adapters.size(); ++i)
+    LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   if (all.vocab || !all.tokenizer_json.empty()) {
     auto tokenizer = tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place);
@@ -305,15 +325,20 @@ Result<ModelFormat> model_format(const std::string& path) {
   if (begins_with(file->bytes(), "GGUF")) return ModelFormat::Gguf;
   if (begins_with(file->bytes(), "ENTITY")) {
     if (is_model_entity(path)) return ModelFormat::Entity;
-    if (auto opened = EntityReader::open(path); !opened && opened.error().code == Code::OutOfMemory) return tl::make_unexpected(std::move(opened).error());
-    return fail(Code::Unsupported, "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
+    if (auto opened = EntityReader::open(path); !opened && opened.error().code == Code::OutOfMemory)
+      return tl::make_unexpected(std::move(opened).error());
+    return fail(Code::Unsupported,
+                "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
   }
-  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path, kModelsRead);
+  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path,
+              kModelsRead);
 }
 
 Result<ModelContents> read_model(const std::string& path) {
   LOOM_TRY(const ModelFormat format, model_format(path));
-  auto all = format == ModelFormat::Gguf ? gguf_contents(path) : format == ModelFormat::Entity ? read_model_entity(path) : folder_contents(path);
+  auto all = format == ModelFormat::Gguf     ? gguf_contents(path)
+             : format == ModelFormat::Entity ? read_model_entity(path)
+                                             : folder_contents(path);
   if (!all) return tl::make_unexpected(with_path(path, std::move(all).error()));
   return all;
 }
@@ -331,7 +356,8 @@ Result<LanguageModel> load_language_model(const std::string& path, const ModelOp
   LanguageModel model;
   model.path = path;
   model.format = all.format;
-  if (auto built = build(model, std::move(all), options, *pool); !built) return tl::make_unexpected(with_path(path, std::move(built).error()));
+  if (auto built = build(model, std::move(all), options, *pool); !built)
+    return tl::make_unexpected(with_path(path, std::move(built).error()));
   model.stop_ids = stop_ids(model);
   model.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return model;

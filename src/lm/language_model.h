@@ -1,6 +1,6 @@
 #pragma once
-// A language model as a user knows it: a GGUF file, a Hugging Face folder or an .entity becomes a network, a tokenizer and a chat
-// template.
+// A language model as a user knows it: a GGUF file, a Hugging Face folder or an .entity becomes a network, a tokenizer
+// and a chat template.
 
 #include <memory>
 #include <optional>
@@ -15,13 +15,16 @@ namespace loom {
 
 struct LanguageModel {
   std::string path;
-  std::string format;                               // "gguf", "huggingface" or "entity"
-  std::shared_ptr<const DecoderModel> decoder;      // made as one that is not const: who alone holds it may change its adapters
-  std::shared_ptr<const text::Tokenizer> tokenizer; // null: the model brings none, or one that cannot be read
-  std::optional<ChatTemplate> chat_template;        // the same
-  std::optional<Error> tokenizer_error, template_error;   // why it cannot be read: token ids, and plain text, need it not
-  std::string bos_token, eos_token;                 // texts for the template; empty: none
-  std::vector<std::int32_t> stop_ids;               // ascending: end-of-sequence tokens of every config, ends of a turn by their texts
+  std::string format;  // "gguf", "huggingface" or "entity"
+  // made as one that is not const: who alone holds it may change its adapters
+  std::shared_ptr<const DecoderModel> decoder;
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model brings none, or one that cannot be read
+  std::optional<ChatTemplate> chat_template;         // the same
+  // why it cannot be read: token ids, and plain text, need it not
+  std::optional<Error> tokenizer_error, template_error;
+  std::string bos_token, eos_token;  // texts for the template; empty: none
+  // ascending: end-of-sequence tokens of every config, ends of a turn by their texts
+  std::vector<std::int32_t> stop_ids;
   double load_ms = 0;
 
   // With NotFound, NoTemplate or what was wrong with it.
@@ -30,9 +33,9 @@ struct LanguageModel {
 };
 
 struct ModelOptions {
-  int threads = 0;                                  // for loading; 0: one per physical core
+  int threads = 0;  // for loading; 0: one per physical core
   DecoderOptions decoder;
-  std::vector<std::string> adapters;                // PEFT folders (lm/peft.h), named by their position: "0", "1"...
+  std::vector<std::string> adapters;  // PEFT folders (lm/peft.h), named by their position: "0", "1"...
 };
 
 // Format of the model at a path, found without building it.
@@ -42,7 +45,7 @@ Result<ModelFormat> model_format(const std::string& path);
 
 // Errors carry the path.
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options = {});
-Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);   // also a tokenizer.json alone
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);  // also a tokenizer.json alone
 
 // Where the tensors come from, for tools that look at a model without running it.
 Result<DecoderSource> read_source(const std::string& path);

@@ -18,14 +18,14 @@ enum class RopeScalingType { None, Linear, Llama3, Yarn };
 struct RopeScaling {
   RopeScalingType type = RopeScalingType::None;
   double factor = 1;
-  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
-  std::int64_t original_max_position_embeddings = 0; // llama3, yarn
-  double beta_fast = 32, beta_slow = 1;              // yarn
-  std::optional<double> attention_factor;            // yarn; absent: 0.1 ln(factor) + 1, and 1 up to factor 1
+  double low_freq_factor = 1, high_freq_factor = 4;   // llama3
+  std::int64_t original_max_position_embeddings = 0;  // llama3, yarn
+  double beta_fast = 32, beta_slow = 1;               // yarn
+  std::optional<double> attention_factor;             // yarn; absent: 0.1 ln(factor) + 1, and 1 up to factor 1
 };
 
-// How the linear layers of a BitNet checkpoint are stored: as they are, or as packed ternary codes whose values are code * weight_scale
-// or code / weight_scale (linear_class "autobitlinear" and "bitlinear").
+// How the linear layers of a BitNet checkpoint are stored: as they are, or as packed ternary codes whose values are
+// code * weight_scale or code / weight_scale (linear_class "autobitlinear" and "bitlinear").
 enum class TernaryWeights : std::uint8_t { None, Multiplied, Divided };
 
 struct ModelConfig {
@@ -45,7 +45,7 @@ struct ModelConfig {
   std::vector<std::uint8_t> layer_slides;  // with a window: one flag per layer
 
   bool qkv_bias = false, o_bias = false, mlp_bias = false;
-  bool qk_norm = false;  // RMS norm of every query and key head, before RoPE
+  bool qk_norm = false;     // RMS norm of every query and key head, before RoPE
   bool inner_norm = false;  // RMS norms in front of o and down (BitNet)
   TernaryWeights ternary_weights = TernaryWeights::None;
   bool tie_word_embeddings = false;
@@ -54,8 +54,12 @@ struct ModelConfig {
   std::int64_t bos_token_id = -1, pad_token_id = -1;  // -1: none
   std::vector<std::int64_t> eos_token_ids;            // ascending
 
-  std::int64_t rotary_dim() const { return static_cast<std::int64_t>(static_cast<double>(head_dim) * partial_rotary_factor); }
-  std::int64_t window_of_layer(std::size_t layer) const { return sliding_window > 0 && layer_slides[layer] ? sliding_window : 0; }
+  std::int64_t rotary_dim() const {
+    return static_cast<std::int64_t>(static_cast<double>(head_dim) * partial_rotary_factor);
+  }
+  std::int64_t window_of_layer(std::size_t layer) const {
+    return sliding_window > 0 && layer_slides[layer] ? sliding_window : 0;
+  }
 };
 
 // Unsupported for other model types and for options that change numbers and are not implemented, UnknownKey for unknown
@@ -65,7 +69,8 @@ Result<ModelConfig> config_from_json(const Json& config);
 // Adds the stop tokens of generation_config.json to config's (engine X-23).
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config);
 
-// Metadata of architectures llama (mistral files say so too), qwen2 and qwen3; biases, norms and a tied head show in the tensors.
+// Metadata of architectures llama (mistral files say so too), qwen2 and qwen3; biases, norms and a tied head show in
+// the tensors.
 Result<ModelConfig> config_from_gguf(const GgufFile& file);
 
 // Sizes and options that cannot go together: InvalidConfig. Both readers end with it.

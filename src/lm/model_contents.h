@@ -11,12 +11,12 @@
 namespace loom {
 
 struct ModelContents {
-  std::string format;                     // "gguf", "huggingface" or "entity"
+  std::string format;  // "gguf", "huggingface" or "entity"
   DecoderSource source;
-  std::string tokenizer_json;             // text of a tokenizer.json,
-  std::optional<text::VocabSpec> vocab;   // or the vocabulary of a GGUF; neither: the model brings none
-  std::string tokenizer_place;            // file of the tokenizer, for messages
-  std::string chat_template;              // empty: none
+  std::string tokenizer_json;            // text of a tokenizer.json,
+  std::optional<text::VocabSpec> vocab;  // or the vocabulary of a GGUF; neither: the model brings none
+  std::string tokenizer_place;           // file of the tokenizer, for messages
+  std::string chat_template;             // empty: none
   // Texts for the template; absent: those of the tokenizer's own ids.
   std::optional<std::string> bos_token, eos_token;
 };

@@ -46,7 +46,8 @@ class Packer {
     const std::vector<std::uint32_t> order = source_row_order(source_, tensor_);
     const bool vector = tensor_.shape.size() == 1;
     LOOM_TRY(const Matrix m, source_matrix(tensor_, order, nullptr, stop_));
-    if (adapter_ == nullptr && is_block_format(dtype_) && tensor_.dtype == dtype_) return PackedMatrix{blocks(order), {}, {}};
+    if (adapter_ == nullptr && is_block_format(dtype_) && tensor_.dtype == dtype_)
+      return PackedMatrix{blocks(order), {}, {}};
     if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
       LOOM_TRY(const QuantizedMatrix q, m.to_quantized(stop_));
       return pack(q, stop_);
@@ -72,12 +73,14 @@ class Packer {
     PackedMatrix out;
     out.codes.resize(stride * m.rows());
     for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) {
-      LOOM_TRY_VOID(encode_row(dtype_, std::span(values).subspan(r * m.cols(), m.cols()), out.codes.data() + r * stride));
+      LOOM_TRY_VOID(
+          encode_row(dtype_, std::span(values).subspan(r * m.cols(), m.cols()), out.codes.data() + r * stride));
     }
     LOOM_TRY_VOID(check.end());
     if (adapter_ != nullptr) {
       std::vector<float> stored(values.size());
-      for (std::size_t r = 0; r < m.rows(); ++r) decode_to_float(dtype_, out.codes.data() + r * stride, stored.data() + r * m.cols(), m.cols());
+      for (std::size_t r = 0; r < m.rows(); ++r)
+        decode_to_float(dtype_, out.codes.data() + r * stride, stored.data() + r * m.cols(), m.cols());
       measure(before, wanted, stored);
     }
     return out;
@@ -111,13 +114,14 @@ class Packer {
   mutable double asked_ = 0, kept_ = 0;
 };
 
-// All tensors: scales must be known before the file is laid out, so types that have them are packed at once and kept; the others are
-// made when their turn to be written has come.
+// All tensors: scales must be known before the file is laid out, so types that have them are packed at once and kept;
+// the others are made when their turn to be written has come.
 class Tensors {
  public:
   Tensors(const ModelContents& model, const ModelEntityOptions& options) : options_(options) {
     for (const SourceTensor& t : model.source.tensors)
-      if (t.place.role != TensorRole::RopeFactors) packers_.emplace_back(model.source, t, options);  // the config holds those
+      // the config holds those
+      if (t.place.role != TensorRole::RopeFactors) packers_.emplace_back(model.source, t, options);
     kept_.resize(packers_.size());
   }
 
@@ -149,7 +153,8 @@ class Tensors {
       e.path = std::move(place.path), e.weight = std::move(place.weight);
       e.dtype = packers_[i].dtype();
       LOOM_TRY(e.shape, Shape::create(t.shape));
-      if (!is_block_format(e.dtype)) e.span = resolved(e.dtype, t.packed && t.dtype == e.dtype ? *t.packed : ScaleSpan{});
+      if (!is_block_format(e.dtype))
+        e.span = resolved(e.dtype, t.packed && t.dtype == e.dtype ? *t.packed : ScaleSpan{});
       if (has_scales_or_zeros(e.dtype)) {
         e.codes = kept_[i].codes, e.scales = kept_[i].scales, e.zeros = kept_[i].zeros;
       } else {
@@ -172,7 +177,9 @@ class Tensors {
   }
 
  private:
-  bool tell(std::size_t done) const { return !options_.progress || options_.progress(std::min(done, packers_.size()), packers_.size()); }
+  bool tell(std::size_t done) const {
+    return !options_.progress || options_.progress(std::min(done, packers_.size()), packers_.size());
+  }
 
   const ModelEntityOptions& options_;
   std::vector<Packer> packers_;
@@ -187,20 +194,24 @@ Result<Json> section_json(const EntityReader& file, std::string_view kind, std::
   return json;
 }
 
-Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t, const std::shared_ptr<const MappedFile>& map) {
+Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t,
+                               const std::shared_ptr<const MappedFile>& map) {
   const auto place = place_from_network(config, t.path, t.weight);
   if (!place || t.role != EntityRole::Active)
-    return fail(Code::CorruptData, "tensor \"{}\" of \"{}\" has no place in the model", printable(t.weight), printable(t.path));
+    return fail(Code::CorruptData, "tensor \"{}\" of \"{}\" has no place in the model", printable(t.weight),
+                printable(t.path));
   SourceTensor s{hf_name(*place), *place, t.dtype, {t.shape.extents().begin(), t.shape.extents().end()}, t.codes, map};
   const std::size_t rank = is_matrix(place->role) ? 2 : 1;
-  if (t.shape.rank() != rank) return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected {}", s.name, t.shape.rank(), rank);
+  if (t.shape.rank() != rank)
+    return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected {}", s.name, t.shape.rank(), rank);
   // Rows of plain floats without filling lie as an array would.
   const bool array = is_block_format(t.dtype) || (!has_scales_or_zeros(t.dtype) && t.shape.cols() % 32 == 0);
   if (!array) s.packed = t.span, s.scales = t.scales, s.zeros = t.zeros;
   return s;
 }
 
-Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab) {
+Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_json,
+                            std::optional<text::VocabSpec>& vocab) {
   if (file.find("tokenize", kTokenizerJson)) {
     LOOM_TRY(const auto bytes, file.section("tokenize", kTokenizerJson));
     tokenizer_json = as_text(bytes);
@@ -216,7 +227,8 @@ Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_jso
 
 }  // namespace
 
-Result<Digest> write_model_entity(const std::string& path, const ModelContents& model, const ModelEntityOptions& options) {
+Result<Digest> write_model_entity(const std::string& path, const ModelContents& model,
+                                  const ModelEntityOptions& options) {
   EntityWriter writer;
   LOOM_TRY(std::string network, dump_canonical(Json{{"transformer", config_to_entity(model.source.config)}}));
   LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(network)));
@@ -240,7 +252,8 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   }
   Tensors tensors(model, options);
   {
-    LOOM_TRY(const auto pool, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+    LOOM_TRY(const auto pool,
+             ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
     LOOM_TRY_VOID(tensors.pack_scaled(*pool));
   }
   LOOM_TRY(auto entries, tensors.entries(model.source.config));
@@ -297,7 +310,8 @@ Result<ModelContents> parse_model_entity(const EntityReader& file) {
   return all;
 }
 
-Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab) {
+Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json,
+                                   std::optional<text::VocabSpec>& vocab) {
   LOOM_TRY(const EntityReader file, EntityReader::open(path));
   auto read = read_tokenizer(file, tokenizer_json, vocab);
   if (!read) return at(path, std::move(read).error());

@@ -1,7 +1,8 @@
 #pragma once
 // A language model in one .entity file (engine 10.4):
 //   "network"   canonical JSON {"transformer": config}, mandatory: who does not know language models refuses the file
-//   "tensors", "weights"   every tensor, named as the network of build_decoder() does; rows of q and k stand half-split. Matrices keep their
+//   "tensors", "weights"   every tensor, named as the network of build_decoder() does; rows of q and k stand
+//     half-split. Matrices keep their
 //               type, block formats their blocks; norms and biases are f32
 //   "tokenize"  index 0: the text of a tokenizer.json; index 1: the vocabulary of a GGUF as canonical JSON
 //   "template"  the chat template
@@ -19,17 +20,20 @@
 namespace loom {
 
 struct ModelEntityOptions {
-  int threads = 0;                  // 0: one per physical core
-  std::optional<DType> dtype;       // matrices to this type, as ModelOptions would load them; absent: as stored
-  const PeftDelta* adapter = nullptr;  // added to the weights that it has pairs for, which are encoded anew in their type
-  double* adapter_share = nullptr;  // written: how much of the adapter's change is there once it is rounded to the weights' types; 1: all
+  int threads = 0;             // 0: one per physical core
+  std::optional<DType> dtype;  // matrices to this type, as ModelOptions would load them; absent: as stored
+  // added to the weights that it has pairs for, which are encoded anew in their type
+  const PeftDelta* adapter = nullptr;
+  // written: how much of the adapter's change is there once it is rounded to the weights' types; 1: all
+  double* adapter_share = nullptr;
   std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
-  Stop stop{};                      // asked every kStopElements of a matrix
+  Stop stop{};                                                        // asked every kStopElements of a matrix
 };
 
-// Atomic. Returns the root hash. NonFinite, CorruptData with the tensor; InvalidArgument for a vocabulary that is no UTF-8; Cancelled,
-// DiskFull, IoError.
-Result<Digest> write_model_entity(const std::string& path, const ModelContents& model, const ModelEntityOptions& options = {});
+// Atomic. Returns the root hash. NonFinite, CorruptData with the tensor; InvalidArgument for a vocabulary that is no
+// UTF-8; Cancelled, DiskFull, IoError.
+Result<Digest> write_model_entity(const std::string& path, const ModelContents& model,
+                                  const ModelEntityOptions& options = {});
 
 // Whether the file is an .entity with a language model in it.
 bool is_model_entity(const std::string& path);
@@ -38,7 +42,8 @@ Result<ModelContents> read_model_entity(const std::string& path);
 // From bytes that the caller keeps alive.
 Result<ModelContents> parse_model_entity(const EntityReader& file);
 // The tokenizer alone; both empty when there is none.
-Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json, std::optional<text::VocabSpec>& vocab);
+Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json,
+                                   std::optional<text::VocabSpec>& vocab);
 
 // The config as an .entity holds it; reading is strict: every key once, and check() at the end.
 Json config_to_entity(const ModelConfig& config);

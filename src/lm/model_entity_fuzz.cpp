@@ -1,5 +1,5 @@
-// Any bytes as an .entity with a language model, their hashes made right: contents whose config, tensors and vocabulary can be built from,
-// or an Error. What was read as a config is written and read again unchanged.
+// Any bytes as an .entity with a language model, their hashes made right: contents whose config, tensors and vocabulary
+// can be built from, or an Error. What was read as a config is written and read again unchanged.
 
 #include <cstdint>
 

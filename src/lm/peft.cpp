@@ -18,9 +18,12 @@ struct Target {
   std::string_view name;
   TensorRole role;
 };
-constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", TensorRole::K},   {"v_proj", TensorRole::V},      {"o_proj", TensorRole::O},
-                               {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up}, {"down_proj", TensorRole::Down}};
-constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight", kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
+constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", TensorRole::K},
+                               {"v_proj", TensorRole::V},       {"o_proj", TensorRole::O},
+                               {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up},
+                               {"down_proj", TensorRole::Down}};
+constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight",
+                           kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
 
 // "model.layers.3.self_attn.q_proj"
 std::string module_name(const TensorPlace& place) {
@@ -29,7 +32,8 @@ std::string module_name(const TensorPlace& place) {
   return name;
 }
 
-// f(target, its place, weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and target.
+// f(target, its place, weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and
+// target.
 template <class F>
 void each_matrix(const DecoderModel& model, F&& f) {
   std::map<std::string, Weight*> weights;
@@ -70,19 +74,28 @@ Result<Json> read_config(const std::string& path) {
 
 Result<PeftConfig> parse_config(const std::string& path, const std::string& name) {
   LOOM_TRY(const Json json, read_config(path));
-  const auto text = [&](std::string_view key) { return find(json, key) == nullptr ? nullptr : as_string(*find(json, key)); };
-  const auto flag = [&](std::string_view key) { return find(json, key) != nullptr && as_bool(*find(json, key)).value_or(false); };
-  if (const std::string* type = text("peft_type"); type == nullptr || *type != "LORA") return fail(Code::Unsupported, "{}: peft_type LORA expected", path);
-  if (const std::string* bias = text("bias"); bias != nullptr && *bias != "none") return fail(Code::Unsupported, "{}: trained biases", path);
-  if (flag("use_dora") || flag("fan_in_fan_out")) return fail(Code::Unsupported, "{}: use_dora or fan_in_fan_out", path);
+  const auto text = [&](std::string_view key) {
+    return find(json, key) == nullptr ? nullptr : as_string(*find(json, key));
+  };
+  const auto flag = [&](std::string_view key) {
+    return find(json, key) != nullptr && as_bool(*find(json, key)).value_or(false);
+  };
+  if (const std::string* type = text("peft_type"); type == nullptr || *type != "LORA")
+    return fail(Code::Unsupported, "{}: peft_type LORA expected", path);
+  if (const std::string* bias = text("bias"); bias != nullptr && *bias != "none")
+    return fail(Code::Unsupported, "{}: trained biases", path);
+  if (flag("use_dora") || flag("fan_in_fan_out"))
+    return fail(Code::Unsupported, "{}: use_dora or fan_in_fan_out", path);
   for (const std::string_view key : {"rank_pattern", "alpha_pattern", "modules_to_save"})
-    if (const Json* value = find(json, key); value != nullptr && !value->is_null() && !value->empty()) return fail(Code::Unsupported, "{}: {}", path, key);
+    if (const Json* value = find(json, key); value != nullptr && !value->is_null() && !value->empty())
+      return fail(Code::Unsupported, "{}: {}", path, key);
   PeftConfig config;
   config.name = name;
   const Json *rank = find(json, "r"), *alpha = find(json, "lora_alpha");
   const std::int64_t r = rank == nullptr ? 0 : as_int(*rank).value_or(0);
   const double a = alpha == nullptr ? 0 : as_number(*alpha).value_or(0);
-  if (r < 1 || r > 65536 || a == 0) return fail(Code::CorruptData, "{}: r from 1 to 65536 and lora_alpha expected", path);
+  if (r < 1 || r > 65536 || a == 0)
+    return fail(Code::CorruptData, "{}: r from 1 to 65536 and lora_alpha expected", path);
   config.rank = static_cast<std::size_t>(r);
   // Rank-stabilised adapters are scaled by alpha / sqrt(r).
   config.alpha = flag("use_rslora") ? a * std::sqrt(static_cast<double>(r)) : a;
@@ -95,7 +108,9 @@ Result<PeftConfig> parse_config(const std::string& path, const std::string& name
 Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed) {
   for (const std::string& wanted : config.targets)
     if (std::ranges::none_of(kTargets, [&](const Target& t) { return t.name == wanted; }))
-      return fail(Code::UnknownName, "target \"{}\" is not known; known: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", printable(wanted));
+      return fail(Code::UnknownName,
+                  "target \"{}\" is not known; known: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj",
+                  printable(wanted));
   model.network.visit_weights([](const std::string&, Weight& w, Layer&) { w.freeze(true); });
   std::optional<Error> error;
   each_matrix(model, [&](const Target& target, const TensorPlace&, Weight& w, const std::string& path) {
@@ -131,7 +146,8 @@ Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, con
       error = std::move(done.error().in_source(fmt::format("{}: {}", folder, path)));
       return;
     }
-    if (std::ranges::find(config.targets, target.name) == config.targets.end()) config.targets.emplace_back(target.name);
+    if (std::ranges::find(config.targets, target.name) == config.targets.end())
+      config.targets.emplace_back(target.name);
   });
   if (error) {
     (void)drop_peft(model, name);
@@ -151,10 +167,13 @@ Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& 
       Pair pair;
       pair.place = {target.role, layer};
       const std::string name = module_name(pair.place);
-      const SafeTensor *a = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[0])), *b = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[1]));
+      const SafeTensor *a = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[0])),
+                       *b = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[1]));
       if (a == nullptr && b == nullptr) continue;
-      if (a == nullptr || b == nullptr) return fail(Code::CorruptData, "{}: {}: only one of lora_A and lora_B is there", folder, name);
-      if (a->shape.size() != 2 || b->shape.size() != 2) return fail(Code::ShapeMismatch, "{}: {}: lora_A and lora_B have two axes", folder, name);
+      if (a == nullptr || b == nullptr)
+        return fail(Code::CorruptData, "{}: {}: only one of lora_A and lora_B is there", folder, name);
+      if (a->shape.size() != 2 || b->shape.size() != 2)
+        return fail(Code::ShapeMismatch, "{}: {}: lora_A and lora_B have two axes", folder, name);
       pair.cols = a->shape[1], pair.rows = b->shape[0];
       LOOM_TRY(pair.a, values_of(*a, config.rank, pair.cols));
       LOOM_TRY(pair.b, values_of(*b, pair.rows, config.rank));
@@ -167,14 +186,16 @@ Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& 
       if (name.ends_with(half)) name.remove_suffix(half.size());
     if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
     const auto place = place_from_hf(std::string(name) + std::string(kWeight));
-    if (!place || delta.find(*place) == nullptr) return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
+    if (!place || delta.find(*place) == nullptr)
+      return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
   }
   return fail(Code::CorruptData, "{}: more tensors than pairs of lora_A and lora_B", folder);
 }
 
 Result<void> PeftDelta::Pair::check_shape(std::size_t weight_rows, std::size_t weight_cols) const {
   if (rows == weight_rows && cols == weight_cols) return {};
-  return fail(Code::ShapeMismatch, "{}: adapters for {} x {}, the weight is {} x {}", hf_name(place), rows, cols, weight_rows, weight_cols);
+  return fail(Code::ShapeMismatch, "{}: adapters for {} x {}, the weight is {} x {}", hf_name(place), rows, cols,
+              weight_rows, weight_cols);
 }
 
 const PeftDelta::Pair* PeftDelta::find(const TensorPlace& place) const {
@@ -193,12 +214,14 @@ Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::
       const auto b = static_cast<double>(pair->b[r * rank_ + k]);
       for (std::size_t c = 0; c < cols; ++c) sums[c] += b * static_cast<double>(pair->a[k * cols + c]);
     }
-    for (std::size_t c = 0; c < cols; ++c) w[r * cols + c] = static_cast<float>(static_cast<double>(w[r * cols + c]) + scale_ * sums[c]);
+    for (std::size_t c = 0; c < cols; ++c)
+      w[r * cols + c] = static_cast<float>(static_cast<double>(w[r * cols + c]) + scale_ * sums[c]);
   }
   return {};
 }
 
-Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model) {
+Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,
+                       const std::string& base_model) {
   SafetensorsWriter writer;
   writer.set_metadata("format", "pt");
   std::vector<std::vector<std::byte>> kept;
@@ -211,16 +234,24 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
       std::vector<float> values(half.elements());
       half.decode(0, values.size(), values.data());
       std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
-      for (std::size_t k = 0; k < values.size(); ++k) store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
-      added = writer.add(fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[i]), DType::float32, {half.shape()[0], half.shape()[1]}, bytes);
+      for (std::size_t k = 0; k < values.size(); ++k)
+        store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
+      added = writer.add(fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[i]), DType::float32,
+                         {half.shape()[0], half.shape()[1]}, bytes);
     }
   });
   LOOM_TRY_VOID(added);
   if (kept.empty()) return fail(Code::NotFound, "the model has no adapters named \"{}\"", config.name);
   LOOM_TRY_VOID(create_folders(folder));
-  const Json json{{"peft_type", "LORA"},          {"task_type", "CAUSAL_LM"},        {"base_model_name_or_path", base_model},
-                  {"r", config.rank},             {"lora_alpha", config.alpha},      {"lora_dropout", 0.0},
-                  {"target_modules", config.targets}, {"bias", "none"},              {"fan_in_fan_out", false},
+  const Json json{{"peft_type", "LORA"},
+                  {"task_type", "CAUSAL_LM"},
+                  {"base_model_name_or_path", base_model},
+                  {"r", config.rank},
+                  {"lora_alpha", config.alpha},
+                  {"lora_dropout", 0.0},
+                  {"target_modules", config.targets},
+                  {"bias", "none"},
+                  {"fan_in_fan_out", false},
                   {"inference_mode", true}};
   const std::string text = dump_json(json, 2) + "\n";
   LOOM_TRY_VOID(writer.write(folder + "/adapter_model.safetensors"));
@@ -252,7 +283,8 @@ std::vector<PeftInfo> list_peft(const DecoderModel& model) {
       auto found = std::ranges::find(all, adapter.name, &PeftInfo::name);
       if (found == all.end()) {
         const std::size_t rank = adapter.a.shape()[0];
-        found = all.insert(all.end(), {adapter.name, adapter.enabled, rank, 0, 0, adapter.scale * static_cast<double>(rank)});
+        found = all.insert(all.end(),
+                           {adapter.name, adapter.enabled, rank, 0, 0, adapter.scale * static_cast<double>(rank)});
       }
       ++found->matrices, found->parameters += adapter.a.elements() + adapter.b.elements();
     }

@@ -1,7 +1,8 @@
 #pragma once
-// Low-rank adapters of language models, in the files of Hugging Face's PEFT: a folder with adapter_config.json (r, lora_alpha,
-// target_modules) and adapter_model.safetensors (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight, ...lora_B.weight). Rows of q
-// and k stand as in Hugging Face checkpoints, which is how they lie in memory whatever file the base came from.
+// Low-rank adapters of language models, in the files of Hugging Face's PEFT: a folder with adapter_config.json (r,
+// lora_alpha, target_modules) and adapter_model.safetensors
+// (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight, ...lora_B.weight). Rows of q and k stand as in
+// Hugging Face checkpoints, which is how they lie in memory whatever file the base came from.
 
 #include <span>
 #include <string>
@@ -16,7 +17,8 @@ struct PeftConfig {
   std::string name = "default";
   std::size_t rank = 8;
   double alpha = 16;
-  std::vector<std::string> targets = {"q_proj", "k_proj", "v_proj", "o_proj"};  // of every block; also gate_proj, up_proj, down_proj
+  // of every block; also gate_proj, up_proj, down_proj
+  std::vector<std::string> targets = {"q_proj", "k_proj", "v_proj", "o_proj"};
 };
 
 // Contents of such a folder, as read.
@@ -29,8 +31,8 @@ class PeftDelta {
     Result<void> check_shape(std::size_t weight_rows, std::size_t weight_cols) const;
   };
 
-  // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA, trained biases, and tensors
-  // without a counterpart in a model of that config.
+  // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA, trained
+  // biases, and tensors without a counterpart in a model of that config.
   static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
   // Null where there is none.
   const Pair* find(const TensorPlace& place) const;
@@ -43,16 +45,18 @@ class PeftDelta {
   std::vector<Pair> pairs_;
 };
 
-// Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and freezes everything
-// else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
+// Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and
+// freezes everything else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
 Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed);
-// Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig for a name that is taken. After
-// an error the model is as it was.
+// Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig
+// for a name that is taken. After an error the model is as it was.
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
-// Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none; DiskFull, IoError.
-Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder, const std::string& base_model = "");
-// Lets the adapters of that name count or not, between two calls. Sessions planned their memory for the adapters that counted when they were made, and
-// their caches hold what those gave: make them anew. NotFound.
+// Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none;
+// DiskFull, IoError.
+Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,
+                       const std::string& base_model = "");
+// Lets the adapters of that name count or not, between two calls. Sessions planned their memory for the adapters that
+// counted when they were made, and their caches hold what those gave: make them anew. NotFound.
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
 // Takes the adapters of that name away. No session of before may go on. NotFound.
 Result<void> drop_peft(DecoderModel& model, const std::string& name);

@@ -1,5 +1,5 @@
-// Any bytes as the two files of an adapter's folder, adapter_config.json behind its length in the first two bytes, then adapter_model.safetensors:
-// pairs of matrices of one rank that can be added to weights, or an Error.
+// Any bytes as the two files of an adapter's folder, adapter_config.json behind its length in the first two bytes, then
+// adapter_model.safetensors: pairs of matrices of one rank that can be added to weights, or an Error.
 
 #include <unistd.h>
 

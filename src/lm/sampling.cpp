@@ -33,8 +33,10 @@ Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
   if (!(o.top_p > 0 && o.top_p <= 1)) return bad("top_p", o.top_p, "a number in (0, 1]");
   if (!(o.min_p >= 0 && o.min_p <= 1)) return bad("min_p", o.min_p, "a number in [0, 1]");
   if (!(o.typical_p > 0 && o.typical_p <= 1)) return bad("typical_p", o.typical_p, "a number in (0, 1]");
-  if (!(o.repetition_penalty > 0) || !std::isfinite(o.repetition_penalty)) return bad("repetition_penalty", o.repetition_penalty, "a number > 0");
-  if (o.repetition_window < -1) return bad("repetition_window", o.repetition_window, "-1 (all tokens), 0 (none) or more");
+  if (!(o.repetition_penalty > 0) || !std::isfinite(o.repetition_penalty))
+    return bad("repetition_penalty", o.repetition_penalty, "a number > 0");
+  if (o.repetition_window < -1)
+    return bad("repetition_window", o.repetition_window, "-1 (all tokens), 0 (none) or more");
   if (!std::isfinite(o.frequency_penalty)) return bad("frequency_penalty", o.frequency_penalty, "a finite number");
   if (!std::isfinite(o.presence_penalty)) return bad("presence_penalty", o.presence_penalty, "a finite number");
   for (const auto& [id, bias] : o.logit_bias)
@@ -57,7 +59,8 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
     float& logit = logits_[static_cast<std::size_t>(id)];
     logit = finite(logit + bias);
   }
-  const std::size_t window = options_.repetition_window < 0 ? history.size() : static_cast<std::size_t>(options_.repetition_window);
+  const std::size_t window =
+      options_.repetition_window < 0 ? history.size() : static_cast<std::size_t>(options_.repetition_window);
   const std::span<const std::int32_t> recent = history.last(std::min(window, history.size()));
   for (const std::int32_t id : recent) ++counts_[static_cast<std::size_t>(id)];
   for (const std::int32_t id : recent) {
@@ -71,11 +74,13 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
   for (const std::int32_t id : options_.banned) logits_[static_cast<std::size_t>(id)] = -INFINITY;
 }
 
-Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history, std::uint32_t session) {
+Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history,
+                                     std::uint32_t session) {
   for (std::size_t i = 0; i < logits.size(); ++i)
-    if (!std::isfinite(logits[i])) return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
-  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 && options_.presence_penalty == 0 &&
-                     options_.logit_bias.empty() && options_.banned.empty();
+    if (!std::isfinite(logits[i]))
+      return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
+  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 &&
+                     options_.presence_penalty == 0 && options_.logit_bias.empty() && options_.banned.empty();
   const bool greedy = options_.temperature == 0 || options_.top_k == 1;
   if (plain && greedy) return argmax(logits);
   logits_.assign(logits.begin(), logits.end());
@@ -120,10 +125,13 @@ std::int32_t Sampler::draw(std::uint64_t position, std::uint32_t session) {
   for (std::size_t i = 0; i < logits_.size(); ++i)
     if (logits_[i] != -INFINITY) candidates_.push_back({logits_[i], static_cast<std::int32_t>(i)});
   if (candidates_.empty()) return argmax(logits_);
-  const auto better = [](const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
   const auto top_k = static_cast<std::size_t>(options_.top_k);
   if (top_k != 0 && top_k < candidates_.size()) {
-    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(top_k), candidates_.end(), better);
+    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(top_k), candidates_.end(),
+                      better);
     candidates_.resize(top_k);
   } else {
     std::sort(candidates_.begin(), candidates_.end(), better);
@@ -171,15 +179,17 @@ std::vector<TokenLogprob> logprobs(std::span<const float> logits, std::int32_t c
   for (const float v : logits) largest = v > largest ? v : largest;
   const double log_total = log_of_sum(logits, largest);
   const auto of = [&](std::int32_t id) {
-    return TokenLogprob{id, static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) - static_cast<double>(largest) - log_total)};
+    return TokenLogprob{id, static_cast<float>(static_cast<double>(logits[static_cast<std::size_t>(id)]) -
+                                               static_cast<double>(largest) - log_total)};
   };
   std::vector<std::int32_t> ids(logits.size());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i);
   n = std::min(n, ids.size());
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), [&](std::int32_t a, std::int32_t b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  });
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(),
+                    [&](std::int32_t a, std::int32_t b) {
+                      const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+                      return x != y ? x > y : a < b;
+                    });
   std::vector<TokenLogprob> out;
   if (chosen >= 0) out.push_back(of(chosen));
   for (std::size_t i = 0; i < n; ++i) out.push_back(of(ids[i]));

@@ -1,6 +1,6 @@
 #pragma once
-// From a row of logits to the next token (engine ). With everything at its default the choice is argmax, the lowest id
-// on ties. Random draws are a function of (seed, position), never of what ran before.
+// From a row of logits to the next token (engine ). With everything at its default the choice is argmax,
+// the lowest id on ties. Random draws are a function of (seed, position), never of what ran before.
 
 #include <cstdint>
 #include <span>
@@ -13,11 +13,11 @@
 namespace loom {
 
 struct SamplingOptions {
-  float temperature = 0;            // 0: argmax
-  int top_k = 0;                    // 0: off
+  float temperature = 0;  // 0: argmax
+  int top_k = 0;          // 0: off
   float top_p = 1, min_p = 0, typical_p = 1;
-  float repetition_penalty = 1;     // divides positive logits, multiplies negative ones
-  int repetition_window = 64;       // tokens, prompt included, that the penalties look back on; 0: none, -1: all
+  float repetition_penalty = 1;  // divides positive logits, multiplies negative ones
+  int repetition_window = 64;    // tokens, prompt included, that the penalties look back on; 0: none, -1: all
   float frequency_penalty = 0, presence_penalty = 0;
   std::vector<std::pair<std::int32_t, float>> logit_bias;
   std::vector<std::int32_t> banned;
@@ -29,7 +29,7 @@ Result<void> check(const SamplingOptions& options, std::size_t vocab_size);
 
 struct TokenLogprob {
   std::int32_t id = 0;
-  float logprob = 0;                // natural log of the softmax before temperature and cuts
+  float logprob = 0;  // natural log of the softmax before temperature and cuts
 };
 
 class Sampler {
@@ -37,8 +37,10 @@ class Sampler {
   // Options that passed check().
   Sampler(SamplingOptions options, std::size_t vocab_size);
 
-  // `history` is every token so far, the prompt included; its length is the position that is drawn for. NonFinite when a logit is.
-  Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history, std::uint32_t session = 0);
+  // `history` is every token so far, the prompt included; its length is the position that is drawn for. NonFinite when
+  // a logit is.
+  Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history,
+                              std::uint32_t session = 0);
 
  private:
   struct Candidate {

@@ -44,7 +44,8 @@ void keep_share(std::vector<double>& p, const std::vector<std::size_t>& order, d
 }
 
 // X-21 in plain doubles: the probability of every id.
-std::vector<double> reference(const SamplingOptions& o, std::vector<float> logits, std::span<const std::int32_t> history) {
+std::vector<double> reference(const SamplingOptions& o, std::vector<float> logits,
+                              std::span<const std::int32_t> history) {
   for (const auto& [id, bias] : o.logit_bias) logits[static_cast<std::size_t>(id)] += bias;
   std::vector<std::size_t> counts(logits.size(), 0);
   const std::size_t window = std::min(history.size(), static_cast<std::size_t>(o.repetition_window));
@@ -60,7 +61,8 @@ std::vector<double> reference(const SamplingOptions& o, std::vector<float> logit
   normalise(p);
   if (o.top_k > 0)
     for (const std::vector<std::size_t> order = best_first(p);
-         const std::size_t i : std::span(order).subspan(std::min<std::size_t>(p.size(), static_cast<std::size_t>(o.top_k))))
+         const std::size_t i :
+         std::span(order).subspan(std::min<std::size_t>(p.size(), static_cast<std::size_t>(o.top_k))))
       p[i] = 0;
   normalise(p);
   if (o.typical_p < 1) {
@@ -91,7 +93,8 @@ void expect_drawn_as(const SamplingOptions& options, const std::vector<float>& l
   }
   for (std::size_t i = 0; i < p.size(); ++i) {
     const double n = static_cast<double>(kDraws);
-    EXPECT_NEAR(static_cast<double>(counts[i]), n * p[i], 5 * std::sqrt(n * p[i] * (1 - p[i])) + (p[i] > 0 ? 1 : 0)) << "id " << i;
+    EXPECT_NEAR(static_cast<double>(counts[i]), n * p[i], 5 * std::sqrt(n * p[i] * (1 - p[i])) + (p[i] > 0 ? 1 : 0))
+        << "id " << i;
     if (p[i] * n > 20) {
       EXPECT_GT(counts[i], 0u) << "id " << i << " was cut";
     }
@@ -146,28 +149,34 @@ TEST(Sampling, X_21_biases_and_bans) {
   expect_drawn_as(options, logits, p);
 }
 
-// Penalties look at the history; its length is the position, so the history stays as it is and the session number varies.
+// Penalties look at the history; its length is the position, so the history stays as it is and the session number
+// varies.
 TEST(Sampling, X_21_penalties_over_the_window) {
   std::vector<std::int32_t> history;
   for (int i = 0; i < 40; ++i) history.push_back(i % 7 * 2);
   history.insert(history.end(), {5, 5, 5, 11});
   const std::vector<float> logits = random_logits(4);
   for (const int window : {0, 2, 4, 64})
-    for (const auto& [repetition, frequency, presence] :
-         {std::tuple(1.7f, 0.0f, 0.0f), {1.0f, 0.3f, 0.0f}, {1.0f, 0.0f, 0.9f}, {1.3f, 0.2f, -0.4f}, {0.5f, -0.1f, 0.0f}}) {
+    for (const auto& [repetition, frequency, presence] : {std::tuple(1.7f, 0.0f, 0.0f),
+                                                          {1.0f, 0.3f, 0.0f},
+                                                          {1.0f, 0.0f, 0.9f},
+                                                          {1.3f, 0.2f, -0.4f},
+                                                          {0.5f, -0.1f, 0.0f}}) {
       SCOPED_TRACE(fmt::format("window {}: {} {} {}", window, repetition, frequency, presence));
       SamplingOptions options = with(1);
       options.repetition_window = window;
-      options.repetition_penalty = repetition, options.frequency_penalty = frequency, options.presence_penalty = presence;
+      options.repetition_penalty = repetition, options.frequency_penalty = frequency,
+      options.presence_penalty = presence;
       const std::vector<double> p = reference(options, logits, history);
       Sampler sampler(options, kVocab);
       std::vector<std::size_t> counts(kVocab, 0);
-      for (std::uint32_t session = 0; session < kDraws; ++session) ++counts[static_cast<std::size_t>(*sampler.choose(logits, history, session))];
+      for (std::uint32_t session = 0; session < kDraws; ++session)
+        ++counts[static_cast<std::size_t>(*sampler.choose(logits, history, session))];
       for (std::size_t i = 0; i < kVocab; ++i) {
         const double n = static_cast<double>(kDraws);
         EXPECT_NEAR(static_cast<double>(counts[i]), n * p[i], 5 * std::sqrt(n * p[i] * (1 - p[i])) + 1) << "id " << i;
       }
-      options.temperature = 0;   // and the best of them without a draw
+      options.temperature = 0;  // and the best of them without a draw
       EXPECT_EQ(*Sampler(options, kVocab).choose(logits, history), static_cast<std::int32_t>(best_first(p)[0]));
     }
 }
@@ -232,7 +241,8 @@ TEST(Sampling, X_20_extreme_options_stay_sound) {
   std::vector<float> logits(kVocab, -30.0f);
   logits[4] = 30, logits[5] = 29, logits[6] = 28;
   const std::vector<std::int32_t> history = {4, 4, 4, 7};
-  for (const float temperature : {1e-45f, 1e-38f, 1e-3f}) EXPECT_EQ(*Sampler(with(temperature), kVocab).choose(logits, history), 4) << temperature;
+  for (const float temperature : {1e-45f, 1e-38f, 1e-3f})
+    EXPECT_EQ(*Sampler(with(temperature), kVocab).choose(logits, history), 4) << temperature;
   EXPECT_EQ(*Sampler(with(1e-45f, 0, 0.5f, 0.5f, 0.5f), kVocab).choose(logits, history), 4);
   const auto choose = [&](auto&& change) {
     SamplingOptions options = with(1);
@@ -240,7 +250,7 @@ TEST(Sampling, X_20_extreme_options_stay_sound) {
     EXPECT_TRUE(check(options, kVocab));
     return *Sampler(options, kVocab).choose(logits, history);
   };
-  EXPECT_EQ(choose([](SamplingOptions& o) { o.repetition_penalty = 1e-40f; }), 4);   // 30 / 1e-40 is beyond f32
+  EXPECT_EQ(choose([](SamplingOptions& o) { o.repetition_penalty = 1e-40f; }), 4);  // 30 / 1e-40 is beyond f32
   EXPECT_EQ(choose([](SamplingOptions& o) { o.logit_bias = {{9, 3e38f}, {9, 3e38f}}; }), 9);
   EXPECT_NE(choose([](SamplingOptions& o) { o.frequency_penalty = 3e38f; }), 4);
   const auto banned_and_praised = [](SamplingOptions& o) {
@@ -267,7 +277,8 @@ TEST(Sampling, X_20_options_out_of_range_are_named) {
   for (const float v : {0.0f, -1.0f, 1.1f, nan}) refused("top_p", [&](auto& o) { o.top_p = v; });
   for (const float v : {-0.1f, 1.1f, nan}) refused("min_p", [&](auto& o) { o.min_p = v; });
   for (const float v : {0.0f, 1.1f, nan}) refused("typical_p", [&](auto& o) { o.typical_p = v; });
-  for (const float v : {0.0f, -1.0f, nan, kInf}) refused("repetition_penalty", [&](auto& o) { o.repetition_penalty = v; });
+  for (const float v : {0.0f, -1.0f, nan, kInf})
+    refused("repetition_penalty", [&](auto& o) { o.repetition_penalty = v; });
   refused("repetition_window", [](auto& o) { o.repetition_window = -2; });
   for (const float v : {nan, kInf, -kInf}) refused("frequency_penalty", [&](auto& o) { o.frequency_penalty = v; });
   for (const float v : {nan, kInf, -kInf}) refused("presence_penalty", [&](auto& o) { o.presence_penalty = v; });
@@ -300,7 +311,7 @@ TEST(Sampling, X_22_logprobs_are_the_softmax_of_the_logits) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(three[i + 1].id, all[i].id);
   EXPECT_EQ(logprobs(logits, 5, 0).size(), 1u);
 
-  const std::vector<float> far = {1000, -1000, 1000};   // no overflow; ties by id
+  const std::vector<float> far = {1000, -1000, 1000};  // no overflow; ties by id
   const std::vector<TokenLogprob> tied = logprobs(far, -1, 3);
   EXPECT_EQ(tied[0].id, 0);
   EXPECT_EQ(tied[1].id, 2);
@@ -310,17 +321,19 @@ TEST(Sampling, X_22_logprobs_are_the_softmax_of_the_logits) {
 
 TEST(Sampling, X_21_the_penalties_look_back_on_a_window) {
   std::vector<float> logits(kVocab, 0.0f);
-  logits[3] = 2, logits[4] = 1.9f;   // 3 is best until it is penalised
+  logits[3] = 2, logits[4] = 1.9f;  // 3 is best until it is penalised
   std::vector<std::int32_t> history(100, 7);
   history[0] = 3;
   const auto chosen = [&](int window, float repetition, float frequency, float presence) {
     SamplingOptions o;
-    o.repetition_window = window, o.repetition_penalty = repetition, o.frequency_penalty = frequency, o.presence_penalty = presence;
+    o.repetition_window = window, o.repetition_penalty = repetition, o.frequency_penalty = frequency,
+    o.presence_penalty = presence;
     EXPECT_TRUE(check(o, kVocab));
     return Sampler(o, kVocab).choose(logits, history).value();
   };
-  for (const auto& [repetition, frequency, presence] : {std::array{1.5f, 0.0f, 0.0f}, {1.0f, 0.5f, 0.0f}, {1.0f, 0.0f, 0.5f}}) {
-    EXPECT_EQ(chosen(SamplingOptions().repetition_window, repetition, frequency, presence), 3);   // 64
+  for (const auto& [repetition, frequency, presence] :
+       {std::array{1.5f, 0.0f, 0.0f}, {1.0f, 0.5f, 0.0f}, {1.0f, 0.0f, 0.5f}}) {
+    EXPECT_EQ(chosen(SamplingOptions().repetition_window, repetition, frequency, presence), 3);  // 64
     EXPECT_EQ(chosen(99, repetition, frequency, presence), 3);
     EXPECT_EQ(chosen(100, repetition, frequency, presence), 4);
     EXPECT_EQ(chosen(1000, repetition, frequency, presence), 4);

@@ -1,6 +1,7 @@
 #pragma once
-// The run-time state of one user of a language model: sequences with their caches, threads, scratch memory. Many sessions may share
-// one model. Feeding a prompt whole, in chunks or token by token, alone or beside other sequences, gives the same bits.
+// The run-time state of one user of a language model: sequences with their caches, threads, scratch memory. Many
+// sessions may share one model. Feeding a prompt whole, in chunks or token by token, alone or beside other sequences,
+// gives the same bits.
 
 #include <atomic>
 #include <functional>
@@ -11,39 +12,45 @@
 
 #include "core/sha256.h"
 #include "lm/decoder.h"
+#include "network/state_store.h"
 
 namespace loom {
 
 struct SessionOptions {
-  int threads = 0;                    // 0: one per physical core
-  std::optional<Isa> isa{};           // absent: the best one
+  int threads = 0;           // 0: one per physical core
+  std::optional<Isa> isa{};  // absent: the best one
   Activations activations = Activations::int16;
-  std::size_t context_tokens = 0;     // 0: what the model was trained for, at most kDefaultContext
-  std::size_t sequences = 1;          // that can be held at once
-  std::size_t chunk_rows = 128;       // rows of one forward pass at most: longer prompts are cut
+  std::size_t context_tokens = 0;   // 0: what the model was trained for, at most kDefaultContext
+  std::size_t sequences = 1;        // that can be held at once
+  std::size_t chunk_rows = 128;     // rows of one forward pass at most: longer prompts are cut
+  DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
+  Device* device = nullptr;         // where tensors lie and ops run; null: this computer. Outlives the session
 };
 inline constexpr std::size_t kDefaultContext = 4096;
 
 class Session {
  public:
-  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const DecoderModel> model, const SessionOptions& options);
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const DecoderModel> model,
+                                                 const SessionOptions& options);
 
   struct Feed {
     std::size_t sequence = 0;
     std::span<const std::int32_t> ids;
   };
-  // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each feed:
-  // [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled; every sequence of a
-  // call that failed keeps the tokens it had before.
+  // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
+  // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled;
+  // every sequence of a call that failed keeps the tokens it had before.
   Result<ConstTensor> feed(std::span<const Feed> feeds);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0);
   // The same for one sequence, with the logits after every id: visit(index of the id, logits).
-  Result<void> feed_all(std::span<const std::int32_t> ids, const std::function<void(std::size_t, std::span<const float>)>& visit,
+  Result<void> feed_all(std::span<const std::int32_t> ids,
+                        const std::function<void(std::size_t, std::span<const float>)>& visit,
                         std::size_t sequence = 0);
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
   std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }
-  // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding window's ring.
+  // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding
+  // window's ring.
   Result<void> rewind(std::size_t n, std::size_t sequence = 0);
   // Copies a sequence onto another.
   Result<void> fork(std::size_t from, std::size_t to);
@@ -58,6 +65,8 @@ class Session {
   Isa isa() const { return isa_; }
   Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
+  // Memory that each token of a sequence takes, outside of sliding windows.
+  std::size_t token_bytes() const { return states_.position_bytes(); }
   // Read between cells; set from any thread.
   std::atomic<bool>& cancel() { return cancel_; }
 
@@ -66,17 +75,12 @@ class Session {
   Result<void> check(std::span<const Feed> feeds) const;
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence);
-  void forget_behind(std::size_t sequence, std::size_t n);
-  // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written to logits_.
   Result<void> create_states(std::size_t sequences);
   Result<void> rehearse(std::size_t sequences);
-  Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids, std::span<const std::size_t> want, float* logits);
-  KvCache& cache(std::size_t slot, std::size_t sequence) { return caches_[slot * tokens_.size() + sequence]; }
-  const KvCache& cache(std::size_t slot, std::size_t sequence) const { return caches_[slot * tokens_.size() + sequence]; }
-  // First position that a slot must hold for a sequence of n tokens.
-  std::size_t first_needed(std::size_t slot, std::size_t n) const;
-  std::size_t& held_from(std::size_t slot, std::size_t sequence) { return held_from_[slot * tokens_.size() + sequence]; }
-  std::size_t held_from(std::size_t slot, std::size_t sequence) const { return held_from_[slot * tokens_.size() + sequence]; }
+  // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written
+  // to `logits`.
+  Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
+                     std::span<const std::size_t> want, float* logits);
   Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
@@ -84,17 +88,14 @@ class Session {
   const KernelTable* kernels_ = nullptr;
   Isa isa_ = Isa::scalar;
   Activations activations_ = Activations::int16;
-  std::size_t context_tokens_ = 0, chunk_rows_ = 0, slots_ = 0;
+  std::size_t context_tokens_ = 0, chunk_rows_ = 0;
+  DType kv_dtype_ = DType::float32;
+  Device* device_ = nullptr;
   Arena arena_;
-  std::vector<RopeTable> ropes_;                  // distinct ones
-  std::vector<RopeTable*> rope_of_slot_;
-  std::vector<KvCache> caches_;                   // [slot][sequence]
-  std::vector<std::size_t> held_from_;            // [slot][sequence]: rings have lost what stood before, whatever was rewound since
-  std::vector<std::vector<std::int32_t>> tokens_; // [sequence]
-  std::vector<std::size_t> written_;              // [sequence]: behind the last position that a cache holds
+  StateStore states_;
+  std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   Buffer logits_;
   // Filled per forward pass, reserved at create().
-  std::vector<KvCache*> caches_of_call_;
   std::vector<std::uint32_t> positions_;
   std::vector<SequenceRows> runs_;
   std::vector<std::int32_t> ids_;

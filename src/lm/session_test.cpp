@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "lm/language_model.h"
 #include "lm/peft.h"
 #include "support/divided.h"
+#include "support/null_device.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -24,7 +26,7 @@ using Ids = std::vector<std::int32_t>;
 using Row = std::vector<float>;
 
 constexpr const char* kPlain = "decoder q4_1";
-constexpr const char* kWindow = "decoder float32 mistral";   // layer 0 sees 17 positions, layer 1 all
+constexpr const char* kWindow = "decoder float32 mistral";  // layer 0 sees 17 positions, layer 1 all
 
 std::shared_ptr<const DecoderModel> model_of(const std::string& name) {
   static std::map<std::string, std::shared_ptr<const DecoderModel>> models;
@@ -56,7 +58,9 @@ Row feed(Session& session, std::span<const std::int32_t> ids, std::size_t sequen
   EXPECT_TRUE(row) << row.error().text();
   return row ? Row(row->begin(), row->end()) : Row();
 }
-bool same(const Row& a, const Row& b) { return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0; }
+bool same(const Row& a, const Row& b) {
+  return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 // Logits of a new session that reads these ids in one piece.
 Row fresh(const std::string& name, const Ids& ids) {
@@ -92,7 +96,8 @@ TEST_P(EveryKind, X_24_every_row_of_feed_all_is_the_row_of_a_feed) {
   const Ids ids = random_ids(90);
   std::vector<Row> rows(ids.size());
   const auto all = session_of(GetParam(), {.chunk_rows = 40});
-  ASSERT_TRUE(all->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
+  ASSERT_TRUE(
+      all->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
   EXPECT_EQ(all->length(), ids.size());
   const auto one = session_of(GetParam());
   for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_TRUE(same(feed(*one, std::span(&ids[i], 1)), rows[i])) << i;
@@ -107,7 +112,8 @@ TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
   ASSERT_TRUE(logits) << logits.error().text();
   ASSERT_EQ(logits->rows, 4u);
   for (std::size_t f = 0; f < 4; ++f)
-    EXPECT_TRUE(same(Row(logits->row(f), logits->row(f) + logits->cols), fresh(GetParam(), prompts[feeds[f].sequence]))) << "feed " << f;
+    EXPECT_TRUE(same(Row(logits->row(f), logits->row(f) + logits->cols), fresh(GetParam(), prompts[feeds[f].sequence])))
+        << "feed " << f;
   // Some of them go on, together.
   const Ids next = {5};
   const Session::Feed two[] = {{3, next}, {1, next}};
@@ -137,14 +143,14 @@ TEST_P(EveryKind, X_20_forks_part_ways) {
   const Ids ids = random_ids(80), a = random_ids(9, 1), b = random_ids(5, 2);
   const auto session = session_of(GetParam(), {.sequences = 3, .chunk_rows = 16});
   feed(*session, ids, 0);
-  feed(*session, b, 2);   // what stood there goes
+  feed(*session, b, 2);  // what stood there goes
   ASSERT_TRUE(session->fork(0, 2));
   ASSERT_TRUE(session->fork(0, 0));
   EXPECT_TRUE(same(feed(*session, a, 0), fresh(GetParam(), joined(ids, a))));
   EXPECT_TRUE(same(feed(*session, b, 2), fresh(GetParam(), joined(ids, b))));
   EXPECT_EQ(session->fork(0, 3).error().code, Code::OutOfRange);
   EXPECT_EQ(session->fork(3, 0).error().code, Code::OutOfRange);
-  ASSERT_TRUE(session->fork(1, 0));   // an empty one
+  ASSERT_TRUE(session->fork(1, 0));  // an empty one
   EXPECT_EQ(session->length(0), 0u);
 }
 
@@ -160,7 +166,8 @@ TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
   EXPECT_TRUE(same(feed(*session, rest), expected));
   // Rings of other lengths hold other positions.
   for (const std::size_t chunk_rows : {1, 16, 100, 256}) {
-    const auto other = session_of(GetParam(), {.threads = 2, .context_tokens = 300, .sequences = 2, .chunk_rows = chunk_rows});
+    const auto other =
+        session_of(GetParam(), {.threads = 2, .context_tokens = 300, .sequences = 2, .chunk_rows = chunk_rows});
     auto restored = other->restore(saved, 1);
     ASSERT_TRUE(restored) << restored.error().text();
     EXPECT_TRUE(std::ranges::equal(other->tokens(1), ids));
@@ -194,7 +201,8 @@ TEST_P(EveryKind, X_20_damaged_snapshots_are_refused_and_change_nothing) {
     return !restored && session->length() == 29;
   };
   EXPECT_TRUE(refused({}));
-  for (std::size_t n = 0; n < saved.size(); n += n < 400 ? 1 : 997) EXPECT_TRUE(refused(std::span(saved).first(n))) << n << " bytes";
+  for (std::size_t n = 0; n < saved.size(); n += n < 400 ? 1 : 997)
+    EXPECT_TRUE(refused(std::span(saved).first(n))) << n << " bytes";
   std::vector<std::byte> longer = saved;
   longer.push_back(std::byte{0});
   EXPECT_TRUE(refused(longer));
@@ -212,21 +220,22 @@ TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
   const auto session = session_of(GetParam());
   feed(*session, ids);
   const std::vector<std::byte> saved = session->snapshot();
-  constexpr std::size_t kCount = 44, kIds = 48;
+  constexpr std::size_t kDigest = 16, kCount = 48, kIds = 56;
   const auto forged = [&](std::size_t at, std::uint32_t value) {
     std::vector<std::byte> bytes = saved;
     for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<std::byte>(value >> (8 * i));
     return signed_again(std::move(bytes));
   };
   EXPECT_EQ(session->restore(forged(8, 77)).error().code, Code::Unsupported);
-  EXPECT_EQ(session->restore(forged(12, 1)).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(session->restore(forged(kDigest, 1)).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(session->restore(forged(12, 2)).error().code, Code::CorruptData) << "a state of a step mesh";
   EXPECT_EQ(session->restore(forged(kCount, 0xffffffff)).error().code, Code::ContextFull);
   EXPECT_EQ(session->restore(forged(kCount, 31)).error().code, Code::CorruptData);
   EXPECT_EQ(session->restore(forged(kCount, 29)).error().code, Code::CorruptData);
   for (const std::uint32_t id : {300u, 0x7fffffffu, 0x80000000u, 0xffffffffu})
     EXPECT_EQ(session->restore(forged(kIds, id)).error().code, Code::CorruptData) << id;
-  EXPECT_EQ(session->restore(forged(kIds + 30 * 4, 31)).error().code, Code::CorruptData);
-  EXPECT_FALSE(session->restore(forged(kIds + 30 * 4, 1)));
+  EXPECT_EQ(session->restore(forged(kIds + 30 * 8, 31)).error().code, Code::CorruptData);
+  EXPECT_FALSE(session->restore(forged(kIds + 30 * 8, 1)));
   for (std::size_t n = 0; n < 400; ++n) {
     std::vector<std::byte> bytes = saved;
     bytes[n * 131 % (bytes.size() - 32)] ^= std::byte{0x81};
@@ -236,7 +245,8 @@ TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
 }
 
-// Attention multiplies whole blocks: what a longer sequence left behind the end of a restored one must not count, NaN least of all.
+// Attention multiplies whole blocks: what a longer sequence left behind the end of a restored one must not count, NaN
+// least of all.
 TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
   const Ids ids = random_ids(40), next = {7, 9};
   const auto session = session_of(GetParam());
@@ -244,8 +254,9 @@ TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
   const std::vector<std::byte> saved = session->snapshot();
   feed(*session, std::span(ids).subspan(5));
   std::vector<std::byte> broken = session->snapshot();
-  constexpr std::size_t kIds = 48;
-  for (std::size_t at = kIds + ids.size() * 4 + 4; at + 36 <= broken.size() && at < kIds + ids.size() * 4 + 4 + 4096; at += 4)
+  constexpr std::size_t kIds = 56;
+  for (std::size_t at = kIds + ids.size() * 8 + 8; at + 36 <= broken.size() && at < kIds + ids.size() * 8 + 8 + 4096;
+       at += 4)
     for (std::size_t i = 0; i < 4; ++i) broken[at + i] = std::byte{i == 3 ? std::uint8_t{0x7f} : std::uint8_t{0xc0}};
   if (!session->restore(signed_again(std::move(broken)))) GTEST_FAIL() << "the first slot's rows are any numbers";
   ASSERT_TRUE(session->restore(saved));
@@ -279,9 +290,12 @@ TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
       [](ModelConfig& c) { c.rms_norm_eps = 1e-3f; },
       [](ModelConfig& c) { c.rope_scaling.type = RopeScalingType::Linear, c.rope_scaling.factor = 2; },
   };
-  for (const auto& change : changes) EXPECT_EQ(session(golden(change))->restore(saved).error().code, Code::ShapeMismatch);
+  for (const auto& change : changes)
+    EXPECT_EQ(session(golden(change))->restore(saved).error().code, Code::ShapeMismatch);
 
-  const auto loaded = [] { return load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder; };
+  const auto loaded = [] {
+    return load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder;
+  };
   const auto base = session(loaded());
   feed(*base, Ids{1, 2, 3});
   const auto adapted = std::const_pointer_cast<DecoderModel>(loaded());
@@ -306,7 +320,8 @@ TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
   EXPECT_EQ(session->length(0), 40u);
   EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(40)), fresh(GetParam(), ids)));
   EXPECT_EQ(session->feed(next).error().code, Code::ContextFull);
-  EXPECT_EQ(session->feed_all(next, [](std::size_t, std::span<const float>) { ADD_FAILURE(); }).error().code, Code::ContextFull);
+  EXPECT_EQ(session->feed_all(next, [](std::size_t, std::span<const float>) { ADD_FAILURE(); }).error().code,
+            Code::ContextFull);
   EXPECT_EQ(session->length(), 50u);
   ASSERT_TRUE(session->rewind(49));
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 49), next))));
@@ -335,6 +350,62 @@ TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
   EXPECT_TRUE(same(feed(*session, next), fresh(kPlain, joined(ids, next))));
 }
 
+// Of every type of keys and values: pieces, neighbours, rewinds, forks and snapshots change no bit.
+TEST_P(EveryKind, L_74_kept_as_another_type_a_sequence_has_its_own_bits_however_it_comes) {
+  const Ids ids = random_ids(150), other = random_ids(60, 8);
+  const Row exact = fresh(GetParam(), ids);
+  for (const DType dtype : {DType::bfloat16, DType::int8}) {
+    const auto made = [&](SessionOptions options) {
+      options.kv_dtype = dtype;
+      return session_of(GetParam(), options);
+    };
+    const auto whole = made({.chunk_rows = 150});
+    const Row expected = feed(*whole, ids);
+    double most = 0, size = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      most = std::max(most, std::abs(static_cast<double>(expected[i]) - static_cast<double>(exact[i])));
+      size = std::max(size, std::abs(static_cast<double>(exact[i])));
+    }
+    EXPECT_GT(most, 0);
+    EXPECT_LT(most, 0.05 * size) << name(dtype);
+    EXPECT_LT(whole->token_bytes() * (dtype == DType::int8 ? 3 : 2),
+              session_of(GetParam())->token_bytes() + (dtype == DType::int8 ? 0 : 1));
+    for (const Isa isa : usable_isas())
+      for (const int threads : {1, 3}) {
+        const auto session = made({.threads = threads, .isa = isa, .sequences = 2, .chunk_rows = 16});
+        for (std::size_t begin = 0; begin < 105; begin += 7) feed(*session, std::span(ids).subspan(begin, 7));
+        feed(*session, other, 1);
+        ASSERT_TRUE(session->rewind(100));
+        ASSERT_TRUE(session->fork(0, 1));
+        const std::vector<std::byte> saved = session->snapshot();
+        EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(100), 1), expected)) << name(isa);
+        ASSERT_TRUE(session->restore(saved, 1));
+        EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(100), 1), expected)) << name(isa);
+        EXPECT_EQ(session_of(GetParam())->restore(saved).error().code, Code::ShapeMismatch);
+      }
+  }
+  SessionOptions refused;
+  refused.kv_dtype = DType::int4;
+  EXPECT_EQ(Session::create(model_of(kPlain), refused).error().code, Code::InvalidArgument);
+}
+
+// A session whose memory the host cannot touch: no pass asks for a value, logits are all that is read.
+TEST_P(EveryKind, L_74_runs_where_the_host_sees_no_tensor) {
+  for (const DType dtype : {DType::float32, DType::int8}) {
+    test::NullDevice device;
+    const auto session =
+        session_of(GetParam(), {.threads = 2, .sequences = 2, .chunk_rows = 16, .kv_dtype = dtype, .device = &device});
+    const Ids ids = random_ids(70), next = {7};
+    EXPECT_EQ(feed(*session, ids).size(), 300u);
+    EXPECT_EQ(device.reads, 1);
+    feed(*session, next), feed(*session, ids, 1);
+    EXPECT_EQ(device.reads, 3);
+    ASSERT_TRUE(session->rewind(64));
+    ASSERT_TRUE(session->fork(0, 1));
+    feed(*session, next, 1);
+  }
+}
+
 TEST(Session, X_20_options_out_of_range_are_refused) {
   const auto code = [](SessionOptions options) { return Session::create(model_of(kPlain), options).error().code; };
   EXPECT_EQ(code({.threads = 1, .sequences = 0}), Code::InvalidArgument);
@@ -355,7 +426,8 @@ TEST_P(EveryKind, X_23_cancel_keeps_the_tokens_from_before) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
 }
 
-// The ring of 17 + 16 positions (rounded up to 128) has gone round when the cancel comes: the tokens must be read again.
+// The ring of 17 + 16 positions (rounded up to 128) has gone round when the cancel comes: the tokens must be read
+// again.
 TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
   const Ids ids = random_ids(100), longer = random_ids(400, 2), next = {7};
   const Row expected = fresh(GetParam(), joined(ids, next));
@@ -367,7 +439,7 @@ TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
   ASSERT_FALSE(fed);
   EXPECT_EQ(fed.error().code, Code::Cancelled);
   EXPECT_EQ(session->length(), 100u);
-  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);   // also while it reads again
+  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);  // also while it reads again
   session->cancel() = false;
   const std::vector<std::byte> saved = session->snapshot();
   ASSERT_TRUE(session->restore(saved, 1));
@@ -382,7 +454,8 @@ TEST_P(EveryKind, X_23_cancel_from_another_thread) {
   const Row expected = fresh(GetParam(), joined(ids, next));
   const auto session = session_of(GetParam(), {.threads = 2, .context_tokens = 600, .chunk_rows = 16});
   int cancelled = 0;
-  for (int wait_us = 0, tries = 0; wait_us < 20000 || (cancelled == 0 && tries < 1000); wait_us = wait_us < 20000 ? wait_us * 2 + 100 : 0, ++tries) {
+  for (int wait_us = 0, tries = 0; wait_us < 20000 || (cancelled == 0 && tries < 1000);
+       wait_us = wait_us < 20000 ? wait_us * 2 + 100 : 0, ++tries) {
     ASSERT_TRUE(session->rewind(0));
     feed(*session, ids);
     std::thread other([&] {
@@ -406,7 +479,8 @@ TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
   const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}),
              whole = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 700});
   std::vector<Row> rows(ids.size());
-  ASSERT_TRUE(whole->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
+  ASSERT_TRUE(
+      whole->feed_all(ids, [&](std::size_t i, std::span<const float> row) { rows[i].assign(row.begin(), row.end()); }));
   std::size_t at = 0;
   for (std::size_t step = 1; at < ids.size(); step = step % 13 + 1) {
     const std::size_t n = std::min(step, ids.size() - at);
@@ -420,7 +494,7 @@ TEST(Session, X_20_rewinds_in_steps_never_reach_what_the_ring_has_lost) {
   const Ids ids = random_ids(600), next = {7};
   int refused = 0, taken = 0;
 #if defined(LOOM_SANITIZED)
-  constexpr std::size_t kStep = 74;   // slow when sanitized: half the starting points
+  constexpr std::size_t kStep = 74;  // slow when sanitized: half the starting points
 #else
   constexpr std::size_t kStep = 37;
 #endif

@@ -6,12 +6,14 @@ namespace {
 struct RoleNames {
   TensorRole role;
   bool per_layer;
-  std::string_view hf, gguf;  // behind "model.layers.N." and "blk.N." for the roles of a layer
+  std::string_view hf, gguf;      // behind "model.layers.N." and "blk.N." for the roles of a layer
   std::string_view path, weight;  // in the network of build_decoder(), below the cell
 };
 
-constexpr std::string_view kAttentionNorm = "sequential_layers.0.sequential_layers.0", kAttention = "sequential_layers.0.sequential_layers.1",
-                           kMlpNorm = "sequential_layers.1.sequential_layers.0", kMlp = "sequential_layers.1.sequential_layers.1";
+constexpr std::string_view kAttentionNorm = "sequential_layers.0.sequential_layers.0",
+                           kAttention = "sequential_layers.0.sequential_layers.1",
+                           kMlpNorm = "sequential_layers.1.sequential_layers.0",
+                           kMlp = "sequential_layers.1.sequential_layers.1";
 
 constexpr RoleNames kRoles[] = {
     {TensorRole::Embedding, false, "model.embed_tokens.weight", "token_embd.weight", "", "table"},
@@ -26,7 +28,8 @@ constexpr RoleNames kRoles[] = {
     {TensorRole::OBias, true, "self_attn.o_proj.bias", "attn_output.bias", kAttention, "o.bias"},
     {TensorRole::QNorm, true, "self_attn.q_norm.weight", "attn_q_norm.weight", kAttention, "q_norm"},
     {TensorRole::KNorm, true, "self_attn.k_norm.weight", "attn_k_norm.weight", kAttention, "k_norm"},
-    {TensorRole::AttentionInnerNorm, true, "self_attn.attn_sub_norm.weight", "attn_sub_norm.weight", kAttention, "inner_norm"},
+    {TensorRole::AttentionInnerNorm, true, "self_attn.attn_sub_norm.weight", "attn_sub_norm.weight", kAttention,
+     "inner_norm"},
     {TensorRole::FfnNorm, true, "post_attention_layernorm.weight", "ffn_norm.weight", kMlpNorm, "gamma"},
     {TensorRole::Gate, true, "mlp.gate_proj.weight", "ffn_gate.weight", kMlp, "gate.weight"},
     {TensorRole::Up, true, "mlp.up_proj.weight", "ffn_up.weight", kMlp, "up.weight"},
@@ -56,7 +59,8 @@ std::optional<std::int64_t> take_layer(std::string_view& text) {
   return layer;
 }
 
-std::optional<TensorPlace> find_place(std::string_view name, std::string_view layer_prefix, std::string_view RoleNames::* column) {
+std::optional<TensorPlace> find_place(std::string_view name, std::string_view layer_prefix,
+                                      std::string_view RoleNames::* column) {
   TensorPlace place;
   const bool per_layer = starts_with(name, layer_prefix);
   if (per_layer) {
@@ -75,14 +79,17 @@ std::optional<TensorPlace> find_place(std::string_view name, std::string_view la
 
 std::string full_name(TensorPlace place, std::string_view layer_prefix, std::string_view RoleNames::* column) {
   for (const RoleNames& r : kRoles)
-    if (r.role == place.role) return r.per_layer ? fmt::format("{}{}.{}", layer_prefix, place.layer, r.*column) : std::string(r.*column);
+    if (r.role == place.role)
+      return r.per_layer ? fmt::format("{}{}.{}", layer_prefix, place.layer, r.*column) : std::string(r.*column);
   return "";
 }
 
 }  // namespace
 
 std::optional<TensorPlace> place_from_hf(std::string_view name) { return find_place(name, kHfLayer, &RoleNames::hf); }
-std::optional<TensorPlace> place_from_gguf(std::string_view name) { return find_place(name, kGgufLayer, &RoleNames::gguf); }
+std::optional<TensorPlace> place_from_gguf(std::string_view name) {
+  return find_place(name, kGgufLayer, &RoleNames::gguf);
+}
 std::string hf_name(TensorPlace place) { return full_name(place, kHfLayer, &RoleNames::hf); }
 std::string gguf_name(TensorPlace place) { return full_name(place, kGgufLayer, &RoleNames::gguf); }
 
@@ -106,7 +113,9 @@ std::optional<TensorPlace> place_from_network(const ModelConfig& c, std::string_
   if (!cell) return std::nullopt;
   for (const RoleNames& r : kRoles) {
     const TensorPlace place{r.role, r.per_layer ? *cell - 1 : -1};
-    if (r.weight.empty() || r.weight != weight || r.path != below || (r.per_layer && place.layer >= c.num_hidden_layers)) continue;
+    if (r.weight.empty() || r.weight != weight || r.path != below ||
+        (r.per_layer && place.layer >= c.num_hidden_layers))
+      continue;
     if (place_in_network(c, place).path == path) return place;
   }
   return std::nullopt;
@@ -143,7 +152,8 @@ std::vector<TensorPlace> expected_tensors(const ModelConfig& c) {
 
 std::vector<std::size_t> expected_shape(const ModelConfig& c, TensorRole role) {
   const auto d = static_cast<std::size_t>(c.hidden_size), n = static_cast<std::size_t>(c.intermediate_size);
-  const auto q = static_cast<std::size_t>(c.num_attention_heads * c.head_dim), kv = static_cast<std::size_t>(c.num_key_value_heads * c.head_dim);
+  const auto q = static_cast<std::size_t>(c.num_attention_heads * c.head_dim),
+             kv = static_cast<std::size_t>(c.num_key_value_heads * c.head_dim);
   const auto head = static_cast<std::size_t>(c.head_dim), vocab = static_cast<std::size_t>(c.vocab_size);
   switch (role) {
     case TensorRole::Embedding:
@@ -175,7 +185,8 @@ std::vector<std::size_t> expected_shape(const ModelConfig& c, TensorRole role) {
 }
 
 bool has_interleaved_rows(std::string_view gguf_architecture, TensorRole role) {
-  return gguf_architecture == "llama" && (role == TensorRole::Q || role == TensorRole::K || role == TensorRole::QBias || role == TensorRole::KBias);
+  return gguf_architecture == "llama" &&
+         (role == TensorRole::Q || role == TensorRole::K || role == TensorRole::QBias || role == TensorRole::KBias);
 }
 
 }  // namespace loom

@@ -1,5 +1,6 @@
 #pragma once
-// Which tensor is what: the names of Hugging Face checkpoints and of GGUF files beside the roles of a decoder's weights.
+// Which tensor is what: the names of Hugging Face checkpoints and of GGUF files beside the roles of a decoder's
+// weights.
 
 #include <array>
 #include <cstdint>
@@ -52,22 +53,25 @@ std::optional<TensorPlace> place_from_gguf(std::string_view name);
 std::string hf_name(TensorPlace place);
 std::string gguf_name(TensorPlace place);
 
-// The weight of build_decoder()'s network that holds a tensor, as .entity files name it; empty for rope factors, which belong to the config.
+// The weight of build_decoder()'s network that holds a tensor, as .entity files name it; empty for rope factors, which
+// belong to the config.
 struct NetworkPlace {
   std::string path, weight;
 };
 NetworkPlace place_in_network(const ModelConfig& config, TensorPlace place);
-std::optional<TensorPlace> place_from_network(const ModelConfig& config, std::string_view path, std::string_view weight);
+std::optional<TensorPlace> place_from_network(const ModelConfig& config, std::string_view path,
+                                              std::string_view weight);
 
 // Buffers that old checkpoints store and that follow from the config ("model.layers.0.self_attn.rotary_emb.inv_freq").
 bool is_ignorable_hf(std::string_view name);
 
-// Every tensor that a model of this config must have, in order of execution, and the shape of one. A tied head has no tensor.
+// Every tensor that a model of this config must have, in order of execution, and the shape of one. A tied head has no
+// tensor.
 std::vector<TensorPlace> expected_tensors(const ModelConfig& config);
 std::vector<std::size_t> expected_shape(const ModelConfig& config, TensorRole role);
 
-// GGUF files of architecture "llama" store the rows of q and k (and their biases) for interleaved RoPE (engine F-41). Row r of the
-// half-split matrix that Loom and Hugging Face use is row gguf_row(r, head_dim) of the file's.
+// GGUF files of architecture "llama" store the rows of q and k (and their biases) for interleaved RoPE (engine F-41).
+// Row r of the half-split matrix that Loom and Hugging Face use is row gguf_row(r, head_dim) of the file's.
 bool has_interleaved_rows(std::string_view gguf_architecture, TensorRole role);
 constexpr std::size_t gguf_row(std::size_t row, std::size_t head_dim) {
   const std::size_t head = row / head_dim, in_head = row % head_dim, half = head_dim / 2;

@@ -40,13 +40,18 @@ Result<SpecResult> build_from_arch(const Json& given, const SpecOptions& options
   const Json* inner = find(given, "arch_config");
   ArchConfig c;
   const Steps place = inner == nullptr ? Steps{} : Steps{"arch_config"};
-  LOOM_TRY_VOID(read_config(inner == nullptr ? given : *inner, [&](ConfigVisitor& visit) { arch_fields(visit, c); }, place));
+  LOOM_TRY_VOID(
+      read_config(inner == nullptr ? given : *inner, [&](ConfigVisitor& visit) { arch_fields(visit, c); }, place));
   LOOM_TRY(const Network grid, Network::create({c.grid_depth, c.grid_rows, c.grid_cols, c.layers_per_cell}));
   constexpr std::size_t kMostCells = 1 << 16;
-  if (grid.num_cells() > kMostCells) return fail(Code::LimitExceeded, "{} cells of blocks, at most {} are built", grid.num_cells(), kMostCells);
+  if (grid.num_cells() > kMostCells)
+    return fail(Code::LimitExceeded, "{} cells of blocks, at most {} are built", grid.num_cells(), kMostCells);
   const Json attention = residual({{"type", "mha"}, {"d_model", c.d_model}, {"num_heads", c.num_heads}}, c.d_model);
-  const Json gated =
-      residual({{"type", "swiglu"}, {"input_height", c.d_model}, {"output_height", kExpansion * c.d_model}, {"activation", c.activation}}, c.d_model);
+  const Json gated = residual({{"type", "swiglu"},
+                               {"input_height", c.d_model},
+                               {"output_height", kExpansion * c.d_model},
+                               {"activation", c.activation}},
+                              c.d_model);
   Json spec = {{"id", c.id},
                {"depth", c.grid_depth},
                {"rows", c.grid_rows},
@@ -58,8 +63,12 @@ Result<SpecResult> build_from_arch(const Json& given, const SpecOptions& options
   Json layers = Json::array();
   for (std::size_t i = 0; i < grid.num_cells(); ++i) {
     const Address a = grid.address_of(i);
-    layers.push_back(
-        {{"type", "sequential"}, {"z", a.z}, {"y", a.y}, {"x", a.x}, {"l", a.l}, {"sequential_layers", Json::array({attention, gated})}});
+    layers.push_back({{"type", "sequential"},
+                      {"z", a.z},
+                      {"y", a.y},
+                      {"x", a.x},
+                      {"l", a.l},
+                      {"sequential_layers", Json::array({attention, gated})}});
   }
   spec["layers"] = std::move(layers);
   return network_from_json(spec, options);

@@ -16,7 +16,8 @@ constexpr std::size_t kChunk = 256;  // samples of one forward
 // The loss that is measured: which part of a network's output is compared with which reference.
 class Loss {
  public:
-  Loss(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options) : network_(network), data_(data), options_(options) {}
+  Loss(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
+      : network_(network), data_(data), options_(options) {}
 
   // Measures the network in float32 and settles which loss it is.
   Result<double> begin() {
@@ -37,8 +38,9 @@ class Loss {
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
         if (network_.cell(i).runs()) probabilities_ = network_.cell(i).gives_distribution();
     } else {
-      return fail(Code::ShapeMismatch, "{} targets beside {} outputs in rows of {}: expected as many, or one class per row", data_.targets.size(),
-                  y.size(), cols_);
+      return fail(Code::ShapeMismatch,
+                  "{} targets beside {} outputs in rows of {}: expected as many, or one class per row",
+                  data_.targets.size(), y.size(), cols_);
     }
     const double loss = of(y);
     if (!std::isfinite(loss)) return fail(Code::NonFinite, "the network's loss on this data is not finite");
@@ -57,10 +59,13 @@ class Loss {
  private:
   Result<std::vector<double>> outputs() {
     ++measurements_;
-    LOOM_TRY(const auto session, NetworkSession::create(network_, {.threads = options_.threads, .isa = options_.isa, .max_bytes = options_.max_session_bytes}));
+    LOOM_TRY(const auto session, NetworkSession::create(network_, {.threads = options_.threads,
+                                                                   .isa = options_.isa,
+                                                                   .max_bytes = options_.max_session_bytes}));
     const Shape& whole = data_.input_shape;
     const auto& sample = network_.settings.input_shape;
-    const bool batched = sample && whole.rank() == sample->rank() + 1;  // else the first axis may be another thing than samples
+    // else the first axis may be another thing than samples
+    const bool batched = sample && whole.rank() == sample->rank() + 1;
     const std::size_t samples = batched ? whole[0] : 1, size = whole.elements() / samples;
     std::vector<double> all;
     std::vector<float> narrow;
@@ -150,12 +155,18 @@ void trim(Unit& unit) {
 }
 
 // Bytes of a weight in memory without its master and other versions.
-std::size_t packed_bytes_of(const Weight& w) { return w.resident_bytes() - w.master().size_bytes() - w.master64().size_bytes(); }
+std::size_t packed_bytes_of(const Weight& w) {
+  return w.resident_bytes() - w.master().size_bytes() - w.master64().size_bytes();
+}
 
 class Search {
  public:
   Search(Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
-      : network_(network), options_(options), loss_(network, data, options), input_(data.input_shape), types_(options.types) {
+      : network_(network),
+        options_(options),
+        loss_(network, data, options),
+        input_(data.input_shape),
+        types_(options.types) {
     if (types_.empty())
       for (std::size_t t = 0; t < kNumTypes; ++t) types_.push_back(static_cast<DType>(t));
     std::sort(types_.begin(), types_.end());
@@ -169,9 +180,11 @@ class Search {
     LOOM_TRY_VOID(options_.max_bytes ? reach_bytes() : reach_least_under_loss());
     AutoMorphReport report;
     LOOM_TRY(report.loss, loss_.measure());
-    report.loss_name = loss_.name(), report.loss_before = loss_before_, report.bytes_before = bytes_before_, report.bytes = bytes();
+    report.loss_name = loss_.name(), report.loss_before = loss_before_, report.bytes_before = bytes_before_,
+    report.bytes = bytes();
     report.measurements = loss_.measurements();
-    for (const Unit& u : units_) report.rows.push_back({u.path, std::string(u.layer->kind()), u.now, u.bytes_now(), u.increase[index(u.now)]});
+    for (const Unit& u : units_)
+      report.rows.push_back({u.path, std::string(u.layer->kind()), u.now, u.bytes_now(), u.increase[index(u.now)]});
     return report;
   }
 
@@ -188,8 +201,9 @@ class Search {
     network_.visit_weights([&](const std::string&, const Weight& w, const Layer&) { fixed_ += packed_bytes_of(w); });
     network_.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
       bool typed = false;
-      layer.visit_weights(
-          [&](Weight& w) { typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector)); });
+      layer.visit_weights([&](Weight& w) {
+        typed = typed || (!w.is_tied() && (w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector));
+      });
       if (typed) units_.push_back({path, &layer});
     });
     if (units_.empty()) return fail(Code::InvalidArgument, "the network holds no weights that take a type");
@@ -209,7 +223,8 @@ class Search {
     LOOM_TRY_VOID(network_.prepare(input_));
     LOOM_TRY(loss_before_, loss_.begin());
     if (options_.max_loss && !(loss_before_ <= *options_.max_loss))
-      return fail(Code::InvalidArgument, "a loss of at most {} cannot be reached: the network in float32 has {}", *options_.max_loss, loss_before_);
+      return fail(Code::InvalidArgument, "a loss of at most {} cannot be reached: the network in float32 has {}",
+                  *options_.max_loss, loss_before_);
     return {};
   }
 
@@ -229,7 +244,8 @@ class Search {
     return n;
   }
 
-  // Checks that max_bytes can be reached with the types that may be chosen; `measured`: with those whose measured increase is finite.
+  // Checks that max_bytes can be reached with the types that may be chosen; `measured`: with those whose measured
+  // increase is finite.
   Result<void> check_reachable(bool measured = false) const {
     std::size_t least = fixed_;
     for (const Unit& u : units_) {
@@ -239,7 +255,8 @@ class Search {
       least += smallest;
     }
     if (least <= *options_.max_bytes) return {};
-    return fail(Code::InvalidArgument, "{} bytes cannot be reached: the smallest this network can be is {} bytes", *options_.max_bytes, least);
+    return fail(Code::InvalidArgument, "{} bytes cannot be reached: the smallest this network can be is {} bytes",
+                *options_.max_bytes, least);
   }
 
   Result<void> tell() {
@@ -278,7 +295,8 @@ class Search {
         if (u.bytes[index(t)] >= u.bytes_now() || !(u.increase[index(t)] < kInfinity)) continue;
         const std::size_t saved = u.bytes_now() - u.bytes[index(t)];
         const double rate = (u.cost(t) - u.cost(u.now)) / static_cast<double>(saved);
-        if (best.unit == nullptr || rate < best.rate || (rate == best.rate && saved > best_saved)) best = {&u, t, rate}, best_saved = saved;
+        if (best.unit == nullptr || rate < best.rate || (rate == best.rate && saved > best_saved))
+          best = {&u, t, rate}, best_saved = saved;
       }
     return best;
   }
@@ -311,13 +329,15 @@ class Search {
       step.unit->now = step.to;
     }
     // The last step may have saved more than was asked for.
-    for (Step step = best_spending(*options_.max_bytes - bytes()); step.unit != nullptr; step = best_spending(*options_.max_bytes - bytes()))
+    for (Step step = best_spending(*options_.max_bytes - bytes()); step.unit != nullptr;
+         step = best_spending(*options_.max_bytes - bytes()))
       step.unit->now = step.to;
     for (Unit& u : units_) LOOM_TRY_VOID(set_type(u, u.now));
     return tell();
   }
 
-  // Losses of layers do not simply add, so each step is measured; one that goes too far is taken back and not tried again.
+  // Losses of layers do not simply add, so each step is measured; one that goes too far is taken back and not tried
+  // again.
   Result<void> reach_least_under_loss() {
     for (Step step = cheapest_saving(); step.unit != nullptr; step = cheapest_saving()) {
       LOOM_TRY_VOID(tell());
@@ -356,7 +376,9 @@ Result<AutoMorphReport> auto_morph(Network& network, const AutoMorphData& data, 
   if (data.inputs.size() != data.input_shape.elements())
     return fail(Code::ShapeMismatch, "{} numbers given for inputs of {}", data.inputs.size(), data.input_shape.text());
   for (const DType t : options.types)
-    if (index(t) >= kNumTypes) return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", name(t), kNumTypes);
+    if (index(t) >= kNumTypes)
+      return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", name(t),
+                  kNumTypes);
   LOOM_TRY_VOID(check_input(data.inputs, data.input_shape, network.settings.activations));
   return Search(network, data, options).run();
 }

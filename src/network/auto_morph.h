@@ -1,7 +1,8 @@
 #pragma once
-// Chooses a type for every layer that holds typed weights (engine D-21): small where the data does not feel it. The loss that each type
-// of each layer costs alone is measured, then a greedy search takes the step with the least increase per byte saved. Everything is a
-// function of network and data: ties go to the earlier layer, then to the earlier type, and threads change nothing.
+// Chooses a type for every layer that holds typed weights (engine D-21): small where the data does not feel it. The
+// loss that each type of each layer costs alone is measured, then a greedy search takes the step with the least
+// increase per byte saved. Everything is a function of network and data: ties go to the earlier layer, then to the
+// earlier type, and threads change nothing.
 
 #include <functional>
 #include <optional>
@@ -14,9 +15,10 @@
 
 namespace loom {
 
-// Inputs as Network::prepare() takes them. Targets of the output's shape are met by the mean squared error; one class number per row of
-// the output by cross-entropy (of probabilities when the network ends in a softmax, of logits otherwise). Without targets the loss
-// is the distance from the float32 network's output, relative to that output's size.
+// Inputs as Network::prepare() takes them. Targets of the output's shape are met by the mean squared error; one class
+// number per row of the output by cross-entropy (of probabilities when the network ends in a softmax, of logits
+// otherwise). Without targets the loss is the distance from the float32 network's output, relative to that output's
+// size.
 struct AutoMorphData {
   std::vector<double> inputs;
   Shape input_shape;
@@ -25,9 +27,9 @@ struct AutoMorphData {
 
 struct AutoMorphOptions {
   std::size_t max_session_bytes = ~std::size_t{0};  // of activations and scratch: a call that plans more is OutOfMemory
-  std::optional<std::size_t> max_bytes;  // of all weights in memory once masters are released
-  std::optional<double> max_loss;        // of the morphed network; one of the two is given
-  std::vector<DType> types;              // to choose from beside float32; empty: all 21
+  std::optional<std::size_t> max_bytes;             // of all weights in memory once masters are released
+  std::optional<double> max_loss;                   // of the morphed network; one of the two is given
+  std::vector<DType> types;                         // to choose from beside float32; empty: all 21
   int threads = 0;
   std::optional<Isa> isa;
   // Measurements done and foreseen; false cancels.
@@ -42,16 +44,16 @@ struct AutoMorphRow {
 };
 
 struct AutoMorphReport {
-  std::string_view loss_name;  // "mse", "cross_entropy", "relative distance"
-  double loss_before = 0, loss = 0;              // of the network in float32, and as chosen
-  std::size_t bytes_before = 0, bytes = 0;       // likewise
+  std::string_view loss_name;               // "mse", "cross_entropy", "relative distance"
+  double loss_before = 0, loss = 0;         // of the network in float32, and as chosen
+  std::size_t bytes_before = 0, bytes = 0;  // likewise
   std::size_t measurements = 0;
   std::vector<AutoMorphRow> rows;
 };
 
-// Morphs the network, whose masters stay (Network::release_masters). InvalidArgument when the budget cannot be reached, with the smallest size
-// or loss that can; ShapeMismatch for data that does not fit; NonFinite for inputs or a loss that are not;
-// Cancelled. After an error the types are unspecified.
+// Morphs the network, whose masters stay (Network::release_masters). InvalidArgument when the budget cannot be reached,
+// with the smallest size or loss that can; ShapeMismatch for data that does not fit; NonFinite for inputs or a loss
+// that are not; Cancelled. After an error the types are unspecified.
 Result<AutoMorphReport> auto_morph(Network& network, const AutoMorphData& data, const AutoMorphOptions& options);
 
 }  // namespace loom

@@ -10,7 +10,8 @@
 namespace loom {
 namespace {
 
-constexpr const char* kSpec = R"({"id":"m","depth":1,"rows":1,"cols":3,"layers_per_cell":1,"input_shape":[24],"seed":5,"layers":[
+constexpr const char* kSpec =
+    R"({"id":"m","depth":1,"rows":1,"cols":3,"layers_per_cell":1,"input_shape":[24],"seed":5,"layers":[
   {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":24,"output_height":64,"activation":"gelu","bias":true},
   {"z":0,"y":0,"x":1,"l":0,"type":"sequential","residual":true,"sequential_layers":[
     {"type":"rmsnorm","input_height":64},{"type":"dense","input_height":64,"output_height":64,"activation":"silu"}]},
@@ -142,7 +143,8 @@ TEST(AutoMorph, D_21_chooses_among_the_types_it_is_given) {
   o.types = {DType::int8, DType::float16};
   const auto report = auto_morph(m, data(), o);
   ASSERT_TRUE(report);
-  for (const DType t : types_of(*report)) EXPECT_TRUE(t == DType::int8 || t == DType::float16 || t == DType::float32) << name(t);
+  for (const DType t : types_of(*report))
+    EXPECT_TRUE(t == DType::int8 || t == DType::float16 || t == DType::float32) << name(t);
   Network block = network();
   o.types = {DType::q4_0};
   EXPECT_EQ(auto_morph(block, data(), o).error().code, Code::InvalidArgument);

@@ -11,7 +11,7 @@ namespace {
 class Settings final : public FieldVisitor {
  public:
   struct Entry {
-    const void* member;   // null: `count` is the value
+    const void* member;  // null: `count` is the value
     std::uint64_t count = 0;
   };
   void operator()(Key, bool& v) override { note(&v); }
@@ -37,11 +37,14 @@ class Settings final : public FieldVisitor {
   void wholes(Key, std::vector<std::size_t>& v, SizeRange) override { note(&v); }
   void number(Key, double& v, NumberRange) override { note(&v); }
   void number(Key, std::optional<double>& v, NumberRange) override { note(&v); }
-  void list(Key, std::size_t size, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
+  void list(Key, std::size_t size, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
     entries.push_back({nullptr, size});
     for (std::size_t i = 0; i < size; ++i) item(i, *this);
   }
-  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override { entries.push_back({nullptr, index}); }
+  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override {
+    entries.push_back({nullptr, index});
+  }
 
  private:
   void note(const void* member) { entries.push_back({member}); }
@@ -83,12 +86,15 @@ class Copier final : public FieldVisitor {
   void wholes(Key, std::vector<std::size_t>& v, SizeRange) override { take(v); }
   void number(Key, double& v, NumberRange) override { take(v); }
   void number(Key, std::optional<double>& v, NumberRange) override { take(v); }
-  void list(Key, std::size_t, const std::function<void(std::size_t)>& resize, const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
+  void list(Key, std::size_t, const std::function<void(std::size_t)>& resize,
+            const std::function<void(std::size_t, ConfigVisitor&)>& item) override {
     const auto size = static_cast<std::size_t>(next().count);
     resize(size);
     for (std::size_t i = 0; i < size; ++i) item(i, *this);
   }
-  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override { index = static_cast<std::size_t>(next().count); }
+  void choose(Key, std::size_t& index, std::span<const std::string_view>, Code) override {
+    index = static_cast<std::size_t>(next().count);
+  }
 
  private:
   const Settings::Entry& next() {
@@ -134,8 +140,8 @@ Result<void> copy_values(const Layer& from, Layer& to, bool keep_ties) {
   Result<void> done;
   to.visit_all_weights([&](Weight& w) {
     const Weight* source = next < sources.size() ? sources[next++] : nullptr;
-    if (!done || source == nullptr || !source->has_value() || (keep_ties && source->is_tied()) || source->name() != w.name() ||
-        !(source->shape() == w.shape()))
+    if (!done || source == nullptr || !source->has_value() || (keep_ties && source->is_tied()) ||
+        source->name() != w.name() || !(source->shape() == w.shape()))
       return;
     done = w.copy_from(*source);
     w.freeze(source->is_frozen());
@@ -191,7 +197,9 @@ class Places : public QuietFieldVisitor {
 
 }  // namespace
 
-Result<LayerPtr> clone_layer(const Layer& layer, const std::function<void(Layer&)>& edit) { return copy_of(layer, false, edit); }
+Result<LayerPtr> clone_layer(const Layer& layer, const std::function<void(Layer&)>& edit) {
+  return copy_of(layer, false, edit);
+}
 
 Result<Network> clone_network(const Network& network) {
   LOOM_TRY(Network copy, Network::create(network.size()));

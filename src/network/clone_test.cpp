@@ -40,7 +40,8 @@ TEST(Clone, S_06_G_84_every_kind_equal_in_all_fields_and_sharing_nothing) {
 }
 
 TEST(Clone, an_edit_changes_the_copy_alone) {
-  const LayerPtr dense = layer_from_json(Json{{"type", "dense"}, {"input_height", 3}, {"output_height", 2}, {"bias", true}}).value();
+  const LayerPtr dense =
+      layer_from_json(Json{{"type", "dense"}, {"input_height", 3}, {"output_height", 2}, {"bias", true}}).value();
   ASSERT_TRUE(initialise_weights("layers.0", *dense, 5));
   const auto copy = clone_layer(*dense, [](Layer& l) { *activation_setting(l) = Activation::Tanh; });
   ASSERT_TRUE(copy);
@@ -65,7 +66,8 @@ TEST(Clone, ties_links_and_children_come_along) {
   EXPECT_EQ(dump_json(network_to_json(network->network)), dump_json(network_to_json(*copy)));
   EXPECT_EQ(values_of(network->network), values_of(*copy));
   const std::vector<float> ids = {0, 1, 2, 3, 4, 0, 1, 2};
-  const auto a = NetworkSession::create(network->network, {1, std::nullopt, false}).value(), b = NetworkSession::create(*copy, {1, std::nullopt, false}).value();
+  const auto a = NetworkSession::create(network->network, {1, std::nullopt, false}).value(),
+             b = NetworkSession::create(*copy, {1, std::nullopt, false}).value();
   const auto ya = a->forward({ids.data(), input}), yb = b->forward({ids.data(), input});
   ASSERT_TRUE(ya && yb);
   for (std::size_t i = 0; i < ya->shape.elements(); ++i) EXPECT_EQ(ya->as<float>()[i], yb->as<float>()[i]);

@@ -23,8 +23,8 @@ std::string grid(std::initializer_list<std::string> layers, int cells, const std
   std::string list;
   for (const std::string& l : layers) list += (list.empty() ? "" : ",") + l;
   return fmt::format(
-      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})", cells,
-      more, list);
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"float64","default_dtype":"float64","seed":7,{}"layers":[{}]}})",
+      cells, more, list);
 }
 
 std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
@@ -85,7 +85,9 @@ void check_gradients(Network& network, const Shape& shape, const char* what) {
   });
 }
 
-std::string link_to(int l, const std::string& more = "") { return fmt::format(R"({{"is_remote_link":true,"target_l":{}{}}})", l, more); }
+std::string link_to(int l, const std::string& more = "") {
+  return fmt::format(R"({{"is_remote_link":true,"target_l":{}{}}})", l, more);
+}
 
 struct Container {
   const char* name;
@@ -96,31 +98,35 @@ const std::vector<Container>& containers() {
   const std::string to = R"({"type":"dense","input_height":5,"output_height":2,"scatter_to":)";
   static const std::vector<Container> all = {
       {"G_13 concat of 5 and 3", R"({"type":"parallel","parallel_branches":[)" + kDense + "," + wide + "]}"},
-      {"G_09 concat with a disabled branch", R"({"type":"parallel","parallel_branches":[)" + kDense +
-                                                 R"(,{"type":"dense","input_height":5,"output_height":3,"is_disabled":true},)" + wide + "]}"},
-      {"G_09 sequential with a disabled child", R"({"type":"sequential","sequential_layers":[)" + kDense +
-                                                    R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + wide + "]}"},
+      {"G_09 concat with a disabled branch",
+       R"({"type":"parallel","parallel_branches":[)" + kDense +
+           R"(,{"type":"dense","input_height":5,"output_height":3,"is_disabled":true},)" + wide + "]}"},
+      {"G_09 sequential with a disabled child",
+       R"({"type":"sequential","sequential_layers":[)" + kDense +
+           R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + wide + "]}"},
       {"G_10 sequential[dense, dense, residual]",
        R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual"}]})"},
-      {"G_10 skip from the container's input",
-       R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense + R"(,{"type":"residual","skip_from":0}]})"},
+      {"G_10 skip from the container's input", R"({"type":"sequential","sequential_layers":[)" + kDense + "," + kDense +
+                                                   R"(,{"type":"residual","skip_from":0}]})"},
       {"G_10 two skips from one tensor, around a disabled child",
        R"({"type":"sequential","residual":true,"sequential_layers":[)" + kDense +
            R"(,{"type":"dense","input_height":5,"output_height":5,"is_disabled":true},)" + kDense +
            R"(,{"type":"residual","skip_from":1},{"type":"residual","skip_from":1},)" + kDense + "]}"},
       {"G_11 sequential[parallel, residual]",
-       R"({"type":"sequential","sequential_layers":[{"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense + "," + kDense +
-           R"(]},{"type":"residual"}]})"},
-      {"V_33 avg", R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+       R"({"type":"sequential","sequential_layers":[{"type":"parallel","combine_mode":"add","parallel_branches":[)" +
+           kDense + "," + kDense + R"(]},{"type":"residual"}]})"},
+      {"V_33 avg", R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + kDense + "," + kDense + "," +
+                       kDense + "]}"},
       {"G_16 grid_scatter",
        R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"scatter_layout":"channels_first","parallel_branches":[)" +
            to + "[0,1,2]}," + to + "[0,0,1]}," + to + "[0,1,2]}]}"},
-      {"G_14 filter", R"({"type":"parallel","combine_mode":"filter","gate_temperature":0.7,"filter_gate":)" + wide + R"(,"parallel_branches":[)" +
-                          kDense + "," + kDense + "," + kDense + "]}"},
-      {"G_14 filter of the best", R"({"type":"parallel","combine_mode":"filter","top_k":1,"filter_gate":)" + wide + R"(,"parallel_branches":[)" +
-                                      kDense + "," + kDense + "," + kDense + "]}"},
-      {"G_14 filter per sample", R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_scope":"sample","filter_gate":)" + wide +
-                                     R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter", R"({"type":"parallel","combine_mode":"filter","gate_temperature":0.7,"filter_gate":)" + wide +
+                          R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter of the best", R"({"type":"parallel","combine_mode":"filter","top_k":1,"filter_gate":)" + wide +
+                                      R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
+      {"G_14 filter per sample",
+       R"({"type":"parallel","combine_mode":"filter","top_k":2,"gate_scope":"sample","filter_gate":)" + wide +
+           R"(,"parallel_branches":[)" + kDense + "," + kDense + "," + kDense + "]}"},
   };
   return all;
 }
@@ -155,33 +161,47 @@ Code code_of(const std::string& spec, const Shape& input = Shape::of({1, 5}), st
 }
 
 TEST(Containers, G_15_G_17_bad_containers_are_errors) {
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"sum","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"filter","parallel_branches":[]})")}, 1)), Code::InvalidConfig);
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[{"type":"residual"}]})")}, 1)), Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"sum","parallel_branches":[]})")}, 1)),
+            Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"filter","parallel_branches":[]})")}, 1)),
+            Code::InvalidConfig);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[{"type":"residual"}]})")}, 1)),
+            Code::InvalidConfig);
   EXPECT_EQ(
-      code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"grid_scatter","parallel_branches":[{"type":"activation","scatter_to":[0,0,1]}]})")},
-                   1)),
+      code_of(grid(
+          {cell(
+              0,
+              R"({"type":"parallel","combine_mode":"grid_scatter","parallel_branches":[{"type":"activation","scatter_to":[0,0,1]}]})")},
+          1)),
       Code::OutOfRange);
 }
 
 TEST(Containers, V_35_settings_of_a_gate_belong_to_filter) {
   for (const char* mode : {"concat", "add", "avg", "grid_scatter"})
-    for (const char* setting : {R"("top_k":1)", R"("gate_temperature":2)", R"("gate_aux_weight":0.1)", R"("gate_scope":"sample")",
-                                R"("filter_gate":{"type":"dense","input_height":2,"output_height":1})"}) {
+    for (const char* setting :
+         {R"("top_k":1)", R"("gate_temperature":2)", R"("gate_aux_weight":0.1)", R"("gate_scope":"sample")",
+          R"("filter_gate":{"type":"dense","input_height":2,"output_height":1})"}) {
       const auto read = [&](const char* combine) {
-        return layer_from_json(parse_json(fmt::format(R"({{"type":"parallel","combine_mode":"{}","parallel_branches":[{{"type":"softmax"}}],{}}})", combine, setting)).value());
+        return layer_from_json(
+            parse_json(fmt::format(
+                           R"({{"type":"parallel","combine_mode":"{}","parallel_branches":[{{"type":"softmax"}}],{}}})",
+                           combine, setting))
+                .value());
       };
       const auto refused = read(mode);
       ASSERT_FALSE(refused) << mode << setting;
       EXPECT_EQ(refused.error().code, Code::InvalidConfig);
       EXPECT_NE(refused.error().text().find("combine_mode filter"), std::string::npos) << refused.error().text();
     }
-  EXPECT_TRUE(layer_from_json(parse_json(R"({"type":"parallel","top_k":0,"gate_temperature":1,"gate_aux_weight":0,"gate_scope":"row"})").value()));
+  EXPECT_TRUE(layer_from_json(
+      parse_json(R"({"type":"parallel","top_k":0,"gate_temperature":1,"gate_aux_weight":0,"gate_scope":"row"})")
+          .value()));
 }
 
 TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
   Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, link_to(1)),
-                               cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) + "," + link_to(0) + "]}"),
+                               cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) +
+                                           "," + link_to(0) + "]}"),
                                cell(4, R"({"type":"dense","input_height":5,"output_height":5,"is_disabled":true})")},
                               5));
   check_gradients(network, Shape::of({2, 5}), "shares");
@@ -196,20 +216,22 @@ TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
 TEST(Links, V_22_feed_takes_the_targets_output) {
   const std::string ten =
       R"({"type":"dense","input_height":10,"output_height":5,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"})";
-  Network network = read(grid({cell(0, kDense), cell(1, kDense), cell(2, link_to(0, R"(,"link_mode":"feed","link_merge":"add")")), cell(3, ten),
-                               cell(4, kDense), cell(5, link_to(1, R"(,"link_mode":"feed")"))},
-                              6));
+  Network network =
+      read(grid({cell(0, kDense), cell(1, kDense), cell(2, link_to(0, R"(,"link_mode":"feed","link_merge":"add")")),
+                 cell(3, ten), cell(4, kDense), cell(5, link_to(1, R"(,"link_mode":"feed")"))},
+                6));
   check_gradients(network, Shape::of({2, 5}), "feeds");
   EXPECT_EQ(code_of(grid({cell(0, link_to(1, R"(,"link_mode":"feed")")), cell(1, kDense)}, 2)), Code::FeedbackLink);
 }
 
 // Every way in which a cell holds a link: with an operation of its own and without, named, switched off.
 const std::string kOwn = "," + kDense.substr(1, kDense.size() - 2);
-const std::string kLinked =
-    grid({cell(0, kDense), cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5)" + kOwn)),
-          cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, kOwn)),
-          cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
-         6);
+const std::string kLinked = grid(
+    {cell(0, kDense),
+     cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5)" + kOwn)),
+     cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, kOwn)),
+     cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
+    6);
 
 TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
   Network network = read(kLinked);
@@ -242,13 +264,19 @@ TEST(Links, V_20_V_22_hooks_see_the_operation_and_then_the_link) {
   struct Names final : LayerWatch {
     std::map<const Layer*, std::string> names;
     std::string forward, backward;
-    void after_forward(const Layer& layer, const ConstView&, const ConstView&) override { forward += names[&layer] + " "; }
-    void after_backward(const Layer& layer, const ConstView&, const ConstView&) override { backward += names[&layer] + " "; }
+    void after_forward(const Layer& layer, const ConstView&, const ConstView&) override {
+      forward += names[&layer] + " ";
+    }
+    void after_backward(const Layer& layer, const ConstView&, const ConstView&) override {
+      backward += names[&layer] + " ";
+    }
   } watch;
   Network network = read(kLinked);
   const Shape shape = Shape::of({2, 5});
   ASSERT_TRUE(network.prepare(shape));
-  network.each_layer([&](std::size_t cell, const std::string&, Layer& layer) { watch.names[&layer] = fmt::format("{}:{}", cell, layer.kind()); });
+  network.each_layer([&](std::size_t cell, const std::string&, Layer& layer) {
+    watch.names[&layer] = fmt::format("{}:{}", cell, layer.kind());
+  });
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
   session->watch(&watch);
   const std::vector<double> x = seeded<double>("x", 10);
@@ -259,19 +287,24 @@ TEST(Links, V_20_V_22_hooks_see_the_operation_and_then_the_link) {
 }
 
 TEST(Links, V_22_a_feed_stands_in_a_cell_of_the_grid) {
-  const auto result = network_from_json(grid({cell(0, kDense), cell(1, R"({"type":"sequential","sequential_layers":[)" + kDense + "," +
-                                                                          link_to(0, R"(,"link_mode":"feed")") + "]}")}, 2));
+  const auto result =
+      network_from_json(grid({cell(0, kDense), cell(1, R"({"type":"sequential","sequential_layers":[)" + kDense + "," +
+                                                           link_to(0, R"(,"link_mode":"feed")") + "]}")},
+                             2));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::InvalidConfig);
-  EXPECT_EQ(result.error().text(), "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
+  EXPECT_EQ(result.error().text(),
+            "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
 }
 
 TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
   Network network = read(grid({cell(0, kDense), cell(1, kDense),
-                               cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")},
+                               cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense +
+                                           R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")},
                               3));
   check_gradients(network, Shape::of({2, 5}), "address");
-  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"residual","skip_from":[0,0,0,1]})"), cell(1, kDense)}, 2)), Code::FeedbackLink);
+  EXPECT_EQ(code_of(grid({cell(0, R"({"type":"residual","skip_from":[0,0,0,1]})"), cell(1, kDense)}, 2)),
+            Code::FeedbackLink);
 }
 
 TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a_link) {
@@ -292,12 +325,16 @@ TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a
 }
 
 TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
-  const auto dense = [](int in, int out) { return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}}})", in, out); };
+  const auto dense = [](int in, int out) {
+    return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}}})", in, out);
+  };
   const auto holding = [&](const std::string& child, int from) {
-    return R"({"type":"sequential","sequential_layers":[)" + child + fmt::format(R"(,{{"type":"residual","skip_from":[0,0,0,{}]}}]}})", from);
+    return R"({"type":"sequential","sequential_layers":[)" + child +
+           fmt::format(R"(,{{"type":"residual","skip_from":[0,0,0,{}]}}]}})", from);
   };
   std::string message;
-  EXPECT_EQ(code_of(grid({cell(0, dense(5, 3)), cell(1, holding(dense(3, 4), 0))}, 2), Shape::of({2, 5}), &message), Code::ShapeMismatch);
+  EXPECT_EQ(code_of(grid({cell(0, dense(5, 3)), cell(1, holding(dense(3, 4), 0))}, 2), Shape::of({2, 5}), &message),
+            Code::ShapeMismatch);
   EXPECT_NE(message.find("skip of shape [2, 3], input of shape [2, 4]"), std::string::npos) << message;
   // A session may give other lengths than the ones that were checked.
   Network lengths = read(grid({cell(0, dense(5, 5)), cell(1, holding(dense(5, 5), 0))}, 2));
@@ -305,12 +342,17 @@ TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
   EXPECT_EQ(run(lengths, Shape::of({1, 7, 5}), seeded<double>("x", 35)).size(), 35u);
   // Shared by a cell that runs before the one whose output is added: alone, and through another link.
   const auto spec = [&](int user) {
-    return grid({cell(0, user == 0 ? link_to(3) : kDense), cell(1, kDense), cell(2, user == 2 ? link_to(3) : kDense), cell(3, holding(kDense, 1))}, 4);
+    return grid({cell(0, user == 0 ? link_to(3) : kDense), cell(1, kDense), cell(2, user == 2 ? link_to(3) : kDense),
+                 cell(3, holding(kDense, 1))},
+                4);
   };
   EXPECT_EQ(code_of(spec(0), Shape::of({2, 5}), &message), Code::FeedbackLink);
-  EXPECT_NE(message.find("cell (0,0,0,3) adds the output of cell (0,0,0,1), which does not run before cell (0,0,0,0)"), std::string::npos) << message;
+  EXPECT_NE(message.find("cell (0,0,0,3) adds the output of cell (0,0,0,1), which does not run before cell (0,0,0,0)"),
+            std::string::npos)
+      << message;
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"sequential","sequential_layers":[)" + link_to(2) + "]}"), cell(1, kDense),
-                          cell(2, R"({"type":"sequential","sequential_layers":[)" + link_to(3) + "]}"), cell(3, holding(kDense, 1))},
+                          cell(2, R"({"type":"sequential","sequential_layers":[)" + link_to(3) + "]}"),
+                          cell(3, holding(kDense, 1))},
                          4)),
             Code::FeedbackLink);
   Network later = read(spec(2));
@@ -351,8 +393,10 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
     return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}");
   };
   std::string message;
-  EXPECT_EQ(code_of(grid({holder(0, link_to(1)), holder(1, link_to(0))}, 2), Shape::of({1, 5}), &message), Code::LinkCycle);
-  EXPECT_NE(message.find("layers.0.parallel_branches.0 -> layers.1.parallel_branches.0 -> layers.0"), std::string::npos) << message;
+  EXPECT_EQ(code_of(grid({holder(0, link_to(1)), holder(1, link_to(0))}, 2), Shape::of({1, 5}), &message),
+            Code::LinkCycle);
+  EXPECT_NE(message.find("layers.0.parallel_branches.0 -> layers.1.parallel_branches.0 -> layers.0"), std::string::npos)
+      << message;
   EXPECT_EQ(code_of(grid({cell(0, link_to(1)), cell(1, link_to(2)), cell(2, link_to(0))}, 3)), Code::LinkCycle);
   EXPECT_EQ(code_of(grid({cell(0, link_to(0))}, 1)), Code::LinkCycle);
   EXPECT_EQ(code_of(grid({holder(0, link_to(0))}, 1)), Code::LinkCycle);
@@ -360,7 +404,8 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
   EXPECT_EQ(code_of(grid({cell(0, link_to(2))}, 2)), Code::OutOfRange);
   // Doubling through links: few cells, more work than any machine does; and deeper than containers may nest.
   std::string doubling, chain;
-  for (int i = 0; i < 40; ++i) doubling += (i ? "," : "") + (i < 39 ? holder(i, link_to(i + 1) + "," + link_to(i + 1)) : cell(i, kDense));
+  for (int i = 0; i < 40; ++i)
+    doubling += (i ? "," : "") + (i < 39 ? holder(i, link_to(i + 1) + "," + link_to(i + 1)) : cell(i, kDense));
   EXPECT_EQ(code_of(grid({doubling}, 40)), Code::LimitExceeded);
   for (int i = 0; i < 80; ++i) chain += (i ? "," : "") + (i < 79 ? holder(i, link_to(i + 1)) : cell(i, kDense));
   EXPECT_EQ(code_of(grid({chain}, 80)), Code::NestingTooDeep);
@@ -369,10 +414,12 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
 TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
   std::vector<std::string> specs;
   for (const Container& c : containers()) specs.push_back(grid({cell(0, c.spec)}, 1));
-  specs.push_back(
-      grid({cell(0, kDense), cell(1, link_to(0, R"(,"type":"dense","input_height":5,"output_height":5,"link_mode":"feed","link_merge":"add")")),
-            cell(2, link_to(0))},
-           3, R"("init":"he",)"));
+  specs.push_back(grid(
+      {cell(0, kDense),
+       cell(1,
+            link_to(0, R"(,"type":"dense","input_height":5,"output_height":5,"link_mode":"feed","link_merge":"add")")),
+       cell(2, link_to(0))},
+      3, R"("init":"he",)"));
   for (const std::string& text : specs) {
     const Json once = network_to_json(read(text));
     const Json twice = network_to_json(read(dump_json(once)));
@@ -389,7 +436,8 @@ TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
   EXPECT_EQ(network.layer({0, 2, 0, 0}).error().code, Code::OutOfRange);
   EXPECT_EQ(Network::create({0, 1, 1, 1}).error().code, Code::InvalidConfig);
   EXPECT_EQ(Network::create({65536, 65536, 1, 1}).error().code, Code::InvalidConfig);
-  ASSERT_TRUE(network.place({1, 0, 1, 0}, layer_from_json(*parse_json(R"({"type":"activation","activation":"relu"})")).value()));
+  ASSERT_TRUE(network.place({1, 0, 1, 0},
+                            layer_from_json(*parse_json(R"({"type":"activation","activation":"relu"})")).value()));
   network.settings.activations = Element::f64;
   ASSERT_TRUE(network.prepare(Shape::of({1, 3})));
   EXPECT_EQ(run(network, Shape::of({1, 3}), {-1, 0, 2}), (std::vector<double>{0, 0, 2}));
@@ -436,13 +484,15 @@ TEST(Network, G_18_V_39_grafts) {
 TEST(Network, G_60_D_21_morph_all_enters_containers) {
   Network network = read(grid({cell(0, containers()[0].spec)}, 1));
   ASSERT_TRUE(network.morph_all(DType::int8));
-  network.visit_weights([](const std::string& name, const Weight& w, const Layer&) { EXPECT_EQ(w.dtype(), DType::int8) << name; });
+  network.visit_weights(
+      [](const std::string& name, const Weight& w, const Layer&) { EXPECT_EQ(w.dtype(), DType::int8) << name; });
   EXPECT_EQ(network.morph_all(static_cast<DType>(77)).error().code, Code::InvalidArgument);
 }
 
 // Needs the softmax kind.
 TEST(Spec, J_25_the_example_of_the_specification_runs) {
-  const char* text = R"({"id":"demo","seed":42,"depth":1,"rows":1,"cols":2,"layers_per_cell":4,"input_shape":[8],"layers":[
+  const char* text =
+      R"({"id":"demo","seed":42,"depth":1,"rows":1,"cols":2,"layers_per_cell":4,"input_shape":[8],"layers":[
  {"z":0,"y":0,"x":0,"l":0,"type":"sequential","residual":true,"sequential_layers":[
    {"type":"rmsnorm","input_height":8,"rms_norm_eps":1e-6},
    {"type":"dense","input_height":8,"output_height":8,"activation":"silu","dtype":"bf16","bias":true}]},

@@ -1,6 +1,6 @@
 #pragma once
-// Networks of one layer, one per kind, pass and type, whose results have known digests: part of tests/determinism/hashes.tsv. The
-// conformance tests run the same layers.
+// Networks of one layer, one per kind, pass and type, whose results have known digests: part of
+// tests/determinism/hashes.tsv. The conformance tests run the same layers.
 
 #include <span>
 #include <string>
@@ -16,9 +16,9 @@ namespace loom {
 struct GoldenLayer {
   std::string_view name, spec;
   std::vector<std::size_t> input;
-  bool typed = true;     // has weights that take a type
+  bool typed = true;  // has weights that take a type
   bool training = false;
-  std::size_t ids = 0;   // above 0: the input is integers below this
+  std::size_t ids = 0;  // above 0: the input is integers below this
 };
 
 std::span<const GoldenLayer> golden_layers();
@@ -28,7 +28,8 @@ std::size_t golden_types(const GoldenLayer& layer);
 Result<Network> golden_network(const GoldenLayer& layer, DType dtype);
 std::vector<float> golden_input(const GoldenLayer& layer);
 
-// name TAB digest, the output, then the gradients of input and weights together: "cnn2 forward int8", "cnn2 backward int8".
+// name TAB digest, the output, then the gradients of input and weights together: "cnn2 forward int8", "cnn2 backward
+// int8".
 Result<std::string> layer_golden_lines(const GoldenLayer& layer, DType dtype, Isa isa, int threads);
 // The lines of every case in every type.
 Result<std::string> layer_golden_table(Isa isa, int threads);

@@ -8,7 +8,8 @@ namespace loom {
 namespace {
 
 template <class T>
-Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward, int threads, std::optional<Isa> isa) {
+Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward,
+                         int threads, std::optional<Isa> isa) {
   LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, backward}));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   const std::vector<T> x(input.begin(), input.end());
@@ -27,7 +28,8 @@ Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span
 
 }  // namespace
 
-Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, bool backward, int threads, std::optional<Isa> isa) {
+Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, bool backward, int threads,
+                             std::optional<Isa> isa) {
   return run_in<float>(c, network, golden_input(c), backward, threads, isa);
 }
 
@@ -39,7 +41,8 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   return run_golden_exact(c, network, golden_input(c), backward);
 }
 
-Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward) {
+Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network, std::span<const float> input,
+                                   bool backward) {
   LOOM_TRY(Network exact, golden_network(c, DType::float64));
   exact.settings.activations = Element::f64;
   std::vector<std::vector<double>> decoded;
@@ -50,7 +53,8 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   std::size_t i = 0;
   std::optional<Error> error;
   exact.visit_weights([&](const std::string& path, Weight& w, const Layer&) {
-    if (auto set = w.set(std::span<const double>(decoded[i++])); !set && !error) error = std::move(set.error().in_source(path));
+    if (auto set = w.set(std::span<const double>(decoded[i++])); !set && !error)
+      error = std::move(set.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
@@ -58,7 +62,9 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
   return run_in<double>(c, exact, input, backward, 1, std::nullopt);
 }
 
-double parity_bound(const GoldenLayer& c, DType dtype) { return c.typed && info(dtype).compute == ComputeClass::Int ? 2.5e-2 : 2e-5; }
+double parity_bound(const GoldenLayer& c, DType dtype) {
+  return c.typed && info(dtype).compute == ComputeClass::Int ? 2.5e-2 : 2e-5;
+}
 
 std::string_view name(Parity parity) {
   constexpr std::string_view kNames[] = {"bit-equal", "within", "beyond"};
@@ -71,7 +77,8 @@ ParityResult compare_parity(const std::vector<double>& values, const std::vector
   bool equal = values.size() == exact.size(), finite = equal;
   for (std::size_t i = 0; equal && i < values.size(); ++i) largest = std::max(largest, std::abs(exact[i]));
   for (std::size_t i = 0; i < std::min(values.size(), exact.size()); ++i) {
-    equal = equal && std::bit_cast<std::uint32_t>(static_cast<float>(values[i])) == std::bit_cast<std::uint32_t>(static_cast<float>(exact[i]));
+    equal = equal && std::bit_cast<std::uint32_t>(static_cast<float>(values[i])) ==
+                         std::bit_cast<std::uint32_t>(static_cast<float>(exact[i]));
     difference = std::max(difference, std::abs(values[i] - exact[i]));
     finite = finite && std::isfinite(values[i]) && std::isfinite(exact[i]);
   }

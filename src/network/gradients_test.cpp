@@ -1,5 +1,5 @@
-// Every backward pass against central differences of its own forward, in f64: the input and every weight. One line per case; a new kind
-// adds lines here.
+// Every backward pass against central differences of its own forward, in f64: the input and every weight. One line per
+// case; a new kind adds lines here.
 
 #include <gtest/gtest.h>
 
@@ -19,9 +19,9 @@ struct GradientCase {
   std::string name, spec;
   std::vector<std::size_t> input;
   bool training = false;
-  double scale = 1;       // size of the inputs
-  std::size_t ids = 0;    // above 0: the input is integers below this, and its gradient is 0
-  bool masked = false;    // a mask of the call that leaves every third entry out
+  double scale = 1;     // size of the inputs
+  std::size_t ids = 0;  // above 0: the input is integers below this, and its gradient is 0
+  bool masked = false;  // a mask of the call that leaves every third entry out
 };
 
 class Difference {
@@ -111,7 +111,8 @@ class Difference {
     return sum;
   }
 
-  // Differences of fourth order: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, so that h may be large and rounding small.
+  // Differences of fourth order: (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h, so that h may be large and rounding
+  // small.
   template <class Shift>
   void compare(const std::string& what, const std::vector<double>& gradient, Shift&& shift) {
     constexpr double h = 0x1p-12;
@@ -129,7 +130,8 @@ class Difference {
       largest = std::max(largest, std::abs(expected[i]));
     }
     for (std::size_t i = 0; i < gradient.size(); ++i)
-      ASSERT_NEAR(gradient[i], expected[i], 1e-6 * std::max(std::abs(expected[i]), 1e-3 * std::max(largest, 1e-3))) << what << " element " << i;
+      ASSERT_NEAR(gradient[i], expected[i], 1e-6 * std::max(std::abs(expected[i]), 1e-3 * std::max(largest, 1e-3)))
+          << what << " element " << i;
   }
 
   const GradientCase& case_;
@@ -141,21 +143,24 @@ class Difference {
   PassExtras extras_;
 };
 
-std::string lora(const std::string& base) { return R"({"type":"lora","rank":3,"alpha":2,"freeze_base":false,"base_layer":)" + base + "}"; }
+std::string lora(const std::string& base) {
+  return R"({"type":"lora","rank":3,"alpha":2,"freeze_base":false,"base_layer":)" + base + "}";
+}
 
 // A filter of three branches whose gate ends in a softmax kind, or not.
 std::string balanced(const std::string& more, bool softmax = false) {
   const std::string branch = R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})";
   std::string gate = R"({"type":"dense","input_height":4,"output_height":3})";
   if (softmax) gate = R"({"type":"sequential","sequential_layers":[)" + gate + R"(,{"type":"softmax"}]})";
-  return R"({"type":"parallel","combine_mode":"filter",)" + more + R"(,"filter_gate":)" + gate + R"(,"parallel_branches":[)" + branch + "," + branch +
-         "," + branch + "]}";
+  return R"({"type":"parallel","combine_mode":"filter",)" + more + R"(,"filter_gate":)" + gate +
+         R"(,"parallel_branches":[)" + branch + "," + branch + "," + branch + "]}";
 }
 
 std::string meta(const std::string& effect, const std::string& source, int outputs) {
   return R"({"type":"metacognition","train_meta":true,"meta_effect":")" + effect + R"(","meta_source":")" + source +
          R"(","meta_observed_layer":{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},)" +
-         R"("meta_network":{"type":"dense","input_height":4,"bias":true,"output_height":)" + std::to_string(outputs) + "}}";
+         R"("meta_network":{"type":"dense","input_height":4,"bias":true,"output_height":)" + std::to_string(outputs) +
+         "}}";
 }
 
 const std::vector<GradientCase>& cases() {
@@ -177,51 +182,88 @@ const std::vector<GradientCase>& cases() {
       {"softmax masked", R"({"type":"softmax","softmax_type":"masked","mask":[true,false,true]})", {3, 5}},
       {"softmax masked by the call", R"({"type":"softmax","softmax_type":"masked"})", {3, 5}, false, 1, 0, true},
       {"softmax sparse", R"({"type":"softmax","softmax_type":"sparse","temperature":2})", {4, 9}},
-      {"softmax adaptive", R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[3,5,9],"temperature":0.8})", {3, 11}},
+      {"softmax adaptive",
+       R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[3,5,9],"temperature":0.8})",
+       {3, 11}},
       {"softmax mixture", R"({"type":"softmax","softmax_type":"mixture","mixture_count":3})", {2, 18}},
       {"softmax entmax 1.5", R"({"type":"softmax","softmax_type":"entmax"})", {4, 9}},
-      {"softmax entmax 1.25", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.25,"temperature":1.5})", {4, 9}, false, 0.5},
-      {"softmax entmax blend", R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.3,"entmax_mode":"blend"})", {4, 9}},
-      {"kmeans", R"({"type":"kmeans","num_clusters":5,"input_height":4,"kmeans_temperature":0.8,"activation":"silu"})", {18, 4}},
-      {"kmeans features", R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})", {18, 4}},
-      {"embedding", R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"embed_scale":1.5,"activation":"tanh"})", {3, 6}, false, 1, 5},
+      {"softmax entmax 1.25",
+       R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.25,"temperature":1.5})",
+       {4, 9},
+       false,
+       0.5},
+      {"softmax entmax blend",
+       R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.3,"entmax_mode":"blend"})",
+       {4, 9}},
+      {"kmeans",
+       R"({"type":"kmeans","num_clusters":5,"input_height":4,"kmeans_temperature":0.8,"activation":"silu"})",
+       {18, 4}},
+      {"kmeans features",
+       R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})",
+       {18, 4}},
+      {"embedding",
+       R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"embed_scale":1.5,"activation":"tanh"})",
+       {3, 6},
+       false,
+       1,
+       5},
       {"position_embedding", R"({"type":"position_embedding","max_seq_len":5,"embedding_dim":3})", {18, 4, 3}},
       {"reshape", R"({"type":"reshape","shape":[4,-1]})", {2, 6, 2}},
       {"permute", R"({"type":"permute","axes":[0,2,3,1]})", {2, 3, 2, 4}},
       {"dropout", R"({"type":"dropout","rate":0.3})", {4, 9}, true},
-      {"lora dense", lora(R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})"), {18, 7}},
-      {"lora swiglu", lora(R"({"type":"swiglu","input_height":5,"output_height":7,"bias":true,"inner_norm":true})"), {3, 5}},
+      {"lora dense",
+       lora(R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})"),
+       {18, 7}},
+      {"lora swiglu",
+       lora(R"({"type":"swiglu","input_height":5,"output_height":7,"bias":true,"inner_norm":true})"),
+       {3, 5}},
       {"lora lstm", lora(R"({"type":"lstm","input_height":3,"output_height":4,"bidirectional":true})"), {2, 3, 3}},
       {"lora gru", lora(R"({"type":"gru","input_height":3,"output_height":4,"return_sequence":false})"), {2, 3, 3}},
       {"lora s6", lora(R"({"type":"s6","input_height":5,"state_size":3})"), {2, 3, 5}},
-      {"lora mha", lora(R"({"type":"mha","d_model":8,"num_heads":2,"num_kv_heads":1,"qk_norm":"head","bias":true})"), {2, 3, 8}},
+      {"lora mha",
+       lora(R"({"type":"mha","d_model":8,"num_heads":2,"num_kv_heads":1,"qk_norm":"head","bias":true})"),
+       {2, 3, 8}},
       {"lora cnn1",
-       lora(R"({"type":"cnn1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1,"activation":"silu"})"),
+       lora(
+           R"({"type":"cnn1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1,"activation":"silu"})"),
        {18, 4, 5}},
-      {"lora cnn2 in place", lora(R"({"type":"cnn2","input_channels":3,"filters":4,"kernel_size":[2,1],"bias":true})"), {2, 3, 4, 3}},
+      {"lora cnn2 in place",
+       lora(R"({"type":"cnn2","input_channels":3,"filters":4,"kernel_size":[2,1],"bias":true})"),
+       {2, 3, 4, 3}},
       {"lora convtransposed1",
-       lora(R"({"type":"convtransposed1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1})"),
+       lora(
+           R"({"type":"convtransposed1","input_channels":4,"filters":6,"groups":2,"kernel_size":3,"stride":2,"padding":1})"),
        {18, 4, 3}},
       {"lora kmeans", lora(R"({"type":"kmeans","num_clusters":5,"input_height":4,"kmeans_temperature":0.8})"), {18, 4}},
-      {"lora kmeans features", lora(R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})"), {18, 4}},
+      {"lora kmeans features",
+       lora(R"({"type":"kmeans","num_clusters":5,"input_height":4,"output_mode":"features","activation":"tanh"})"),
+       {18, 4}},
       {"lora embedding",
        lora(R"({"type":"embedding","vocab_size":5,"embedding_dim":3,"embed_scale":1.5,"activation":"tanh"})"),
        {18, 3},
        false,
        1,
        5},
-      {"lora position_embedding", lora(R"({"type":"position_embedding","max_seq_len":5,"embedding_dim":3})"), {18, 4, 3}},
+      {"lora position_embedding",
+       lora(R"({"type":"position_embedding","max_seq_len":5,"embedding_dim":3})"),
+       {18, 4, 3}},
       {"lora of lora", lora(lora(R"({"type":"dense","input_height":4,"output_height":3})")), {3, 4}},
-      {"lora frozen", R"({"type":"lora","rank":2,"base_layer":{"type":"dense","input_height":7,"output_height":5,"bias":true}})", {18, 7}},
+      {"lora frozen",
+       R"({"type":"lora","rank":2,"base_layer":{"type":"dense","input_height":7,"output_height":5,"bias":true}})",
+       {18, 7}},
       {"adapters",
        R"({"type":"swiglu","input_height":5,"output_height":7,"freeze_base":false,"adapters":[{"weight":"down.weight","rank":2,"alpha":3},
           {"weight":"gate.weight","name":"second","rank":1,"alpha":-1},{"weight":"gate.weight","rank":1,"enabled":false}]})",
        {3, 5}},
       {"V_37 filter with balance", balanced(R"("top_k":2,"gate_aux_weight":0.8)"), {6, 4}},
-      {"V_37 filter with balance, per sample", balanced(R"("gate_scope":"sample","gate_temperature":0.6,"gate_aux_weight":0.8)"), {3, 2, 4}},
+      {"V_37 filter with balance, per sample",
+       balanced(R"("gate_scope":"sample","gate_temperature":0.6,"gate_aux_weight":0.8)"),
+       {3, 2, 4}},
       {"V_37 filter with balance of a softmax", balanced(R"("top_k":2,"gate_aux_weight":0.8)", true), {6, 4}},
       {"V_37 filter with balance of the first alone", balanced(R"("top_k":1,"gate_aux_weight":0.8)"), {6, 4}},
-      {"V_37 filter with balance of the first of a softmax", balanced(R"("top_k":1,"gate_aux_weight":0.8)", true), {6, 4}},
+      {"V_37 filter with balance of the first of a softmax",
+       balanced(R"("top_k":1,"gate_aux_weight":0.8)", true),
+       {6, 4}},
       {"meta gate", meta("gate", "input", 2), {3, 4}},
       {"meta gate of activations", meta("gate", "activations", 1), {3, 2, 4}},
       {"meta noise", meta("noise", "input", 2), {6, 4}},
@@ -229,7 +271,9 @@ const std::vector<GradientCase>& cases() {
       // Names for which no row's decision lies near 0.5, where the answer jumps.
       {"meta intervention", meta("intervention", "input", 3), {12, 4}},
       {"meta intervention by activations", meta("intervention", "activations", 4), {12, 4}},
-      {"meta without effect", R"({"type":"metacognition","meta_observed_layer":{"type":"dense","input_height":4,"output_height":3}})", {3, 4}},
+      {"meta without effect",
+       R"({"type":"metacognition","meta_observed_layer":{"type":"dense","input_height":4,"output_height":3}})",
+       {3, 4}},
   };
   return all;
 }
@@ -267,21 +311,26 @@ TEST(Gradients, L_12_sign_and_step_take_the_straight_through_slope) {
       ASSERT_TRUE(network.prepare(shape));
       const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
       const ConstView y = session->forward({x.data(), shape}).value();
-      for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(y.as()[i], x[i] >= 0 ? 1.0f : activation == "sign" ? -1.0f : 0.0f) << x[i];
+      for (std::size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(y.as()[i], x[i] >= 0 ? 1.0f : activation == "sign" ? -1.0f : 0.0f) << x[i];
       const ConstView dx = session->backward({dy.data(), shape}).value();
-      for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(dx.as()[i], ste.find("false") == std::string::npos && inside[i] ? dy[i] : 0.0f) << x[i];
+      for (std::size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(dx.as()[i], ste.find("false") == std::string::npos && inside[i] ? dy[i] : 0.0f) << x[i];
     }
 }
 
 // In a dense cell of binary weights: the gradients of its master and its input pass the same window.
 TEST(Gradients, L_12_D_36_a_binary_cell_with_signs_has_the_gradients_of_its_window) {
-  const std::string spec = R"({"layers":[{"type":"dense","input_height":3,"output_height":2,"activation":"sign","bias":true,"dtype":"binary"}]})";
+  const std::string spec =
+      R"({"layers":[{"type":"dense","input_height":3,"output_height":2,"activation":"sign","bias":true,"dtype":"binary"}]})";
   Network network = network_from_json(std::string_view(spec)).value().network;
   ASSERT_TRUE(network.initialise());
   ASSERT_TRUE(network.prepare(Shape::of({2, 3})));
   std::vector<float> w(6);
   network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
-    const std::vector<float> values = weight.shape().rank() == 1 ? std::vector<float>{0.25f, 0.125f} : std::vector<float>{0.5f, -0.5f, 0.5f, -0.5f, -0.5f, 0.5f};
+    const std::vector<float> values = weight.shape().rank() == 1
+                                          ? std::vector<float>{0.25f, 0.125f}
+                                          : std::vector<float>{0.5f, -0.5f, 0.5f, -0.5f, -0.5f, 0.5f};
     ASSERT_TRUE(weight.set(std::span<const float>(values)));
     if (weight.shape().rank() == 2) weight.decode(0, 6, w.data());
   });
@@ -298,14 +347,16 @@ TEST(Gradients, L_12_D_36_a_binary_cell_with_signs_has_the_gradients_of_its_wind
       g[r * 2 + o] = std::abs(sum) < 1 ? dy[r * 2 + o] : 0;
       open += g[r * 2 + o] != 0;
       db[o] += g[r * 2 + o];
-      for (std::size_t i = 0; i < 3; ++i) dw[o * 3 + i] += g[r * 2 + o] * x[r * 3 + i], want[r * 3 + i] += g[r * 2 + o] * w[o * 3 + i];
+      for (std::size_t i = 0; i < 3; ++i)
+        dw[o * 3 + i] += g[r * 2 + o] * x[r * 3 + i], want[r * 3 + i] += g[r * 2 + o] * w[o * 3 + i];
     }
   ASSERT_GT(open, 0u);
   ASSERT_LT(open, 4u);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(dx.as()[i], want[i]) << i;
   network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
     const float* const found = static_cast<const float*>(session->gradients().of(weight));
-    for (std::size_t i = 0; i < weight.elements(); ++i) EXPECT_EQ(found[i], (weight.shape().rank() == 1 ? db : dw)[i]) << i;
+    for (std::size_t i = 0; i < weight.elements(); ++i)
+      EXPECT_EQ(found[i], (weight.shape().rank() == 1 ? db : dw)[i]) << i;
   });
 }
 

@@ -1,4 +1,5 @@
-// Networks built from parts of others (engine V-39). Copies go through the spec: one way to say what a layer is, and one to fill it.
+// Networks built from parts of others (engine V-39). Copies go through the spec: one way to say what a layer is, and
+// one to fill it.
 
 #include "layers/all.h"
 #include "layers/parallel/parallel.h"
@@ -41,7 +42,8 @@ Result<const Layer*> first_cell(const Network& network) {
 Result<NetworkSettings> shared_settings(std::span<const Network* const> networks) {
   NetworkSettings settings = networks.front()->settings;
   for (const Network* network : networks)
-    if (network->settings.activations != settings.activations || network->settings.quantized_inputs != settings.quantized_inputs)
+    if (network->settings.activations != settings.activations ||
+        network->settings.quantized_inputs != settings.quantized_inputs)
       return fail(Code::InvalidConfig, "graft: networks that differ in activations or quantized_inputs");
   settings.id = NetworkSettings().id, settings.name.clear(), settings.metadata = {};
   return settings;
@@ -60,8 +62,9 @@ Result<Network> graft_networks(std::span<const Network* const> networks, std::st
       parts.push_back(std::move(copy));
     }
   }
-  LOOM_TRY(LayerPtr container,
-           layer_from_json(Json{{"type", "parallel"}, {"combine_mode", std::string(combine_mode)}, {"parallel_branches", Json::array()}}));
+  LOOM_TRY(LayerPtr container, layer_from_json(Json{{"type", "parallel"},
+                                                    {"combine_mode", std::string(combine_mode)},
+                                                    {"parallel_branches", Json::array()}}));
   const ParallelConfig config = layer_as<Parallel>(*container)->config();
   LOOM_TRY(Network grafted, Network::create({1, 1, 1, share ? parts.size() + 1 : 1}));
   if (!networks.empty()) {

@@ -19,7 +19,9 @@ namespace {
 using test::read;
 using test::seeded;
 
-std::string list_of(const std::string& layers, const std::string& more = "") { return "{" + more + R"("layers":[)" + layers + "]}"; }
+std::string list_of(const std::string& layers, const std::string& more = "") {
+  return "{" + more + R"("layers":[)" + layers + "]}";
+}
 // Digest of an output, the input's gradient and the weights' gradients.
 std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
   EXPECT_TRUE(network.prepare(shape));
@@ -41,7 +43,9 @@ std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
 
 TEST(Network, V_03_G_01_every_way_to_a_layer_checks_its_own_bounds) {
   Network network = Network::create({2, 3, 4, 5}).value();
-  ASSERT_TRUE(network.place({1, 2, 3, 4}, layer_from_json(*parse_json(R"({"type":"sequential","sequential_layers":[{"type":"softmax"}]})")).value()));
+  ASSERT_TRUE(network.place(
+      {1, 2, 3, 4},
+      layer_from_json(*parse_json(R"({"type":"sequential","sequential_layers":[{"type":"softmax"}]})")).value()));
   EXPECT_EQ(network.layer_at(119).value(), network.layer({1, 2, 3, 4}).value());
   EXPECT_EQ(network.layer_at("layers.119").value(), network.layer_at(119).value());
   EXPECT_EQ(network.layer_at("layers.119.sequential_layers.0").value()->kind(), "softmax");
@@ -59,8 +63,9 @@ TEST(Network, V_03_G_01_every_way_to_a_layer_checks_its_own_bounds) {
 TEST(Network, G_02_V_10_a_grid_of_216_cells_has_one_hash) {
   std::string layers;
   for (int i = 0; i < 216; ++i)
-    layers += fmt::format(R"({}{{"z":{},"y":{},"x":{},"l":0,"type":"dense","input_height":8,"output_height":8,"activation":"tanh"}})", i == 0 ? "" : ",", i / 36,
-                          i / 6 % 6, i % 6);
+    layers += fmt::format(
+        R"({}{{"z":{},"y":{},"x":{},"l":0,"type":"dense","input_height":8,"output_height":8,"activation":"tanh"}})",
+        i == 0 ? "" : ",", i / 36, i / 6 % 6, i % 6);
   Network network = read(R"({"depth":6,"rows":6,"cols":6,"layers_per_cell":1,"seed":2,"layers":[)" + layers + "]}");
   const Shape shape = Shape::of({5, 8}), wide = Shape::of({4100, 8});  // threads divide the wide one alone
   const std::string wanted = digest(network, shape, 1, Isa::scalar), wanted_wide = digest(network, wide, 1, best_isa());
@@ -73,7 +78,8 @@ TEST(Network, G_02_V_10_a_grid_of_216_cells_has_one_hash) {
 }
 
 TEST(Network, G_03_N_03_a_matrix_of_odd_extents_has_one_hash) {
-  Network network = read(list_of(R"({"type":"dense","input_height":777,"output_height":1031,"bias":true,"activation":"gelu"})", R"("seed":2,)"));
+  Network network = read(list_of(
+      R"({"type":"dense","input_height":777,"output_height":1031,"bias":true,"activation":"gelu"})", R"("seed":2,)"));
   const Shape shape = Shape::of({35, 777});
   const std::string wanted = digest(network, shape, 1, Isa::scalar);
   for (const Isa isa : usable_isas())
@@ -112,8 +118,10 @@ TEST(Network, V_12_G_20_a_flat_vector_is_refused_where_the_layer_wants_axes) {
 }
 
 TEST(Network, G_32_N_11_forwards_of_one_network_side_by_side_are_those_in_a_row) {
-  Network network = read(list_of(R"({"type":"mha","d_model":32,"num_heads":4,"num_kv_heads":2},{"type":"lstm","input_height":32,"output_height":16},
-    {"type":"dense","input_height":16,"output_height":8,"dtype":"int8"})", R"("seed":4,)"));
+  Network network = read(list_of(
+      R"({"type":"mha","d_model":32,"num_heads":4,"num_kv_heads":2},{"type":"lstm","input_height":32,"output_height":16},
+    {"type":"dense","input_height":16,"output_height":8,"dtype":"int8"})",
+      R"("seed":4,)"));
   const Shape shape = Shape::of({2, 9, 32});
   ASSERT_TRUE(network.prepare(shape));
   constexpr std::size_t kThreads = 4, kCalls = 200;
@@ -137,7 +145,8 @@ TEST(Network, G_32_N_11_forwards_of_one_network_side_by_side_are_those_in_a_row)
 // One-hot draws of softmax((x + G) / T) are the categorical distribution softmax(x), whatever T (Maddison et al. 2014).
 TEST(Softmax, G_40_gumbel_draws_follow_the_probabilities_within_4_sigma) {
   constexpr std::size_t kDraws = 100000, kClasses = 6;
-  Network network = read(list_of(R"({"type":"softmax","softmax_type":"gumbel","gumbel_hard":true,"temperature":0.7})", R"("seed":12,)"));
+  Network network = read(
+      list_of(R"({"type":"softmax","softmax_type":"gumbel","gumbel_hard":true,"temperature":0.7})", R"("seed":12,)"));
   const Shape shape = Shape::of({kDraws, kClasses});
   ASSERT_TRUE(network.prepare(shape));
   const double logits[kClasses] = {0, 1, -1, 2, 0.5, -3};
@@ -177,22 +186,28 @@ TEST(LayerNorm, G_43_L_90_noise_round_a_mean_of_ten_thousand) {
     for (const float v : x) mean += static_cast<double>(v) / kWidth;
     for (const float v : x) variance += (static_cast<double>(v) - mean) * (static_cast<double>(v) - mean) / kWidth;
     for (std::size_t i = 0; i < kWidth; ++i) shift += static_cast<double>(y->as<float>()[i]) / kWidth;
-    // The mean is a float, a last place of which is 2^-10 at 1e4, and its error moves all values alike; their distances are those of f64.
+    // The mean is a float, a last place of which is 2^-10 at 1e4, and its error moves all values alike; their distances
+    // are those of f64.
     EXPECT_LT(std::abs(shift), 4 * 0x1p-10 / std::sqrt(variance)) << kind;
     for (std::size_t i = 0; i < kWidth; ++i)
-      EXPECT_NEAR(static_cast<double>(y->as<float>()[i]) - shift, (static_cast<double>(x[i]) - mean) / std::sqrt(variance + 1e-5), 1e-4) << kind << " " << i;
+      EXPECT_NEAR(static_cast<double>(y->as<float>()[i]) - shift,
+                  (static_cast<double>(x[i]) - mean) / std::sqrt(variance + 1e-5), 1e-4)
+          << kind << " " << i;
   }
 }
 
-// a * n * sum of f_i P_i, f the share of rows whose top logit is i, P the mean probability before top_k chooses (engine V-37).
+// a * n * sum of f_i P_i, f the share of rows whose top logit is i, P the mean probability before top_k chooses (engine
+// V-37).
 TEST(Parallel, V_37_the_balance_loss_by_hand) {
   for (const std::size_t top_k : {0, 1, 2, 3}) {
-    Network network = read(list_of(fmt::format(R"({{"type":"parallel","combine_mode":"filter","top_k":{},)", top_k) + R"("gate_aux_weight":0.25,
+    Network network = read(list_of(fmt::format(R"({{"type":"parallel","combine_mode":"filter","top_k":{},)", top_k) +
+                                   R"("gate_aux_weight":0.25,
       "filter_gate":{"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1,0,0,0,1,0,0,0,1]}},
       "parallel_branches":[{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2}]})"));
     const Shape shape = Shape::of({4, 3});
     ASSERT_TRUE(network.prepare(shape));
-    const std::vector<float> x = {2, 0, 1, 3, 1, 0, 0, 2, 1, 1, 0, 0.5f};  // logits: the gate is the identity; tops 0, 0, 1, 0
+    // logits: the gate is the identity; tops 0, 0, 1, 0
+    const std::vector<float> x = {2, 0, 1, 3, 1, 0, 0, 2, 1, 1, 0, 0.5f};
     const auto session = NetworkSession::create(network, {.threads = 1}).value();
     ASSERT_TRUE(session->forward({x.data(), shape}));
     double mean[3] = {};
@@ -213,9 +228,12 @@ struct Counts final : LayerWatch {
 };
 
 TEST(Parallel, V_38_G_13_backward_runs_no_branch_again) {
-  const std::string branches = R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":%},{"type":"dense","input_height":4,"output_height":5}])";
-  for (const std::string mode : {R"("combine_mode":"concat",)", R"("combine_mode":"add",)", R"("combine_mode":"avg",)", R"("combine_mode":"grid_scatter",)",
-                                 R"("combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"}) {
+  const std::string branches =
+      R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":%},{"type":"dense","input_height":4,"output_height":5}])";
+  for (const std::string mode :
+       {R"("combine_mode":"concat",)", R"("combine_mode":"add",)", R"("combine_mode":"avg",)",
+        R"("combine_mode":"grid_scatter",)",
+        R"("combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"}) {
     std::string widths = branches;
     widths.replace(widths.find('%'), 1, mode.find("concat") != mode.npos ? "3" : "5");
     Network network = read(list_of(R"({"type":"parallel",)" + mode + widths + "}"));
@@ -235,32 +253,38 @@ TEST(Parallel, V_38_G_13_backward_runs_no_branch_again) {
   }
 }
 
-// A declared output that is smaller than the derived one is its beginning on every axis, and the rest has no gradient (engine S-04).
+// A declared output that is smaller than the derived one is its beginning on every axis, and the rest has no gradient
+// (engine S-04).
 TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
   const struct {
     const char* layer;
     Shape input, whole, cropped;
     const char* declared;
   } cases[] = {
-      {R"("type":"cnn1","kernel_size":3,"padding":1)", Shape::of({2, 2, 7}), Shape::of({2, 3, 7}), Shape::of({2, 3, 5}), R"(,"output_height":5)"},
-      {R"("type":"cnn2","kernel_size":2,"stride":2)", Shape::of({2, 2, 8, 7}), Shape::of({2, 3, 4, 3}), Shape::of({2, 3, 2, 3}),
-       R"(,"output_height":2,"output_width":3)"},
-      {R"("type":"cnn3","kernel_size":1)", Shape::of({2, 2, 3, 4, 5}), Shape::of({2, 3, 3, 4, 5}), Shape::of({2, 3, 2, 3, 4}),
-       R"(,"output_height":3,"output_width":4,"output_depth":2)"},
-      {R"("type":"convtransposed1","kernel_size":3,"stride":2)", Shape::of({2, 2, 4}), Shape::of({2, 3, 9}), Shape::of({2, 3, 6}), R"(,"output_height":6)"},
-      {R"("type":"convtransposed2","kernel_size":2,"stride":2)", Shape::of({2, 2, 3, 4}), Shape::of({2, 3, 6, 8}), Shape::of({2, 3, 5, 7}),
-       R"(,"output_height":5,"output_width":7)"},
+      {R"("type":"cnn1","kernel_size":3,"padding":1)", Shape::of({2, 2, 7}), Shape::of({2, 3, 7}), Shape::of({2, 3, 5}),
+       R"(,"output_height":5)"},
+      {R"("type":"cnn2","kernel_size":2,"stride":2)", Shape::of({2, 2, 8, 7}), Shape::of({2, 3, 4, 3}),
+       Shape::of({2, 3, 2, 3}), R"(,"output_height":2,"output_width":3)"},
+      {R"("type":"cnn3","kernel_size":1)", Shape::of({2, 2, 3, 4, 5}), Shape::of({2, 3, 3, 4, 5}),
+       Shape::of({2, 3, 2, 3, 4}), R"(,"output_height":3,"output_width":4,"output_depth":2)"},
+      {R"("type":"convtransposed1","kernel_size":3,"stride":2)", Shape::of({2, 2, 4}), Shape::of({2, 3, 9}),
+       Shape::of({2, 3, 6}), R"(,"output_height":6)"},
+      {R"("type":"convtransposed2","kernel_size":2,"stride":2)", Shape::of({2, 2, 3, 4}), Shape::of({2, 3, 6, 8}),
+       Shape::of({2, 3, 5, 7}), R"(,"output_height":5,"output_width":7)"},
   };
   for (const auto& c : cases)
     for (const char* type : {"float32", "int8", "int4"}) {
       SCOPED_TRACE(std::string(c.layer) + type);
-      const std::string layer = fmt::format(R"({{{},"input_channels":2,"filters":3,"bias":true,"dtype":"{}")", c.layer, type);
-      Network whole = read(list_of(layer + "}", R"("seed":3,)")), part = read(list_of(layer + c.declared + "}", R"("seed":3,)"));
+      const std::string layer =
+          fmt::format(R"({{{},"input_channels":2,"filters":3,"bias":true,"dtype":"{}")", c.layer, type);
+      Network whole = read(list_of(layer + "}", R"("seed":3,)")),
+              part = read(list_of(layer + c.declared + "}", R"("seed":3,)"));
       const std::vector<float> x = seeded<float>("x", c.input.elements());
       ASSERT_TRUE(whole.prepare(c.input) && part.prepare(c.input));
       EXPECT_EQ(whole.shape_after(0).text(), c.whole.text());
       ASSERT_EQ(part.shape_after(0).text(), c.cropped.text());
-      const auto a = NetworkSession::create(whole, {1, std::nullopt, true}).value(), b = NetworkSession::create(part, {1, std::nullopt, true}).value();
+      const auto a = NetworkSession::create(whole, {1, std::nullopt, true}).value(),
+                 b = NetworkSession::create(part, {1, std::nullopt, true}).value();
       const auto y = a->forward({x.data(), c.input}), z = b->forward({x.data(), c.input});
       ASSERT_TRUE(y && z);
       // dy of the whole output is that of the crop, and 0 elsewhere.
@@ -279,7 +303,8 @@ TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
       ASSERT_TRUE(dx && cropped_dx);
       for (std::size_t i = 0; i < x.size(); ++i) ASSERT_FLOAT_EQ(dx->as<float>()[i], cropped_dx->as<float>()[i]) << i;
       const Weight &w = *find_weight(*whole.cell(0).layer, "weight"), &v = *find_weight(*part.cell(0).layer, "weight");
-      const auto *dw = static_cast<const float*>(a->gradients().of(w)), *dv = static_cast<const float*>(b->gradients().of(v));
+      const auto *dw = static_cast<const float*>(a->gradients().of(w)),
+                 *dv = static_cast<const float*>(b->gradients().of(v));
       for (std::size_t i = 0; i < w.elements(); ++i) ASSERT_NEAR(dw[i], dv[i], 1e-5f) << i;
       Network larger = read(list_of(layer + R"(,"output_height":20})"));
       EXPECT_EQ(larger.prepare(c.input).error().code, Code::ShapeMismatch);
@@ -289,7 +314,8 @@ TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
 TEST(Network, D_21_one_layer_or_container_to_another_type) {
   const std::string spec = list_of(R"({"type":"dense","input_height":8,"output_height":8},
     {"type":"sequential","sequential_layers":[{"type":"dense","input_height":8,"output_height":8},{"type":"parallel","parallel_branches":[
-      {"type":"dense","input_height":8,"output_height":4},{"type":"dense","input_height":8,"output_height":4}]}]})", R"("seed":1,)");
+      {"type":"dense","input_height":8,"output_height":4},{"type":"dense","input_height":8,"output_height":4}]}]})",
+                                   R"("seed":1,)");
   const auto types = [](const Network& n) {
     std::string all;
     n.visit_weights([&](const std::string&, const Weight& w, const Layer& layer) {

@@ -1,5 +1,6 @@
-// Links found, checked and resolved before anything runs (engine V-20..V-26). The graph of share links has cells as nodes: cell c has an
-// edge to cell t when something in c, its own link included, shares t. It is walked without recursion; what runs inside what is bounded.
+// Links found, checked and resolved before anything runs (engine V-20..V-26). The graph of share links has cells as
+// nodes: cell c has an edge to cell t when something in c, its own link included, shares t. It is walked without
+// recursion; what runs inside what is bounded.
 
 #include <algorithm>
 #include <map>
@@ -11,8 +12,9 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kMaxNesting = 64;                    // containers, those that links lead into included
-constexpr std::size_t kMaxOperations = std::size_t{1} << 24;  // layers that run in one forward pass, each use of a shared one counted
+constexpr std::size_t kMaxNesting = 64;  // containers, those that links lead into included
+// layers that run in one forward pass, each use of a shared one counted
+constexpr std::size_t kMaxOperations = std::size_t{1} << 24;
 constexpr std::size_t kMaxStates = std::size_t{1} << 20;
 
 std::size_t nesting_of(Layer& layer) {
@@ -25,7 +27,8 @@ std::size_t nesting_of(Layer& layer) {
 void visit_nested(const std::string& path, Layer& layer, std::size_t nesting,
                   const std::function<void(const std::string&, Layer&, std::size_t)>& visit) {
   visit(path, layer, nesting);
-  layer.visit_children([&](const std::string& below, Layer& child) { visit_nested(path + "." + below, child, nesting + 1, visit); });
+  layer.visit_children(
+      [&](const std::string& below, Layer& child) { visit_nested(path + "." + below, child, nesting + 1, visit); });
 }
 
 }  // namespace
@@ -41,14 +44,16 @@ bool Network::feeds(const Link& link) const {
   return link.feeds() || (sweep_ == Sweep::Steps && link.share.mode() == Share::Mode::Auto);
 }
 
-// The cell that a link stands for: the first one in a chain of links that has no link which shares. `known` remembers the chains walked, so
-// that every link is followed once.
-Result<std::size_t> Network::final_target(const std::string& place, const Share& share, std::map<std::size_t, std::size_t>& known) const {
+// The cell that a link stands for: the first one in a chain of links that has no link which shares. `known` remembers
+// the chains walked, so that every link is followed once.
+Result<std::size_t> Network::final_target(const std::string& place, const Share& share,
+                                          std::map<std::size_t, std::size_t>& known) const {
   constexpr std::size_t kOnTheWay = ~std::size_t{0};
   std::vector<std::size_t> way;
   auto to = target_of(share);
   for (; to; to = target_of(cells_[*to].link->share)) {
-    if (cells_[*to].is_empty()) return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*to));
+    if (cells_[*to].is_empty())
+      return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*to));
     if (const Link* next = cells_[*to].link.get(); next == nullptr || feeds(*next)) break;
     const auto [entry, is_new] = known.try_emplace(*to, kOnTheWay);
     if (!is_new && entry->second == kOnTheWay) {
@@ -71,7 +76,8 @@ Result<std::size_t> Network::final_target(const std::string& place, const Share&
 Result<std::size_t> Network::skip_target(const std::string& place, const std::array<std::size_t, 4>& a) const {
   auto cell = index_of({a[0], a[1], a[2], a[3]});
   if (!cell) return under(steps(place), std::move(cell).error());
-  if (cells_[*cell].is_empty()) return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*cell));
+  if (cells_[*cell].is_empty())
+    return fail_at(steps(place), Code::LinkToEmpty, "the target, {}, is empty", place_text(*cell));
   return cell;
 }
 
@@ -79,17 +85,19 @@ Result<std::size_t> Network::skip_target(const std::string& place, const std::ar
 Result<void> Network::check_order(std::size_t source, std::size_t from, const std::string& place) {
   if (source >= from && sweep_ == Sweep::Plain)
     return fail_at(steps(place), Code::FeedbackLink,
-                   "{} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh", place_text(source), place_text(from));
+                   "{} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh",
+                   place_text(source), place_text(from));
   only_steps_ |= source >= from;
   sources_.push_back(source);
   return {};
 }
 
-// All links and skips: `uses` are those of the links that share, by cell; sources_ the cells whose outputs others read, each as often as it is
-// read. The slots hold the cells for now.
+// All links and skips: `uses` are those of the links that share, by cell; sources_ the cells whose outputs others read,
+// each as often as it is read. The slots hold the cells for now.
 Result<void> Network::find_links(std::vector<LinkUse>& uses, std::map<std::size_t, std::size_t>& latest_skip) {
   std::map<std::size_t, std::size_t> known;
-  const auto shares = [&](Share& share, std::size_t from, const std::string& place, std::size_t nesting) -> Result<void> {
+  const auto shares = [&](Share& share, std::size_t from, const std::string& place,
+                          std::size_t nesting) -> Result<void> {
     LOOM_TRY(const std::size_t to, final_target(place, share, known));
     shares_.push_back(&share), uses.push_back({&share, from, to, nesting, place});
     return {};
@@ -109,7 +117,8 @@ Result<void> Network::find_links(std::vector<LinkUse>& uses, std::map<std::size_
   Result<void> done;
   for (std::size_t i = 0; i < cells_.size() && done; ++i) {
     if (Link* link = cells_[i].link.get()) {
-      if (cells_[i].layer) link->share.common = cells_[i].layer->common;  // for hooks, which see the link under the cell's name
+      // for hooks, which see the link under the cell's name
+      if (cells_[i].layer) link->share.common = cells_[i].layer->common;
       done = feeds(*link) ? fed(*link, i, path(i)) : shares(link->share, i, path(i), 0);
     }
     if (!cells_[i].layer || !done) continue;
@@ -136,7 +145,9 @@ Result<void> Network::resolve_links() {
   }
   std::ranges::sort(sources_);
   sources_.erase(std::unique(sources_.begin(), sources_.end()), sources_.end());
-  const auto number = [&](std::size_t& slot) { slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, slot) - sources_.begin()); };
+  const auto number = [&](std::size_t& slot) {
+    slot = static_cast<std::size_t>(std::ranges::lower_bound(sources_, slot) - sources_.begin());
+  };
   for (Link* link : fed_) number(link->slot);
   for (CellSource* skip : skips_) number(skip->slot), skip->prepared = true;
   std::ranges::sort(skips_, {}, &CellSource::slot);
@@ -159,7 +170,8 @@ void Network::count_source_uses() {
     Layer* const operation = is_fed ? cell.layer.get() : cell.operation();
     if (operation == nullptr) continue;
     visit_running(*operation, [&](Layer& layer) {
-      if (const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr) ++source_uses_[source->slot];
+      if (const CellSource* source = layer_as<Residual>(layer) != nullptr ? layer_as<Residual>(layer)->cell() : nullptr)
+        ++source_uses_[source->slot];
     });
   }
 }
@@ -203,7 +215,8 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
         node.operations += target.operations;
         node.nesting = std::max(node.nesting, use.nesting + target.nesting);
         if (node.nesting > kMaxNesting)
-          return fail_at(steps(use.place), Code::NestingTooDeep, "containers nest deeper than {}, counted through links", kMaxNesting);
+          return fail_at(steps(use.place), Code::NestingTooDeep,
+                         "containers nest deeper than {}, counted through links", kMaxNesting);
         ++node.next;
       } else {
         node.operations += cells_[cell].link != nullptr;
@@ -212,7 +225,8 @@ Result<void> Network::order_uses(std::vector<LinkUse>& uses, std::vector<std::si
           node.nesting = std::max(node.nesting, nesting_of(*layer));
         }
         all += node.operations;
-        if (all > kMaxOperations) return fail_at(steps(cell), Code::LimitExceeded, "links make more than 2^24 layers run");
+        if (all > kMaxOperations)
+          return fail_at(steps(cell), Code::LimitExceeded, "links make more than 2^24 layers run");
         node.state = Node::done;
         order.push_back(cell);
         way.pop_back();
@@ -227,12 +241,14 @@ Result<void> Network::check_shared_skips(const std::vector<LinkUse>& uses, const
                                          std::map<std::size_t, std::size_t>& latest_skip) {
   if (latest_skip.empty()) return {};
   for (const std::size_t cell : order) {
-    for (auto use = std::ranges::lower_bound(uses, cell, {}, &LinkUse::from); use != uses.end() && use->from == cell; ++use) {
+    for (auto use = std::ranges::lower_bound(uses, cell, {}, &LinkUse::from); use != uses.end() && use->from == cell;
+         ++use) {
       const auto skip = latest_skip.find(use->to);
       if (skip == latest_skip.end()) continue;
       if (skip->second >= cell && sweep_ == Sweep::Plain)
-        return fail_at(steps(use->place), Code::FeedbackLink, "{} adds the output of {}, which does not run before {}; use the step mesh",
-                    place_text(use->to), place_text(skip->second), place_text(cell));
+        return fail_at(steps(use->place), Code::FeedbackLink,
+                       "{} adds the output of {}, which does not run before {}; use the step mesh", place_text(use->to),
+                       place_text(skip->second), place_text(cell));
       only_steps_ |= skip->second >= cell;
       std::size_t& latest = latest_skip[cell];
       latest = std::max(latest, skip->second);
@@ -241,8 +257,8 @@ Result<void> Network::check_shared_skips(const std::vector<LinkUse>& uses, const
   return {};
 }
 
-// Weights get the slots of their gradients and layers those of their session states. Every use of a shared target has states of its own,
-// as many slots behind the target's as the link says.
+// Weights get the slots of their gradients and layers those of their session states. Every use of a shared target has
+// states of its own, as many slots behind the target's as the link says.
 Result<void> Network::assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order) {
   std::size_t next_state = 0, next_weight = 0;
   struct Range {
@@ -268,7 +284,8 @@ Result<void> Network::assign_slots(const std::vector<LinkUse>& uses, const std::
       const Range target = states[use->to];
       const std::size_t count = target.end - target.begin;
       if (count == 0) continue;
-      if (next_state + count > kMaxStates) return fail_at(steps(use->place), Code::LimitExceeded, "more than 2^20 session states");
+      if (next_state + count > kMaxStates)
+        return fail_at(steps(use->place), Code::LimitExceeded, "more than 2^20 session states");
       const std::size_t shift = next_state - target.begin;
       for (std::size_t s = target.begin; s < target.end; ++s) {
         state_needs_.push_back(StateNeeds(state_needs_[s]));

@@ -1,5 +1,6 @@
 #pragma once
-// How the output of another cell joins the input of a cell that it feeds (engine V-22): for links of a sweep and of the step mesh alike.
+// How the output of another cell joins the input of a cell that it feeds (engine V-22): for links of a sweep and of the
+// step mesh alike.
 
 #include "layers/share/share.h"
 
@@ -10,16 +11,18 @@ Result<Shape> merged_shape(Merge merge, const Shape& input, const Shape& fed);
 // y = both together, of merged_shape(). Not for Replace and None, where one of the two is y.
 void merge_inputs(const Exec& exec, Merge merge, const ConstView& input, const ConstView& fed, const View& y);
 
-// The gradient of what was read, to those it came from: to_input(d) and to_fed(d), each called where it has a part. `input_cols` counts
-// with Concat. The parts are gone afterwards.
+// The gradient of what was read, to those it came from: to_input(d) and to_fed(d), each called where it has a part.
+// `input_cols` counts with Concat. The parts are gone afterwards.
 template <class ToInput, class ToFed>
-void split_gradient(const Exec& exec, Merge merge, const ConstTensor& d, std::size_t input_cols, ToInput&& to_input, ToFed&& to_fed);
+void split_gradient(const Exec& exec, Merge merge, const ConstTensor& d, std::size_t input_cols, ToInput&& to_input,
+                    ToFed&& to_fed);
 
 // Columns [begin, begin + cols) of d, in the arena.
 Tensor columns_of(const Exec& exec, const ConstTensor& d, std::size_t begin, std::size_t cols);
 
 template <class ToInput, class ToFed>
-void split_gradient(const Exec& exec, Merge merge, const ConstTensor& d, std::size_t input_cols, ToInput&& to_input, ToFed&& to_fed) {
+void split_gradient(const Exec& exec, Merge merge, const ConstTensor& d, std::size_t input_cols, ToInput&& to_input,
+                    ToFed&& to_fed) {
   if (merge == Merge::Concat) {
     const ArenaScope scope(exec.arena);
     to_input(ConstTensor(columns_of(exec, d, 0, input_cols)));

@@ -27,14 +27,16 @@ struct Preparation {
   std::function<Shape(const Network&, std::size_t)> input_of;
 };
 
-Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell, const std::string& place,
-                         const MetaState& state, const Preparation& as) {
+Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell,
+                         const std::string& place, const MetaState& state, const Preparation& as) {
   if (rule.self_only) return Target{&asking, cell, place + ".meta_observed_layer", state.input, state.output};
-  if (!(rule.param >= 0 && rule.param < 65536)) return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
+  if (!(rule.param >= 0 && rule.param < 65536))
+    return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
   LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
   Layer* layer = network.cell(index).front();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
-  Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index), network.shape_after(index)};
+  Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index),
+           network.shape_after(index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
   return t;
 }
@@ -54,13 +56,18 @@ Json spec_of(MetaCommand command, double param, const Shape& in, const Shape& ou
   const std::size_t from = in.cols(), to = out.cols();
   switch (command) {
     case MetaCommand::Cnn1:
-      return {{"type", "cnn1"}, {"input_channels", in.rank() < 2 ? 1 : in[in.rank() - 2]}, {"filters", 16}, {"kernel_size", 3}, {"padding", 1}};
+      return {{"type", "cnn1"},
+              {"input_channels", in.rank() < 2 ? 1 : in[in.rank() - 2]},
+              {"filters", 16},
+              {"kernel_size", 3},
+              {"padding", 1}};
     case MetaCommand::Rnn: return {{"type", "rnn"}, {"input_height", from}, {"output_height", to}};
     case MetaCommand::Lstm: return {{"type", "lstm"}, {"input_height", from}, {"output_height", to}};
     case MetaCommand::Softmax: return {{"type", "softmax"}};
     case MetaCommand::RmsNorm: return {{"type", "rmsnorm"}, {"input_height", from}};
     case MetaCommand::Swiglu: return {{"type", "swiglu"}, {"input_height", from}, {"output_height", 4 * from}};
-    case MetaCommand::Mha: return {{"type", "mha"}, {"d_model", from}, {"num_heads", heads_for(from)}, {"output_dim", to}};
+    case MetaCommand::Mha:
+      return {{"type", "mha"}, {"d_model", from}, {"num_heads", heads_for(from)}, {"output_dim", to}};
     case MetaCommand::Kmeans:
       return {{"type", "kmeans"},
               {"input_height", from},
@@ -71,16 +78,19 @@ Json spec_of(MetaCommand command, double param, const Shape& in, const Shape& ou
 }
 
 Result<void> morph_by_number(Layer& layer, double param) {
-  if (!(param >= 0 && param < static_cast<double>(kNumTypes))) return fail(Code::InvalidArgument, "type {} is none of the {}", param, kNumTypes);
+  if (!(param >= 0 && param < static_cast<double>(kNumTypes)))
+    return fail(Code::InvalidArgument, "type {} is none of the {}", param, kNumTypes);
   return morph_layer("", layer, static_cast<DType>(param));
 }
 
 Result<void> reset_dense(Layer& layer) {
-  if (layer_as<Dense>(layer) == nullptr) return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
+  if (layer_as<Dense>(layer) == nullptr)
+    return fail(Code::InvalidArgument, "a layer of kind {}, a dense expected", layer.kind());
   std::optional<Error> error;
   layer.visit_weights([&](Weight& w) {
     std::vector<float> values(w.elements());
-    for (std::size_t i = 0; w.role() == WeightRole::Matrix && i < w.rows() && i < w.cols(); ++i) values[i * w.cols() + i] = 1;
+    for (std::size_t i = 0; w.role() == WeightRole::Matrix && i < w.rows() && i < w.cols(); ++i)
+      values[i * w.cols() + i] = 1;
     if (error) return;
     if (auto done = w.set(std::span<const float>(values)); !done) error = std::move(done).error();
   });
@@ -100,7 +110,9 @@ bool is_adapted(const Network& network, const Target& target) {
   if (target.holder == nullptr) return false;
   bool found = false;
   visit_layers("", *network.cell(target.cell).layer, [&](const std::string&, Layer& layer) {
-    if (layer_as<Lora>(layer) != nullptr) visit_layers("", layer, [&](const std::string&, Layer& inner) { found |= layer_as<Metacognition>(inner) == target.holder; });
+    if (layer_as<Lora>(layer) != nullptr)
+      visit_layers("", layer,
+                   [&](const std::string&, Layer& inner) { found |= layer_as<Metacognition>(inner) == target.holder; });
   });
   return found;
 }
@@ -115,7 +127,9 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
   layer->common.name = old.common.name, layer->common.is_disabled = old.common.is_disabled;
   layer->common.scatter_to = old.common.scatter_to;
   LOOM_TRY(const Shape out, layer->output_shape(target.input));
-  if (!(out == target.output)) return fail(Code::ShapeMismatch, "{} gives {}, the shape {} stays", layer->kind(), out.text(), target.output.text());
+  if (!(out == target.output))
+    return fail(Code::ShapeMismatch, "{} gives {}, the shape {} stays", layer->kind(), out.text(),
+                target.output.text());
   LOOM_TRY_VOID(initialise_weights(target.place, *layer, network.settings.seed));
   LOOM_TRY(Cell before, exchange(network, target, std::move(layer)));
   auto prepared = as.prepare(network);
@@ -151,7 +165,8 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
     for (MetaState& state : metas) {  // each link that shares the layer has one of its own
       if (!state.planned || state.site != meta->site) continue;
       for (std::size_t r = 0; r < meta->rules().size(); ++r) {
-        const bool is_new = std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
+        const bool is_new =
+            std::ranges::none_of(wishes, [&](const Wish& w) { return w.asking == meta && w.rule_index == r; });
         if (state.queued.test(r) && is_new) wishes.push_back({meta, i, r, place, meta->rules()[r], state});
       }
       state.queued.reset();
@@ -159,17 +174,21 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
   });
 }
 
-Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as, bool& changed) {
+Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as,
+                                     bool& changed) {
   std::vector<MetaEvent> events;
   for (const Wish& wish : wishes) {
-    MetaEvent event{wish.place, wish.rule.command, wish.rule.param, ""};
+    MetaEvent event{wish.place, wish.rule.command, wish.rule.param, "", ""};
     // The layer that asks may be gone: an earlier command may have replaced its container.
     bool is_there = false;
-    network.each_layer([&](std::size_t, const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
+    network.each_layer(
+        [&](std::size_t, const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
     Result<void> done = is_there ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
     if (done) {
       auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, as);
-      done = target ? apply(network, wish.rule, *target, as) : Result<void>(tl::make_unexpected(std::move(target).error()));
+      if (target) event.target = target->place;
+      done = target ? apply(network, wish.rule, *target, as)
+                    : Result<void>(tl::make_unexpected(std::move(target).error()));
     }
     if (done)
       changed = true;
@@ -198,7 +217,8 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& ses
 Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states) {
   if (&mesh.network() != &network) return fail(Code::InvalidState, "the step mesh runs another network");
   for (const StepState* state : states)
-    if (&state->mesh() != &mesh || state->is_void() || state->pending()) return fail(Code::InvalidState, "commands are granted between two ticks of one step mesh");
+    if (&state->mesh() != &mesh || state->is_void() || state->pending())
+      return fail(Code::InvalidState, "commands are granted between two ticks of one step mesh");
   std::vector<Wish> wishes;
   for (StepState* state : states) take_wishes(network, state->metas(), wishes);
   const Shape input = network.step_input();

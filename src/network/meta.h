@@ -8,22 +8,27 @@
 namespace loom {
 
 struct MetaEvent {
-  std::string place;     // of the metacognition layer
+  std::string place;  // of the metacognition layer
   MetaCommand command = MetaCommand::Dense;
   double param = 0;
-  std::string refusal;   // why nothing was changed; empty: it was
+  std::string refusal;  // why nothing was changed; empty: it was
+  std::string target;   // path of the layer that was meant; empty: there is none
+  // The layer's weights are other ones now: it was replaced, or set anew.
+  bool has_new_weights() const { return refusal.empty() && command != MetaCommand::Morph; }
 };
 
-// Applies what rules asked for in the session's calls since the last commit, by execution order and rule, between two forwards; drivers
-// of training and stepping call it. A layer that a command makes has the shapes of the one it replaces and is initialised by seed and
-// path; a command whose target does not fit is refused and changes nothing. If anything changed, the network is prepared anew for
-// `input`, a shape of calls, and the session adopts it: gradients and recurrent states start again, histories and cooldowns stay.
-// InvalidState unless the session runs this network; no other session may run it meanwhile.
+// Applies what rules asked for in the session's calls since the last commit, by execution order and rule, between two
+// forwards; drivers of training and stepping call it. A layer that a command makes has the shapes of the one it
+// replaces and is initialised by seed and path; a command whose target does not fit is refused and changes nothing. If
+// anything changed, the network is prepared anew for `input`, a shape of calls, and the session adopts it: gradients
+// and recurrent states start again, histories and cooldowns stay. InvalidState unless the session runs this network; no
+// other session may run it meanwhile.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input);
 
-// The same between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule that fired in several of them
-// once. If anything changed, the network is prepared anew for steps and the mesh adopts it (StepMesh::adopt): these are all of its states.
-// InvalidState unless the mesh runs this network and no tick is pending.
+// The same between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule that
+// fired in several of them once. If anything changed, the network is prepared anew for steps and the mesh adopts it
+// (StepMesh::adopt): these are all of its states. InvalidState unless the mesh runs this network and no tick is
+// pending.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states);
 
 }  // namespace loom

@@ -14,10 +14,13 @@ namespace loom {
 Result<Network> Network::create(const GridSize& s) {
   for (const std::size_t extent : {s.depth, s.rows, s.cols, s.layers_per_cell})
     if (extent < 1 || extent > 65536)
-      return fail(Code::InvalidConfig, "grid {} x {} x {} x {}: every extent must be 1..65536", s.depth, s.rows, s.cols, s.layers_per_cell);
-  const std::size_t cells = s.depth * s.rows * s.cols * s.layers_per_cell;  // at most 2^64 - 1: four factors of at most 2^16
+      return fail(Code::InvalidConfig, "grid {} x {} x {} x {}: every extent must be 1..65536", s.depth, s.rows, s.cols,
+                  s.layers_per_cell);
+  // at most 2^64 - 1: four factors of at most 2^16
+  const std::size_t cells = s.depth * s.rows * s.cols * s.layers_per_cell;
   if (s.depth * s.rows > (std::size_t{1} << 24) || cells > (std::size_t{1} << 24))
-    return fail(Code::InvalidConfig, "grid {} x {} x {} x {} has more than 2^24 cells", s.depth, s.rows, s.cols, s.layers_per_cell);
+    return fail(Code::InvalidConfig, "grid {} x {} x {} x {} has more than 2^24 cells", s.depth, s.rows, s.cols,
+                s.layers_per_cell);
   Network n;
   n.size_ = s;
   n.cells_.resize(cells);
@@ -26,8 +29,8 @@ Result<Network> Network::create(const GridSize& s) {
 
 Result<std::size_t> Network::index_of(const Address& a) const {
   if (a.z >= size_.depth || a.y >= size_.rows || a.x >= size_.cols || a.l >= size_.layers_per_cell)
-    return fail(Code::OutOfRange, "cell ({},{},{},{}) is outside the grid {} x {} x {} x {}", a.z, a.y, a.x, a.l, size_.depth, size_.rows, size_.cols,
-                size_.layers_per_cell);
+    return fail(Code::OutOfRange, "cell ({},{},{},{}) is outside the grid {} x {} x {} x {}", a.z, a.y, a.x, a.l,
+                size_.depth, size_.rows, size_.cols, size_.layers_per_cell);
   return ((a.z * size_.rows + a.y) * size_.cols + a.x) * size_.layers_per_cell + a.l;
 }
 
@@ -129,7 +132,8 @@ struct LayerAt {
 // All masters first: what fails, fails before anything changes.
 Result<void> morph_layers(std::span<const LayerAt> layers, DType dtype) {
   if (static_cast<std::size_t>(dtype) >= kNumTypes)
-    return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to", static_cast<int>(dtype), kNumTypes);
+    return fail(Code::InvalidArgument, "type {} is none of the {} that networks can be morphed to",
+                static_cast<int>(dtype), kNumTypes);
   std::optional<Error> error;
   const auto each = [&](auto&& change) {
     for (const LayerAt& at : layers)
@@ -145,7 +149,8 @@ Result<void> morph_layers(std::span<const LayerAt> layers, DType dtype) {
     return w.morph(encoding);
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  for (const LayerAt& at : layers) visit_layers(at.path, *at.layer, [&](const std::string&, Layer& layer) { layer.common.encoding.dtype = dtype; });
+  for (const LayerAt& at : layers)
+    visit_layers(at.path, *at.layer, [&](const std::string&, Layer& layer) { layer.common.encoding.dtype = dtype; });
   return {};
 }
 
@@ -208,13 +213,15 @@ Result<void> Network::infer(const Shape& input) {
     if (cells_[i].runs()) {
       auto out = shape_behind(i, shape, outputs);
       if (!out) {
-        if (!disabled.empty()) out.error().message += fmt::format(" ({} is disabled and passes its input through)", disabled);
+        if (!disabled.empty())
+          out.error().message += fmt::format(" ({} is disabled and passes its input through)", disabled);
         return under(steps(i), std::move(out).error());
       }
       shape = *out;
     }
     if (is_source(i, next_source)) {
-      for (; next_skip < skips_.size() && skips_[next_skip]->slot == next_source; ++next_skip) skips_[next_skip]->shape = shape;
+      for (; next_skip < skips_.size() && skips_[next_skip]->slot == next_source; ++next_skip)
+        skips_[next_skip]->shape = shape;
       outputs[next_source++].shape = shape;
     }
     shape_after_.push_back(shape);
@@ -237,7 +244,9 @@ Result<Shape> Network::shape_behind(std::size_t cell, const Shape& input, std::s
 }
 
 Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
-  if (only_steps_) return fail(Code::InvalidState, "the network was prepared for the step mesh and has links that the plain sweep reads otherwise");
+  if (only_steps_)
+    return fail(Code::InvalidState,
+                "the network was prepared for the step mesh and has links that the plain sweep reads otherwise");
   std::vector<ConstView> outputs(sources_.size());
   Shape shape = input;
   std::size_t next_source = 0;
@@ -254,7 +263,8 @@ Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::
 }
 
 // Elements of the largest tensor behind a cell of [begin, end). Shapes were checked at prepare().
-std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin, std::size_t end) const {
+std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin,
+                                   std::size_t end) const {
   std::size_t widest = 0, next_source = 0;
   while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
   Shape shape = input;
@@ -270,7 +280,8 @@ std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outp
 
 // Between cells: whether the call ends here.
 static bool is_cancelled(const Run& run) {
-  if (run.exec.cancel != nullptr && run.exec.cancel->load(std::memory_order_relaxed)) run.fail({Code::Cancelled, "cancelled by the caller"});
+  if (run.exec.cancel != nullptr && run.exec.cancel->load(std::memory_order_relaxed))
+    run.fail({Code::Cancelled, "cancelled by the caller"});
   return run.exec.status.has_value();
 }
 
@@ -294,7 +305,8 @@ void Network::forward_cell(const Run& run, std::size_t i, const ConstView& x, co
   ran_forward(cell.link->share, run, x, y);
 }
 
-void Network::backward_cell(const Run& run, std::size_t i, const Shape& input, const ConstView& dy, const View& dx, const TweenRules* rules) const {
+void Network::backward_cell(const Run& run, std::size_t i, const Shape& input, const ConstView& dy, const View& dx,
+                            const TweenRules* rules) const {
   const Cell& cell = cells_[i];
   if (!cell.is_fed()) return run_backward(*cell.operation(), run, dy, dx, rules);
   if (cell.link->slot >= run.cells.gradients.size()) return run.fail({Code::InvalidState, std::string(kNoTarget)});
@@ -325,7 +337,8 @@ ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin
   // Two buffers take turns: a cell reads one and writes the other. With a tape every cell has its own.
   std::byte* buffers[2] = {};
   if (!run.keeps())
-    for (std::byte*& buffer : buffers) buffer = run.take<std::byte>(widest_output(x.shape, run.cells.outputs, begin, end) * bytes_of(x.element));
+    for (std::byte*& buffer : buffers)
+      buffer = run.take<std::byte>(widest_output(x.shape, run.cells.outputs, begin, end) * bytes_of(x.element));
   ConstView current = x;
   std::size_t turn = 0, next_source = 0;
   while (next_source < sources_.size() && sources_[next_source] < begin) ++next_source;
@@ -352,11 +365,13 @@ ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin
   return current;
 }
 
-void Network::backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end, const TweenRules* rules) const {
+void Network::backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end,
+                       const TweenRules* rules) const {
   ConstView gradient = dy;
   std::size_t first = begin, turn = 0, next_source = sources_.size();
   while (first < end && !cells_[first].runs()) ++first;
-  const std::size_t widest = std::max(widest_output(dx.shape, run.cells.outputs, begin, end), dx.shape.elements()) * bytes_of(dy.element);
+  const std::size_t widest =
+      std::max(widest_output(dx.shape, run.cells.outputs, begin, end), dx.shape.elements()) * bytes_of(dy.element);
   std::byte* const buffers[2] = {run.take<std::byte>(widest), run.take<std::byte>(widest)};
   for (std::size_t s = 0; s < sources_.size() && s < run.cells.gradients.size(); ++s) {
     run.cells.gradients[s] = run.view(run.cells.outputs[s].shape, dy.element);
@@ -365,7 +380,8 @@ void Network::backward(const Run& run, const ConstView& dy, const View& dx, std:
   while (next_source > 0 && sources_[next_source - 1] >= end) --next_source;
   const bool direct = sources_.empty() || sources_.front() >= first;
   for (std::size_t i = end; i-- > begin;) {
-    if (next_source > 0 && sources_[next_source - 1] == i && --next_source < run.cells.gradients.size() && gradient.data != nullptr) {
+    if (next_source > 0 && sources_[next_source - 1] == i && --next_source < run.cells.gradients.size() &&
+        gradient.data != nullptr) {
       const View sum = run.view(gradient.shape, gradient.element);
       add(run, gradient, run.cells.gradients[next_source], sum);
       gradient = mean_target(run, rules, sum, source_uses_[next_source] + 1);
@@ -373,7 +389,8 @@ void Network::backward(const Run& run, const ConstView& dy, const View& dx, std:
     if (!cells_[i].runs()) continue;
     if (is_cancelled(run)) return;
     const ConstView input = run.saved();
-    const View next = i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
+    const View next =
+        i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};
     backward_cell(run, i, input.shape, gradient, next, rules);
     if (next.data != nullptr) round_gradients(run, next, run.mixed);
     if (run.exec.status) run.exec.status->under(steps(i));

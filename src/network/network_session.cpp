@@ -12,14 +12,10 @@
 
 namespace loom {
 
-namespace {
-
-constexpr std::size_t kMostWatchedStates = std::size_t{1} << 14;  // each remembers a hundred calls: 90 MB in all
-
-}  // namespace
-
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element) {
-  const auto passes = [&](double v) { return std::isfinite(element == Element::f32 ? static_cast<double>(static_cast<float>(v)) : v); };
+  const auto passes = [&](double v) {
+    return std::isfinite(element == Element::f32 ? static_cast<double>(static_cast<float>(v)) : v);
+  };
   const auto bad = std::ranges::find_if_not(values, passes);
   if (bad == values.end()) return {};
   std::vector<std::size_t> place(shape.rank());
@@ -29,12 +25,16 @@ Result<void> check_input(std::span<const double> values, const Shape& shape, Ele
               std::isfinite(*bad) ? ", beyond float32" : "");
 }
 
-Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network, const NetworkSessionOptions& options) {
+Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network,
+                                                               const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);
   s->network_ = &network;
   s->options_ = options;
+  if (options.context != 0 && options.backward)
+    return fail(Code::Unsupported, "a session with a context goes on from call to call: it has no backward passes");
   LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
-  LOOM_TRY(s->kernels_, options.kernels != nullptr ? Result<const KernelTable*>(options.kernels) : kernels_for(options.isa.value_or(best_isa())));
+  LOOM_TRY(s->kernels_, options.kernels != nullptr ? Result<const KernelTable*>(options.kernels)
+                                                   : kernels_for(options.isa.value_or(best_isa())));
   LOOM_TRY_VOID(s->adopt());
   return s;
 }
@@ -51,7 +51,8 @@ Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   if (options_.backward) {
     std::vector<std::size_t> sizes;
-    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
+    network.visit_weights(
+        [&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
     if (options_.shared_gradients) {
       std::vector<std::size_t> groups;
       const Layer* last = nullptr;
@@ -75,23 +76,11 @@ Result<void> NetworkSession::adopt() {
   call_.cells = {cells_, d_cells_};
   call_.seed = network.settings.seed;
   call_.mixed = options_.mixed, call_.batches = options_.batches;
-  const std::size_t slots = network.state_needs().size();
-  states_.assign(slots, {}), state_memory_.clear(), state_memory_.resize(slots), recurrent_slots_.clear();
-  call_.states.recurrent = states_;
-  const bool watches = std::ranges::any_of(network.state_needs(), [](const StateNeeds& need) { return need.meta; });
-  if (watches && slots > kMostWatchedStates)
-    return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept", slots, kMostWatchedStates);
-  std::vector<MetaState> metas(watches ? slots : 0);
-  for (const StateNeeds& need : network.state_needs()) {
-    if (need.recurrent) recurrent_slots_.push_back(need.slot);
-    if (!need.meta) continue;
-    std::ptrdiff_t earlier = std::ranges::count_if(metas, [&](const MetaState& m) { return m.planned && m.site == need.site; });  // uses of one layer
-    const auto kept = std::ranges::find_if(metas_, [&](const MetaState& m) { return m.planned && m.site == need.site && earlier-- == 0; });
-    if (kept != metas_.end()) metas[need.slot] = *kept;
-    metas[need.slot].site = need.site, metas[need.slot].planned = true;
-  }
-  metas_ = std::move(metas);
-  call_.states.metas = metas_;
+  LOOM_TRY_VOID(states_.adopt(network, {.device = options_.device,
+                                        .context = options_.context,
+                                        .max_chunk = options_.context,
+                                        .kv_dtype = options_.kv_dtype}));
+  call_.states = states_.slots();
   LOOM_TRY(gate_loss_, Memory::create(options_.device, sizeof(double)));
   call_.gate_loss = {gate_loss_.data(), 1, 1, element()};
   input_.reset();
@@ -123,8 +112,10 @@ ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
 Result<void> NetworkSession::cut_segments() {
   segments_.clear();
   if (options_.checkpoint_every == 0) return {};
-  if (network_->num_cell_sources() != 0 || std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta || need.stateful; }))
-    return fail(Code::Unsupported, "checkpoint_every: the network has feed links, skips between cells, stateful or metacognition layers");
+  if (network_->num_cell_sources() != 0 ||
+      std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta || need.stateful; }))
+    return fail(Code::Unsupported,
+                "checkpoint_every: the network has feed links, skips between cells, stateful or metacognition layers");
   std::size_t running = 0;
   for (std::size_t i = 0; i < network_->num_cells(); ++i)
     if (network_->cell(i).runs() && running++ % options_.checkpoint_every == 0) segments_.push_back(i);
@@ -132,8 +123,8 @@ Result<void> NetworkSession::cut_segments() {
   return {};
 }
 
-// Only the last segment keeps its tape; the others leave their inputs. Who looks on sees each layer's forward now and not again in backward;
-// the session's own watch, which wants forwards that keep, sees those.
+// Only the last segment keeps its tape; the others leave their inputs. Who looks on sees each layer's forward now and
+// not again in backward; the session's own watch, which wants forwards that keep, sees those.
 ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   segment_inputs_.assign(1, x);
   const Call keeping = call_;
@@ -186,8 +177,8 @@ Result<void> NetworkSession::plan(const Shape& input) {
   has_forward_ = false;
   input_.reset();
   arena_ = Arena::measuring();
-  // Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above every address of the measuring
-  // arena.
+  // Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above
+  // every address of the measuring arena.
   const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, element()};
   input_ = input;
   external_.reset();
@@ -205,11 +196,12 @@ Result<void> NetworkSession::plan(const Shape& input) {
   tape_.clear();
   if (arena_.peak().bytes() > options_.max_bytes) {
     input_.reset();
-    return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed", input.text(),
-                static_cast<double>(arena_.peak().bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
+    return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed",
+                input.text(), static_cast<double>(arena_.peak().bytes()) / 1e9,
+                static_cast<double>(options_.max_bytes) / 1e9);
   }
   auto arena = Arena::create(arena_.peak(), options_.device);
-  auto states = allocate_states();
+  auto states = states_.allocate();
   if (!arena || !states) {
     input_.reset();
     return tl::make_unexpected(arena ? std::move(states).error() : std::move(arena).error());
@@ -220,27 +212,28 @@ Result<void> NetworkSession::plan(const Shape& input) {
 
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
   if (x.element != element())
-    return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
-                element() == Element::f64 ? "f64" : "f32");
+    return fail(Code::InvalidArgument, "the input is {}, the network computes in {}",
+                x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
   call_.training = extras.training, call_.step = extras.step, call_.first_sample = extras.first_sample;
   call_.share = extras.share, call_.loss_scale = extras.loss_scale;
   call_.inputs.lengths = extras.lengths, call_.inputs.external = extras.external, call_.inputs.mask = extras.mask;
-  const bool planned = input_ && *input_ == x.shape && (call_.inputs.external == nullptr || (external_ && *external_ == call_.inputs.external->shape)) &&
-                       training_ == call_.training && masked_ == (call_.inputs.mask != nullptr) && ragged_ == !call_.inputs.lengths.empty();
+  const bool planned =
+      input_ && *input_ == x.shape &&
+      (call_.inputs.external == nullptr || (external_ && *external_ == call_.inputs.external->shape)) &&
+      training_ == call_.training && masked_ == (call_.inputs.mask != nullptr) &&
+      ragged_ == !call_.inputs.lengths.empty();
   if (!planned) {
     LOOM_TRY_VOID(plan(x.shape));
   }
   const FpEnvironment environment;
+  LOOM_TRY_VOID(states_.begin());
   const Exec now = exec();
   if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
-  hear(metas_);
+  hear(states_.metas());
   has_forward_ = options_.backward && !now.status;
-  for (RecurrentState& state : states_) state.continues = state.stateful;
-  if (now.status) {
-    if (is_stateful()) reset();  // some layers have gone a step further than others
-    return tl::make_unexpected(*now.status);
-  }
+  states_.end(!now.status);
+  if (now.status) return tl::make_unexpected(*now.status);
   if (call_.training) {
     LOOM_TRY_VOID(keep_statistics());
   }
@@ -260,68 +253,42 @@ Result<void> NetworkSession::keep_statistics() {
   return done;
 }
 
-// States keep their values where their extents stay the same.
-Result<void> NetworkSession::allocate_states() {
-  for (const std::size_t slot : recurrent_slots_) {
-    RecurrentState& state = states_[slot];
-    if (!state.planned || state.h != nullptr) continue;
-    const std::size_t bytes = round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment);
-    LOOM_TRY(state_memory_[slot], Memory::create(options_.device, state.has_cell ? 2 * bytes : bytes));
-    state.h = state_memory_[slot].data();
-    state.c = state.has_cell ? state_memory_[slot].data() + bytes : nullptr;
-  }
-  return {};
-}
-
 ConstView NetworkSession::state_view(std::size_t index, bool cell) const {
-  const RecurrentState& state = states_[recurrent_slots_[index]];
+  const RecurrentState& state = states_.recurrent(index);
   return {cell ? state.c : state.h, state.shape, element()};
 }
 
 Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, const ConstView* c) {
   if (index >= num_states()) return fail(Code::OutOfRange, "state {} of {}", index, num_states());
-  RecurrentState& state = states_[recurrent_slots_[index]];
+  const RecurrentState& state = states_.recurrent(index);
   if (state.h == nullptr) return fail(Code::InvalidState, "states exist after prepare()");
-  if (!segments_.empty()) return fail(Code::Unsupported, "a state given to a session with checkpoint_every, whose backward runs layers again from zeros");
+  if (!segments_.empty())
+    return fail(Code::Unsupported,
+                "a state given to a session with checkpoint_every, whose backward runs layers again from zeros");
   if (c != nullptr && !state.has_cell) return fail(Code::InvalidArgument, "a cell state for a layer that has none");
   for (const ConstView* given : {&h, c})
     if (given != nullptr && (!(given->shape == state.shape) || given->element != element()))
-      return fail(Code::ShapeMismatch, "a state of shape {}, the layer's is {}", given->shape.text(), state.shape.text());
+      return fail(Code::ShapeMismatch, "a state of shape {}, the layer's is {}", given->shape.text(),
+                  state.shape.text());
   const std::size_t bytes = state.shape.elements() * bytes_of(element());
-  Memory& memory = state_memory_[recurrent_slots_[index]];
   const auto bytes_at = [bytes](const void* data) { return std::span(static_cast<const std::byte*>(data), bytes); };
-  const std::vector<std::byte> zeros(bytes);
-  memory.write(0, bytes_at(h.data));
-  if (state.has_cell) memory.write(static_cast<std::size_t>(static_cast<std::byte*>(state.c) - memory.data()), bytes_at(c != nullptr ? c->data : zeros.data()));
-  state.continues = true;
+  states_.set_recurrent(index, bytes_at(h.data), c != nullptr ? bytes_at(c->data) : std::span<const std::byte>());
   return {};
 }
 
-void NetworkSession::carry_states() {
-  for (const std::size_t slot : recurrent_slots_) states_[slot].continues = states_[slot].h != nullptr;
-}
-
-void NetworkSession::reset() {
-  for (const std::size_t slot : recurrent_slots_) {
-    states_[slot].continues = false;
-    state_memory_[slot].clear();
-  }
-  for (MetaState& meta : metas_) {
-    MetaState fresh;
-    fresh.site = meta.site, fresh.planned = meta.planned;
-    meta = fresh;
-  }
-}
-
 Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_external) {
-  if (!has_forward_) return fail(Code::InvalidState, "backward needs a forward before it, in a session that was created for backward passes");
+  if (!has_forward_)
+    return fail(Code::InvalidState,
+                "backward needs a forward before it, in a session that was created for backward passes");
   if (!(dy.shape == output_) || dy.element != element())
     return fail(Code::ShapeMismatch, "a gradient of shape {}, the output has {}", dy.shape.text(), output_.text());
   if (d_external != nullptr) {
-    if (call_.inputs.external == nullptr) return fail(Code::InvalidArgument, "the gradient of an external input is asked for; forward had none");
-    if (d_external->data == nullptr || !(d_external->shape == call_.inputs.external->shape) || d_external->element != element())
-      return fail(Code::ShapeMismatch, "a gradient of shape {} for an external input of shape {}", d_external->shape.text(),
-                  call_.inputs.external->shape.text());
+    if (call_.inputs.external == nullptr)
+      return fail(Code::InvalidArgument, "the gradient of an external input is asked for; forward had none");
+    if (d_external->data == nullptr || !(d_external->shape == call_.inputs.external->shape) ||
+        d_external->element != element())
+      return fail(Code::ShapeMismatch, "a gradient of shape {} for an external input of shape {}",
+                  d_external->shape.text(), call_.inputs.external->shape.text());
   }
   has_forward_ = false;
   call_.d_external = d_external;

@@ -1,6 +1,6 @@
 #pragma once
-// The mutable state of a running network: activations, gradients, threads, states of layers. Many sessions may share one network. A step allocates
-// nothing: its memory is planned at prepare() by rehearsing it.
+// The mutable state of a running network: activations, gradients, threads, states of layers. Many sessions may share
+// one network. A step allocates nothing: its memory is planned at prepare() by rehearsing it.
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,7 @@
 #include "backend/device.h"
 #include "network/network.h"
 #include "network/pass_watch.h"
+#include "network/state_store.h"
 
 namespace loom {
 
@@ -18,72 +19,93 @@ struct NetworkSessionOptions {
   std::optional<Isa> isa = {};  // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
-  bool input_gradient = true;   // backward gives dx of the network's input
-  bool batches = false;         // the first axis is one of samples: ShapeMismatch where a layer would take it for steps or channels
+  bool input_gradient = true;  // backward gives dx of the network's input
+  // the first axis is one of samples: ShapeMismatch where a layer would take it for steps or channels
+  bool batches = false;
   // Gradients of one layer at a time, which `watch` takes and clears (Gradients::create_shared).
   bool shared_gradients = false;
-  // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again (engine T-80). Not for
-  // networks with feed links or skips between cells, stateful or metacognition layers: Unsupported.
+  // Above 0: forward keeps the input of every so many cells alone, and backward runs each of these segments again
+  // (engine T-80). Not for networks with feed links or skips between cells, stateful or metacognition layers:
+  // Unsupported.
   std::size_t checkpoint_every = 0;
+  // Above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+  // positions (engine L-74), whatever pieces it comes in. Keys and values are kept as `kv_dtype` (float32, bfloat16,
+  // int8). For causal attention in float32 networks, without `backward`: Unsupported.
+  std::size_t context = 0;
+  DType kv_dtype = DType::float32;
   std::size_t max_bytes = ~std::size_t{0};  // of activations and scratch: a call that plans more is OutOfMemory
-  LayerWatch* watch = nullptr;          // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
-  const TweenRules* tween = nullptr;    // backward carries gaps
+  // drives: sees every layer of a forward that keeps, and of backward, whoever else looks on
+  LayerWatch* watch = nullptr;
+  const TweenRules* tween = nullptr;  // backward carries gaps
   TargetMap* targets = nullptr;
-  bool carries_targets = false;         // backward carries gaps of targets, not gradients: observers see PassKind::Tween
-  Device* device = nullptr;             // where tensors lie and ops run; null: this computer. Outlives the session
-  const KernelTable* kernels = nullptr; // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
+  // backward carries gaps of targets, not gradients: observers see PassKind::Tween
+  bool carries_targets = false;
+  Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the session
+  // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
+  const KernelTable* kernels = nullptr;
 };
 
-// NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as `element`. Networks
-// themselves let such numbers through, and some activations make finite ones of them.
+// NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as
+// `element`. Networks themselves let such numbers through, and some activations make finite ones of them.
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element);
 
 // Arguments of one call beside the input.
 struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
-  std::size_t first_sample = 0;          // of a batch that is run in parts
-  double share = 1;                      // of the batch: what gates add to the loss (engine V-37) counts as much
-  double loss_scale = 1;                 // of the dy to come: the gradient of what gates add takes it too
+  std::size_t first_sample = 0;  // of a batch that is run in parts
+  double share = 1;              // of the batch: what gates add to the loss (engine V-37) counts as much
+  double loss_scale = 1;         // of the dy to come: the gradient of what gates add takes it too
   std::span<const std::size_t> lengths = {};
-  const ConstView* external = nullptr;   // stays valid until backward
-  const ConstView* mask = nullptr;       // likewise
+  const ConstView* external = nullptr;  // stays valid until backward
+  const ConstView* mask = nullptr;      // likewise
 };
 
 class NetworkSession {
  public:
   // The network has been prepared for some input shape (Network::prepare) and must outlive the session.
-  static Result<std::unique_ptr<NetworkSession>> create(const Network& network, const NetworkSessionOptions& options = {});
+  static Result<std::unique_ptr<NetworkSession>> create(const Network& network,
+                                                        const NetworkSessionOptions& options = {});
 
   // Plans for inputs of this shape, checked against the network: forward() prepares itself when the shape changes.
   Result<void> prepare(const Shape& input);
 
   // x of prepare()'s shape, in the network's element type (Network::settings). The result is valid until the next call.
-  // A training forward moves running statistics (batchnorm), which are weights of the network: no other session may run meanwhile.
-  // ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would not be finite. After an error of
-  // a network with `stateful` layers every state is as after reset().
+  // A training forward moves running statistics (batchnorm), which are weights of the network: no other session may run
+  // meanwhile. ShapeMismatch, NonFinite inputs are allowed; IndexOutOfRange, Cancelled; NonFinite when statistics would
+  // not be finite. With `context`, x are the next positions of the sequences: ContextFull, after which they stand where
+  // they stood. After another error of a network with `stateful` layers every state is as after reset().
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
-  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is wanted, to the gradient
-  // of the external input, whose shape it has; the result is dx. What gates add to the loss (engine V-37) is part of both.
+  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is
+  // wanted, to the gradient of the external input, whose shape it has; the result is dx. What gates add to the loss
+  // (engine V-37) is part of both.
   Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
-  // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the network's element type.
-  // state() is what the last call left; given values are where the next call starts. A layer that is `stateful` goes on from its own.
-  // Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell state where there is none; Unsupported with checkpoint_every.
-  std::size_t num_states() const { return recurrent_slots_.size(); }
+  // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the
+  // network's element type. state() is what the last call left; given values are where the next call starts. A layer
+  // that is `stateful` goes on from its own. Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell
+  // state where there is none; Unsupported with checkpoint_every.
+  std::size_t num_states() const { return states_.num_recurrent(); }
   ConstView state(std::size_t index) const { return state_view(index, false); }
   ConstView cell_state(std::size_t index) const { return state_view(index, true); }
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
-  // Whether a layer is `stateful`: the order of calls then counts.
-  bool is_stateful() const { return std::ranges::any_of(network_->state_needs(), &StateNeeds::stateful); }
+  // Whether a layer is `stateful`, or the session has a context: the order of calls then counts.
+  bool is_stateful() const { return states_.is_stateful(); }
+  // Positions that the sequences of a session with `context` have taken, and back to where there were n: OutOfRange;
+  // Unsupported where recurrent layers have gone on or layers differ in their numbers of positions.
+  std::size_t length() const { return states_.length(); }
+  Result<void> rewind(std::size_t n) { return states_.rewind(n); }
   // Every state to 0; metacognition layers remember nothing.
-  void reset();
-  // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT, engine T-81).
-  void carry_states();
+  void reset() { states_.reset(); }
+  // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT,
+  // engine T-81).
+  void carry_states() { states_.carry(); }
 
-  // Serialised state that the next call depends on (portable bytes): states of `stateful` layers and memories of metacognition layers; empty where
-  // the network has neither. carry() restores it in a session of the same network, which is then prepared for the input of the last call.
-  // CorruptData; errors of prepare(). After an error the states are those of reset().
+  // Serialised state that the next call depends on (portable bytes): states of `stateful` layers, memories of
+  // metacognition layers and, with `context`, caches; empty where there is none. carry() restores it in a session of
+  // the same network and options,
+  // which is then prepared for the input of the last call. CorruptData; errors of prepare(). After an error the states
+  // are those of reset().
   std::vector<std::byte> carried();
   Result<void> carry(std::span<const std::byte> carried);
 
@@ -96,10 +118,10 @@ class NetworkSession {
   // The same where the pass left it, [1].
   ConstTensor gate_figure() const { return {gate_loss_.data(), 1, 1, element()}; }
   // Memories of the metacognition layers, by number in execution order.
-  std::span<MetaState> metas() { return metas_; }
+  std::span<MetaState> metas() { return states_.metas(); }
 
-  // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside the session's own
-  // `watch`. Null: no observer.
+  // Sees every layer that runs and where passes begin, in execution order, on the calling thread (engine E-40), beside
+  // the session's own `watch`. Null: no observer.
   void observe(PassWatch* watch) {
     watch_ = watch;
     look(watch);
@@ -116,7 +138,8 @@ class NetworkSession {
   std::atomic<bool>& cancel() { return cancel_; }
   // For work between passes: the threads and kernels, with memory of one's own.
   Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
-  // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition layers remember stays.
+  // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition
+  // layers remember stays.
   Result<void> adopt();
   bool runs(const Network& network) const { return network_ == &network; }
 
@@ -129,7 +152,6 @@ class NetworkSession {
   Result<void> cut_segments();
   ConstView run_segments(const Exec& exec, const ConstView& x);
   void segments_backward(const Exec& exec, const ConstView& dy, const View& dx);
-  Result<void> allocate_states();
   template <class Archive>
   Result<void> visit_carried(Archive& archive);
   ConstView state_view(std::size_t index, bool cell) const;
@@ -142,7 +164,7 @@ class NetworkSession {
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   Tape tape_;
-  std::vector<std::size_t> segments_;      // first cells; empty: all at once
+  std::vector<std::size_t> segments_;  // first cells; empty: all at once
   std::vector<ConstView> segment_inputs_;
   std::array<std::byte*, 2> segment_gradients_{};
   Arena::Mark segment_mark_;
@@ -154,15 +176,12 @@ class NetworkSession {
   PassWatch* watch_ = nullptr;
   LayerWatch *own_ = nullptr, *other_ = nullptr;  // that look on now
   BothWatches both_;
-  std::vector<RecurrentState> states_;         // by slot
-  std::vector<Memory> state_memory_;           // by slot: h, then c
-  std::vector<std::size_t> recurrent_slots_;
-  std::vector<MetaState> metas_;               // by slot
-  Memory gate_loss_;  // one element
-  std::optional<Shape> input_, external_;  // that memory was planned for,
+  StateStore states_;
+  Memory gate_loss_;                                         // one element
+  std::optional<Shape> input_, external_;                    // that memory was planned for,
   bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
   Shape output_;
-  bool has_forward_ = false;   // the tape holds a forward that no backward has taken
+  bool has_forward_ = false;  // the tape holds a forward that no backward has taken
   std::atomic<bool> cancel_{false};
 };
 

@@ -1,4 +1,5 @@
-// A device whose memory the host cannot touch runs forward, backward and target of every kind: no pass asks for a value.
+// A device whose memory the host cannot touch runs forward, backward and target of every kind: no pass asks for a
+// value.
 
 #include <gtest/gtest.h>
 
@@ -20,11 +21,14 @@ void run_on(test::NullDevice& device, const GoldenLayer& layer, DType dtype, con
   auto network = golden_network(layer, dtype);
   ASSERT_TRUE(network) << network.error().text();
   NetworkSessionOptions options;
-  options.threads = 2, options.backward = true, options.tween = pass.rules, options.carries_targets = pass.rules != nullptr, options.device = &device;
+  options.threads = 2, options.backward = true, options.tween = pass.rules,
+  options.carries_targets = pass.rules != nullptr, options.device = &device;
   auto session = NetworkSession::create(*network, options);
   ASSERT_TRUE(session) << session.error().text();
   const Element element = network->settings.activations;
-  const auto on_device = [&](const Shape& shape) { return ConstView{device.reserve(shape.elements() * bytes_of(element)), shape, element}; };
+  const auto on_device = [&](const Shape& shape) {
+    return ConstView{device.reserve(shape.elements() * bytes_of(element)), shape, element};
+  };
   PassExtras extras;
   extras.training = pass.training;
   for (int call = 0; call < 2; ++call) {  // the second finds the states of the first

@@ -21,8 +21,9 @@ TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OnnxNodes,
-                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa", "attention_mask", "conv", "dense", "norm",
-                                           "pool", "recurrent", "shape", "softmax"),
+                         ::testing::Values("activation", "attention_3d", "attention_4d", "attention_gqa",
+                                           "attention_mask", "conv", "dense", "norm", "pool", "recurrent", "shape",
+                                           "softmax"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 namespace loom {
 
-enum class PassKind : std::uint8_t { Forward, Backward, Tick, Tween };  // Tween: a backward pass that carries gaps of targets
+// Tween: a backward pass that carries gaps of targets
+enum class PassKind : std::uint8_t { Forward, Backward, Tick, Tween };
 
 class PassWatch : public LayerWatch {
  public:

@@ -97,21 +97,24 @@ TEST(Kinds, J_20_spellings) {
 TEST(Spec, J_10_J_16_placement_is_for_cells_and_hints_change_nothing) {
   const std::string dense = R"("type":"dense","input_height":3,"output_height":3)";
   EXPECT_FALSE(network_from_json(grid("{" + dense + "}")));
-  const auto child = network_from_json(grid("{" + kCell + R"(,"type":"sequential","sequential_layers":[{"z":0,)" + dense + "}]}"));
+  const auto child =
+      network_from_json(grid("{" + kCell + R"(,"type":"sequential","sequential_layers":[{"z":0,)" + dense + "}]}"));
   ASSERT_FALSE(child);
   EXPECT_EQ(child.error().code, Code::UnknownKey);
   const auto plain = network_from_json(grid("{" + kCell + "," + dense + "}"));
-  const auto hinted = network_from_json(grid("{" + kCell + R"(,"use_tiling":true,"tile_size":7,"use_gpu":true,"exec_target":"x",)" + dense + "}",
-                                             R"("use_simd_forward":false,"use_exact_dtype":true,)"));
+  const auto hinted = network_from_json(
+      grid("{" + kCell + R"(,"use_tiling":true,"tile_size":7,"use_gpu":true,"exec_target":"x",)" + dense + "}",
+           R"("use_simd_forward":false,"use_exact_dtype":true,)"));
   ASSERT_TRUE(plain);
   ASSERT_TRUE(hinted) << hinted.error().text();
   EXPECT_EQ(dump_json(network_to_json(plain->network)), dump_json(network_to_json(hinted->network)));
 }
 
 TEST(Shapes, S_03_one_vector_is_no_sequence) {
-  for (const char* layer : {R"({"type":"rnn","input_height":4,"output_height":4})", R"({"type":"lstm","input_height":4,"output_height":4})",
-                            R"({"type":"gru","input_height":4,"output_height":4})", R"({"type":"mha","d_model":4,"num_heads":1})",
-                            R"({"type":"s6","input_height":4})", R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":4})"}) {
+  for (const char* layer :
+       {R"({"type":"rnn","input_height":4,"output_height":4})", R"({"type":"lstm","input_height":4,"output_height":4})",
+        R"({"type":"gru","input_height":4,"output_height":4})", R"({"type":"mha","d_model":4,"num_heads":1})",
+        R"({"type":"s6","input_height":4})", R"({"type":"position_embedding","max_seq_len":4,"embedding_dim":4})"}) {
     const LayerPtr l = layer_from_json(*parse_json(layer)).value();
     const auto shape = l->output_shape(Shape::of({4}));
     ASSERT_FALSE(shape) << layer;

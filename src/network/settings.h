@@ -16,10 +16,11 @@ struct NetworkSettings {
   std::string init = "auto";
   double init_scale = 0;
   Element activations = Element::f32;
-  Activations quantized_inputs = Activations::int8;  // what inputs of matrices of integers with group scales are rounded to
-  std::optional<Shape> input_shape;      // of one sample, without the batch
+  // what inputs of matrices of integers with group scales are rounded to
+  Activations quantized_inputs = Activations::int8;
+  std::optional<Shape> input_shape;  // of one sample, without the batch
   DType default_dtype = DType::float32;
-  Json metadata;                         // the caller's, kept as it is
+  Json metadata;  // the caller's, kept as it is
 };
 
 }  // namespace loom

@@ -1,6 +1,6 @@
 #pragma once
-// Networks as JSON (engine 5): the text is untrusted, every error carries an RFC 6901 pointer, and writing what was read is canonical
-// and a fixed point.
+// Networks as JSON (engine 5): the text is untrusted, every error carries an RFC 6901 pointer, and writing what was
+// read is canonical and a fixed point.
 
 #include <string>
 #include <string_view>
@@ -12,10 +12,11 @@
 namespace loom {
 
 struct SpecOptions {
-  bool strict = true;                   // unknown keys are errors, else warnings
-  bool initialise = true;               // fill the weights; a checkpoint brings its own
-  std::uint64_t max_weights = std::uint64_t{1} << 34;   // elements in all, checked before any is allocated
-  std::uint64_t max_bytes = ~std::uint64_t{0};          // of memory for weights that are drawn: OutOfMemory beyond, before any is
+  bool strict = true;                                  // unknown keys are errors, else warnings
+  bool initialise = true;                              // fill the weights; a checkpoint brings its own
+  std::uint64_t max_weights = std::uint64_t{1} << 34;  // elements in all, checked before any is allocated
+  // of memory for weights that are drawn: OutOfMemory beyond, before any is
+  std::uint64_t max_bytes = ~std::uint64_t{0};
 };
 
 struct SpecResult {
@@ -23,7 +24,8 @@ struct SpecResult {
   std::vector<std::string> warnings;
 };
 
-// InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages joined by "; ".
+// InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages
+// joined by "; ".
 Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options = {});
 inline Result<SpecResult> network_from_json(const std::string& text, const SpecOptions& options = {}) {
   return network_from_json(std::string_view(text), options);
@@ -33,9 +35,9 @@ inline Result<SpecResult> network_from_json(const char* text, const SpecOptions&
 }
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options = {});
 
-// A network of transformer blocks (engine J-03): an arch_config, or an object that holds one under that name. Every cell is a sequential
-// of residual [rmsnorm, mha] and residual [rmsnorm, swiglu of four times dModel]; initScale is the half width of uniform weights. Errors
-// as above; UnknownKey, LimitExceeded beyond 2^16 cells.
+// A network of transformer blocks (engine J-03): an arch_config, or an object that holds one under that name. Every
+// cell is a sequential of residual [rmsnorm, mha] and residual [rmsnorm, swiglu of four times dModel]; initScale is the
+// half width of uniform weights. Errors as above; UnknownKey, LimitExceeded beyond 2^16 cells.
 Result<SpecResult> build_from_arch(const Json& arch_config, const SpecOptions& options = {});
 
 // One layer without placement keys, its weights declared and not filled.
@@ -45,7 +47,8 @@ Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options = 
 Json network_to_json(const Network& network);
 Json layer_to_json(const Layer& layer, DType default_dtype = DType::float32);
 
-// One weight as JSON: {dtype, codes, scales, zero_points, scale_granularity, group_size}, packed codes and factors in Base64 (engine F-10).
+// One weight as JSON: {dtype, codes, scales, zero_points, scale_granularity, group_size}, packed codes and factors in
+// Base64 (engine F-10).
 Result<Json> weight_to_json(const Weight& weight);
 
 // JSON Schema (draft 2020-12) of a spec, for completion in editors.

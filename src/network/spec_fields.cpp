@@ -47,7 +47,8 @@ void visit_settings(ConfigVisitor& visit, NetworkSettings& s) {
 
 bool any_reads_init_scale(const Network& network) {
   bool any = reads_init_scale(network.settings.init);
-  network.each_layer([&](std::size_t, const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
+  network.each_layer(
+      [&](std::size_t, const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
   return any;
 }
 
@@ -59,7 +60,8 @@ Result<std::vector<std::byte>> bytes_of(const Json& weight, std::string_view key
   const Json* given = find(weight, key);
   if (given == nullptr) return std::vector<std::byte>{};
   const std::string* text = as_string(*given);
-  if (text == nullptr) return fail_at({std::string(key)}, Code::CorruptData, "{}", expected("a string of Base64", *given));
+  if (text == nullptr)
+    return fail_at({std::string(key)}, Code::CorruptData, "{}", expected("a string of Base64", *given));
   auto bytes = base64_decode(*text);
   if (!bytes) return under({std::string(key)}, std::move(bytes).error());
   return bytes;
@@ -74,11 +76,14 @@ Result<void> restore_weight(Weight& w, const Json& json, const Encoding& encodin
   ScaleSpan span = resolved(dtype, {});
   if (const Json* given = find(json, "scale_granularity")) {
     const std::string* text = as_string(*given);
-    const auto found = std::ranges::find(kGranularities, text == nullptr ? std::string_view{} : std::string_view(*text));
-    if (found == kGranularities.end()) return fail(Code::UnknownName, "scale_granularity is none of tensor, row, group");
+    const auto found =
+        std::ranges::find(kGranularities, text == nullptr ? std::string_view{} : std::string_view(*text));
+    if (found == kGranularities.end())
+      return fail(Code::UnknownName, "scale_granularity is none of tensor, row, group");
     span.granularity = static_cast<Granularity>(found - kGranularities.begin());
   }
-  if (const Json* given = find(json, "group_size")) span.group_size = static_cast<std::size_t>(std::max<std::int64_t>(0, as_int(*given).value_or(0)));
+  if (const Json* given = find(json, "group_size"))
+    span.group_size = static_cast<std::size_t>(std::max<std::int64_t>(0, as_int(*given).value_or(0)));
   LOOM_TRY(const auto codes, bytes_of(json, "codes"));
   LOOM_TRY(const auto scales, bytes_of(json, "scales"));
   LOOM_TRY(const auto zeros, bytes_of(json, "zero_points"));
@@ -108,10 +113,13 @@ Result<void> read_weights(Layer& layer, const Json& weights) {
   for (const auto& [name, json] : weights.items()) {
     Weight* weight = find_weight(layer, name);
     const Steps place = {printable(name)};
-    if (weight == nullptr) return fail_at(place, Code::UnknownName, "{} has no weight \"{}\"", layer.kind(), printable(name));
-    if (weight->is_tied()) return fail_at(place, Code::InvalidConfig, "{} is tied to a table; its values stand there", weight->name());
+    if (weight == nullptr)
+      return fail_at(place, Code::UnknownName, "{} has no weight \"{}\"", layer.kind(), printable(name));
+    if (weight->is_tied())
+      return fail_at(place, Code::InvalidConfig, "{} is tied to a table; its values stand there", weight->name());
     if (json.is_object()) {
-      if (auto done = restore_weight(*weight, json, layer.common.encoding); !done) return under(place, std::move(done).error());
+      if (auto done = restore_weight(*weight, json, layer.common.encoding); !done)
+        return under(place, std::move(done).error());
       continue;
     }
     std::vector<double> values;

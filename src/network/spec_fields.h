@@ -13,8 +13,9 @@ namespace loom {
 // Performance hints of engine J-01 and J-16: accepted, and without a say in any number.
 inline constexpr std::array<std::string_view, 7> kHintKeys = {
     "use_tiling", "enable_multi_core_tiling", "tile_size", "use_simd_forward", "use_gpu", "exec_target", "seq_length"};
-inline constexpr std::array<std::string_view, 6> kNetworkHintKeys = {"use_tiling", "enable_multi_core_tiling", "use_simd_forward",
-                                                                     "use_gpu",    "use_exact_dtype",          "release_fp32_master_when_idle"};
+inline constexpr std::array<std::string_view, 6> kNetworkHintKeys = {
+    "use_tiling", "enable_multi_core_tiling", "use_simd_forward",
+    "use_gpu",    "use_exact_dtype",          "release_fp32_master_when_idle"};
 
 void visit_dtype(ConfigVisitor& visit, Key key, DType& dtype);
 void visit_common(ConfigVisitor& visit, CommonSettings& common);

@@ -1,4 +1,5 @@
-// Any text as a network's spec: an Error, or a network whose written form reads back as the same text, and that runs when it is small.
+// Any text as a network's spec: an Error, or a network whose written form reads back as the same text, and that runs
+// when it is small.
 
 #include "core/json.h"
 #include "network/network_session.h"

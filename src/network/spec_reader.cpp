@@ -41,7 +41,8 @@ Steps below(Steps place, std::string_view key) {
 // An integer, or its decimal digits as text: JSON's readers elsewhere lose the last bits of 64.
 std::optional<std::uint64_t> as_u64(const Json& value) {
   if (const auto* n = value.get_ptr<const Json::number_unsigned_t*>()) return *n;
-  if (const auto n = as_int(value); n && *n >= 0) return static_cast<std::uint64_t>(*n);  // built by a program, not read
+  // built by a program, not read
+  if (const auto n = as_int(value); n && *n >= 0) return static_cast<std::uint64_t>(*n);
   const std::string* text = as_string(value);
   if (text == nullptr || text->empty() || text->size() > 20) return std::nullopt;
   std::uint64_t n = 0;
@@ -71,7 +72,8 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
     }
     std::vector<std::string_view> known;
     for (std::size_t i = 0; i < kNumActivations; ++i) known.push_back(name(static_cast<Activation>(i)));
-    complain(Code::UnknownName, key, fmt::format("activation \"{}\" is unknown; nearest: {}", printable(*text), nearest_names(*text, known)));
+    complain(Code::UnknownName, key,
+             fmt::format("activation \"{}\" is unknown; nearest: {}", printable(*text), nearest_names(*text, known)));
   }
   void operator()(Key key, AxisSizes& value) override {
     const Json* given = peek(key);
@@ -155,7 +157,8 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
   std::size_t nesting_;
 };
 
-// Hints have no say in any number; that a device was asked for which nothing runs on is said all the same (engine T-02).
+// Hints have no say in any number; that a device was asked for which nothing runs on is said all the same (engine
+// T-02).
 void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std::span<const std::string_view> keys) {
   for (const std::string_view key : keys) {
     const Json* given = reader.take(key);
@@ -167,8 +170,9 @@ void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std:
 }
 
 void complain_of_unread_scale(JsonReader& reader, std::string_view init) {
-  reader.complain(Code::InvalidConfig, "init_scale",
-                  fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
+  reader.complain(
+      Code::InvalidConfig, "init_scale",
+      fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
 }
 
 // Settings of every layer, and that none of those given is without effect.
@@ -177,18 +181,21 @@ void read_common(Findings& findings, JsonReader& reader, CommonSettings& common)
   common.init = findings.init, common.init_scale = findings.init_scale;
   visit_common(reader, common);
   // A file brings its weights, however they were drawn.
-  if (findings.options.initialise && common.init_scale != findings.init_scale && common.init_scale != 0 && !reads_init_scale(common.init))
+  if (findings.options.initialise && common.init_scale != findings.init_scale && common.init_scale != 0 &&
+      !reads_init_scale(common.init))
     complain_of_unread_scale(reader, common.init);
   const ScaleSpan &span = common.encoding.span, standard;
   if (std::ranges::find(kGroupSizes, span.group_size) == kGroupSizes.end())
     reader.complain("group_size", fmt::format("one of {}", fmt::join(kGroupSizes, ", ")), span.group_size);
   // Beside a type without groups it waits for a morph.
-  if (span.group_size != standard.group_size && (span.granularity == Granularity::Tensor || span.granularity == Granularity::Row))
+  if (span.group_size != standard.group_size &&
+      (span.granularity == Granularity::Tensor || span.granularity == Granularity::Row))
     reader.complain(Code::InvalidConfig, "group_size", "scale_granularity says that there are no groups");
 }
 
 // A layer's settings from the reader, then its weights; null after an error.
-LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common, const Steps& place) {
+LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common,
+                        const Steps& place) {
   LayerPtr layer = kind.make();
   const std::size_t before = findings.errors.size();
   if (common == nullptr)
@@ -211,7 +218,8 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
 void read_given_weights(Findings& findings) {
   for (const Findings::GivenWeights& given : findings.weights)
     if (findings.errors.empty())
-      if (auto read = read_weights(*given.layer, *given.values); !read) findings.add(std::move(read.error().under(given.place)));
+      if (auto read = read_weights(*given.layer, *given.values); !read)
+        findings.add(std::move(read.error().under(given.place)));
 }
 
 // A network says which cell an error is of, its spec which item of the list.
@@ -236,9 +244,11 @@ void warn_of_lone_residuals(Findings& findings, const Network& network, const st
       if (residual == nullptr || findings.warnings.size() >= ConfigFindings::kMost) return;
       Steps steps = network.steps(path);
       if (steps[steps.size() - 2] == "sequential_layers") return;
-      if (const auto kind = residual->from().kind; kind != SkipFrom::Kind::Default && kind != SkipFrom::Kind::Previous) return;
+      if (const auto kind = residual->from().kind; kind != SkipFrom::Kind::Default && kind != SkipFrom::Kind::Previous)
+        return;
       const Error place = with_item(network, cells, {Code::InvalidConfig, "", std::move(steps)});
-      findings.warn(place.place.steps(), "a residual that stands in no sequence passes its input through; skip_from names what it adds");
+      findings.warn(place.place.steps(),
+                    "a residual that stands in no sequence passes its input through; skip_from names what it adds");
     });
   }
 }
@@ -254,8 +264,8 @@ const LayerKind* read_kind(Findings& findings, JsonReader& reader) {
   return *kind;
 }
 
-// A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are ignored (V-20). A cell
-// of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
+// A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are
+// ignored (V-20). A cell of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
 Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const Steps& place, bool is_cell) {
   auto link = std::make_unique<Link>();
   const std::size_t before = findings.errors.size();
@@ -263,7 +273,8 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
   link->share.fields(reader);
   if (findings.errors.size() != before) return {};
   if (!is_cell && link->feeds())
-    return findings.add(Code::InvalidConfig, place, "a feed link stands in a cell of the grid, not inside a container"), Cell();
+    return findings.add(Code::InvalidConfig, place, "a feed link stands in a cell of the grid, not inside a container"),
+           Cell();
   if (!is_cell || link->share.mode() == Share::Mode::Share) return {nullptr, std::move(link)};
   if (find(spec, "type") == nullptr) {
     reader.take("type");
@@ -278,11 +289,16 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
 }
 
 // What a cell holds, with placement keys, or a place inside a container; empty after an error.
-Cell read_cell(Findings& findings, const Json& spec, const Steps& place, std::size_t nesting, std::span<const std::string_view> placement) {
-  if (!spec.is_object()) return findings.add(Code::InvalidConfig, place, expected("a layer as an object", spec)), Cell();
-  if (nesting > kDeepestSpec) return findings.add(Code::NestingTooDeep, place, fmt::format("containers nest deeper than {}", kDeepestSpec)), Cell();
+Cell read_cell(Findings& findings, const Json& spec, const Steps& place, std::size_t nesting,
+               std::span<const std::string_view> placement) {
+  if (!spec.is_object())
+    return findings.add(Code::InvalidConfig, place, expected("a layer as an object", spec)), Cell();
+  if (nesting > kDeepestSpec)
+    return findings.add(Code::NestingTooDeep, place, fmt::format("containers nest deeper than {}", kDeepestSpec)),
+           Cell();
   if (findings.stack.reached())
-    return findings.add(Code::NestingTooDeep, place, "containers nest deeper than the stack of this thread allows"), Cell();
+    return findings.add(Code::NestingTooDeep, place, "containers nest deeper than the stack of this thread allows"),
+           Cell();
   JsonReader reader(findings, spec, place, nesting);
   for (const std::string_view key : placement) reader.take(key);
   bool is_link = false;
@@ -293,7 +309,8 @@ Cell read_cell(Findings& findings, const Json& spec, const Steps& place, std::si
   none.fields(reader);
   if (find(spec, "is_remote_link") == nullptr)
     for (const std::string_view key : {"target_z", "target_y", "target_x", "target_l", "link_mode", "link_merge"})
-      if (find(spec, key) != nullptr) findings.object_to(Code::InvalidConfig, below(place, key), "a link's key without is_remote_link");
+      if (find(spec, key) != nullptr)
+        findings.object_to(Code::InvalidConfig, below(place, key), "a link's key without is_remote_link");
   const LayerKind* const kind = read_kind(findings, reader);
   if (kind == nullptr) return {};
   return read_operation(findings, reader, *kind, nullptr, place);
@@ -346,7 +363,8 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
     else
       findings.add(std::move(shape.error().under({"input_shape"})));
   }
-  if (const Json* version = reader.take("numerics_version"); version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
+  if (const Json* version = reader.take("numerics_version");
+      version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
     reader.complain(Code::Unsupported, "numerics_version",
                     expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
   if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
@@ -403,7 +421,8 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   else if (!layers->is_array())
     reader.complain("layers", "a list of layers", *layers);
   LOOM_TRY_VOID(findings.result());
-  findings.default_dtype = settings.default_dtype, findings.init = settings.init, findings.init_scale = settings.init_scale;
+  findings.default_dtype = settings.default_dtype, findings.init = settings.init,
+  findings.init_scale = settings.init_scale;
   if (is_list) size = {1, 1, 1, std::max<std::size_t>(layers->size(), 1)};
   LOOM_TRY(Network network, Network::create(size));
   const std::vector<std::size_t> cells = read_cells(findings, network, *layers, is_list);
@@ -411,19 +430,23 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network))
     complain_of_unread_scale(reader, network.settings.init);
   LOOM_TRY_VOID(findings.result());
-  if (auto tied = network.resolve_ties(); !tied) return tl::make_unexpected(with_item(network, cells, std::move(tied).error()));
+  if (auto tied = network.resolve_ties(); !tied)
+    return tl::make_unexpected(with_item(network, cells, std::move(tied).error()));
   std::uint64_t elements = 0;
-  network.visit_weights(
-      [&](const std::string&, const Weight& w, const Layer&) { elements += std::min<std::uint64_t>(w.elements(), options.max_weights); });
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    elements += std::min<std::uint64_t>(w.elements(), options.max_weights);
+  });
   if (elements > options.max_weights)
-    return fail_at({"layers"}, Code::SizeOverflow, "{} weights in all, at most {} are allowed", elements, options.max_weights);
-  network.visit_weights([](const std::string&, Weight& w, const Layer& layer) { static_cast<void>(w.morph(layer.common.encoding)); });  // to come
+    return fail_at({"layers"}, Code::SizeOverflow, "{} weights in all, at most {} are allowed", elements,
+                   options.max_weights);
+  // to come
+  network.visit_weights(
+      [](const std::string&, Weight& w, const Layer& layer) { static_cast<void>(w.morph(layer.common.encoding)); });
   if (options.initialise) {
     const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
     if (bytes > options.max_bytes)
-      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements,
-                     static_cast<double>(bytes) / 1e9,
-                  static_cast<double>(options.max_bytes) / 1e9);
+      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed",
+                     elements, static_cast<double>(bytes) / 1e9, static_cast<double>(options.max_bytes) / 1e9);
   }
   read_given_weights(findings);
   LOOM_TRY_VOID(findings.result());

@@ -19,7 +19,9 @@
 namespace loom {
 namespace {
 
-std::string list_of(const std::string& layer, const std::string& more = "") { return "{" + more + R"("layers":[)" + layer + "]}"; }
+std::string list_of(const std::string& layer, const std::string& more = "") {
+  return "{" + more + R"("layers":[)" + layer + "]}";
+}
 
 bool fits_schema(const Json& spec) {
   static const Json schema = spec_schema();
@@ -41,18 +43,25 @@ TEST(Schema, J_01_every_shipped_example_fits_and_is_read) {
 }
 
 TEST(Schema, J_01_every_golden_layer_fits_and_what_the_reader_refuses_does_not) {
-  for (const GoldenLayer& c : golden_layers()) EXPECT_TRUE(fits_schema(*parse_json(list_of(std::string(c.spec))))) << c.name;
-  for (const char* spec : {R"({"layers":[{"type":"dense","dtype":"bf16","activation":"swish"}]})",
-                           R"({"layers":[{"is_remote_link":true,"target_l":1,"link_mode":"share"}]})",
-                           R"({"layers":[{"type":"dense","is_remote_link":true,"target_l":1,"link_mode":"feed","link_merge":"add"}]})",
-                           R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})", R"({"layers":[],"seed":"18446744073709551615"})"})
+  for (const GoldenLayer& c : golden_layers())
+    EXPECT_TRUE(fits_schema(*parse_json(list_of(std::string(c.spec))))) << c.name;
+  for (const char* spec :
+       {R"({"layers":[{"type":"dense","dtype":"bf16","activation":"swish"}]})",
+        R"({"layers":[{"is_remote_link":true,"target_l":1,"link_mode":"share"}]})",
+        R"({"layers":[{"type":"dense","is_remote_link":true,"target_l":1,"link_mode":"feed","link_merge":"add"}]})",
+        R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})",
+        R"({"layers":[],"seed":"18446744073709551615"})"})
     EXPECT_TRUE(fits_schema(*parse_json(spec))) << spec;
   for (const char* spec :
-       {R"({})", R"({"layers":{}})", R"({"layers":[{"type":"dens"}]})", R"({"layers":[{"type":"dense","input_heigth":3}]})",
-        R"({"layers":[{"type":"dense","input_height":-1}]})", R"({"layers":[{"type":"dense","bias":1}]})", R"({"layers":[],"colour":1})",
-        R"({"depth":0,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})", R"({"layers":[{"type":"dense","dtype":"float31"}]})",
-        R"({"layers":[{"type":"dense","activation":6}]})", R"({"layers":[{"type":"dense","group_size":48}]})", R"({"layers":[{"is_remote_link":true,"group_size":33}]})",
-        R"({"layers":[{"type":"dense","init_scale":-1}]})", R"({"layers":[],"init_scale":1e300})", R"({"layers":[{"is_remote_link":false}]})", R"({"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","rank":1}]}]})"})
+       {R"({})", R"({"layers":{}})", R"({"layers":[{"type":"dens"}]})",
+        R"({"layers":[{"type":"dense","input_heigth":3}]})", R"({"layers":[{"type":"dense","input_height":-1}]})",
+        R"({"layers":[{"type":"dense","bias":1}]})", R"({"layers":[],"colour":1})",
+        R"({"depth":0,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})",
+        R"({"layers":[{"type":"dense","dtype":"float31"}]})", R"({"layers":[{"type":"dense","activation":6}]})",
+        R"({"layers":[{"type":"dense","group_size":48}]})", R"({"layers":[{"is_remote_link":true,"group_size":33}]})",
+        R"({"layers":[{"type":"dense","init_scale":-1}]})", R"({"layers":[],"init_scale":1e300})",
+        R"({"layers":[{"is_remote_link":false}]})",
+        R"({"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","rank":1}]}]})"})
     EXPECT_FALSE(fits_schema(*parse_json(spec))) << spec;
 }
 
@@ -61,14 +70,16 @@ TEST(Schema, J_01_defaults_of_names_are_those_of_the_reader) {
   const Json schema = spec_schema();
   EXPECT_EQ(schema["properties"]["default_dtype"]["default"], "float32");
   std::map<std::string, Json> kinds;
-  for (const Json& kind : schema["$defs"]["layer"]["oneOf"]) kinds[kind["title"].get<std::string>()] = kind["properties"];
+  for (const Json& kind : schema["$defs"]["layer"]["oneOf"])
+    kinds[kind["title"].get<std::string>()] = kind["properties"];
   std::size_t checked = 0;
   for (const GoldenLayer& c : golden_layers()) {
     const Json plain = *parse_json(c.spec);
     const auto layer = layer_from_json(plain);
     ASSERT_TRUE(layer) << c.name;
     for (const auto& [key, property] : kinds[std::string((*layer)->kind())].items()) {
-      if (key == "kmeans_output_mode" || key.starts_with("link_")) continue;  // another name of a key, and keys of links alone
+      // another name of a key, and keys of links alone
+      if (key == "kmeans_output_mode" || key.starts_with("link_")) continue;
       const Json* standard = find(property, "default");
       if (standard == nullptr || find(property, "enum") == nullptr || plain.contains(key)) continue;
       Json named = plain;
@@ -103,7 +114,8 @@ TEST(Spec, J_12_J_13_J_14_aliases_of_keys) {
       {R"({"type":"cnn2","input_channels":3,"filters":2,"kernel_size":1})", "filters", "out_channels"},
       {R"({"type":"convtransposed1","input_channels":3,"filters":2,"kernel_size":1})", "filters", "out_channels"},
       {R"({"type":"mha","d_model":4,"num_heads":1,"rope_theta":500})", "rope_theta", "rope_freq_base"},
-      {R"({"type":"kmeans","input_height":3,"num_clusters":2,"output_mode":"features"})", "output_mode", "kmeans_output_mode"},
+      {R"({"type":"kmeans","input_height":3,"num_clusters":2,"output_mode":"features"})", "output_mode",
+       "kmeans_output_mode"},
       {R"({"type":"parallel","combine_mode":"filter","parallel_branches":[{"type":"dense","input_height":3,"output_height":2}],"filter_gate":{"type":"dense","input_height":3,"output_height":1}})",
        "filter_gate", "filter_gate_config"},
       {R"({"type":"rmsnorm","input_height":3})", "input_height", "output_height"},
@@ -147,7 +159,10 @@ class KeyList final : public FieldVisitor {
   void wholes(Key k, std::vector<std::size_t>&, SizeRange) override { add(k); }
   void number(Key k, double&, NumberRange) override { add(k); }
   void number(Key k, std::optional<double>&, NumberRange) override { add(k); }
-  void list(Key k, std::size_t, const std::function<void(std::size_t)>&, const std::function<void(std::size_t, ConfigVisitor&)>&) override { add(k); }
+  void list(Key k, std::size_t, const std::function<void(std::size_t)>&,
+            const std::function<void(std::size_t, ConfigVisitor&)>&) override {
+    add(k);
+  }
   void choose(Key k, std::size_t&, std::span<const std::string_view>, Code) override { add(k); }
 
  private:
@@ -157,9 +172,13 @@ class KeyList final : public FieldVisitor {
 // Every key of every kind stands in one of these with a value that is not its default, and comes back as it was given.
 TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
   const std::string activation = R"("activation":"elu","elu_alpha":0.5,"leaky_slope":0.3,"ste":false)";
-  const std::string sizes = R"("input_height":9,"output_height":3,"input_width":8,"output_width":2,"input_depth":7,"output_depth":4)";
-  const std::string conv = R"("input_channels":4,"filters":4,"stride":2,"padding":1,"dilation":2,"groups":2,"bias":true,)" + activation + "," + sizes;
-  const std::string recurrent = R"("input_height":3,"output_height":2,"seq_length":7,"stateful":true,"bidirectional":true,"return_sequence":false,"bias":false)";
+  const std::string sizes =
+      R"("input_height":9,"output_height":3,"input_width":8,"output_width":2,"input_depth":7,"output_depth":4)";
+  const std::string conv =
+      R"("input_channels":4,"filters":4,"stride":2,"padding":1,"dilation":2,"groups":2,"bias":true,)" + activation +
+      "," + sizes;
+  const std::string recurrent =
+      R"("input_height":3,"output_height":2,"seq_length":7,"stateful":true,"bidirectional":true,"return_sequence":false,"bias":false)";
   const std::string dense = R"({"type":"dense","input_height":3,"output_height":3})";
   std::vector<std::string> all = {
       R"({"type":"dense","input_height":3,"output_height":2,"bias":true,"tied_to":"layers.1",)" + activation + "}",
@@ -168,7 +187,8 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
       R"({"type":"lstm",)" + recurrent + "}",
       R"({"type":"gru",)" + recurrent + "}",
       R"({"type":"s6","input_height":3,"state_size":5,"dt_rank":2,"bias":false,"stateful":true})",
-      R"({"type":"swiglu","input_height":3,"output_height":2,"bias":true,"inner_norm":true,"rms_norm_eps":1e-3,)" + activation + "}",
+      R"({"type":"swiglu","input_height":3,"output_height":2,"bias":true,"inner_norm":true,"rms_norm_eps":1e-3,)" +
+          activation + "}",
       R"({"type":"mha","d_model":12,"num_heads":6,"num_kv_heads":3,"head_dim":4,"query_dim":24,"kv_dim":12,"output_dim":5,"qkv_bias":true,"out_bias":true,"causal":false,
           "rope_theta":500,"rope_style":"interleaved","partial_rotary_factor":0.5,"qk_norm":"head","rms_norm_eps":1e-3,"inner_norm":true,"sliding_window":7,"attn_scale":0.5,
           "logit_softcap":3,"max_seq_len":99,"rope_scaling":{"type":"yarn","factor":2,"original_max_position_embeddings":64,"beta_fast":16,"beta_slow":2,"attention_factor":1.5}})",
@@ -179,20 +199,25 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
       R"({"type":"instancenorm","input_height":4,"eps":1e-3,"affine":true})",
       R"({"type":"batchnorm","input_height":3,"eps":1e-3,"momentum":0.2})",
       R"({"type":"embedding","vocab_size":7,"embedding_dim":3,"embed_scale":2,"oob":"zero",)" + activation + "}",
-      R"({"type":"kmeans","num_clusters":2,"input_height":3,"kmeans_temperature":2,"output_mode":"features",)" + activation + "}",
+      R"({"type":"kmeans","num_clusters":2,"input_height":3,"kmeans_temperature":2,"output_mode":"features",)" +
+          activation + "}",
       R"({"type":"softmax","softmax_type":"masked","input_height":3,"output_height":3,"temperature":2,"mask":[true,false]})",
       R"({"type":"softmax","softmax_type":"gumbel","gumbel_noise":false,"gumbel_hard":true})",
-      R"({"type":"maxpool","kernel_size":2,"stride":3,"padding":1,"dilation":2,"ceil_mode":true,"global":true,)" + sizes + "}",
-      R"({"type":"avgpool","kernel_size":2,"stride":3,"padding":1,"ceil_mode":true,"count_include_pad":false,"global":true,)" + sizes + "}",
+      R"({"type":"maxpool","kernel_size":2,"stride":3,"padding":1,"dilation":2,"ceil_mode":true,"global":true,)" +
+          sizes + "}",
+      R"({"type":"avgpool","kernel_size":2,"stride":3,"padding":1,"ceil_mode":true,"count_include_pad":false,"global":true,)" +
+          sizes + "}",
       R"({"type":"parallel","concat_axis":1,"parallel_branches":[)" + dense + "]}",
       R"({"type":"parallel","flatten":true,"parallel_branches":[)" + dense + "]}",
-      R"({"type":"parallel","combine_mode":"filter","gate_aux_weight":0.5,"gate_scope":"sample","top_k":1,"gate_temperature":2,"parallel_branches":[)" + dense +
-          R"(],"filter_gate":{"type":"dense","input_height":3,"output_height":1}})",
+      R"({"type":"parallel","combine_mode":"filter","gate_aux_weight":0.5,"gate_scope":"sample","top_k":1,"gate_temperature":2,"parallel_branches":[)" +
+          dense + R"(],"filter_gate":{"type":"dense","input_height":3,"output_height":1}})",
       R"({"type":"metacognition","meta_source":"stats","meta_effect":"gate","train_meta":true,"meta_rules":[{"condition":"std_above","threshold":2,"command":"rmsnorm","cooldown":3}],
-          "meta_observed_layer":)" + dense + R"(,"meta_network":{"type":"dense","input_height":6,"output_height":1}})",
+          "meta_observed_layer":)" +
+          dense + R"(,"meta_network":{"type":"dense","input_height":6,"output_height":1}})",
       R"({"type":"residual","skip_from":[0,0,0,1]})",
   };
-  for (const char* kind : {"cnn1", "cnn2", "cnn3"}) all.push_back(fmt::format(R"({{"type":"{}","kernel_size":2,{}}})", kind, conv));
+  for (const char* kind : {"cnn1", "cnn2", "cnn3"})
+    all.push_back(fmt::format(R"({{"type":"{}","kernel_size":2,{}}})", kind, conv));
   for (const char* kind : {"convtransposed1", "convtransposed2", "convtransposed3"})
     all.push_back(fmt::format(R"({{"type":"{}","kernel_size":2,"output_padding":1,{}}})", kind, conv));
   for (const GoldenLayer& c : golden_layers()) all.emplace_back(c.spec);
@@ -224,12 +249,14 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
 
 TEST(Spec, J_17_lengths_that_are_not_positive_read_as_1_and_widths_default_to_heights) {
   for (const char* length : {"0", "-1", "-9"}) {
-    const auto layer = layer_from_json(*parse_json(fmt::format(R"({{"type":"lstm","input_height":3,"output_height":2,"seq_length":{}}})", length)));
+    const auto layer = layer_from_json(
+        *parse_json(fmt::format(R"({{"type":"lstm","input_height":3,"output_height":2,"seq_length":{}}})", length)));
     ASSERT_TRUE(layer) << length << layer.error().text();
     EXPECT_EQ(layer_to_json(**layer)["seq_length"], 1) << length;
   }
   const auto shape = [](const std::string& keys, const Shape& input) -> Result<std::string> {
-    LOOM_TRY(const LayerPtr layer, layer_from_json(*parse_json(R"({"input_channels":1,"filters":2,"kernel_size":1,)" + keys + "}")));
+    LOOM_TRY(const LayerPtr layer,
+             layer_from_json(*parse_json(R"({"input_channels":1,"filters":2,"kernel_size":1,)" + keys + "}")));
     LOOM_TRY(const Shape out, layer->output_shape(input));
     return out.text();
   };
@@ -245,7 +272,8 @@ TEST(Spec, J_17_lengths_that_are_not_positive_read_as_1_and_widths_default_to_he
 
 TEST(Spec, G_24_L_31_stride_0_is_an_error) {
   for (const char* kind : {"cnn1", "cnn2", "cnn3", "convtransposed1", "convtransposed2", "convtransposed3"}) {
-    const auto layer = layer_from_json(*parse_json(fmt::format(R"({{"type":"{}","input_channels":1,"filters":1,"kernel_size":1,"stride":0}})", kind)));
+    const auto layer = layer_from_json(
+        *parse_json(fmt::format(R"({{"type":"{}","input_channels":1,"filters":1,"kernel_size":1,"stride":0}})", kind)));
     ASSERT_FALSE(layer) << kind;
     EXPECT_EQ(layer.error().code, Code::InvalidConfig) << kind;
   }
@@ -253,18 +281,22 @@ TEST(Spec, G_24_L_31_stride_0_is_an_error) {
 
 TEST(Spec, J_21_keys_of_links_belong_to_links) {
   const std::string dense = R"("type":"dense","input_height":3,"output_height":3)";
-  for (const char* key : {R"("target_z":0)", R"("target_y":0)", R"("target_x":0)", R"("target_l":1)", R"("link_mode":"feed")", R"("link_merge":"add")"}) {
+  for (const char* key : {R"("target_z":0)", R"("target_y":0)", R"("target_x":0)", R"("target_l":1)",
+                          R"("link_mode":"feed")", R"("link_merge":"add")"}) {
     const auto read = network_from_json(list_of("{" + dense + "," + key + "}"));
     ASSERT_FALSE(read) << key;
     EXPECT_EQ(read.error().code, Code::InvalidConfig) << key;
-    EXPECT_TRUE(read.error().text().starts_with("/layers/0/" + std::string(key).substr(1, std::string(key).find(':') - 2))) << read.error().text();
+    EXPECT_TRUE(
+        read.error().text().starts_with("/layers/0/" + std::string(key).substr(1, std::string(key).find(':') - 2)))
+        << read.error().text();
     const auto lenient = network_from_json(list_of("{" + dense + "," + key + "}"), {.strict = false});
     ASSERT_TRUE(lenient) << key;
     EXPECT_EQ(lenient->warnings.size(), 1u) << key;
     EXPECT_TRUE(network_from_json(list_of("{" + dense + R"(,"is_remote_link":false,)" + key + "}"))) << key;
   }
   for (const char* link : {"", R"("is_remote_link":false,)", R"("is_remote_link":true,)"})
-    for (const char* key : {R"("link_mode":"nonsense")", R"("link_merge":"nonsense")", R"("target_z":-1)", R"("target_l":"x")"}) {
+    for (const char* key :
+         {R"("link_mode":"nonsense")", R"("link_merge":"nonsense")", R"("target_z":-1)", R"("target_l":"x")"}) {
       const auto read = network_from_json(list_of("{" + dense + "," + link + key + "}"));
       ASSERT_FALSE(read) << link << key;
       EXPECT_TRUE(read.error().code == Code::UnknownName || read.error().code == Code::InvalidConfig) << link << key;
@@ -278,25 +310,30 @@ TEST(Spec, T_02_G_70_a_device_that_nothing_runs_on_is_warned_of) {
     EXPECT_TRUE(read) << spec;
     return read ? read->warnings : std::vector<std::string>{};
   };
-  EXPECT_EQ(warnings(list_of(dense + "}", R"("use_gpu":true,)")), std::vector<std::string>{"/use_gpu: true given, networks run on the CPU alone"});
-  EXPECT_EQ(warnings(list_of(dense + R"(,"use_gpu":true})")), std::vector<std::string>{"/layers/0/use_gpu: true given, networks run on the CPU alone"});
+  EXPECT_EQ(warnings(list_of(dense + "}", R"("use_gpu":true,)")),
+            std::vector<std::string>{"/use_gpu: true given, networks run on the CPU alone"});
+  EXPECT_EQ(warnings(list_of(dense + R"(,"use_gpu":true})")),
+            std::vector<std::string>{"/layers/0/use_gpu: true given, networks run on the CPU alone"});
   EXPECT_EQ(warnings(list_of(dense + R"(,"exec_target":"gpu"})")),
             std::vector<std::string>{"/layers/0/exec_target: \"gpu\" given, networks run on the CPU alone"});
   EXPECT_TRUE(warnings(list_of(dense + R"(,"use_gpu":false,"exec_target":"CPU"})", R"("use_gpu":false,)")).empty());
 }
 
 TEST(Spec, V_31_G_12_a_residual_outside_a_sequence_is_warned_of) {
-  const auto alone = network_from_json(list_of(R"({"type":"dense","input_height":2,"output_height":2},{"type":"residual"})"));
+  const auto alone =
+      network_from_json(list_of(R"({"type":"dense","input_height":2,"output_height":2},{"type":"residual"})"));
   ASSERT_TRUE(alone);
   ASSERT_EQ(alone->warnings.size(), 1u);
   EXPECT_TRUE(alone->warnings[0].starts_with("/layers/1: a residual that stands in no sequence")) << alone->warnings[0];
-  const auto branch = network_from_json(
-      list_of(R"({"type":"parallel","parallel_branches":[{"type":"residual"},{"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"residual"}]}]})"));
+  const auto branch = network_from_json(list_of(
+      R"({"type":"parallel","parallel_branches":[{"type":"residual"},{"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"residual"}]}]})"));
   ASSERT_TRUE(branch);
   ASSERT_EQ(branch->warnings.size(), 1u);
   EXPECT_TRUE(branch->warnings[0].starts_with("/layers/0/parallel_branches/0: a residual")) << branch->warnings[0];
   for (const char* from : {R"("none")", R"("external")", "[0,0,0,0]"}) {
-    const auto told = network_from_json(list_of(R"({"type":"dense","input_height":2,"output_height":2},{"type":"residual","skip_from":)" + std::string(from) + "}"));
+    const auto told = network_from_json(
+        list_of(R"({"type":"dense","input_height":2,"output_height":2},{"type":"residual","skip_from":)" +
+                std::string(from) + "}"));
     ASSERT_TRUE(told) << from;
     EXPECT_TRUE(told->warnings.empty()) << from;
   }
@@ -315,7 +352,8 @@ TEST(Spec, J_02_initial_values_are_those_of_the_documented_rules) {
       for (std::size_t i = 0; i < values.size(); ++i, ++compared) {
         const double wanted = *as_number(values[i]);
         // Rounded once to f32; the normals' logarithm and cosine may differ in the last bits of f64.
-        EXPECT_NEAR(static_cast<double>(w->master()[i]), wanted, std::abs(wanted) * 0x1p-23 + 1e-12) << c["spec"] << name << " " << i;
+        EXPECT_NEAR(static_cast<double>(w->master()[i]), wanted, std::abs(wanted) * 0x1p-23 + 1e-12)
+            << c["spec"] << name << " " << i;
       }
     }
   }
@@ -345,22 +383,27 @@ TEST(Spec, weights_are_not_drawn_where_nobody_asks_and_not_beyond_a_limit) {
   const std::string huge = R"({"layers":[{"type":"dense","input_height":30000,"output_height":30000}]})";
   const auto undrawn = network_from_json(huge, {.initialise = false});
   ASSERT_TRUE(undrawn);
-  EXPECT_EQ(undrawn->network.resident_bytes(), std::size_t{30000} * 30000 * 4);  // what they would take; 3.6 GB are not touched
+  EXPECT_EQ(undrawn->network.resident_bytes(),
+            std::size_t{30000} * 30000 * 4);  // what they would take; 3.6 GB are not touched
   const auto refused = network_from_json(huge, {.max_bytes = std::uint64_t{4} << 30});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::OutOfMemory);
   EXPECT_EQ(refused.error().text(), "/layers: 900000000 weights take 7.2 GB, at most 4.3 GB are allowed");
-  EXPECT_TRUE(network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2048}));
-  EXPECT_FALSE(network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2047}));
+  EXPECT_TRUE(
+      network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2048}));
+  EXPECT_FALSE(
+      network_from_json(list_of(R"({"type":"dense","input_height":16,"output_height":16})"), {.max_bytes = 2047}));
 }
 
-// The bytes that inspect reports for a spec without drawing weights equal those in memory after drawing, without masters.
+// The bytes that inspect reports for a spec without drawing weights equal those in memory after drawing, without
+// masters.
 TEST(Spec, D_11_bytes_told_before_weights_are_drawn_are_those_after) {
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < kNumTypes; ++t) {
       for (const char* more : {"", R"("activation_quant":"none",)"}) {
         const std::string type(name(static_cast<DType>(t)));
-        const std::string spec = list_of("{" + std::string(more) + std::string(c.spec).substr(1), R"("default_dtype":")" + type + R"(",)");
+        const std::string spec =
+            list_of("{" + std::string(more) + std::string(c.spec).substr(1), R"("default_dtype":")" + type + R"(",)");
         const auto before = network_from_json(spec, {.initialise = false});
         auto after = network_from_json(spec);
         ASSERT_TRUE(before) << spec;
@@ -372,7 +415,8 @@ TEST(Spec, D_11_bytes_told_before_weights_are_drawn_are_those_after) {
 }
 
 TEST(Session, a_call_that_would_take_too_much_is_refused) {
-  const auto read = network_from_json(R"({"input_shape":[1000],"layers":[{"type":"dense","input_height":1000,"output_height":8}]})");
+  const auto read =
+      network_from_json(R"({"input_shape":[1000],"layers":[{"type":"dense","input_height":1000,"output_height":8}]})");
   ASSERT_TRUE(read);
   const auto session = NetworkSession::create(read->network, {.threads = 1, .max_bytes = 1 << 20});
   ASSERT_TRUE(session);
@@ -382,15 +426,18 @@ TEST(Session, a_call_that_would_take_too_much_is_refused) {
   EXPECT_TRUE((*session)->prepare(Shape::of({1, 1000})));
 }
 
-// The four ways of each layer: "auto" is one of the others for every type, and none of them changes types that take inputs as they are.
+// The four ways of each layer: "auto" is one of the others for every type, and none of them changes types that take
+// inputs as they are.
 TEST(Spec, D_34_J_11_activation_quant_of_every_layer) {
   const auto run = [](const std::string& type, const std::string& way, const std::string& more = "") {
-    const std::string layer = R"({"type":"dense","input_height":96,"output_height":32,"activation_quant":")" + way + R"(","dtype":")" + type + R"("})";
+    const std::string layer = R"({"type":"dense","input_height":96,"output_height":32,"activation_quant":")" + way +
+                              R"(","dtype":")" + type + R"("})";
     auto read = network_from_json(list_of(layer, R"("seed":3,"input_shape":[96],)" + more));
     EXPECT_TRUE(read) << layer;
     const auto again = network_from_json(dump_json(network_to_json(read->network)));
     EXPECT_TRUE(again);
-    EXPECT_EQ(again->network.cell(0).layer->common.encoding.activation_quant, read->network.cell(0).layer->common.encoding.activation_quant);
+    EXPECT_EQ(again->network.cell(0).layer->common.encoding.activation_quant,
+              read->network.cell(0).layer->common.encoding.activation_quant);
     std::vector<float> x(96);
     const RandomStream stream{5, RandomDomain::Noise, 0, 1};
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (i < 40 ? 2.0f : 0.3f) * (2 * stream.uniform(i) - 1);
@@ -402,7 +449,8 @@ TEST(Spec, D_34_J_11_activation_quant_of_every_layer) {
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const auto dtype = static_cast<DType>(t);
     const std::string type(name(dtype));
-    const auto by_itself = run(type, "auto"), row = run(type, "row"), group = run(type, "group"), none = run(type, "none");
+    const auto by_itself = run(type, "auto"), row = run(type, "row"), group = run(type, "group"),
+               none = run(type, "none");
     if (info(dtype).compute == ComputeClass::Int) {
       const bool grouped = resolved(dtype, {}).granularity == Granularity::Group;
       EXPECT_EQ(by_itself, grouped ? group : row) << type;
@@ -418,7 +466,8 @@ TEST(Spec, D_34_J_11_activation_quant_of_every_layer) {
   }
 }
 
-// D-33: inputs of matrices of integers with group scales are rounded to int16 where a network says so, else to int8 as all others.
+// D-33: inputs of matrices of integers with group scales are rounded to int16 where a network says so, else to int8 as
+// all others.
 TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
   const std::string layer = R"({"type":"dense","input_height":96,"output_height":32,"dtype":"int4"})";
   const auto run = [&](const std::string& more) {
@@ -430,7 +479,8 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
     const auto session = NetworkSession::create(read->network, {.threads = 1});
     const auto y = (*session)->forward({x.data(), Shape::of({1, 96})});
     EXPECT_TRUE(y);
-    return std::pair(std::vector<float>(y->as<float>(), y->as<float>() + 32), dump_json(network_to_json(read->network)));
+    return std::pair(std::vector<float>(y->as<float>(), y->as<float>() + 32),
+                     dump_json(network_to_json(read->network)));
   };
   const auto [plain, spec] = run("");
   const auto [fine, fine_spec] = run(R"("quantized_inputs":"int16",)");
@@ -439,7 +489,8 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
   EXPECT_EQ(spec, same_spec);
   EXPECT_NE(plain, fine);
   EXPECT_NE(fine_spec.find(R"("quantized_inputs":"int16")"), std::string::npos);
-  // Against W x with the decoded weights: half a step of 127 and of 32512 parts of the largest input (at most 1), summed over |w|.
+  // Against W x with the decoded weights: half a step of 127 and of 32512 parts of the largest input (at most 1),
+  // summed over |w|.
   auto read = network_from_json(list_of(layer, R"("seed":3,"input_shape":[96],)"));
   std::vector<float> w(32 * 96);
   find_weight(*read->network.cell(0).layer, "weight")->decode(0, w.size(), w.data());
@@ -453,14 +504,17 @@ TEST(Spec, D_33_quantized_inputs_is_a_setting_of_the_network) {
     }
     EXPECT_NEAR(static_cast<double>(coarse[o]), exact, sum * 0.5 / 127 + 1e-6) << o;
     EXPECT_NEAR(static_cast<double>(fine[o]), exact, sum * 0.5 / 32512 + 1e-6) << o;
-    coarse_error += std::abs(static_cast<double>(coarse[o]) - exact), fine_error += std::abs(static_cast<double>(fine[o]) - exact);
+    coarse_error += std::abs(static_cast<double>(coarse[o]) - exact),
+        fine_error += std::abs(static_cast<double>(fine[o]) - exact);
   }
   EXPECT_GT(coarse_error, 16 * fine_error);
 }
 
 // A setting without effect is refused, unless it states the value that holds anyway.
 TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
-  const auto dense = [](const std::string& more) { return R"({"type":"dense","input_height":3,"output_height":3)" + more + "}"; };
+  const auto dense = [](const std::string& more) {
+    return R"({"type":"dense","input_height":3,"output_height":3)" + more + "}";
+  };
   const auto code_of = [](const std::string& spec, SpecOptions options = {}) {
     const auto read = network_from_json(spec, options);
     if (read) return Code{};
@@ -473,8 +527,12 @@ TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
     EXPECT_EQ(code_of(list_of(dense(""), named + R"(,"init_scale":0.5,)")), Code::InvalidConfig) << init;
     EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0)"))), Code{}) << init;
     // The network's own is for the layer that reads it; the other may repeat it.
-    EXPECT_EQ(code_of(list_of(dense(R"(,"init":"normal")") + "," + dense("," + named + R"(,"init_scale":0.5)"), named + R"(,"init_scale":0.5,)")), Code{}) << init;
-    EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0.5)")), {.initialise = false}), Code{}) << init;  // a file brings its weights
+    EXPECT_EQ(code_of(list_of(dense(R"(,"init":"normal")") + "," + dense("," + named + R"(,"init_scale":0.5)"),
+                              named + R"(,"init_scale":0.5,)")),
+              Code{})
+        << init;
+    EXPECT_EQ(code_of(list_of(dense("," + named + R"(,"init_scale":0.5)")), {.initialise = false}), Code{})
+        << init;  // a file brings its weights
   }
   EXPECT_EQ(code_of(list_of(dense(R"(,"init_scale":0.5)"))), Code::InvalidConfig);
   for (const char* init : {"uniform", "normal"}) {
@@ -484,18 +542,24 @@ TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
       EXPECT_EQ(code_of(list_of(dense(fmt::format(R"(,"init_scale":{})", good)), named)), Code{}) << init << good;
     }
     for (const char* bad : {"-1", "-1e-9", "1.1e6", "1e300"}) {
-      EXPECT_EQ(code_of(list_of(dense(""), named + fmt::format(R"("init_scale":{},)", bad))), Code::InvalidConfig) << init << bad;
-      EXPECT_EQ(code_of(list_of(dense(fmt::format(R"(,"init_scale":{})", bad)), named)), Code::InvalidConfig) << init << bad;
+      EXPECT_EQ(code_of(list_of(dense(""), named + fmt::format(R"("init_scale":{},)", bad))), Code::InvalidConfig)
+          << init << bad;
+      EXPECT_EQ(code_of(list_of(dense(fmt::format(R"(,"init_scale":{})", bad)), named)), Code::InvalidConfig)
+          << init << bad;
     }
   }
-  const auto arch = build_from_arch(*parse_json(R"({"gridDepth":1,"gridRows":1,"gridCols":1,"layersPerCell":1,"dModel":8,"numHeads":2,"initScale":1e300})"));
+  const auto arch = build_from_arch(*parse_json(
+      R"({"gridDepth":1,"gridRows":1,"gridCols":1,"layersPerCell":1,"dModel":8,"numHeads":2,"initScale":1e300})"));
   ASSERT_FALSE(arch);
   EXPECT_NE(arch.error().text().find("/initScale"), std::string::npos) << arch.error().text();
 }
 
-// A layer that was given another rule, and a network whose last reader of the scale is gone: what is written can be read.
+// A layer that was given another rule, and a network whose last reader of the scale is gone: what is written can be
+// read.
 TEST(Spec, J_02_J_24_written_specs_leave_out_an_init_scale_that_nobody_reads) {
-  Network network = std::move(network_from_json(list_of(R"({"type":"dense","input_height":3,"output_height":3})", R"("init":"uniform","init_scale":0.5,)"))->network);
+  Network network = std::move(network_from_json(list_of(R"({"type":"dense","input_height":3,"output_height":3})",
+                                                        R"("init":"uniform","init_scale":0.5,)"))
+                                  ->network);
   EXPECT_EQ(network_to_json(network)["init_scale"], 0.5);
   network.cell(0).layer->common.init = "he";
   Json written = network_to_json(network);
@@ -507,14 +571,19 @@ TEST(Spec, J_02_J_24_written_specs_leave_out_an_init_scale_that_nobody_reads) {
   EXPECT_EQ(find(written, "init_scale"), nullptr);
 }
 
-// The size counts for every type that a morph may choose, so it may stand beside a type without groups, but not beside another span.
+// The size counts for every type that a morph may choose, so it may stand beside a type without groups, but not beside
+// another span.
 TEST(Spec, D_21_group_sizes_are_32_64_or_128_and_for_groups) {
-  const auto read = [](const std::string& more) { return layer_from_json(*parse_json(R"({"type":"dense","input_height":256,"output_height":3,)" + more + "}")); };
+  const auto read = [](const std::string& more) {
+    return layer_from_json(*parse_json(R"({"type":"dense","input_height":256,"output_height":3,)" + more + "}"));
+  };
   for (const char* size : {"32", "64", "128"}) {
     EXPECT_TRUE(read(fmt::format(R"("group_size":{})", size))) << size;
     EXPECT_TRUE(read(fmt::format(R"("group_size":{},"dtype":"int4","scale_granularity":"group")", size))) << size;
     for (const char* span : {"tensor", "row"})
-      EXPECT_EQ(read(fmt::format(R"("group_size":{},"dtype":"int8","scale_granularity":"{}")", size, span)).has_value(), std::string(size) == "32") << size << span;
+      EXPECT_EQ(read(fmt::format(R"("group_size":{},"dtype":"int8","scale_granularity":"{}")", size, span)).has_value(),
+                std::string(size) == "32")
+          << size << span;
   }
   for (const char* size : {"0", "33", "48", "96", "129"}) {
     const auto refused = read(fmt::format(R"("group_size":{})", size));
@@ -533,44 +602,83 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
     return text;
   }();
   const std::vector<std::string> specs = {
-      "", "null", "[]", "{}", "0", "\"x\"", "{\"layers\":", "{\"layers\":[]}x", "{\"layers\":[],}", "{\"layers\":[],\"layers\":[]}",
-      "{\"layers\":[],\"id\":\"\xff\"}", std::string(300, '['),
-      grid_of(R"("depth":0,"rows":1,"cols":1,"layers_per_cell":1)"), grid_of(R"("depth":-1,"rows":1,"cols":1,"layers_per_cell":1)"),
-      grid_of(R"("depth":1.5,"rows":1,"cols":1,"layers_per_cell":1)"), grid_of(R"("depth":1e9,"rows":1,"cols":1,"layers_per_cell":1)"),
-      grid_of(R"("depth":65537,"rows":1,"cols":1,"layers_per_cell":1)"), grid_of(R"("depth":65536,"rows":65536,"cols":65536,"layers_per_cell":65536)"),
-      grid_of(R"("depth":1,"rows":1,"cols":1)"), grid_of(R"("depth":"1","rows":1,"cols":1,"layers_per_cell":1)"),
+      "",
+      "null",
+      "[]",
+      "{}",
+      "0",
+      "\"x\"",
+      "{\"layers\":",
+      "{\"layers\":[]}x",
+      "{\"layers\":[],}",
+      "{\"layers\":[],\"layers\":[]}",
+      "{\"layers\":[],\"id\":\"\xff\"}",
+      std::string(300, '['),
+      grid_of(R"("depth":0,"rows":1,"cols":1,"layers_per_cell":1)"),
+      grid_of(R"("depth":-1,"rows":1,"cols":1,"layers_per_cell":1)"),
+      grid_of(R"("depth":1.5,"rows":1,"cols":1,"layers_per_cell":1)"),
+      grid_of(R"("depth":1e9,"rows":1,"cols":1,"layers_per_cell":1)"),
+      grid_of(R"("depth":65537,"rows":1,"cols":1,"layers_per_cell":1)"),
+      grid_of(R"("depth":65536,"rows":65536,"cols":65536,"layers_per_cell":65536)"),
+      grid_of(R"("depth":1,"rows":1,"cols":1)"),
+      grid_of(R"("depth":"1","rows":1,"cols":1,"layers_per_cell":1)"),
       grid_of(R"("depth":18446744073709551615,"rows":1,"cols":1,"layers_per_cell":1)"),
       R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[{"z":1,"y":0,"x":0,"l":0,"type":"softmax"}]})",
       R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[{"z":0,"y":0,"x":0,"l":0,"type":"softmax"},{"z":0,"y":0,"x":0,"l":0,"type":"softmax"}]})",
       R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"layers":[{"type":"softmax"}]})",
-      list_of("3"), list_of("{}"), list_of(R"({"type":3})"), list_of(R"({"type":"nonsense"})"), list_of(deep),
-      list_of(R"({"type":"dense"})"), list_of(R"({"type":"dense","input_height":0,"output_height":3})"),
-      list_of(R"({"type":"dense","input_height":-3,"output_height":3})"), list_of(R"({"type":"dense","input_height":3.5,"output_height":3})"),
+      list_of("3"),
+      list_of("{}"),
+      list_of(R"({"type":3})"),
+      list_of(R"({"type":"nonsense"})"),
+      list_of(deep),
+      list_of(R"({"type":"dense"})"),
+      list_of(R"({"type":"dense","input_height":0,"output_height":3})"),
+      list_of(R"({"type":"dense","input_height":-3,"output_height":3})"),
+      list_of(R"({"type":"dense","input_height":3.5,"output_height":3})"),
       list_of(R"({"type":"dense","input_height":2147483647,"output_height":2147483647})"),
-      list_of(R"({"type":"dense","input_height":1e300,"output_height":3})"), list_of(R"({"type":"dense","input_height":3,"output_height":3,"activation":"rleu"})"),
-      list_of(R"({"type":"dense","input_height":3,"output_height":3,"dtype":77})"), list_of(R"({"type":"dense","input_height":3,"output_height":3,"bias":"yes"})"),
-      list_of(R"({"type":"dense","input_height":3,"output_height":3,"init":"guess"})"), list_of(R"({"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1]}})"),
+      list_of(R"({"type":"dense","input_height":1e300,"output_height":3})"),
+      list_of(R"({"type":"dense","input_height":3,"output_height":3,"activation":"rleu"})"),
+      list_of(R"({"type":"dense","input_height":3,"output_height":3,"dtype":77})"),
+      list_of(R"({"type":"dense","input_height":3,"output_height":3,"bias":"yes"})"),
+      list_of(R"({"type":"dense","input_height":3,"output_height":3,"init":"guess"})"),
+      list_of(R"({"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1]}})"),
       list_of(R"({"type":"dense","input_height":1,"output_height":1,"weights":{"weight":[1e999]}})"),
       list_of(R"({"type":"dense","input_height":1,"output_height":1,"weights":{"wieght":[1]}})"),
-      list_of(R"({"type":"cnn2","input_channels":3,"filters":2,"kernel_size":1,"groups":2})"), list_of(R"({"type":"cnn2","input_channels":2,"filters":2,"kernel_size":0})"),
-      list_of(R"({"type":"cnn2","input_channels":2,"filters":2,"kernel_size":[1,2,3,4]})"), list_of(R"({"type":"mha","d_model":6,"num_heads":4})"),
-      list_of(R"({"type":"mha","d_model":8,"num_heads":4,"num_kv_heads":3})"), list_of(R"({"type":"dropout","rate":1})"),
-      list_of(R"({"type":"softmax","temperature":-1})"), list_of(R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_levels":[0]})"),
-      list_of(R"({"type":"parallel","combine_mode":"blend","parallel_branches":[]})"), list_of(R"({"type":"parallel","combine_mode":"filter","parallel_branches":[{"type":"softmax"}]})"),
+      list_of(R"({"type":"cnn2","input_channels":3,"filters":2,"kernel_size":1,"groups":2})"),
+      list_of(R"({"type":"cnn2","input_channels":2,"filters":2,"kernel_size":0})"),
+      list_of(R"({"type":"cnn2","input_channels":2,"filters":2,"kernel_size":[1,2,3,4]})"),
+      list_of(R"({"type":"mha","d_model":6,"num_heads":4})"),
+      list_of(R"({"type":"mha","d_model":8,"num_heads":4,"num_kv_heads":3})"),
+      list_of(R"({"type":"dropout","rate":1})"),
+      list_of(R"({"type":"softmax","temperature":-1})"),
+      list_of(R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_levels":[0]})"),
+      list_of(R"({"type":"parallel","combine_mode":"blend","parallel_branches":[]})"),
+      list_of(R"({"type":"parallel","combine_mode":"filter","parallel_branches":[{"type":"softmax"}]})"),
       list_of(R"({"type":"parallel","combine_mode":"add","flatten":true,"parallel_branches":[{"type":"softmax"}]})"),
       list_of(R"({"type":"parallel","combine_mode":"avg","concat_axis":1,"parallel_branches":[{"type":"softmax"}]})"),
       list_of(R"({"type":"parallel","flatten":true,"concat_axis":1,"parallel_branches":[{"type":"softmax"}]})"),
       list_of(R"({"type":"parallel","scatter_grid":{"rows":2},"parallel_branches":[{"type":"softmax"}]})"),
-      list_of(R"({"type":"parallel","combine_mode":"add","scatter_layout":"grid","parallel_branches":[{"type":"softmax"}]})"),
+      list_of(
+          R"({"type":"parallel","combine_mode":"add","scatter_layout":"grid","parallel_branches":[{"type":"softmax"}]})"),
       list_of(R"({"type":"parallel","parallel_branches":[{"type":"softmax","scatter_to":[0,0,0]}]})"),
-      list_of(R"({"type":"parallel","combine_mode":"filter","parallel_branches":[{"type":"softmax"}],"filter_gate":{"type":"dense","input_height":1,"output_height":1,"is_disabled":true}})"),
-      list_of(R"({"type":"softmax","mask":[true]})"), list_of(R"({"type":"softmax","softmax_type":"gumbel","mixture_count":2})"),
+      list_of(
+          R"({"type":"parallel","combine_mode":"filter","parallel_branches":[{"type":"softmax"}],"filter_gate":{"type":"dense","input_height":1,"output_height":1,"is_disabled":true}})"),
+      list_of(R"({"type":"softmax","mask":[true]})"),
+      list_of(R"({"type":"softmax","softmax_type":"gumbel","mixture_count":2})"),
       list_of(R"({"type":"softmax","softmax_type":"grid","rows":2,"entmax_alpha":1.2})"),
-      list_of(R"({"type":"dense","input_height":2,"output_height":2,"dtype":"float16","weights":{"weight":{"dtype":"float16","codes":"AH4APAA8ADw="}}})"),
-      list_of(R"({"is_remote_link":true,"target_l":9})", R"("input_shape":[3],)"), list_of(R"({"is_remote_link":true,"target_l":0})", R"("input_shape":[3],)"),
-      list_of(dense, R"("seed":-1,)"), list_of(dense, R"("seed":"000000000000000000001",)"), list_of(dense, R"("seed":18446744073709551616,)"), list_of(dense, R"("input_shape":[0],)"),
-      list_of(dense, R"("input_shape":[4],)"), list_of(dense, R"("input_shape":[1099511627776,1099511627776],)"), list_of(dense, R"("numerics_version":1,)"),
-      list_of(dense, R"("strict":"no",)"), list_of(dense, R"("colour":1,)"),
+      list_of(
+          R"({"type":"dense","input_height":2,"output_height":2,"dtype":"float16","weights":{"weight":{"dtype":"float16","codes":"AH4APAA8ADw="}}})"),
+      list_of(R"({"is_remote_link":true,"target_l":9})", R"("input_shape":[3],)"),
+      list_of(R"({"is_remote_link":true,"target_l":0})", R"("input_shape":[3],)"),
+      list_of(dense, R"("seed":-1,)"),
+      list_of(dense, R"("seed":"000000000000000000001",)"),
+      list_of(dense, R"("seed":18446744073709551616,)"),
+      list_of(dense, R"("input_shape":[0],)"),
+      list_of(dense, R"("input_shape":[4],)"),
+      list_of(dense, R"("input_shape":[1099511627776,1099511627776],)"),
+      list_of(dense, R"("numerics_version":1,)"),
+      list_of(dense, R"("strict":"no",)"),
+      list_of(dense, R"("colour":1,)"),
   };
   EXPECT_GE(specs.size(), 47u);
   for (const std::string& spec : specs) {

@@ -30,9 +30,13 @@ class JsonWriter final : public FieldVisitor, public ConfigWriter {
   JsonWriter(Json& object, const Standard& standard) : ConfigWriter(object), standard_(standard) {}
   using ConfigWriter::operator();
   void operator()(Key key, Activation& value) override { put(key, std::string(name(value))); }
-  void operator()(Key key, AxisSizes& value) override { put(key, value.values.size() == 1 ? Json(value.values[0]) : Json(value.values)); }
+  void operator()(Key key, AxisSizes& value) override {
+    put(key, value.values.size() == 1 ? Json(value.values[0]) : Json(value.values));
+  }
   void operator()(Key key, SkipFrom& value) override { put(key, skip_text(value)); }
-  void operator()(Key key, LayerRef& value) override { put(key, value.address ? Json(*value.address) : Json(value.path)); }
+  void operator()(Key key, LayerRef& value) override {
+    put(key, value.address ? Json(*value.address) : Json(value.path));
+  }
   void operator()(Key key, std::vector<LayerPtr>& children) override {
     Json list = Json::array();
     for (const LayerPtr& child : children) list.push_back(written(*child, standard_));
@@ -97,20 +101,23 @@ Json network_to_json(const Network& n) {
   Json out = Json::object();
   out["id"] = s.id;
   if (!s.name.empty()) out["name"] = s.name;
-  out["depth"] = n.size().depth, out["rows"] = n.size().rows, out["cols"] = n.size().cols, out["layers_per_cell"] = n.size().layers_per_cell;
+  out["depth"] = n.size().depth, out["rows"] = n.size().rows, out["cols"] = n.size().cols,
+  out["layers_per_cell"] = n.size().layers_per_cell;
   if (s.seed != 0) out["seed"] = s.seed;
   if (s.init != "auto") out["init"] = s.init;
   if (s.init_scale != 0 && any_reads_init_scale(n)) out["init_scale"] = s.init_scale;
   if (s.activations == Element::f64) out["activations"] = "float64";
   if (s.quantized_inputs == Activations::int16) out["quantized_inputs"] = "int16";
-  if (s.input_shape) out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
+  if (s.input_shape)
+    out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
   if (s.default_dtype != DType::float32) out["default_dtype"] = std::string(name(s.default_dtype));
   if (!s.metadata.is_null()) out["metadata"] = s.metadata;
   Json layers = Json::array();
   for (std::size_t i = 0; i < n.num_cells(); ++i) {
     const Cell& cell = n.cell(i);
     if (cell.is_empty()) continue;
-    Json layer = written(cell.settings(), cell.link ? &cell.link->share : nullptr, cell.layer.get(), {s.default_dtype, s.init, s.init_scale});
+    Json layer = written(cell.settings(), cell.link ? &cell.link->share : nullptr, cell.layer.get(),
+                         {s.default_dtype, s.init, s.init_scale});
     const Address a = n.address_of(i);
     layer["z"] = a.z, layer["y"] = a.y, layer["x"] = a.x, layer["l"] = a.l;
     layers.push_back(std::move(layer));
@@ -130,7 +137,8 @@ class LayerSchema final : public FieldVisitor, public SchemaWriter {
     // Names that editors offer; the reader also takes aliases.
     Json names = Json::array();
     for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
-    put(key, {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
+    put(key,
+        {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
   }
   void operator()(Key key, AxisSizes&) override {
     const Json list = {{"type", "array"}, {"items", kSize}, {"maxItems", 3}};
@@ -140,7 +148,9 @@ class LayerSchema final : public FieldVisitor, public SchemaWriter {
     put(key, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, kSize, kAddress})}});
   }
   void operator()(Key key, LayerRef&) override { put(key, {{"anyOf", Json::array({{{"type", "string"}}, kAddress})}}); }
-  void operator()(Key key, std::vector<LayerPtr>&) override { put(key, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}); }
+  void operator()(Key key, std::vector<LayerPtr>&) override {
+    put(key, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}});
+  }
   void operator()(Key key, LayerPtr&) override { put(key, {{"$ref", "#/$defs/layer"}}); }
 
  private:
@@ -164,7 +174,8 @@ Json spec_schema() {
     Json names = Json::array({std::string(kind->name)});
     for (const std::string_view alias : split_names(kind->aliases)) names.push_back(std::string(alias));
     properties["type"] = {{"enum", names}};
-    for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
+    for (const char* key : {"z", "y", "x", "l"})
+      properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
     const LayerPtr layer = kind->make();
     write_common(properties, *layer);
     properties["is_remote_link"] = {{"type", "boolean"}};
@@ -172,15 +183,20 @@ Json spec_schema() {
     Share().fields(link_writer);
     properties["weights"] = {{"type", "object"}};
     for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
-    kinds.push_back(
-        {{"title", std::string(kind->name)}, {"type", "object"}, {"properties", properties}, {"required", {"type"}}, {"additionalProperties", false}});
+    kinds.push_back({{"title", std::string(kind->name)},
+                     {"type", "object"},
+                     {"properties", properties},
+                     {"required", {"type"}},
+                     {"additionalProperties", false}});
   }
   {
     Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};
-    for (const char* key : {"z", "y", "x", "l"}) properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
+    for (const char* key : {"z", "y", "x", "l"})
+      properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
     Share link;
     write_common(properties, link);
-    kinds.push_back({{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
+    kinds.push_back(
+        {{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
   }
   const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
   Json properties = {{"depth", extent},

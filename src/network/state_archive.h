@@ -1,11 +1,13 @@
 #pragma once
-// State that goes on from call to call, visited once for three archives: written, hashed, read. Of step meshes and of sessions.
+// State that goes on from call to call, visited once for three archives: written, hashed, read. Of step meshes and of
+// sessions.
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
 
+#include "backend/device.h"
 #include "core/little_endian.h"
 #include "core/sha256.h"
 #include "layers/metacognition/meta_state.h"
@@ -23,14 +25,18 @@ class StateWriter {
     out.insert(out.end(), bytes, bytes + 8);
   }
   void flag(std::uint8_t& value, std::uint8_t /*most*/ = 1) { out.push_back(std::byte{value}); }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
-    const std::size_t at = out.size(), item = bytes_of(element);
-    out.resize(at + elements * item);
+  // Numbers of `item` bytes each.
+  void items(std::span<std::byte> data, std::size_t item) {
+    const std::size_t at = out.size();
+    out.resize(at + data.size());
     if constexpr (std::endian::native == std::endian::little) {
-      if (elements != 0) std::memcpy(out.data() + at, data, elements * item);
+      std::ranges::copy(data, out.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
-      for (std::size_t i = 0; i < elements * item; ++i) out[at + i] = data[i / item * item + (item - 1 - i % item)];
+      for (std::size_t i = 0; i < data.size(); ++i) out[at + i] = data[i / item * item + (item - 1 - i % item)];
     }
+  }
+  void tensor(std::byte* data, std::size_t elements, Element element) {
+    items({data, elements * bytes_of(element)}, bytes_of(element));
   }
   bool ok() const { return true; }
   std::vector<std::byte> out;
@@ -45,14 +51,17 @@ class StateHasher {
     hash.update_u32(static_cast<std::uint32_t>(value >> 32));
   }
   void flag(std::uint8_t& value, std::uint8_t = 1) { hash.update(std::as_bytes(std::span(&value, 1))); }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
+  void items(std::span<std::byte> data, std::size_t item) {
     if constexpr (std::endian::native == std::endian::little) {
-      hash.update({data, elements * bytes_of(element)});
+      hash.update(data);
     } else {
       StateWriter writer;
-      writer.tensor(data, elements, element);
+      writer.items(data, item);
       hash.update(writer.out);
     }
+  }
+  void tensor(std::byte* data, std::size_t elements, Element element) {
+    items({data, elements * bytes_of(element)}, bytes_of(element));
   }
   bool ok() const { return true; }
   Sha256 hash;
@@ -73,15 +82,17 @@ class StateReader {
     value = bytes.empty() ? 0 : std::to_integer<std::uint8_t>(bytes[0]);
     check(value, value <= most);
   }
-  void tensor(std::byte* data, std::size_t elements, Element element) {
-    const std::size_t item = bytes_of(element);
-    const auto bytes = take(elements * item);
+  void items(std::span<std::byte> data, std::size_t item) {
+    const auto bytes = take(data.size());
     if (bytes.empty()) return;
     if constexpr (std::endian::native == std::endian::little) {
-      std::memcpy(data, bytes.data(), bytes.size());
+      std::ranges::copy(bytes, data.begin());
     } else {
       for (std::size_t i = 0; i < bytes.size(); ++i) data[i / item * item + (item - 1 - i % item)] = bytes[i];
     }
+  }
+  void tensor(std::byte* data, std::size_t elements, Element element) {
+    items({data, elements * bytes_of(element)}, bytes_of(element));
   }
   bool ok() const { return ok_; }
   bool done() const { return ok_ && left_.empty(); }
@@ -101,6 +112,14 @@ class StateReader {
   std::span<const std::byte> left_;
   bool ok_ = true;
 };
+
+template <class Archive>
+void visit_memory(Archive& archive, Memory& memory, std::size_t offset, std::size_t elements, Element element) {
+  std::vector<std::byte> values(elements * bytes_of(element));
+  if constexpr (!Archive::kReads) memory.read(offset, values);
+  archive.items(values, bytes_of(element));
+  if constexpr (Archive::kReads) memory.write(offset, values);
+}
 
 inline void visit_real(auto& archive, double& value) {
   auto bits = std::bit_cast<std::uint64_t>(value);

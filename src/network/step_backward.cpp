@@ -1,6 +1,7 @@
-// Backpropagation through ticks (engine M-10): newest tick first, cells descending; the gradient of a cell's input is added to the gradient of its
-// source's output in the tick before. Operations run again on their captured inputs, so a captured tick costs a copy, not a tape. Gaps of target
-// propagation go the same way (M-11), or through the last tick alone.
+// Backpropagation through ticks (engine M-10): newest tick first, cells descending; the gradient of a cell's input is
+// added to the gradient of its source's output in the tick before. Operations run again on their captured inputs, so a
+// captured tick costs a copy, not a tape. Gaps of target propagation go the same way (M-11), or through the last tick
+// alone.
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ namespace loom {
 
 Result<void> StepMesh::allocate_gradients() {
   std::vector<std::size_t> sizes;
-  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
+  network_->visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { sizes.push_back(w.is_frozen() ? 0 : w.elements()); });
   LOOM_TRY(gradients_, Gradients::create(sizes, element(), options_.device));
   return {};
 }
@@ -30,7 +32,8 @@ Result<void> StepMesh::allocate_way() {
     if (recurrent_at_[k] == StepCell::kNone) continue;
     RecurrentState& state = recurrent_[k];
     state.h = recurrent_memory_.data() + recurrent_at_[k];
-    state.c = state.has_cell ? recurrent_memory_.data() + recurrent_at_[k] + round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment)
+    state.c = state.has_cell ? recurrent_memory_.data() + recurrent_at_[k] +
+                                   round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment)
                              : nullptr;
     state.continues = true;
   }
@@ -42,7 +45,8 @@ Result<void> StepMesh::allocate_way() {
 }
 
 Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradients) {
-  if (!options_.keep_inputs) return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
+  if (!options_.keep_inputs)
+    return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
   const FpEnvironment environment;
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
@@ -53,7 +57,8 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
     if (!cell.starts) continue;
     peak = peak.max({cells_[i].input_bytes + 2 * Buffer::kAlignment, 0});
     if (cell.operation == nullptr) continue;
-    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done) return under(network_->steps(i), std::move(done).error());
+    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done)
+      return under(network_->steps(i), std::move(done).error());
   }
   peak = peak.plus(Buffer::kAlignment);
   if (!arenas_[0].holds(peak)) {
@@ -77,15 +82,17 @@ void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell
 }
 
 Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepGradient> gradients) const {
-  if (!options_.backward || s.mesh_ != this || s.is_void()) return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
+  if (!options_.backward || s.mesh_ != this || s.is_void())
+    return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
   if (s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   for (const StepGradient& g : gradients) {
     if (g.cell >= cells_.size()) return fail(Code::OutOfRange, "cell {} of {}", g.cell, cells_.size());
     if (g.back >= s.count_)
-      return fail(Code::NoHistory, "a gradient for the tick {} ticks ago, {} are captured, the last one {} ago", g.back, s.count_, s.count_ - 1);
+      return fail(Code::NoHistory, "a gradient for the tick {} ticks ago, {} are captured, the last one {} ago", g.back,
+                  s.count_, s.count_ - 1);
     if (!(g.dy.shape == cells_[g.cell].cell.output) || g.dy.element != element())
-      return fail(Code::ShapeMismatch, "a gradient of shape {} for {}, whose output has {}", g.dy.shape.text(), network_->place_text(g.cell),
-                  cells_[g.cell].cell.output.text());
+      return fail(Code::ShapeMismatch, "a gradient of shape {} for {}, whose output has {}", g.dy.shape.text(),
+                  network_->place_text(g.cell), cells_[g.cell].cell.output.text());
   }
   return {};
 }
@@ -95,35 +102,40 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstV
   return backward(s, std::span(&last, 1), truncation);
 }
 
-Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients, std::size_t truncation) {
+Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients,
+                                                      std::size_t truncation) {
   LOOM_TRY_VOID(check_gradients(s, gradients));
   LOOM_TRY_VOID(go_back(s, gradients, std::min(s.count_, truncation), {.gradients = &gradients_}));
   return std::span<const ConstView>(port_gradients_);
 }
 
-Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients,
-                                  StepCarrier& carrier) {
+Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
+                                  Gradients& gradients, StepCarrier& carrier) {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
-  if (!carries_ || *carries_ != rules) return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
+  if (!carries_ || *carries_ != rules)
+    return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
   if (ticks != 0 && s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   if (!s.kept_) return fail(Code::InvalidState, "target propagation follows a tick");
   const StepGradient last{0, cells_.size() - 1, gap};
   if (!(gap.shape == cells_.back().cell.output) || gap.element != element())
-    return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(), cells_.back().cell.output.text());
+    return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(),
+                cells_.back().cell.output.text());
   const Way way{&gradients, rules, &carrier, ticks == 0};
   LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.count_, ticks), way));
   return port_gradients_[0];
 }
 
-Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way) {
+Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks,
+                               const Way& way) {
   const FpEnvironment environment;
   const Exec exec = together();
   const std::size_t n = cells_.size();
   std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
   port_gradients_.clear();
   for (std::size_t back = 0; back < ticks && !exec.status; ++back) {
-    // Gradients of this tick's outputs lie in `half`, those of the tick before in the other one; the next round swaps them.
+    // Gradients of this tick's outputs lie in `half`, those of the tick before in the other one; the next round swaps
+    // them.
     const std::size_t half = back % 2;
     for (const StepGradient& g : gradients)
       if (g.back == back && cells_[g.cell].cell.starts) add_gradient(exec, half, g.cell, g.dy);
@@ -141,29 +153,37 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
 }
 
 void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const Way& way) {
-  const std::size_t index = s.ring_index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1, n = cells_.size();
+  const std::size_t index = s.ring_index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1,
+                    n = cells_.size();
   const Captured slot{s.held(index), s.slot(index)};
-  if (recurrent_bytes_ != 0) copy(exec, block(slot.memory + slot_recurrent_, recurrent_bytes_), block(recurrent_memory_.data(), recurrent_bytes_));
+  if (recurrent_bytes_ != 0)
+    copy(exec, block(slot.memory + slot_recurrent_, recurrent_bytes_),
+         block(recurrent_memory_.data(), recurrent_bytes_));
   if (!metas_.empty()) backward_metas_ = s.metas_before_[index];
   for (std::size_t k = 0; k < d_sources_.size(); ++k) {
     const std::size_t cell = network_->source_of_slot(k);
     d_sources_[k] = {};
-    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot.memory + skips_[k], cells_[cell].cell.output, element()};
+    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot.memory + skips_[k], cells_[cell].cell.output,
+                   element()};
     if (slot.held[cell] == 0) continue;  // zeros stood for it
     d_sources_[k] = gradient_of(sources, cell);
     if (d_known_[sources * n + cell]) continue;  // the last cell's own
     fill_zero(exec, d_sources_[k]);
     d_known_[sources * n + cell] = 1;
   }
-  if (watch_ != nullptr) watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.ticks_[index].step);
+  if (watch_ != nullptr)
+    watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.ticks_[index].step);
   Run run(exec);
   run.states.recurrent = recurrent_, run.states.metas = backward_metas_, run.cells = {skipped_, d_sources_};
-  run.training = s.ticks_[index].training, run.seed = network_->settings.seed, run.step = static_cast<std::uint32_t>(s.ticks_[index].step);
+  run.training = s.ticks_[index].training, run.seed = network_->settings.seed,
+  run.step = static_cast<std::uint32_t>(s.ticks_[index].step);
   run.tape = &tape_, run.gradients = way.gradients;
   std::size_t next_source = d_sources_.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
-    // Within one tick a gradient that a skip sends to a cell whose turn has come is dropped: it goes to the unused half.
-    if (way.one_tick && next_source > 0 && network_->source_of_slot(next_source - 1) == i && d_sources_[--next_source].data != nullptr) {
+    // Within one tick a gradient that a skip sends to a cell whose turn has come is dropped: it goes to the unused
+    // half.
+    if (way.one_tick && next_source > 0 && network_->source_of_slot(next_source - 1) == i &&
+        d_sources_[--next_source].data != nullptr) {
       d_sources_[next_source] = gradient_of(half ^ 1, i);
       fill_zero(exec, d_sources_[next_source]);
     }
@@ -200,13 +220,15 @@ void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std:
   run_backward(*plan.cell.operation, run, dy, dx, way.tween);
   if (exec.status) return;
   const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();
-  for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}}); use != skip_uses_.end() && use->first == i; ++use)
+  for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}});
+       use != skip_uses_.end() && use->first == i; ++use)
     if (d_sources_[use->second].data != nullptr) ++d_count_[sources + network_->source_of_slot(use->second)];
   pass_back(exec, slot, i, back, dx, way);
 }
 
 // Adds the gradient of a cell's input to the gradients of its sources in the tick before.
-void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, std::size_t back, const ConstView& dx, const Way& way) {
+void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, std::size_t back, const ConstView& dx,
+                         const Way& way) {
   const StepCell& cell = cells_[i].cell;
   const std::size_t half = way.one_tick ? back % 2 : back % 2 ^ 1;
   const bool has_link = cell.link != StepCell::kNone && slot.held[cell.link] != 0;
@@ -217,7 +239,8 @@ void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, 
   };
   // Within one tick a feedback link leads to a cell whose turn is over (link >= i): its gradient is dropped.
   const auto to_link = [&](const ConstTensor& d) {
-    if ((cell.feed == Merge::Replace || has_link) && (!way.one_tick || cell.link < i)) add_gradient(exec, half, cell.link, d);
+    if ((cell.feed == Merge::Replace || has_link) && (!way.one_tick || cell.link < i))
+      add_gradient(exec, half, cell.link, d);
   };
   split_gradient(exec, cell.feed, dx, cell.source.cols(), to_source, to_link);
 }

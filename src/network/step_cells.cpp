@@ -1,6 +1,6 @@
-// Input of every cell in a tick of the step mesh, and the shapes that follow (engine M-03, M-04). Links may lead back, so shapes are not found in one
-// forward pass: known shapes spread from the port until nothing changes; a ring that adds columns takes the width that the operation declares; then
-// everything is checked.
+// Input of every cell in a tick of the step mesh, and the shapes that follow (engine M-03, M-04). Links may lead back,
+// so shapes are not found in one forward pass: known shapes spread from the port until nothing changes; a ring that
+// adds columns takes the width that the operation declares; then everything is checked.
 
 #include <algorithm>
 
@@ -88,11 +88,14 @@ static void spread(std::span<const StepCell> cells, std::vector<std::size_t> fro
     const std::size_t i = front.back();
     front.pop_back();
     offer(i + 1);
-    for (auto use = std::ranges::lower_bound(fed, std::pair{i, std::size_t{0}}); use != fed.end() && use->first == i; ++use) offer(use->second);
+    for (auto use = std::ranges::lower_bound(fed, std::pair{i, std::size_t{0}}); use != fed.end() && use->first == i;
+         ++use)
+      offer(use->second);
   }
 }
 
-// Which cells data ever reaches: the first one has the port, others their predecessor or, in its place, the cell that feeds them.
+// Which cells data ever reaches: the first one has the port, others their predecessor or, in its place, the cell that
+// feeds them.
 void Network::settle_starts() {
   std::vector<std::size_t> front{0};
   for (std::size_t i = 0; i < step_cells_.size(); ++i)
@@ -107,7 +110,8 @@ void Network::settle_starts() {
   constexpr std::size_t kMostWarnings = 32;
   for (std::size_t i = 0; i < step_cells_.size() && step_warnings_.size() < kMostWarnings; ++i)
     if (const StepCell& c = step_cells_[i]; !c.starts && c.feed == Merge::Replace)
-      step_warnings_.push_back(fmt::format("{}: never starts: it waits for {}, which waits for it", place_text(i), place_text(c.link)));
+      step_warnings_.push_back(
+          fmt::format("{}: never starts: it waits for {}, which waits for it", place_text(i), place_text(c.link)));
 }
 
 Result<void> Network::infer_steps() {
@@ -124,7 +128,9 @@ Result<void> Network::infer_steps() {
     c.output = *output;
     return known[i] = 1, true;
   };
-  const auto before = [&](std::size_t i) { return i == 0 ? &step_input_ : known[i - 1] ? &step_cells_[i - 1].output : nullptr; };
+  const auto before = [&](std::size_t i) {
+    return i == 0 ? &step_input_ : known[i - 1] ? &step_cells_[i - 1].output : nullptr;
+  };
   const auto settle = [&](std::size_t i) {
     const StepCell& c = step_cells_[i];
     if (known[i] || !c.starts || error) return false;
@@ -147,9 +153,10 @@ Result<void> Network::infer_steps() {
     if (known[i] || !c.starts || c.feed != Merge::Concat || before(i) == nullptr) continue;
     const auto width = c.operation == nullptr ? std::nullopt : DeclaredWidth::of(*c.operation);
     if (!width || *width <= before(i)->cols())
-      return fail_at(steps(i), Code::ShapeMismatch,
-                     "{} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
-                     place_text(c.link), before(i)->cols());
+      return fail_at(
+          steps(i), Code::ShapeMismatch,
+          "{} feeds it in a ring, and its operation declares no input width beyond the {} of its predecessor",
+          place_text(c.link), before(i)->cols());
     const Shape declared = *before(i)->with_cols(*width);
     const auto open = [&](std::size_t cell) { return cell == i && !known[i] ? make(i, declared) : settle(cell); };
     spread(step_cells_, {i}, open);
@@ -158,7 +165,8 @@ Result<void> Network::infer_steps() {
   for (std::size_t i = 0; i < step_cells_.size(); ++i) {
     StepCell& c = step_cells_[i];
     if (c.starts && !known[i])
-      return fail_at(steps(i), Code::ShapeMismatch, "its shape follows from nothing; give the ring a cell with a declared width");
+      return fail_at(steps(i), Code::ShapeMismatch,
+                     "its shape follows from nothing; give the ring a cell with a declared width");
     if (!c.starts) c.input = c.output = step_input_;  // never read
   }
   return {};
@@ -176,8 +184,8 @@ Result<void> Network::check_step_shapes() {
         return under(steps(i), std::move(fits).error());
     if (c.link != StepCell::kNone && step_cells_[c.link].starts && c.feed == Merge::Concat &&
         c.input.cols() != c.source.cols() + step_cells_[c.link].output.cols())
-      return fail_at(steps(i), Code::ShapeMismatch, "{} and {} columns come together, its operation reads {}", c.source.cols(),
-                     step_cells_[c.link].output.cols(), c.input.cols());
+      return fail_at(steps(i), Code::ShapeMismatch, "{} and {} columns come together, its operation reads {}",
+                     c.source.cols(), step_cells_[c.link].output.cols(), c.input.cols());
     c.cost = c.operation == nullptr ? c.output.elements() : cost_of(*c.operation, c.input, c.output);
   }
   return {};

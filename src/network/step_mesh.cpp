@@ -18,15 +18,17 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kMostHistory = 65536;
-constexpr std::size_t kWorthSharingCell = std::size_t{1} << 18;  // below, a cell's threads would wait more than they work
+// below, a cell's threads would wait more than they work
+constexpr std::size_t kWorthSharingCell = std::size_t{1} << 18;
 constexpr std::size_t kWorthSharingTick = std::size_t{1} << 15;
 
 std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-// Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above every address of the measuring
-// arena.
+// Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above
+// every address of the measuring arena.
 const void* nothing() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
 
 }  // namespace
@@ -40,16 +42,19 @@ struct StepMesh::Failure {
   void note(const Exec& exec, std::size_t in_state, std::size_t in_cell) {
     if (!exec.status) return;
     const SpinLock::Guard guard(lock);
-    if (!error || in_state < state || (in_state == state && in_cell < cell)) state = in_state, cell = in_cell, error = exec.status;
+    if (!error || in_state < state || (in_state == state && in_cell < cell))
+      state = in_state, cell = in_cell, error = exec.status;
     exec.status.reset();
   }
   Result<void> result() const { return error ? Result<void>(tl::make_unexpected(*error)) : Result<void>(); }
 };
 
 Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const StepMeshOptions& options) {
-  if (!network.prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
+  if (!network.prepared_for_steps())
+    return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
   if (options.history_capacity > kMostHistory)
-    return fail(Code::LimitExceeded, "a history of {} ticks, at most {} are kept", options.history_capacity, kMostHistory);
+    return fail(Code::LimitExceeded, "a history of {} ticks, at most {} are kept", options.history_capacity,
+                kMostHistory);
   std::unique_ptr<StepMesh> mesh(new StepMesh);
   mesh->network_ = &network, mesh->options_ = options;
   LOOM_TRY(mesh->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
@@ -118,15 +123,17 @@ Result<void> StepMesh::plan_states() {
   recurrent_.resize(slots), recurrent_at_.assign(slots, StepCell::kNone);
   const bool watches = std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta; });
   if (watches && slots > kMostWatched)
-    return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept in a step mesh", slots, kMostWatched);
+    return fail(Code::LimitExceeded,
+                "{} session states beside metacognition layers, at most {} are kept in a step mesh", slots,
+                kMostWatched);
   metas_.resize(watches ? slots : 0);
   for (const StateNeeds& need : network_->state_needs())
     if (need.meta) metas_[need.slot].site = need.site, metas_[need.slot].planned = true;
   return {};
 }
 
-// Runs every cell in a measuring arena to find its scratch memory: on one thread, shared by threads, which take some each, and with a backward pass
-// behind it.
+// Runs every cell in a measuring arena to find its scratch memory: on one thread, shared by threads, which take some
+// each, and with a backward pass behind it.
 Result<void> StepMesh::rehearse() {
   std::vector<ConstView> sources = rehearsal_sources();
   d_sources_.resize(sources.size());
@@ -139,16 +146,19 @@ Result<void> StepMesh::rehearse() {
     if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &way);
     if (!done) return under(network_->steps(i), std::move(done).error());
   }
-  for (const Plan& plan : cells_) alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
+  for (const Plan& plan : cells_)
+    alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
   for (int w = 0; w < pool_->threads(); ++w) {
-    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment), options_.device));
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment),
+                                        options_.device));
     arenas_.push_back(std::move(arena));
   }
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
     const RecurrentState& state = recurrent_[slot];
     if (!state.planned || !state.stateful) continue;
     recurrent_at_[slot] = recurrent_bytes_;
-    recurrent_bytes_ += round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment) * (state.has_cell ? 2 : 1);
+    recurrent_bytes_ +=
+        round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment) * (state.has_cell ? 2 : 1);
   }
   slot_recurrent_ = slot_bytes_;
   slot_bytes_ += recurrent_bytes_;
@@ -165,20 +175,24 @@ std::vector<ConstView> StepMesh::rehearsal_sources() const {
 }
 
 // `back`: with a backward pass behind it, products of weights included, whose operands are packed.
-Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak, const Way* back) {
+Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources,
+                                     Arena::Mark& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
   for (const bool training : {false, true}) {
     Arena arena = Arena::measuring();
     const Exec rehearsal{threads, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
     Run run(rehearsal);
-    run.states.recurrent = recurrent_, run.states.metas = metas, run.cells.outputs = sources, run.training = training, run.seed = network_->settings.seed;
+    run.states.recurrent = recurrent_, run.states.metas = metas, run.cells.outputs = sources, run.training = training,
+    run.seed = network_->settings.seed;
     if (back != nullptr) run.tape = &tape_, run.cells.gradients = d_sources_, run.gradients = back->gradients;
     const View y = arena.view(cell.output, element());
     if (back == nullptr) arena.view(cell.input, element());
     run_forward(*cell.operation, run, {nothing(), cell.input, element()}, y);
-    if (back != nullptr && !rehearsal.status) run_backward(*cell.operation, run, y, arena.view(cell.input, element()), back->tween);
-    if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+    if (back != nullptr && !rehearsal.status)
+      run_backward(*cell.operation, run, y, arena.view(cell.input, element()), back->tween);
+    // parts of dx
+    if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);
     tape_.clear();
     if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
     peak = peak.max(arena.peak());
@@ -186,15 +200,20 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
   return {};
 }
 
-// Splits cells between threads: many small cells in parts, one thread each; a cell of at least 1 / (2 threads) of the remaining cost is shared by all
-// threads. Taking one out lowers that bound for the others, hence the loop.
+// Splits cells between threads: many small cells in parts, one thread each; a cell of at least 1 / (2 threads) of the
+// remaining cost is shared by all threads. Taking one out lowers that bound for the others, hence the loop.
 void StepMesh::share_out() {
   const auto threads = static_cast<std::size_t>(pool_->threads());
   for (std::size_t i = 0; i < cells_.size(); ++i)
     if (cells_[i].cell.starts) small_.push_back(i);
-  const auto total = [&] { return std::accumulate(small_.begin(), small_.end(), std::size_t{0}, [&](auto sum, auto i) { return sum + cells_[i].cell.cost; }); };
+  const auto total = [&] {
+    return std::accumulate(small_.begin(), small_.end(), std::size_t{0},
+                           [&](auto sum, auto i) { return sum + cells_[i].cell.cost; });
+  };
   for (std::size_t left = total(), before = 0; threads > 1 && left != before; before = left, left = total()) {
-    const auto is_large = [&](std::size_t i) { return cells_[i].cell.cost >= kWorthSharingCell && cells_[i].cell.cost * 2 * threads >= left; };
+    const auto is_large = [&](std::size_t i) {
+      return cells_[i].cell.cost >= kWorthSharingCell && cells_[i].cell.cost * 2 * threads >= left;
+    };
     std::ranges::copy_if(small_, std::back_inserter(large_), is_large);
     std::erase_if(small_, is_large);
   }
@@ -213,13 +232,15 @@ Digest StepMesh::digest() const {
   const auto shape = [&](const Shape& shape) {
     hash.update_u32(static_cast<std::uint32_t>(shape.rank()));
     for (const std::size_t extent : shape.extents())
-      hash.update_u32(static_cast<std::uint32_t>(extent)), hash.update_u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(extent) >> 32));
+      hash.update_u32(static_cast<std::uint32_t>(extent)),
+          hash.update_u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(extent) >> 32));
   };
   hash.update_u32(static_cast<std::uint32_t>(bytes_of(element())));
   shape(network_->step_input());
   for (const Plan& plan : cells_) {
     const StepCell& c = plan.cell;
-    hash.update_u32(c.starts ? 1 : 0), hash.update_u32(static_cast<std::uint32_t>(c.feed)), hash.update_u32(static_cast<std::uint32_t>(c.link));
+    hash.update_u32(c.starts ? 1 : 0), hash.update_u32(static_cast<std::uint32_t>(c.feed)),
+        hash.update_u32(static_cast<std::uint32_t>(c.link));
     shape(c.input), shape(c.output);
   }
   for (std::size_t k = 0; k < recurrent_.size(); ++k)
@@ -230,7 +251,8 @@ Digest StepMesh::digest() const {
 
 void StepMesh::forget_plan() {
   cells_.clear(), large_.clear(), small_.clear(), parts_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
-  recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(), port_gradients_.clear();
+  recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(),
+      port_gradients_.clear();
   port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = gates_at_ = 0;
   carries_.reset();
 }
@@ -242,22 +264,29 @@ Result<void> StepMesh::adopt(std::span<StepState* const> states) {
   const std::size_t ports = port_bytes_, values = value_bytes_, gates = gates_at_;
   forget_plan();
   ++plan_;
-  if (!network_->prepared_for_steps()) return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
+  if (!network_->prepared_for_steps())
+    return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
   if (auto planned = plan(); !planned) return forget_plan(), planned;
-  if (before.size() != cells_.size() || ports != port_bytes_) return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
+  if (before.size() != cells_.size() || ports != port_bytes_)
+    return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
   for (StepState* s : states) {
-    // Input, outputs and memories of metacognition move where shape and site stay the same; recurrent states and the history start anew.
+    // Input, outputs and memories of metacognition move where shape and site stay the same; recurrent states and the
+    // history start anew.
     LOOM_TRY(StepState next, create_state());
     next.memory_.copy(0, s->memory_, 0, port_bytes_);
     next.memory_.copy(gates_at_, s->memory_, gates, cells_.size() * sizeof(double));
     next.port_ = s->port_, next.step_count_ = s->step_count_;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts || !(before[i].cell.output == cells_[i].cell.output)) continue;
-      next.memory_.copy(port_bytes_ + cells_[i].value, s->memory_, ports + s->half_[i] * values + before[i].value, cells_[i].bytes);
+      if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts ||
+          !(before[i].cell.output == cells_[i].cell.output))
+        continue;
+      next.memory_.copy(port_bytes_ + cells_[i].value, s->memory_, ports + s->half_[i] * values + before[i].value,
+                        cells_[i].bytes);
       next.present_[i] = 1;
     }
     for (MetaState& meta : next.metas_)
-      if (const auto kept = std::ranges::find_if(s->metas_, [&](const MetaState& m) { return m.planned && m.site == meta.site; });
+      if (const auto kept =
+              std::ranges::find_if(s->metas_, [&](const MetaState& m) { return m.planned && m.site == meta.site; });
           meta.planned && kept != s->metas_.end())
         meta = *kept;
     *s = std::move(next);
@@ -270,7 +299,8 @@ Result<StepState> StepMesh::create_state(DType) const {
   StepState s;
   s.mesh_ = this, s.plan_ = plan_;
   LOOM_TRY(s.memory_, Memory::create(options_.device, state_bytes_));
-  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0), slots = kept == 0 ? 0 : kept + 1;
+  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0),
+                    slots = kept == 0 ? 0 : kept + 1;
   LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
   LOOM_TRY(s.history_, Memory::create(options_.device, history, true));
   s.base_ = s.memory_.data(), s.history_base_ = s.history_.data();
@@ -289,27 +319,32 @@ Result<StepState> StepMesh::create_state(DType) const {
 Call StepMesh::call_of(StepState& s, const StepOptions& options) const {
   Call call;
   call.states.recurrent = s.recurrent_, call.states.metas = s.pending_metas_, call.cells.outputs = s.sources_;
-  call.training = options.training, call.seed = network_->settings.seed, call.step = static_cast<std::uint32_t>(s.step_count_);
+  call.training = options.training, call.seed = network_->settings.seed,
+  call.step = static_cast<std::uint32_t>(s.step_count_);
   call.watch = watch_;
   return call;
 }
 
-// Prepares the pending tick: copies of the state it changes, views of the values it reads; a captured tick records both.
+// Prepares the pending tick: copies of the state it changes, views of the values it reads; a captured tick records
+// both.
 Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
-  if (options.capture && options_.history_capacity == 0) return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
+  if (options.capture && options_.history_capacity == 0)
+    return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
   const Exec exec = together();
   s.pending_ = false, s.captured_ = options.capture;
   const bool keeps = options.capture || options_.keep_inputs;
   if (recurrent_bytes_ != 0) {
-    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_), block(s.recurrent(s.recurrent_half_ ^ 1u), recurrent_bytes_));
+    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_),
+         block(s.recurrent(s.recurrent_half_ ^ 1u), recurrent_bytes_));
     s.point_recurrent();
   }
   s.pending_metas_ = s.metas_;
   for (std::size_t k = 0; k < s.sources_.size(); ++k) {
     const std::size_t cell = network_->source_of_slot(k);
-    s.sources_[k] = {s.present_[cell] ? s.value(cell, s.half_[cell]) : zeros_.data(), cells_[cell].cell.output, element()};
+    s.sources_[k] = {s.present_[cell] ? s.value(cell, s.half_[cell]) : zeros_.data(), cells_[cell].cell.output,
+                     element()};
   }
   if (!keeps) return {};
   const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
@@ -320,9 +355,12 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   held[cells_.size()] = s.port_ != StepState::Port::Absent;
   for (std::size_t k = 0; k < skips_.size(); ++k) {
     const std::size_t bytes = cells_[network_->source_of_slot(k)].bytes;
-    if (skips_[k] != StepCell::kNone) copy(exec, block(static_cast<const std::byte*>(s.sources_[k].data), bytes), block(slot + skips_[k], bytes));
+    if (skips_[k] != StepCell::kNone)
+      copy(exec, block(static_cast<const std::byte*>(s.sources_[k].data), bytes), block(slot + skips_[k], bytes));
   }
-  if (recurrent_bytes_ != 0) copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_), block(slot + slot_recurrent_, recurrent_bytes_));
+  if (recurrent_bytes_ != 0)
+    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_),
+         block(slot + slot_recurrent_, recurrent_bytes_));
   if (!s.metas_before_.empty()) s.metas_before_[next] = s.metas_;
   return {};
 }
@@ -389,7 +427,8 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
       if (cells_[i].cell.starts) run(together, i);
   } else {
     pool_->run(parts_.size(), [&](std::size_t part, int worker) {
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, network_->settings.quantized_inputs};
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_,
+                       network_->settings.quantized_inputs};
       for (std::size_t k = part == 0 ? 0 : parts_[part - 1]; k < parts_[part]; ++k) run(alone, small_[k]);
     });
     for (const std::size_t cell : large_) run(together, cell);
@@ -399,7 +438,8 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
 }
 
 Result<void> StepMesh::commit(StepState& s) {
-  if (s.mesh_ != this || s.is_void() || !s.pending_) return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
+  if (s.mesh_ != this || s.is_void() || !s.pending_)
+    return fail(Code::InvalidState, "commit() follows a forward_tick() of the same mesh");
   advance(s);
   return {};
 }
@@ -434,7 +474,8 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
   give_up();
   for (StepState* s : states) {
     // pending_ serves as a mark here: found set, the same state was passed twice.
-    if (s->pending_) return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
+    if (s->pending_)
+      return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
     s->pending_ = true;
   }
   if (watch_ != nullptr || device() != nullptr || states.size() < threads) {
@@ -447,7 +488,8 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
     const std::size_t parts = std::min(states.size(), 4 * threads);
     pool_->run(parts, [&](std::size_t part, int worker) {
       const FpEnvironment environment;
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_, network_->settings.quantized_inputs};
+      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_,
+                       network_->settings.quantized_inputs};
       for (std::size_t n = part * states.size() / parts; n < (part + 1) * states.size() / parts; ++n) {
         const Call call = call_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {

@@ -1,8 +1,8 @@
 #pragma once
-// The step mesh (engine section 8): in one tick every cell reads what the others left in the tick before and leaves its own output, so
-// that links may lead back and data moves one cell a tick. The mesh is the plan of a network for one input shape, with the threads and
-// the scratch memory; what changes lies in StepStates, of which it runs any number: characters of a game share one mesh. A mesh is used
-// by one thread at a time; the bits do not depend on its threads.
+// The step mesh (engine section 8): in one tick every cell reads what the others left in the tick before and leaves its
+// own output, so that links may lead back and data moves one cell a tick. The mesh is the plan of a network for one
+// input shape, with the threads and the scratch memory; what changes lies in StepStates, of which it runs any number:
+// characters of a game share one mesh. A mesh is used by one thread at a time; the bits do not depend on its threads.
 
 #include <atomic>
 #include <memory>
@@ -14,18 +14,20 @@
 namespace loom {
 
 struct StepMeshOptions {
-  int threads = 0;                     // 0: physical cores
-  std::optional<Isa> isa{};            // absent: the best of this machine
-  std::size_t history_capacity = 64;   // captured ticks that a state keeps, 0..65536; their memory is resident once written
-  bool backward = false;               // backward() will be called
-  // Every tick leaves what it read, captured or not: what target propagation starts from (learning/tween/mesh_tween.h). Memory of one tick.
+  int threads = 0;           // 0: physical cores
+  std::optional<Isa> isa{};  // absent: the best of this machine
+  // captured ticks that a state keeps, 0..65536; their memory is resident once written
+  std::size_t history_capacity = 64;
+  bool backward = false;  // backward() will be called
+  // Every tick leaves what it read, captured or not: what target propagation starts from (learning/tween/mesh_tween.h).
+  // Memory of one tick.
   bool keep_inputs = false;
-  Device* device = nullptr;            // where tensors lie and ops run; null: this computer. Outlives the mesh
+  Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the mesh
 };
 
 struct StepOptions {
-  bool capture = false;    // keep what backward() needs of this tick
-  bool training = false;   // dropout, batch statistics; running statistics stay as they are
+  bool capture = false;   // keep what backward() needs of this tick
+  bool training = false;  // dropout, batch statistics; running statistics stay as they are
 };
 
 // A gradient of the loss by what `cell` held after the tick `back` ticks ago (0: the last one).
@@ -34,7 +36,8 @@ struct StepGradient {
   ConstView dy;
 };
 
-// Hook of StepMesh::carry, which carries gaps through ticks: sees every layer that runs again and goes back, children before their container.
+// Hook of StepMesh::carry, which carries gaps through ticks: sees every layer that runs again and goes back, children
+// before their container.
 class StepCarrier : public LayerWatch {
  public:
   // The layers to come are those of this cell, as it ran `back` ticks ago.
@@ -43,44 +46,53 @@ class StepCarrier : public LayerWatch {
 
 class StepMesh {
  public:
-  // The network was prepared by prepare_steps() and outlives the mesh, the mesh its states. InvalidState, LimitExceeded, OutOfMemory.
+  // The network was prepared by prepare_steps() and outlives the mesh, the mesh its states. InvalidState,
+  // LimitExceeded, OutOfMemory.
   static Result<std::unique_ptr<StepMesh>> create(const Network& network, const StepMeshOptions& options = {});
-  // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored (M-01).
+  // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored
+  // (M-01).
   Result<StepState> create_state(DType dtype = DType::float32) const;
-  // The network was prepared anew with other layers (network/meta.h): plans again. Outputs of the cells whose shape stayed, ports, step
-  // counts and what metacognition layers remember go on in these states; recurrent states start again, captured ticks and a pending one
-  // are dropped, gradients are 0, and a MeshTween is created anew. All other states of the mesh are void. After an error the mesh is too.
+  // The network was prepared anew with other layers (network/meta.h): plans again. Outputs of the cells whose shape
+  // stayed, ports, step counts and what metacognition layers remember go on in these states; recurrent states start
+  // again, captured ticks and a pending one are dropped, gradients are 0, and a MeshTween is created anew. All other
+  // states of the mesh are void. After an error the mesh is too.
   Result<void> adopt(std::span<StepState* const> states);
 
   // forward_tick() and commit(); returns the nanoseconds it took, a measurement.
   Result<std::int64_t> step(StepState& state, const StepOptions& options = {});
-  // The same for many states, each alone as far as its numbers go: threads take whole states. After an error none has moved.
+  // The same for many states, each alone as far as its numbers go: threads take whole states. After an error none has
+  // moved.
   Result<std::int64_t> step(std::span<StepState* const> states, const StepOptions& options = {});
-  // Computes the next tick beside the current one; may be repeated, as when the input changed. Errors of values, Cancelled,
-  // InvalidState for a capture without history.
+  // Computes the next tick beside the current one; may be repeated, as when the input changed. Errors of values,
+  // Cancelled, InvalidState for a capture without history.
   Result<void> forward_tick(StepState& state, const StepOptions& options = {});
   // Makes the tick that was computed the current one. InvalidState without one.
   Result<void> commit(StepState& state);
 
-  // Backpropagation through the captured ticks, newest first, at most `truncation` of them (M-10). Adds to gradients(); the result holds
-  // the gradients of the port, newest tick first, without data where the port was empty, valid until the next call. What passes between
-  // ticks inside a `stateful` layer is detached (L-62). The operations run again on their captured inputs, so weights must be those of
-  // the captured ticks. NoHistory when a gradient's tick was not captured; ShapeMismatch, OutOfRange, InvalidState.
-  Result<std::span<const ConstView>> backward(StepState& state, std::span<const StepGradient> gradients, std::size_t truncation = ~std::size_t{0});
+  // Backpropagation through the captured ticks, newest first, at most `truncation` of them (M-10). Adds to gradients();
+  // the result holds the gradients of the port, newest tick first, without data where the port was empty, valid until
+  // the next call. What passes between ticks inside a `stateful` layer is detached (L-62). The operations run again on
+  // their captured inputs, so weights must be those of the captured ticks. NoHistory when a gradient's tick was not
+  // captured; ShapeMismatch, OutOfRange, InvalidState.
+  Result<std::span<const ConstView>> backward(StepState& state, std::span<const StepGradient> gradients,
+                                              std::size_t truncation = ~std::size_t{0});
   // For the last tick's output of the last cell.
-  Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy, std::size_t truncation = ~std::size_t{0});
+  Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy,
+                                              std::size_t truncation = ~std::size_t{0});
   Gradients& gradients() { return gradients_; }
 
-  // Target propagation by a driver above (engine M-11). prepare_carry() takes the memory for these rules, by derivatives where there are
-  // none, and for the products that go to `gradients`, which is laid out as that of carry(). carry() is given the gap of the last cell's
-  // output and takes it back through the last tick: cells descending, each from what it read then to the last output of what it read
-  // from, so that a settled mesh gives a plain sweep's bits. What a link leads to a cell that had its turn ends there. With `ticks` above 0
-  // it goes through so many captured ticks instead, as gradients do in backward(). Several consumers of an output give the mean of their
-  // gaps under rules, the sum without. Weights' products are added to `gradients`, a Gradients of this network. The result is the gap of
-  // the port in the last tick, without data where it was empty. InvalidState without keep_inputs, prepare_carry() or a tick; NoHistory for
-  // `ticks` without a captured one; ShapeMismatch.
+  // Target propagation by a driver above (engine M-11). prepare_carry() takes the memory for these rules, by
+  // derivatives where there are none, and for the products that go to `gradients`, which is laid out as that of
+  // carry(). carry() is given the gap of the last cell's output and takes it back through the last tick: cells
+  // descending, each from what it read then to the last output of what it read from, so that a settled mesh gives a
+  // plain sweep's bits. What a link leads to a cell that had its turn ends there. With `ticks` above 0 it goes through
+  // so many captured ticks instead, as gradients do in backward(). Several consumers of an output give the mean of
+  // their gaps under rules, the sum without. Weights' products are added to `gradients`, a Gradients of this network.
+  // The result is the gap of the port in the last tick, without data where it was empty. InvalidState without
+  // keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch.
   Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
-  Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks, Gradients& gradients, StepCarrier& carrier);
+  Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
+                          Gradients& gradients, StepCarrier& carrier);
 
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
@@ -104,8 +116,8 @@ class StepMesh {
   friend class StepState;
   struct Plan {
     StepCell cell;
-    std::size_t value = 0;       // where the output lies in either half of a state's values
-    std::size_t captured = 0;    // where the input lies in a slot of the history
+    std::size_t value = 0;     // where the output lies in either half of a state's values
+    std::size_t captured = 0;  // where the input lies in a slot of the history
     std::size_t bytes = 0, input_bytes = 0;
   };
   struct Failure;
@@ -123,7 +135,8 @@ class StepMesh {
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
-  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak, const Way* back = nullptr);
+  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak,
+                             const Way* back = nullptr);
   std::vector<ConstView> rehearsal_sources() const;
   Result<void> allocate_gradients();
   Result<void> allocate_way();
@@ -134,7 +147,8 @@ class StepMesh {
   bool ran(const std::uint8_t* held, std::size_t cell) const;
   void run_cell(const Exec& exec, const Call& call, StepState& state, std::size_t cell, bool capture) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
-  Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks, const Way& way);
+  Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks,
+                       const Way& way);
   void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);
   // A slot of the history: which cells, and behind them the port, held a value when the tick began; the tensors.
   struct Captured {
@@ -142,7 +156,8 @@ class StepMesh {
     const std::byte* memory;
   };
   void backward_cell(Run& run, const Captured& slot, std::size_t cell, std::size_t back, const Way& way);
-  void pass_back(const Exec& exec, const Captured& slot, std::size_t cell, std::size_t back, const ConstView& dx, const Way& way);
+  void pass_back(const Exec& exec, const Captured& slot, std::size_t cell, std::size_t back, const ConstView& dx,
+                 const Way& way);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
   Exec together() const { return {*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs}; }
@@ -153,20 +168,22 @@ class StepMesh {
 
   const Network* network_ = nullptr;
   StepMeshOptions options_;
-  std::unique_ptr<ThreadPool> pool_, alone_;   // `alone_` has no workers: for cells that one thread takes whole
+  std::unique_ptr<ThreadPool> pool_, alone_;  // `alone_` has no workers: for cells that one thread takes whole
   const KernelTable* kernels_ = nullptr;
-  std::uint64_t plan_ = 1;                     // grows with every adopt()
+  std::uint64_t plan_ = 1;  // grows with every adopt()
   std::vector<Plan> cells_;
-  std::vector<std::size_t> large_;             // cells that threads share
-  std::vector<std::size_t> small_, parts_;     // cells that one thread takes whole; where each part of them ends
-  mutable std::vector<Arena> arenas_;          // by worker
-  Memory zeros_;                               // of what is absent
-  std::vector<std::size_t> skips_;             // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
+  std::vector<std::size_t> large_;          // cells that threads share
+  std::vector<std::size_t> small_, parts_;  // cells that one thread takes whole; where each part of them ends
+  mutable std::vector<Arena> arenas_;       // by worker
+  Memory zeros_;                            // of what is absent
+  // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
+  std::vector<std::size_t> skips_;
   std::vector<std::pair<std::size_t, std::size_t>> skip_uses_;  // cell and slot of every skip, cells ascending
-  std::vector<RecurrentState> recurrent_;      // by slot: shapes; backward() points them at its own memory
-  std::vector<std::size_t> recurrent_at_;      // by slot: where a state that is kept lies; kNone
-  std::vector<MetaState> metas_;               // by slot: sites
-  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0, slot_recurrent_ = 0, gates_at_ = 0;
+  std::vector<RecurrentState> recurrent_;  // by slot: shapes; backward() points them at its own memory
+  std::vector<std::size_t> recurrent_at_;  // by slot: where a state that is kept lies; kNone
+  std::vector<MetaState> metas_;           // by slot: sites
+  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0,
+              slot_recurrent_ = 0, gates_at_ = 0;
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
 
@@ -174,9 +191,9 @@ class StepMesh {
   Gradients gradients_;
   Memory d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
   std::vector<MetaState> backward_metas_;
-  std::vector<std::uint8_t> d_known_;          // [half * cells + cell]: holds a gradient, else zeros
-  std::vector<std::uint32_t> d_count_;         // likewise: of how many consumers
-  std::optional<const TweenRules*> carries_;   // what prepare_carry() was for
+  std::vector<std::uint8_t> d_known_;         // [half * cells + cell]: holds a gradient, else zeros
+  std::vector<std::uint32_t> d_count_;        // likewise: of how many consumers
+  std::optional<const TweenRules*> carries_;  // what prepare_carry() was for
   std::vector<View> d_sources_;
   std::vector<ConstView> skipped_;
   std::vector<ConstView> port_gradients_;

@@ -1,4 +1,5 @@
-// Contents of a state apart from running ticks. One visitor lists them; hashing, writing and reading are its three archives.
+// Contents of a state apart from running ticks. One visitor lists them; hashing, writing and reading are its three
+// archives.
 
 #include "network/step_state.h"
 
@@ -7,16 +8,10 @@
 
 #include "core/checked.h"
 #include "network/state_archive.h"
+#include "network/state_frame.h"
 #include "network/step_mesh.h"
 
 namespace loom {
-namespace {
-
-constexpr std::string_view kMagic = "LOOMSTEP";
-constexpr std::uint64_t kVersion = 1;
-
-}  // namespace
-
 std::byte* StepState::value(std::size_t cell, std::size_t half) const {
   return port() + mesh_->port_bytes_ + half * mesh_->value_bytes_ + mesh_->cells_[cell].value;
 }
@@ -44,10 +39,11 @@ void StepState::point_recurrent() {
 Result<void> StepState::set_input(const ConstView& x, bool hold) {
   if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (x.element != mesh_->element())
-    return fail(Code::InvalidArgument, "the input is {}, the network computes in {}", x.element == Element::f64 ? "f64" : "f32",
-                mesh_->element() == Element::f64 ? "f64" : "f32");
+    return fail(Code::InvalidArgument, "the input is {}, the network computes in {}",
+                x.element == Element::f64 ? "f64" : "f32", mesh_->element() == Element::f64 ? "f64" : "f32");
   if (!(x.shape == mesh_->network().step_input()))
-    return fail(Code::ShapeMismatch, "an input of shape {}, the mesh was prepared for {}", x.shape.text(), mesh_->network().step_input().text());
+    return fail(Code::ShapeMismatch, "an input of shape {}, the mesh was prepared for {}", x.shape.text(),
+                mesh_->network().step_input().text());
   memory_.write(0, {x.as<std::byte>(), x.shape.elements() * bytes_of(x.element)});
   port_ = hold ? Port::Hold : Port::Pulse;
   return {};
@@ -56,7 +52,8 @@ Result<void> StepState::set_input(const ConstView& x, bool hold) {
 Result<ConstView> StepState::output(std::size_t cell) const {
   if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (cell >= present_.size()) return fail(Code::OutOfRange, "cell {} of {}", cell, present_.size());
-  if (!present_[cell]) return fail(Code::NoValue, "{} has no output after {} ticks", mesh_->network().place_text(cell), step_count_);
+  if (!present_[cell])
+    return fail(Code::NoValue, "{} has no output after {} ticks", mesh_->network().place_text(cell), step_count_);
   return ConstView{value(cell, half_[cell]), mesh_->cells_[cell].cell.output, mesh_->element()};
 }
 
@@ -72,7 +69,8 @@ void StepState::reset() {
   if (is_void()) return;
   port_ = Port::Absent;
   std::ranges::fill(present_, std::uint8_t{0}), std::ranges::fill(wrote_, std::uint8_t{0});
-  memory_.write(mesh_->port_bytes_ + 2 * mesh_->value_bytes_, std::vector<std::byte>(mesh_->state_bytes_ - mesh_->port_bytes_ - 2 * mesh_->value_bytes_));
+  memory_.write(mesh_->port_bytes_ + 2 * mesh_->value_bytes_,
+                std::vector<std::byte>(mesh_->state_bytes_ - mesh_->port_bytes_ - 2 * mesh_->value_bytes_));
   recurrent_half_ = 0;
   metas_ = pending_metas_ = mesh_->metas_;
   step_count_ = 0, pending_ = captured_ = kept_ = false, count_ = 0;
@@ -86,7 +84,8 @@ Result<StepState> StepState::fork() const {
 }
 
 Result<void> StepState::restore(const StepState& from) {
-  if (is_void() || from.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
+  if (is_void() || from.is_void())
+    return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
   memory_.copy(0, from.memory_, 0, mesh_->state_bytes_);
@@ -101,7 +100,8 @@ Result<void> StepState::restore(const StepState& from) {
   port_ = from.port_, recurrent_half_ = from.recurrent_half_;
   present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_;
   metas_ = from.metas_, pending_metas_ = from.pending_metas_, ticks_ = from.ticks_;
-  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_, newest_ = from.newest_, count_ = from.count_;
+  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_,
+  newest_ = from.newest_, count_ = from.count_;
   return {};
 }
 
@@ -122,7 +122,9 @@ void StepState::visit_recurrent(Archive& archive, std::byte* block) {
     const std::size_t elements = recurrent_[k].shape.elements();
     std::byte* const h = block + mesh_->recurrent_at_[k];
     archive.tensor(h, elements, mesh_->element());
-    if (recurrent_[k].has_cell) archive.tensor(h + round_up(elements * bytes_of(mesh_->element()), Buffer::kAlignment), elements, mesh_->element());
+    if (recurrent_[k].has_cell)
+      archive.tensor(h + round_up(elements * bytes_of(mesh_->element()), Buffer::kAlignment), elements,
+                     mesh_->element());
   }
 }
 
@@ -136,10 +138,12 @@ void StepState::visit_slot(Archive& archive, std::size_t index) {
   ticks_[index].training = training != 0;
   for (std::size_t i = 0; i <= present_.size(); ++i) archive.flag(held(index)[i]);
   for (std::size_t i = 0; i < present_.size(); ++i)
-    if (mesh_->ran(held(index), i)) archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
+    if (mesh_->ran(held(index), i))
+      archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
   for (std::size_t k = 0; k < mesh_->skips_.size(); ++k) {
     const std::size_t cell = mesh_->network().source_of_slot(k);
-    if (mesh_->skips_[k] != StepCell::kNone) archive.tensor(memory + mesh_->skips_[k], mesh_->cells_[cell].cell.output.elements(), mesh_->element());
+    if (mesh_->skips_[k] != StepCell::kNone)
+      archive.tensor(memory + mesh_->skips_[k], mesh_->cells_[cell].cell.output.elements(), mesh_->element());
   }
   visit_recurrent(archive, memory + mesh_->slot_recurrent_);
   if (!metas_before_.empty())
@@ -200,36 +204,16 @@ Digest StepState::hash() const {
 std::vector<std::byte> StepState::snapshot() const {
   if (is_void()) return {};
   StateWriter archive;
-  for (const char c : kMagic) archive.out.push_back(std::byte(c));
-  std::uint64_t version = kVersion;
-  archive.number(version);
-  const Digest mesh = mesh_->digest();
-  archive.out.insert(archive.out.end(), reinterpret_cast<const std::byte*>(mesh.data()), reinterpret_cast<const std::byte*>(mesh.data()) + mesh.size());
   auto* const self = const_cast<StepState*>(this);
   self->on_host(false, [&] { self->visit(archive); });
-  Sha256 hash;
-  hash.update(archive.out);
-  const Digest sum = hash.finish();
-  archive.out.insert(archive.out.end(), reinterpret_cast<const std::byte*>(sum.data()), reinterpret_cast<const std::byte*>(sum.data()) + sum.size());
-  return std::move(archive.out);
+  return frame_state(StateKind::StepMesh, mesh_->digest(), archive.out);
 }
 
 Result<void> StepState::restore(std::span<const std::byte> snapshot) {
   if (is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   reset();
-  constexpr std::size_t kHead = kMagic.size() + 8, kSum = sizeof(Digest);
-  if (snapshot.size() < kHead + 2 * kSum || std::memcmp(snapshot.data(), kMagic.data(), kMagic.size()) != 0)
-    return fail(Code::CorruptData, "{} bytes are no snapshot of a step mesh", snapshot.size());
-  if (const auto version = load_le<std::uint64_t>(snapshot.data() + kMagic.size()); version != kVersion)
-    return fail(Code::Unsupported, "a snapshot of version {}, this program reads {}", version, kVersion);
-  const auto body = snapshot.first(snapshot.size() - kSum);
-  Sha256 hash;
-  hash.update(body);
-  const Digest sum = hash.finish(), mesh = mesh_->digest();
-  if (std::memcmp(sum.data(), snapshot.last(kSum).data(), kSum) != 0) return fail(Code::CorruptData, "snapshot of a step mesh: its checksum does not fit");
-  if (std::memcmp(mesh.data(), body.data() + kHead, kSum) != 0)
-    return fail(Code::InvalidArgument, "the snapshot belongs to a step mesh of other shapes");
-  StateReader archive(body.subspan(kHead + kSum));
+  LOOM_TRY(const auto body, unframe_state(StateKind::StepMesh, mesh_->digest(), snapshot));
+  StateReader archive(body);
   on_host(true, [&] { visit(archive); });
   if (archive.done()) return {};
   reset();

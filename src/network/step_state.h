@@ -1,6 +1,7 @@
 #pragma once
-// State of one user of a step mesh (engine M-01): the input port, the last output of every cell, recurrent states, the number of ticks and the last
-// captured ticks. Made by StepMesh::create_state, advanced by the mesh. States of one mesh are independent.
+// State of one user of a step mesh (engine M-01): the input port, the last output of every cell, recurrent states, the
+// number of ticks and the last captured ticks. Made by StepMesh::create_state, advanced by the mesh. States of one mesh
+// are independent.
 
 #include <span>
 #include <vector>
@@ -17,8 +18,8 @@ class StepState {
   StepState(StepState&&) = default;
   StepState& operator=(StepState&&) = default;
 
-  // Latches a copy of x, of the shape that the network was prepared for and its element type, until it is replaced or cleared (`hold`)
-  // or for the next tick alone. ShapeMismatch, InvalidArgument.
+  // Latches a copy of x, of the shape that the network was prepared for and its element type, until it is replaced or
+  // cleared (`hold`) or for the next tick alone. ShapeMismatch, InvalidArgument.
   Result<void> set_input(const ConstView& x, bool hold = true);
   void clear_input() { port_ = Port::Absent; }
 
@@ -35,7 +36,8 @@ class StepState {
   const StepMesh& mesh() const { return *mesh_; }
   // Memories of the metacognition layers, by state slot.
   std::span<MetaState> metas() { return metas_; }
-  // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a hash of zeros.
+  // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a
+  // hash of zeros.
   bool is_void() const;
 
   // Everything as it was at the start: no input, no outputs, no history, step 0.
@@ -45,8 +47,9 @@ class StepState {
   Result<StepState> fork() const;
   // Becomes a copy of another state of the same mesh, without allocating. InvalidArgument.
   Result<void> restore(const StepState& from);
-  // The same as bytes that any machine reads, for a mesh of the same shapes: see docs/step_mesh.md. restore() checks all of them:
-  // CorruptData; InvalidArgument for another mesh. After an error the state is as reset() leaves it.
+  // The same as bytes that any machine reads, for a mesh of the same shapes: see docs/step_mesh.md. restore() checks
+  // all of them: CorruptData; Unsupported; ShapeMismatch for another mesh. After an error the state is as reset()
+  // leaves it.
   std::vector<std::byte> snapshot() const;
   Result<void> restore(std::span<const std::byte> snapshot);
   // Hash of the whole state: equal states have equal hashes, on every machine.
@@ -74,7 +77,9 @@ class StepState {
   std::byte* port() const { return base_; }
   std::byte* recurrent(std::size_t half) const;
   std::byte* slot(std::size_t index) const;
-  std::uint8_t* held(std::size_t index) const { return reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(held_.data())) + index * (present_.size() + 1); }
+  std::uint8_t* held(std::size_t index) const {
+    return reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(held_.data())) + index * (present_.size() + 1);
+  }
   std::byte* gate(std::size_t cell) const;
   // Calls f() with tensors that the host may read, and write where `writes`: between ticks.
   template <class F>
@@ -88,20 +93,24 @@ class StepState {
 
   const StepMesh* mesh_ = nullptr;
   std::uint64_t plan_ = 0;  // of the mesh, that it was made for
-  Memory memory_;    // the port, two halves of values, two halves of recurrent states, what gates added to the loss by cell
-  Memory history_;   // slots, one more than the capacity: the pending tick drops none
+  // the port, two halves of values, two halves of recurrent states, what gates added to the loss by cell
+  Memory memory_;
+  Memory history_;  // slots, one more than the capacity: the pending tick drops none
   std::byte *base_ = nullptr, *history_base_ = nullptr;  // of both, or of copies that the host may touch
-  Buffer held_;                                          // bytes by slot and cell, the port behind them: held a value when the tick began
+  // bytes by slot and cell, the port behind them: held a value when the tick began
+  Buffer held_;
   Port port_ = Port::Absent;
-  std::vector<std::uint8_t> present_, half_, wrote_;  // by cell: has an output, in which half of the memory, the pending tick makes a new one
+  // by cell: has an output, in which half of the memory, the pending tick makes a new one
+  std::vector<std::uint8_t> present_, half_, wrote_;
   std::uint8_t recurrent_half_ = 0;
   std::vector<RecurrentState> recurrent_;             // by slot, those of the pending tick
   std::vector<MetaState> metas_, pending_metas_;      // by slot
   std::vector<std::vector<MetaState>> metas_before_;  // by place in the ring
   std::vector<ConstView> sources_;                    // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
-  bool pending_ = false, captured_ = false, kept_ = false;  // kept_: the newest slot holds the last tick, captured or not
-  std::vector<Tick> ticks_;                           // ring
+  // kept_: the newest slot holds the last tick, captured or not
+  bool pending_ = false, captured_ = false, kept_ = false;
+  std::vector<Tick> ticks_;  // ring
   std::size_t newest_ = 0, count_ = 0;
 };
 

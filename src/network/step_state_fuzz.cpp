@@ -1,4 +1,5 @@
-// Any bytes as a snapshot of a step mesh, behind a checksum that fits: refused, or a state that steps on and writes the same bytes again.
+// Any bytes as a snapshot of a step mesh, behind a checksum that fits: refused, or a state that steps on and writes the
+// same bytes again.
 
 #include "core/sha256.h"
 #include "network/spec.h"

@@ -14,10 +14,13 @@ constexpr std::string_view kTable = "table", kWeight = "weight";
 
 Result<void> share_table(Layer& layer, Steps where, Layer* target, const std::string& target_place) {
   Weight* const weight = find_weight(layer, kWeight);
-  Weight* const table = target == nullptr || layer_as<Embedding>(*target) == nullptr ? nullptr : find_weight(*target, kTable);
-  if (target == nullptr) return fail_at(std::move(where), Code::NotFound, "there is no layer at \"{}\"", printable(target_place));
+  Weight* const table =
+      target == nullptr || layer_as<Embedding>(*target) == nullptr ? nullptr : find_weight(*target, kTable);
+  if (target == nullptr)
+    return fail_at(std::move(where), Code::NotFound, "there is no layer at \"{}\"", printable(target_place));
   if (table == nullptr || weight == nullptr)
-    return fail_at(std::move(where), Code::InvalidConfig, "expected an embedding, got {} of kind {}", target_place, target->kind());
+    return fail_at(std::move(where), Code::InvalidConfig, "expected an embedding, got {} of kind {}", target_place,
+                   target->kind());
   if (auto tied = weight->tie(*table); !tied) return under(std::move(where), std::move(tied).error());
   return {};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The waist: every operation's CPU kernels of one SIMD target, in one table. The list of them is ops/kernels.inc; what a table holds
-// stands in the header of its op.
+// The waist: every operation's CPU kernels of one SIMD target, in one table. The list of them is ops/kernels.inc; what
+// a table holds stands in the header of its op.
 
 #include "backend/exec.h"
 

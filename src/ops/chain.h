@@ -1,5 +1,6 @@
 #pragma once
-// The inner loop of every contraction of floats: rows of a against one panel of sixteen columns by chain64 (docs/numerics.md), f32 or f64.
+// The inner loop of every contraction of floats: rows of a against one panel of sixteen columns by chain64
+// (docs/numerics.md), f32 or f64.
 
 #include "simd/simd64.h"
 
@@ -34,9 +35,9 @@ struct Factor {
   LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
 };
 
-// total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks are runs of `run`
-// terms, at most kChain, and the total is snapped after each. A function of its own, with its totals in memory: inlined among others the
-// compiler keeps the wrong values in registers, which costs half the speed.
+// total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
+// are runs of `run` terms, at most kChain, and the total is snapped after each. A function of its own, with its totals
+// in memory: inlined among others the compiler keeps the wrong values in registers, which costs half the speed.
 template <class T, int N, bool kRuns = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain) {
   const T* from = a.data;
@@ -71,8 +72,10 @@ LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
 
 // The same for any number of rows.
 template <class T, bool kRuns = false>
-LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total, std::size_t run = kChain) {
-  for_tiles<T>(rows, [&]<int N>(std::size_t r) { add_chain<T, N, kRuns>(panel, a.at(r, 0), terms, total + r * kLanes, run); });
+LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total,
+                             std::size_t run = kChain) {
+  for_tiles<T>(
+      rows, [&]<int N>(std::size_t r) { add_chain<T, N, kRuns>(panel, a.at(r, 0), terms, total + r * kLanes, run); });
 }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -1,5 +1,6 @@
 #pragma once
-// Every operation of simd.h over sixteen lanes, one table per SIMD target, so that a test can hold each target to plain C++.
+// Every operation of simd.h over sixteen lanes, one table per SIMD target, so that a test can hold each target to plain
+// C++.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,8 @@ struct LaneInput {
 };
 struct LaneProbe {
   const char* name;
-  void (*run)(const LaneInput& in, std::uint32_t* out);  // out: the bits of sixteen lanes; results of one number fill lane 0
+  // out: the bits of sixteen lanes; results of one number fill lane 0
+  void (*run)(const LaneInput& in, std::uint32_t* out);
 };
 struct LaneProbes {
   const char* target;

@@ -1,11 +1,12 @@
 #pragma once
-// Elementary functions in f32 as written sequences of + - * / sqrt, compares, integer operations and bit casts (numerics 3), so
-// that every target and the GPU compute the same bits. At most 2 ulp from the true value over every input; the measured worst
-// errors are in docs/math_errors.md. Common rules: a subnormal input counts as 0, a result below 2^-126 in size is +0 and no
-// result is -0, NaN gives 0x7fc00000. No operation whose result would be subnormal can change a result bit (tested with FTZ+DAZ).
+// Elementary functions in f32 as written sequences of + - * / sqrt, compares, integer operations and bit casts
+// (numerics 3), so that every target and the GPU compute the same bits. At most 2 ulp from the true value over every
+// input; the measured worst errors are in docs/math_errors.md. Common rules: a subnormal input counts as 0, a result
+// below 2^-126 in size is +0 and no result is -0, NaN gives 0x7fc00000. No operation whose result would be subnormal
+// can change a result bit (tested with FTZ+DAZ).
 //
-// Polynomials come from tools/fit_math.py. There is no fused multiply-add: where one rounding is too many, a value is kept as
-// an unevaluated sum of two floats (Dekker 1971, Knuth's TwoSum).
+// Polynomials come from tools/fit_math.py. There is no fused multiply-add: where one rounding is too many, a value is
+// kept as an unevaluated sum of two floats (Dekker 1971, Knuth's TwoSum).
 
 #include "simd/simd.h"
 
@@ -46,7 +47,9 @@ LOOM_INLINE ExpParts reduce_exp(const F32x16& x) {
   return {shift, (x - n * splat(kLn2Hi)) - n * splat(kLn2Lo)};
 }
 // (e^r - 1 - r) / r^2
-LOOM_INLINE F32x16 exp_tail(const F32x16& r) { return poly(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.555858p-5f, 0x1.123de0p-7f, 0x1.6ac754p-10f); }
+LOOM_INLINE F32x16 exp_tail(const F32x16& r) {
+  return poly(r, 0x1.fffffcp-2f, 0x1.55548cp-3f, 0x1.555858p-5f, 0x1.123de0p-7f, 0x1.6ac754p-10f);
+}
 // e^r = y + low, low being what the rounding of y lost.
 struct Pair {
   F32x16 high, low;
@@ -58,7 +61,9 @@ LOOM_INLINE Pair exp_reduced(const F32x16& r) {
   return {y, (sum - y) + rest};
 }
 // x * 2^n with n in the low bits of shift; the result must be normal.
-LOOM_INLINE F32x16 scale(const F32x16& x, const F32x16& shift) { return as_float(bits(x) + shift_left(bits(shift), 23)); }
+LOOM_INLINE F32x16 scale(const F32x16& x, const F32x16& shift) {
+  return as_float(bits(x) + shift_left(bits(shift), 23));
+}
 // e^x where e^x is neither above the largest float nor below 2^-126; elsewhere the bits mean nothing.
 LOOM_INLINE F32x16 exp_in_range(const F32x16& x) {
   const ExpParts p = reduce_exp(x);
@@ -97,7 +102,8 @@ LOOM_MATH F32x16 sigmoid(const F32x16& x) {
 LOOM_MATH F32x16 tanh(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
-  const F32x16 small = a + a * (z * detail::poly(z, -0x1.555548p-2f, 0x1.110c5ep-3f, -0x1.b905c4p-5f, 0x1.5811f6p-6f, -0x1.9454f0p-8f));
+  const F32x16 small =
+      a + a * (z * detail::poly(z, -0x1.555548p-2f, 0x1.110c5ep-3f, -0x1.b905c4p-5f, 0x1.5811f6p-6f, -0x1.9454f0p-8f));
   const F32x16 c = min(a, splat(10.0f));
   const F32x16 large = splat(1.0f) - splat(2.0f) / (detail::exp_in_range(c + c) + splat(1.0f));
   F32x16 y = select(a < splat(0.5625f), small, large);
@@ -124,8 +130,8 @@ LOOM_INLINE LogParts reduce_log(const F32x16& x) {
 }
 // (log(1 + f) - f + f^2/2) / f^3 for 1 + f in [sqrt 1/2, sqrt 2]
 LOOM_INLINE F32x16 log_tail(const F32x16& f) {
-  return poly(f, 0x1.555548p-2f, -0x1.000070p-2f, 0x1.99a540p-3f, -0x1.552f18p-3f, 0x1.23036cp-3f, -0x1.0103dap-3f, 0x1.eff056p-4f, -0x1.bf29b0p-4f,
-              0x1.b5abbep-5f);
+  return poly(f, 0x1.555548p-2f, -0x1.000070p-2f, 0x1.99a540p-3f, -0x1.552f18p-3f, 0x1.23036cp-3f, -0x1.0103dap-3f,
+              0x1.eff056p-4f, -0x1.bf29b0p-4f, 0x1.b5abbep-5f);
 }
 // e ln 2 + f + low, added from the small end; |f| <= 0.42, low much smaller than f.
 LOOM_INLINE F32x16 join_log(const F32x16& e, const F32x16& f, const F32x16& low) {
@@ -188,11 +194,11 @@ LOOM_MATH F32x16 log1p(const F32x16& x) {
 LOOM_MATH F32x16 erf(const F32x16& x) {
   const F32x16 a = abs(x);
   const F32x16 z = a * a;
-  const F32x16 small =
-      a + a * detail::poly(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f, 0x1.53f224p-8f, -0x1.a3515ep-11f, 0x1.4771fep-14f);
+  const F32x16 small = a + a * detail::poly(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f,
+                                            0x1.53f224p-8f, -0x1.a3515ep-11f, 0x1.4771fep-14f);
   const F32x16 least = a * splat(0x1.20dd76p+0f);  // 2 / sqrt(pi); the polynomial's product could be subnormal
-  const F32x16 q = detail::poly(min(a, splat(4.0f)), 0x1.8b3c94p-13f, -0x1.212c2cp+0f, -0x1.4434f6p-1f, -0x1.bc1890p-4f, 0x1.9d0b0ap-6f,
-                                -0x1.139790p-8f, 0x1.cee59ap-12f, -0x1.6bfe4ep-16f);
+  const F32x16 q = detail::poly(min(a, splat(4.0f)), 0x1.8b3c94p-13f, -0x1.212c2cp+0f, -0x1.4434f6p-1f, -0x1.bc1890p-4f,
+                                0x1.9d0b0ap-6f, -0x1.139790p-8f, 0x1.cee59ap-12f, -0x1.6bfe4ep-16f);
   F32x16 y = select(a < splat(1.0f), select(a < splat(0x1p-60f), least, small), splat(1.0f) - detail::exp_in_range(q));
   y = as_float((bits(y) | detail::sign_bit(x)) & ~detail::is_tiny(x));
   return select(x == x, y, detail::quiet_nan());
@@ -220,18 +226,20 @@ struct LaneAngle {
   float high, low;
   std::int32_t quadrant;
 };
-// Payne and Hanek 1983, for a finite x >= 2^11: x = m * 2^k, and only the bits of 2/pi that reach below 4 after the product with
-// m matter: 96 of them from the right place leave 70 bits behind the point.
+// Payne and Hanek 1983, for a finite x >= 2^11: x = m * 2^k, and only the bits of 2/pi that reach below 4 after the
+// product with m matter: 96 of them from the right place leave 70 bits behind the point.
 inline LaneAngle reduce_large_angle(float x) {
   // 32 zero bits, then 2/pi.
-  constexpr std::uint32_t kTwoOverPi[9] = {0, 0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+  constexpr std::uint32_t kTwoOverPi[9] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                                           0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
   const auto b = __builtin_bit_cast(std::uint32_t, x);
   const std::uint32_t m = (b & 0x007fffff) | 0x00800000;
   const std::uint32_t at = (b >> 23) - 120;  // k + 30, k = exponent - 150: the bit of the table that weighs 2
   const std::uint32_t word = at >> 5, shift = at & 31;
   std::uint32_t w[3];
   for (std::uint32_t i = 0; i < 3; ++i)
-    w[i] = shift == 0 ? kTwoOverPi[word + i] : (kTwoOverPi[word + i] << shift) | (kTwoOverPi[word + i + 1] >> (32 - shift));
+    w[i] = shift == 0 ? kTwoOverPi[word + i]
+                      : (kTwoOverPi[word + i] << shift) | (kTwoOverPi[word + i + 1] >> (32 - shift));
   // m * w modulo 2^96: two bits of quadrant, then the fraction.
   const Wide p1 = multiply_wide(m, w[1]), p2 = multiply_wide(m, w[2]);
   const std::uint32_t r1 = p1.low + p2.high;
@@ -292,10 +300,12 @@ LOOM_INLINE Angle reduce_angle(const F32x16& a) {
 // sin(high + low) or, in odd quadrants, the cosine; negated in the quadrants 2 and 3.
 LOOM_INLINE F32x16 sine_of(const Angle& angle, const I32x16& quadrant) {
   const F32x16 h = angle.high, z = h * h, one = splat(1.0f);
-  const F32x16 sine = h + (h * z * poly(z, -0x1.555556p-3f, 0x1.111174p-7f, -0x1.a05954p-13f, 0x1.7c2c4ep-19f) + angle.low);
+  const F32x16 sine =
+      h + (h * z * poly(z, -0x1.555556p-3f, 0x1.111174p-7f, -0x1.a05954p-13f, 0x1.7c2c4ep-19f) + angle.low);
   const F32x16 half = splat(0.5f) * z;
   const F32x16 sum = one - half;
-  const F32x16 cosine = sum + (((one - sum) - half) + (z * z * poly(z, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80cp-16f) - h * angle.low));
+  const F32x16 cosine = sum + (((one - sum) - half) +
+                               (z * z * poly(z, 0x1.55554ap-5f, -0x1.6c0c28p-10f, 0x1.99e80cp-16f) - h * angle.low));
   const I32x16 odd = (quadrant & splat(std::int32_t{1})) != zero_i();
   return as_float(bits(select(odd, cosine, sine)) ^ shift_left(quadrant & splat(std::int32_t{2}), 30));
 }
@@ -317,7 +327,9 @@ LOOM_MATH F32x16 cos(const F32x16& x) {
 
 namespace detail {
 // The upper 12 bits of the significand: products of two such halves are exact.
-LOOM_INLINE F32x16 upper_half(const F32x16& x) { return as_float(bits(x) & splat(static_cast<std::int32_t>(0xfffff000u))); }
+LOOM_INLINE F32x16 upper_half(const F32x16& x) {
+  return as_float(bits(x) & splat(static_cast<std::int32_t>(0xfffff000u)));
+}
 // a * b = high + low exactly (Dekker), while low is normal.
 LOOM_INLINE Pair multiply_exactly(const F32x16& a, const F32x16& b) {
   const F32x16 a1 = upper_half(a), a2 = a - a1, b1 = upper_half(b), b2 = b - b1;
@@ -330,7 +342,8 @@ LOOM_INLINE Pair add_exactly(const F32x16& a, const F32x16& b) {
   return {high, (a - high) + b};
 }
 
-// log2 of a normal positive x to about 2^-36 of its size: with s = f / (2 + f), log2(1 + f) = s (c1 + c3 s^2 + c5 s^4 + ...).
+// log2 of a normal positive x to about 2^-36 of its size: with s = f / (2 + f), log2(1 + f) = s (c1 + c3 s^2 + c5 s^4 +
+// ...).
 LOOM_INLINE Pair log2_pair(const F32x16& x) {
   const LogParts p = reduce_log(x);
   const F32x16 f = p.m - splat(1.0f);
@@ -381,7 +394,8 @@ LOOM_MATH F32x16 pow(const F32x16& x, const F32x16& y) {
   // t = r ln 2: 2^r = e^t, the first product exact.
   const F32x16 r1 = detail::upper_half(r);
   const F32x16 main = r1 * splat(0x1.62ep-1f);
-  const F32x16 rest = r1 * splat(0x1.0bfbe8p-15f) + ((r - r1) + (product.low + factor * log2.low)) * splat(0x1.62e430p-1f);
+  const F32x16 rest =
+      r1 * splat(0x1.0bfbe8p-15f) + ((r - r1) + (product.low + factor * log2.low)) * splat(0x1.62e430p-1f);
   const F32x16 t = main + rest, t_low = (main - t) + rest;
   const detail::Pair sum = detail::add_exactly(one, t);
   const F32x16 e = sum.high + (sum.low + (t_low + t * t * detail::exp_tail(t)));

@@ -16,7 +16,8 @@ std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 double absolute(double x) { return std::bit_cast<double>(bits(x) & 0x7fffffffffffffffull); }
 // A subnormal counts as 0; decided by the bits, so that DAZ does not matter.
 bool is_tiny(double x) { return bits(absolute(x)) < 0x0010000000000000ull; }
-double power_of_two(int e) { return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52); }  // -1022 <= e <= 1023
+// -1022 <= e <= 1023
+double power_of_two(int e) { return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52); }
 
 double poly(double, double c) { return c; }
 template <class... C>
@@ -66,8 +67,9 @@ Exponent reduce_exp(double x, double low) {  // |x| < 800
 }
 // e^(r + lost) - 1 + rest for a rest of 0 or above |r| in size: e^(x + low) / 2^n for rest = 1.
 Pair exp_reduced(const Exponent& p, double rest) {
-  const double tail = poly(p.r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7, 0x1.6c16c16c0a434p-10, 0x1.a01a01b5f388ap-13,
-                           0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19, 0x1.27e44aa2c73abp-22, 0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
+  const double tail = poly(p.r, 0.5, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e54bp-7,
+                           0x1.6c16c16c0a434p-10, 0x1.a01a01b5f388ap-13, 0x1.a01a01e89a8b4p-16, 0x1.71ddeab001984p-19,
+                           0x1.27e44aa2c73abp-22, 0x1.af7442105fef7p-26, 0x1.205063d6172ebp-29);
   const Pair sum = add_exactly(rest, p.r);
   return add_exactly(sum.high, sum.low + (p.lost + p.r * p.r * tail));
 }
@@ -75,10 +77,14 @@ double exp_pair(double x, double low) {  // e^(x + low)
   const Exponent p = reduce_exp(x, low);
   return scale(exp_reduced(p, 1.0).high, p.n);
 }
-// e^x - 1 = 2^n (e^r - 1 + 1 - 2^-n): the last two are exact up to n = 53, later 2^-n is too small to matter. Not for n < -60.
-Pair expm1_reduced(const Exponent& p) { return exp_reduced(p, p.n > 60 ? 1.0 : 1.0 - power_of_two(static_cast<int>(-p.n))); }
+// e^x - 1 = 2^n (e^r - 1 + 1 - 2^-n): the last two are exact up to n = 53, later 2^-n is too small to matter. Not for n
+// < -60.
+Pair expm1_reduced(const Exponent& p) {
+  return exp_reduced(p, p.n > 60 ? 1.0 : 1.0 - power_of_two(static_cast<int>(-p.n)));
+}
 
-// log of a normal positive x to 2^-61 of its size (measured: 2^-61.8, where f is largest); pow multiplies that by up to 710.
+// log of a normal positive x to 2^-61 of its size (measured: 2^-61.8, where f is largest); pow multiplies that by up to
+// 710.
 Pair log_pair(double x) {
   constexpr std::uint64_t base = 0x3fe6a09e667f3bcdull;  // sqrt 1/2
   const auto k = static_cast<std::int64_t>(bits(x) - base);
@@ -92,8 +98,8 @@ Pair log_pair(double x) {
   constexpr double kThird = 0x1.5555555555555p-1, kThirdLow = 0x1.5555555555555p-55;  // 2/3
   const Pair cubic = multiply_exactly(kThird, z);
   const double tail = z * z *
-                      poly(z, 0x1.9999999999995p-2, 0x1.2492492493192p-2, 0x1.c71c71c557425p-3, 0x1.745d1845e6750p-3, 0x1.3b135d885f3abp-3,
-                           0x1.11217b5cc4dfep-3, 0x1.de14520cab3e1p-4, 0x1.ec124e56d2225p-4);
+                      poly(z, 0x1.9999999999995p-2, 0x1.2492492493192p-2, 0x1.c71c71c557425p-3, 0x1.745d1845e6750p-3,
+                           0x1.3b135d885f3abp-3, 0x1.11217b5cc4dfep-3, 0x1.de14520cab3e1p-4, 0x1.ec124e56d2225p-4);
   const Pair factor = add_exactly(2.0, cubic.high);
   const double factor_low = factor.low + (cubic.low + (kThird * z_low + kThirdLow * z + tail));
   const Pair product = multiply_exactly(s, factor.high);
@@ -102,7 +108,8 @@ Pair log_pair(double x) {
   const Pair ln2 = multiply_exactly(e, 0x1.9ef35793c7673p-41);
   const Pair upper = add_exactly(e * 0x1.62e42fefa2p-1, product.high);  // the product by e is exact
   const double low = upper.low + (ln2.low + e * 0x1.f97b57a079a19p-103 + product_low);
-  const Pair joined = add_exactly(ln2.high, low);  // |e| > 0: larger than low but for a few bits, which joined.low may lose
+  // |e| > 0: larger than low but for a few bits, which joined.low may lose
+  const Pair joined = add_exactly(ln2.high, low);
   const Pair sum = add_exactly(upper.high, joined.high);
   return add_exactly(sum.high, sum.low + joined.low);
 }
@@ -113,10 +120,11 @@ struct Angle {  // |x| = quadrant * pi/2 + high + low
 };
 
 constexpr std::uint32_t kTwoOverPi[40] = {  // 64 zero bits, then 2/pi
-    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
-    0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41,
-    0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
-    0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
+    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+    0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+    0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b,
+    0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d,
+    0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
 
 // Payne-Hanek for x >= 2^20: x = m * 2^k; 192 bits of 2/pi from the bit on that weighs 2 after the product with 2^k.
 Angle reduce_large(double x) {
@@ -125,7 +133,8 @@ Angle reduce_large(double x) {
   const std::uint32_t word = at >> 5, shift = at & 31;
   std::uint32_t w[6];
   for (std::uint32_t i = 0; i < 6; ++i)
-    w[i] = static_cast<std::uint32_t>(((std::uint64_t{kTwoOverPi[word + i]} << 32 | kTwoOverPi[word + i + 1]) >> (32 - shift)));
+    w[i] = static_cast<std::uint32_t>(
+        ((std::uint64_t{kTwoOverPi[word + i]} << 32 | kTwoOverPi[word + i + 1]) >> (32 - shift)));
   // f = m * w modulo 2^192, most significant word first.
   std::uint32_t f[6] = {};
   for (int part = 0; part < 2; ++part) {
@@ -180,15 +189,15 @@ double sine_of(const Angle& angle, std::uint64_t quadrant) {
   double y;
   if ((quadrant & 1) == 0) {
     y = h + (h * z *
-                 poly(z, -0x1.5555555555555p-3, 0x1.1111111111068p-7, -0x1.a01a019ffe08bp-13, 0x1.71de3a332c1f1p-19, -0x1.ae642b9913121p-26,
-                      0x1.610939efb8ccep-33, -0x1.9fb6620318f00p-41) +
+                 poly(z, -0x1.5555555555555p-3, 0x1.1111111111068p-7, -0x1.a01a019ffe08bp-13, 0x1.71de3a332c1f1p-19,
+                      -0x1.ae642b9913121p-26, 0x1.610939efb8ccep-33, -0x1.9fb6620318f00p-41) +
              angle.low);
   } else {
     const double half = 0.5 * z;
     const Pair sum = add_exactly(1.0, -half);
     y = sum.high + (sum.low + (z * z *
-                                   poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c15015p-10, 0x1.a01a019c8f25cp-16, -0x1.27e4f7f1920bdp-22,
-                                        0x1.1ee9dbcfbce7dp-29, -0x1.8fa685046614fp-37) -
+                                   poly(z, 0x1.555555555554bp-5, -0x1.6c16c16c15015p-10, 0x1.a01a019c8f25cp-16,
+                                        -0x1.27e4f7f1920bdp-22, 0x1.1ee9dbcfbce7dp-29, -0x1.8fa685046614fp-37) -
                                h * angle.low));
   }
   return (quadrant & 2) != 0 ? -y : y;
@@ -280,13 +289,15 @@ double erf64(double x) {
   if (a < 0x1p-28) {
     y = a * 0x1.20dd750429b6dp+0;  // 2 / sqrt(pi); the polynomial's product could be subnormal
   } else if (a < 1) {
-    y = a + a * poly(a * a, 0x1.06eba8214db69p-3, -0x1.812746b037a25p-2, 0x1.ce2f21a0458d5p-4, -0x1.b82ce31354ae6p-6, 0x1.565bcd2c5ba63p-8,
-                     -0x1.c02db9315f2e6p-11, 0x1.f9a3b9151c03cp-14, -0x1.f4dcebe38be0bp-17, 0x1.ba68c54002bedp-20, -0x1.638ddd351657fp-23,
-                     0x1.130fa3223c70cp-26, -0x1.c448f167a0abap-30, 0x1.3afdf1d95fec7p-33);
+    y = a + a * poly(a * a, 0x1.06eba8214db69p-3, -0x1.812746b037a25p-2, 0x1.ce2f21a0458d5p-4, -0x1.b82ce31354ae6p-6,
+                     0x1.565bcd2c5ba63p-8, -0x1.c02db9315f2e6p-11, 0x1.f9a3b9151c03cp-14, -0x1.f4dcebe38be0bp-17,
+                     0x1.ba68c54002bedp-20, -0x1.638ddd351657fp-23, 0x1.130fa3223c70cp-26, -0x1.c448f167a0abap-30,
+                     0x1.3afdf1d95fec7p-33);
   } else if (a < 6) {
-    const double q = poly(a - 1, -0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c23cp+1, -0x1.afabc11a29353p-1, -0x1.5477f09c1dc93p-5, 0x1.48c9d3ebd3571p-7,
-                          -0x1.033f656e70ba3p-9, 0x1.f1b363fae0c45p-13, 0x1.b8e3bd37d69dfp-16, -0x1.c7b583e57fb31p-16, 0x1.42a0241037a02p-17,
-                          -0x1.158ae7b8bb271p-19, 0x1.438aa58dbebf0p-23, 0x1.8b621be7051d4p-24, -0x1.a6b72b725521ap-25, 0x1.dc4f3703371dap-27,
+    const double q = poly(a - 1, -0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c23cp+1, -0x1.afabc11a29353p-1,
+                          -0x1.5477f09c1dc93p-5, 0x1.48c9d3ebd3571p-7, -0x1.033f656e70ba3p-9, 0x1.f1b363fae0c45p-13,
+                          0x1.b8e3bd37d69dfp-16, -0x1.c7b583e57fb31p-16, 0x1.42a0241037a02p-17, -0x1.158ae7b8bb271p-19,
+                          0x1.438aa58dbebf0p-23, 0x1.8b621be7051d4p-24, -0x1.a6b72b725521ap-25, 0x1.dc4f3703371dap-27,
                           -0x1.642f890424ec8p-29, 0x1.6152222a3fb97p-32, -0x1.a6804d083a4ffp-36, 0x1.ccd3131b162ecp-41);
     y = 1 - exp_pair(q, 0);
   }

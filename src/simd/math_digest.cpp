@@ -45,8 +45,9 @@ MathDigest digest64(const char* name, const F& f) {
 constexpr struct {
   const char* name;
   double (*run)(double);
-} kFunctions64[] = {{"exp64", exp64},         {"expm1_64", expm1_64}, {"log64", log64}, {"log1p64", log1p64}, {"tanh64", tanh64},
-                    {"sigmoid64", sigmoid64}, {"erf64", erf64},       {"sin64", sin64}, {"cos64", cos64}};
+} kFunctions64[] = {{"exp64", exp64},     {"expm1_64", expm1_64}, {"log64", log64},
+                    {"log1p64", log1p64}, {"tanh64", tanh64},     {"sigmoid64", sigmoid64},
+                    {"erf64", erf64},     {"sin64", sin64},       {"cos64", cos64}};
 
 }  // namespace
 
@@ -54,8 +55,9 @@ std::vector<MathDigest> math_digests(const MathKernels& kernels) {
   const struct {
     const char* name;
     MathKernel run;
-  } functions[] = {{"exp", kernels.exp},         {"expm1", kernels.expm1}, {"log", kernels.log}, {"log1p", kernels.log1p}, {"tanh", kernels.tanh},
-                   {"sigmoid", kernels.sigmoid}, {"erf", kernels.erf},     {"sin", kernels.sin}, {"cos", kernels.cos},     {"rsqrt", kernels.rsqrt}};
+  } functions[] = {{"exp", kernels.exp},   {"expm1", kernels.expm1},     {"log", kernels.log}, {"log1p", kernels.log1p},
+                   {"tanh", kernels.tanh}, {"sigmoid", kernels.sigmoid}, {"erf", kernels.erf}, {"sin", kernels.sin},
+                   {"cos", kernels.cos},   {"rsqrt", kernels.rsqrt}};
   std::vector<MathDigest> digests;
   std::vector<float> x(kBlock), z(kBlock), y(kBlock);
   for (const auto& f : functions) {
@@ -79,7 +81,8 @@ std::vector<MathDigest> math_digests(const MathKernels& kernels) {
 
 std::vector<MathDigest> math64_digests() {
   std::vector<MathDigest> digests;
-  for (const auto& f : kFunctions64) digests.push_back(digest64(f.name, [&f](std::uint32_t i) { return f.run(input64(i, 0)); }));
+  for (const auto& f : kFunctions64)
+    digests.push_back(digest64(f.name, [&f](std::uint32_t i) { return f.run(input64(i, 0)); }));
   digests.push_back(digest64("pow64", [](std::uint32_t i) { return pow64(input64(i, 0), input64(i, 1)); }));
   return digests;
 }

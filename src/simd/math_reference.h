@@ -1,6 +1,6 @@
 #pragma once
-// For tests and tools only (it calls libm): what math.h is measured against. The double functions are within one ulp of f64,
-// so an error in f32 ulps is known to about 2^-28.
+// For tests and tools only (it calls libm): what math.h is measured against. The double functions are within one ulp of
+// f64, so an error in f32 ulps is known to about 2^-28.
 
 #include <bit>
 #include <cmath>
@@ -23,11 +23,16 @@ inline double sigmoid(double x) {
 }
 
 inline const Function kFunctions[] = {
-    {"exp", &MathKernels::exp, [](double x) { return std::exp(x); }},    {"expm1", &MathKernels::expm1, [](double x) { return std::expm1(x); }},
-    {"log", &MathKernels::log, [](double x) { return std::log(x); }},    {"log1p", &MathKernels::log1p, [](double x) { return std::log1p(x); }},
-    {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }}, {"sigmoid", &MathKernels::sigmoid, sigmoid},
-    {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
-    {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
+    {"exp", &MathKernels::exp, [](double x) { return std::exp(x); }},
+    {"expm1", &MathKernels::expm1, [](double x) { return std::expm1(x); }},
+    {"log", &MathKernels::log, [](double x) { return std::log(x); }},
+    {"log1p", &MathKernels::log1p, [](double x) { return std::log1p(x); }},
+    {"tanh", &MathKernels::tanh, [](double x) { return std::tanh(x); }},
+    {"sigmoid", &MathKernels::sigmoid, sigmoid},
+    {"erf", &MathKernels::erf, [](double x) { return std::erf(x); }},
+    {"sin", &MathKernels::sin, [](double x) { return std::sin(x); }},
+    {"cos", &MathKernels::cos, [](double x) { return std::cos(x); }},
+    {"rsqrt", &MathKernels::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }},
 };
 
 struct Function64 {
@@ -72,11 +77,12 @@ inline double ulp_error(float y, double exact) {
 
 // long double, because p = y log2 x loses up to seven bits more.
 inline double pow(float x, float y) {
-  return static_cast<double>(std::pow(static_cast<long double>(std::copysign(input(x), x)), static_cast<long double>(input(y))));
+  return static_cast<double>(
+      std::pow(static_cast<long double>(std::copysign(input(x), x)), static_cast<long double>(input(y))));
 }
 
-// The i-th pair of samples from 128 random bits, in turn: any bits; results over the whole range; bases near 1; small fractions
-// and integers of either sign.
+// The i-th pair of samples from 128 random bits, in turn: any bits; results over the whole range; bases near 1; small
+// fractions and integers of either sign.
 inline void pow_sample(std::size_t i, std::uint64_t r, std::uint64_t s, float& x, float& y) {
   const auto unit = [](std::uint64_t v) { return static_cast<double>(static_cast<std::int32_t>(v)) * 0x1p-31; };
   x = std::bit_cast<float>(static_cast<std::uint32_t>(r));
@@ -88,8 +94,10 @@ inline void pow_sample(std::size_t i, std::uint64_t r, std::uint64_t s, float& x
     x = static_cast<float>(1 + std::ldexp(unit(r), -static_cast<int>(s >> 60)));
     y = static_cast<float>(unit(s) * 130 / std::log2(double{x}));
   } else if (i % 4 == 3) {
-    x = static_cast<float>(std::ldexp(static_cast<double>(static_cast<std::int8_t>(r)), -static_cast<int>((r >> 8) & 7)));
-    y = static_cast<float>(std::ldexp(static_cast<double>(static_cast<std::int8_t>(s)), -static_cast<int>((s >> 8) & 3)));
+    x = static_cast<float>(
+        std::ldexp(static_cast<double>(static_cast<std::int8_t>(r)), -static_cast<int>((r >> 8) & 7)));
+    y = static_cast<float>(
+        std::ldexp(static_cast<double>(static_cast<std::int8_t>(s)), -static_cast<int>((s >> 8) & 3)));
   }
 }
 

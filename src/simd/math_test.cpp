@@ -1,5 +1,5 @@
-// The elementary functions against f64 libm (math_reference.h) on samples and boundaries, their special values, equal bits on
-// every target and with subnormals flushed. All 2^32 inputs are the business of tools/check_math.cpp.
+// The elementary functions against f64 libm (math_reference.h) on samples and boundaries, their special values, equal
+// bits on every target and with subnormals flushed. All 2^32 inputs are the business of tools/check_math.cpp.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ const MathKernels& best() {
   return *list.tables[list.count - 1];
 }
 const reference::Function& named(std::string_view name) {
-  return *std::find_if(std::begin(reference::kFunctions), std::end(reference::kFunctions), [&](const auto& f) { return f.name == name; });
+  return *std::find_if(std::begin(reference::kFunctions), std::end(reference::kFunctions),
+                       [&](const auto& f) { return f.name == name; });
 }
 std::vector<float> evaluate(MathKernel f, const std::vector<float>& x) {
   std::vector<float> y(x.size());
@@ -59,11 +60,12 @@ class FlushSubnormals {
 #endif
 };
 
-// Both signs and three neighbours on each side of: every power of two, the ends of exp, the switch points of tanh, erf and sin,
-// the half-way points of exp's and the octants of the sine's reduction, sqrt(1/2) times powers of two (log).
+// Both signs and three neighbours on each side of: every power of two, the ends of exp, the switch points of tanh, erf
+// and sin, the half-way points of exp's and the octants of the sine's reduction, sqrt(1/2) times powers of two (log).
 std::vector<float> boundaries() {
-  std::vector<float> centres = {0x1.62e42ep+6f, -0x1.5d589ep+6f, 0.5625f, 1.0f,           0x1p-60f, 2048.0f, 0x1p60f,          4.0f, 9.02f,
-                                10.0f,          17.4f,           18.0f,   60 * 0.693147f, FLT_MAX,  1e38f,   real(0x7f800000), 0.0f};
+  std::vector<float> centres = {
+      0x1.62e42ep+6f, -0x1.5d589ep+6f, 0.5625f, 1.0f,           0x1p-60f, 2048.0f, 0x1p60f,          4.0f, 9.02f,
+      10.0f,          17.4f,           18.0f,   60 * 0.693147f, FLT_MAX,  1e38f,   real(0x7f800000), 0.0f};
   for (std::uint32_t e = 0; e < 256; ++e) {
     centres.push_back(real(e << 23));
     if (e < 255) centres.push_back(real((e << 23) | 0x3504f3));
@@ -85,11 +87,13 @@ void expect_within_two_ulp(const reference::Function& f, const std::vector<float
     const double error = reference::ulp_error(y[i], f.exact(reference::input(x[i])));
     if (error > worst) worst = error, at = i;
   }
-  EXPECT_LE(worst, 2.0) << f.name << " at " << std::hexfloat << x[at] << " (0x" << std::hex << word(x[at]) << "): " << std::hexfloat << y[at];
+  EXPECT_LE(worst, 2.0) << f.name << " at " << std::hexfloat << x[at] << " (0x" << std::hex << word(x[at])
+                        << "): " << std::hexfloat << y[at];
 }
 
 class EveryFunction : public ::testing::TestWithParam<reference::Function> {};
-INSTANTIATE_TEST_SUITE_P(Math, EveryFunction, ::testing::ValuesIn(reference::kFunctions), [](const auto& p) { return p.param.name; });
+INSTANTIATE_TEST_SUITE_P(Math, EveryFunction, ::testing::ValuesIn(reference::kFunctions),
+                         [](const auto& p) { return p.param.name; });
 
 TEST_P(EveryFunction, N_3_two_ulp_over_samples) {
   std::vector<float> x(1 << 16);
@@ -106,8 +110,8 @@ TEST_P(EveryFunction, N_1_2_flushing_changes_no_bit) {
   if (!FlushSubnormals::kWorks) GTEST_SKIP() << "no flush mode on this machine kind";
   std::vector<float> x = boundaries();
   for (std::uint32_t i = 0; i < 1u << 20; ++i) x.push_back(real(i * 4097u));
-  for (std::uint32_t i = 0; i < 1u << 16; ++i)  // where subnormals would come from: the smallest normals and the subnormals
-    x.push_back(real((i * 1021u & 0x03ffffffu) | (i << 31)));
+  // where subnormals would come from: the smallest normals and the subnormals
+  for (std::uint32_t i = 0; i < 1u << 16; ++i) x.push_back(real((i * 1021u & 0x03ffffffu) | (i << 31)));
   for (const MathKernels* kernels : runnable_math_kernels()) {
     const std::vector<float> y = evaluate(kernels->*GetParam().kernel, x);
     std::vector<float> flushed;
@@ -115,7 +119,8 @@ TEST_P(EveryFunction, N_1_2_flushing_changes_no_bit) {
       const FlushSubnormals flush;
       flushed = evaluate(kernels->*GetParam().kernel, x);
     }
-    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(word(y[i]), word(flushed[i])) << kernels->target << " at 0x" << std::hex << word(x[i]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(word(y[i]), word(flushed[i])) << kernels->target << " at 0x" << std::hex << word(x[i]);
   }
 }
 
@@ -141,7 +146,8 @@ TEST(Math, N_5_same_bits_on_every_target) {
   }
   const auto digests = math64_digests();
   ASSERT_EQ(digests.size(), golden_math64_digests().size());
-  for (std::size_t i = 0; i < digests.size(); ++i) EXPECT_EQ(digests[i].hex, golden_math64_digests()[i].hex) << digests[i].name;
+  for (std::size_t i = 0; i < digests.size(); ++i)
+    EXPECT_EQ(digests[i].hex, golden_math64_digests()[i].hex) << digests[i].name;
 }
 
 constexpr std::uint32_t kNan = 0x7fc00000, kInf = 0x7f800000, kOne = 0x3f800000, kSign = 0x80000000;
@@ -230,7 +236,8 @@ TEST(Math, N_3_shape_of_the_functions) {
   std::vector<float> mirrored = x;
   for (float& v : mirrored) v = -v;
   for (const char* name : {"tanh", "erf", "sin"}) {
-    const std::vector<float> y = evaluate(best().*named(name).kernel, x), m = evaluate(best().*named(name).kernel, mirrored);
+    const std::vector<float> y = evaluate(best().*named(name).kernel, x),
+                             m = evaluate(best().*named(name).kernel, mirrored);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], -m[i]) << name << " is odd: " << x[i];
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_LE(std::fabs(y[i]), 1) << name << " " << x[i];
   }
@@ -260,22 +267,25 @@ TEST(Math, N_3_pow_within_two_ulp) {
   EXPECT_EQ(std::memcmp(y.data(), flushed.data(), kCount * sizeof(float)), 0);
 }
 
-// Every pair of these, by the rules of IEEE 754-2019 9.2.1 as libm follows them; ours gives +0 for -0 and counts subnormals as 0.
+// Every pair of these, by the rules of IEEE 754-2019 9.2.1 as libm follows them; ours gives +0 for -0 and counts
+// subnormals as 0.
 TEST(Math, N_3_pow_special_values) {
   const float inf = real(kInf);
-  const std::vector<float> values = {0.0f,        -0.0f,       1.0f,       -1.0f,       2.0f,       -2.0f,        3.0f,
-                                     -3.0f,       0.5f,        -0.5f,      1.5f,        -1.5f,      inf,          -inf,
-                                     real(kNan),  FLT_MAX,     -FLT_MAX,   FLT_MIN,     -FLT_MIN,   real(1),      real(0x80000001),
-                                     8388607.0f,  -8388607.0f, 8388607.5f, 8388608.0f,  8388609.0f, 16777215.0f,  -16777215.0f,
-                                     16777216.0f, 16777218.0f, 4194303.5f, 0.99999994f, 1.0000001f, -0.99999994f, -1.0000001f,
-                                     128.0f,      -126.0f,     -127.0f,    127.0f};
+  const std::vector<float> values = {
+      0.0f,        -0.0f,       1.0f,       -1.0f,       2.0f,       -2.0f,        3.0f,
+      -3.0f,       0.5f,        -0.5f,      1.5f,        -1.5f,      inf,          -inf,
+      real(kNan),  FLT_MAX,     -FLT_MAX,   FLT_MIN,     -FLT_MIN,   real(1),      real(0x80000001),
+      8388607.0f,  -8388607.0f, 8388607.5f, 8388608.0f,  8388609.0f, 16777215.0f,  -16777215.0f,
+      16777216.0f, 16777218.0f, 4194303.5f, 0.99999994f, 1.0000001f, -0.99999994f, -1.0000001f,
+      128.0f,      -126.0f,     -127.0f,    127.0f};
   for (const float x : values)
     for (const float y : values)
       for (const MathKernels* kernels : runnable_math_kernels()) {
         float z = 0;
         kernels->pow(&x, &y, &z, 1);
         const double exact = reference::pow(x, y);
-        EXPECT_LE(reference::ulp_error(z, exact), 2.0) << x << " ^ " << y << " = " << z << ", not " << exact << " on " << kernels->target;
+        EXPECT_LE(reference::ulp_error(z, exact), 2.0)
+            << x << " ^ " << y << " = " << z << ", not " << exact << " on " << kernels->target;
         if (std::isinf(exact) || exact == 1) {
           EXPECT_EQ(static_cast<double>(z), exact) << x << " ^ " << y;
         }
@@ -293,8 +303,9 @@ double ulps64(double y, long double exact) {
   return static_cast<double>(std::fabs(y - exact) / std::ldexp(1.0L, std::ilogb(exact) - 52));
 }
 
-// Random bits, sizes around 1, 32, 750 and 2^20, multiples of pi/2; both signs and three neighbours on each side of: every power
-// of two and 1 + every power of two (both also negated), the switch points of the functions, half-way points of exp's reduction.
+// Random bits, sizes around 1, 32, 750 and 2^20, multiples of pi/2; both signs and three neighbours on each side of:
+// every power of two and 1 + every power of two (both also negated), the switch points of the functions, half-way
+// points of exp's reduction.
 std::vector<double> inputs64() {
   std::vector<double> x;
   for (std::uint32_t i = 0; i < 200000; ++i) {
@@ -309,12 +320,14 @@ std::vector<double> inputs64() {
                                  40,       708.39, 708.4,     708.5,       709,
                                  709.78,   710,    745,       1e300,       DBL_MAX,
                                  INFINITY, NAN,    0x1p-1074, 0x0.8p-1022, 6381956970095103.0 * 0x1p797};
-  for (int e = -1022; e < 1024; ++e) centres.push_back(std::ldexp(1.0, e)), centres.push_back(std::ldexp(0x1.6a09e667f3bcdp-1, e));
+  for (int e = -1022; e < 1024; ++e)
+    centres.push_back(std::ldexp(1.0, e)), centres.push_back(std::ldexp(0x1.6a09e667f3bcdp-1, e));
   for (int e = -52; e < 52; ++e) centres.push_back(1 + std::ldexp(1.0, e)), centres.push_back(1 - std::ldexp(1.0, e));
   for (int n = 0; n < 1024; ++n) centres.push_back((n + 0.5) * 0.69314718055994530942);
   for (const double c : centres)
     for (std::uint64_t d = 0; d < 7; ++d)
-      for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{1} << 63}) x.push_back(real64((word64(c) + d - 3) ^ sign));
+      for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{1} << 63})
+        x.push_back(real64((word64(c) + d - 3) ^ sign));
   return x;
 }
 
@@ -331,7 +344,8 @@ TEST(Math64, N_3_two_ulp_over_samples_and_boundaries) {
 TEST(Math64, N_1_2_flushing_changes_no_bit) {
   if (!FlushSubnormals::kWorks) GTEST_SKIP() << "no flush mode on this machine kind";
   std::vector<double> x = inputs64();
-  for (std::uint64_t i = 0; i < 1u << 16; ++i)  // where subnormals would come from: the smallest normals and the subnormals
+  // where subnormals would come from: the smallest normals and the subnormals
+  for (std::uint64_t i = 0; i < 1u << 16; ++i)
     x.push_back(real64((i * 0x3fffff00000dull & 0x007fffffffffffffull) | (i << 63)));
   std::vector<double> y(x.size()), flushed(x.size());
   const auto expect_same = [&](const char* name, const auto& f) {
@@ -340,7 +354,8 @@ TEST(Math64, N_1_2_flushing_changes_no_bit) {
       const FlushSubnormals flush;
       for (std::size_t i = 0; i < x.size(); ++i) flushed[i] = f(i);
     }
-    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(word64(y[i]), word64(flushed[i])) << name << " at 0x" << std::hex << word64(x[i]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(word64(y[i]), word64(flushed[i])) << name << " at 0x" << std::hex << word64(x[i]);
   };
   for (const auto& f : reference::kFunctions64) expect_same(f.name, [&](std::size_t i) { return f.run(x[i]); });
   expect_same("pow64", [&](std::size_t i) { return pow64(x[i], x[(i * 40503 + 7) % x.size()]); });
@@ -351,23 +366,60 @@ TEST(Math64, N_3_special_values) {
   const struct {
     double (*f)(double);
     double x, y;
-  } rows[] = {{exp64, 0.0, 1},         {exp64, -tiny, 1},     {exp64, inf, inf},      {exp64, -inf, 0},           {exp64, -708.4, 0},
-              {exp64, 709.79, inf},    {expm1_64, -0.0, 0},   {expm1_64, -tiny, 0},   {expm1_64, -least, -least}, {expm1_64, inf, inf},
-              {expm1_64, 709.79, inf}, {expm1_64, -inf, -1},  {expm1_64, -37.5, -1},  {log64, -0.0, -inf},        {log64, -tiny, -inf},
-              {log64, 1, 0},           {log64, inf, inf},     {log1p64, -0.0, 0},     {log1p64, -tiny, 0},        {log1p64, -least, -least},
-              {log1p64, -1, -inf},     {log1p64, inf, inf},   {tanh64, -0.0, 0},      {tanh64, -tiny, 0},         {tanh64, -least, -least},
-              {tanh64, inf, 1},        {tanh64, -inf, -1},    {tanh64, 19.1, 1},      {sigmoid64, -0.0, 0.5},     {sigmoid64, -tiny, 0.5},
-              {sigmoid64, inf, 1},     {sigmoid64, -inf, 0},  {sigmoid64, -708.4, 0}, {sigmoid64, 37.5, 1},       {erf64, -0.0, 0},
-              {erf64, -tiny, 0},       {erf64, inf, 1},       {erf64, -inf, -1},      {erf64, 5.93, 1},           {sin64, -0.0, 0},
-              {sin64, -tiny, 0},       {sin64, least, least}, {cos64, -0.0, 1},       {cos64, -tiny, 1}};
-  for (const auto& row : rows) EXPECT_EQ(word64(row.f(row.x)), word64(row.y)) << "row " << &row - rows << ": " << row.f(row.x);
+  } rows[] = {{exp64, 0.0, 1},
+              {exp64, -tiny, 1},
+              {exp64, inf, inf},
+              {exp64, -inf, 0},
+              {exp64, -708.4, 0},
+              {exp64, 709.79, inf},
+              {expm1_64, -0.0, 0},
+              {expm1_64, -tiny, 0},
+              {expm1_64, -least, -least},
+              {expm1_64, inf, inf},
+              {expm1_64, 709.79, inf},
+              {expm1_64, -inf, -1},
+              {expm1_64, -37.5, -1},
+              {log64, -0.0, -inf},
+              {log64, -tiny, -inf},
+              {log64, 1, 0},
+              {log64, inf, inf},
+              {log1p64, -0.0, 0},
+              {log1p64, -tiny, 0},
+              {log1p64, -least, -least},
+              {log1p64, -1, -inf},
+              {log1p64, inf, inf},
+              {tanh64, -0.0, 0},
+              {tanh64, -tiny, 0},
+              {tanh64, -least, -least},
+              {tanh64, inf, 1},
+              {tanh64, -inf, -1},
+              {tanh64, 19.1, 1},
+              {sigmoid64, -0.0, 0.5},
+              {sigmoid64, -tiny, 0.5},
+              {sigmoid64, inf, 1},
+              {sigmoid64, -inf, 0},
+              {sigmoid64, -708.4, 0},
+              {sigmoid64, 37.5, 1},
+              {erf64, -0.0, 0},
+              {erf64, -tiny, 0},
+              {erf64, inf, 1},
+              {erf64, -inf, -1},
+              {erf64, 5.93, 1},
+              {sin64, -0.0, 0},
+              {sin64, -tiny, 0},
+              {sin64, least, least},
+              {cos64, -0.0, 1},
+              {cos64, -tiny, 1}};
+  for (const auto& row : rows)
+    EXPECT_EQ(word64(row.f(row.x)), word64(row.y)) << "row " << &row - rows << ": " << row.f(row.x);
   constexpr std::uint64_t kNan64 = 0x7ff8000000000000ull;
   for (const auto f : {log64, log1p64})
     for (const double x : {-inf, -1.5, -DBL_MAX}) EXPECT_EQ(word64(f(x)), kNan64);
   for (const auto f : {sin64, cos64})
     for (const double x : {-inf, inf}) EXPECT_EQ(word64(f(x)), kNan64);
   for (const auto& f : reference::kFunctions64)
-    for (const std::uint64_t nan : {0x7ff8000000000000ull, 0xfff8000000000000ull, 0x7ff0000000000001ull, 0xffffffffffffffffull})
+    for (const std::uint64_t nan :
+         {0x7ff8000000000000ull, 0xfff8000000000000ull, 0x7ff0000000000001ull, 0xffffffffffffffffull})
       EXPECT_EQ(word64(f.run(real64(nan))), kNan64) << f.name;
 }
 
@@ -398,18 +450,22 @@ TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
     for (const int rotary : {16, 64, 80, 96, 128, 256})
       for (int i = 0; i < rotary / 2; ++i) {
         const double y = -2.0 * i / rotary;
-        ASSERT_LE(ulps64(pow64(theta, y), std::pow(static_cast<long double>(theta), static_cast<long double>(y))), 1.0) << theta << " " << y;
+        ASSERT_LE(ulps64(pow64(theta, y), std::pow(static_cast<long double>(theta), static_cast<long double>(y))), 1.0)
+            << theta << " " << y;
       }
   for (std::uint32_t i = 0; i < 100000; ++i) {  // results over the whole range
     const PhiloxBlock r = philox4x32(5, {i, 0, 0, 0});
     const double x = real64((std::uint64_t{1 + r[0] % 2046} << 52) | (std::uint64_t{r[0] >> 12} << 32) | r[1]);
-    const double y = static_cast<double>(static_cast<std::int64_t>(std::uint64_t{r[2]} << 32 | r[3])) * 0x1p-63 * 745 / std::log(x);
-    ASSERT_LE(ulps64(pow64(x, y), std::pow(static_cast<long double>(x), static_cast<long double>(y))), 2.0) << std::hexfloat << x << " " << y;
+    const double y =
+        static_cast<double>(static_cast<std::int64_t>(std::uint64_t{r[2]} << 32 | r[3])) * 0x1p-63 * 745 / std::log(x);
+    ASSERT_LE(ulps64(pow64(x, y), std::pow(static_cast<long double>(x), static_cast<long double>(y))), 2.0)
+        << std::hexfloat << x << " " << y;
   }
   const double inf = INFINITY;
-  const double values[] = {0.0,        -0.0,   1.0,         -1.0,    2.0,      -2.0,    3.0,         -3.0,       0.5,          -0.5,
-                           inf,        -inf,   NAN,         DBL_MAX, -DBL_MAX, DBL_MIN, 0x1p-1074,   -0x1p-1074, 0x1p52 - 0.5, 0x1p52 + 1,
-                           0x1p53 - 1, 0x1p53, -0x1p53 + 1, 1024.0,  -1022.0,  -1023.0, 1 - 0x1p-53, 1 + 0x1p-52};
+  const double values[] = {0.0,      -0.0,        1.0,       -1.0,       2.0,          -2.0,        3.0,
+                           -3.0,     0.5,         -0.5,      inf,        -inf,         NAN,         DBL_MAX,
+                           -DBL_MAX, DBL_MIN,     0x1p-1074, -0x1p-1074, 0x1p52 - 0.5, 0x1p52 + 1,  0x1p53 - 1,
+                           0x1p53,   -0x1p53 + 1, 1024.0,    -1022.0,    -1023.0,      1 - 0x1p-53, 1 + 0x1p-52};
   const auto normal = [](double v) { return std::fabs(v) < 0x1p-1022 ? std::copysign(0.0, v) : v; };
   for (const double x : values)
     for (const double y : values) {

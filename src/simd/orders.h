@@ -1,13 +1,13 @@
 #pragma once
-// The contract of docs/numerics.md in code, its only copy: what every stored value passes (snap) and the two orders of sums (chain64,
-// lanes16). For one number at a time everywhere; simd.h, simd64.h and rows.h have the same names for sixteen lanes. A kernel that keeps
-// an order in a loop of its own, for its tiles' sake, takes the constants from here.
+// The contract of docs/numerics.md in code, its only copy: what every stored value passes (snap) and the two orders of
+// sums (chain64, lanes16). For one number at a time everywhere; simd.h, simd64.h and rows.h have the same names for
+// sixteen lanes. A kernel that keeps an order in a loop of its own, for its tiles' sake, takes the constants from here.
 
 #include <cstddef>
 #include <cstdint>
 
-// Functions that kernels include too lie in an inline namespace named after the target, so that objects compiled with different
-// instruction sets can be linked together. Other files see the plain ones.
+// Functions that kernels include too lie in an inline namespace named after the target, so that objects compiled with
+// different instruction sets can be linked together. Other files see the plain ones.
 #ifndef LOOM_TARGET
 #define LOOM_TARGET host
 #define LOOM_REGISTER_BYTES 4
@@ -16,10 +16,12 @@
 
 namespace loom {
 
-inline constexpr std::size_t kLanes = 16;        // accumulators of lanes16, and lanes of a logical vector
-inline constexpr std::size_t kChain = 64;        // terms of a block of chain64
-inline constexpr std::size_t kLaneBlock = kLanes * kChain;  // elements of a block of lanes16: each lane is a chain64 of its own
-inline constexpr std::size_t kSampleBlock = 16;  // samples whose part of a weight's gradient is one sum (engine, numerics N-05)
+inline constexpr std::size_t kLanes = 16;  // accumulators of lanes16, and lanes of a logical vector
+inline constexpr std::size_t kChain = 64;  // terms of a block of chain64
+// elements of a block of lanes16: each lane is a chain64 of its own
+inline constexpr std::size_t kLaneBlock = kLanes * kChain;
+// samples whose part of a weight's gradient is one sum (engine, numerics N-05)
+inline constexpr std::size_t kSampleBlock = 16;
 
 inline constexpr float kSnap = 0x1p-51f;
 inline constexpr double kSnap64 = 0x1p-485;
@@ -30,7 +32,8 @@ inline constexpr std::uint64_t kQuietNan64 = 0x7ff8000000000000u;
 
 namespace loom::inline LOOM_TARGET {
 
-// Smaller than kSnap in size, and -0: +0. NaN: the one quiet NaN. By integers, which compilers compare four at a time on any machine.
+// Smaller than kSnap in size, and -0: +0. NaN: the one quiet NaN. By integers, which compilers compare four at a time
+// on any machine.
 LOOM_INLINE float snap(float x) {
   const std::uint32_t size = __builtin_bit_cast(std::uint32_t, x) & 0x7fffffffu;
   if (size < __builtin_bit_cast(std::uint32_t, kSnap)) return 0.0f;

@@ -1,6 +1,6 @@
 #pragma once
-// Walking a row of any length in steps of sixteen lanes. A row that is no multiple of sixteen sees +0 in the lanes beyond it:
-// sums are not changed by them, stores leave them out.
+// Walking a row of any length in steps of sixteen lanes. A row that is no multiple of sixteen sees +0 in the lanes
+// beyond it: sums are not changed by them, stores leave them out.
 
 #include "simd/simd64.h"
 
@@ -61,7 +61,8 @@ LOOM_INLINE void for_lanes(std::size_t n, F&& f) {
   if (i < n) f(i, TailLanes{n - i});
 }
 
-// One sum by lanes16 of vectors that come one by one, ascending; end_block() follows the last of every kLaneBlock elements and the very last.
+// One sum by lanes16 of vectors that come one by one, ascending; end_block() follows the last of every kLaneBlock
+// elements and the very last.
 template <class T>
 struct LaneSum {
   Lanes<T> total = zeros<T>(), block = zeros<T>();

@@ -1,9 +1,11 @@
 #pragma once
-// Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of every
-// operation gives the same bits everywhere. Built on the compilers' vector extensions; targets.inc says how wide a target's registers are.
+// Logical vectors: sixteen f32 or i32 lanes on every target, held in one, two, four or sixteen registers. Lane i of
+// every operation gives the same bits everywhere. Built on the compilers' vector extensions; targets.inc says how wide
+// a target's registers are.
 //
-// Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled with
-// different instruction sets can be linked together. No std containers or algorithms here or in kernels for the same reason.
+// Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled
+// with different instruction sets can be linked together. No std containers or algorithms here or in kernels for the
+// same reason.
 
 #include "simd/orders.h"
 
@@ -40,7 +42,8 @@ LOOM_INLINE Out each(F f, const A&... a) {
 // Memory at any address: sixteen elements.
 LOOM_INLINE F32x16 load(const float* p) {
   F32x16 v;
-  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = *reinterpret_cast<const native::F32Memory*>(p + i * kRegisterLanes);
+  for (std::size_t i = 0; i < kRegisters; ++i)
+    v.r[i] = *reinterpret_cast<const native::F32Memory*>(p + i * kRegisterLanes);
   return v;
 }
 LOOM_INLINE void store(float* p, const F32x16& v) {
@@ -48,7 +51,8 @@ LOOM_INLINE void store(float* p, const F32x16& v) {
 }
 LOOM_INLINE I32x16 load(const std::int32_t* p) {
   I32x16 v;
-  for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = *reinterpret_cast<const native::I32Memory*>(p + i * kRegisterLanes);
+  for (std::size_t i = 0; i < kRegisters; ++i)
+    v.r[i] = *reinterpret_cast<const native::I32Memory*>(p + i * kRegisterLanes);
   return v;
 }
 LOOM_INLINE void store(std::int32_t* p, const I32x16& v) {
@@ -140,7 +144,9 @@ LOOM_INLINE F32x16 to_float(const I32x16& a) {
   return detail::each<F32x16>([](auto x) { return __builtin_convertvector(x, native::F32); }, a);
 }
 // Nearest even for |x| <= 2^22; other values are undefined.
-LOOM_INLINE I32x16 round_to_int(const F32x16& a) { return bits(a + splat(12582912.0f)) - splat(std::int32_t{0x4b400000}); }
+LOOM_INLINE I32x16 round_to_int(const F32x16& a) {
+  return bits(a + splat(12582912.0f)) - splat(std::int32_t{0x4b400000});
+}
 
 // m ? a : b per lane; m from a comparison.
 LOOM_INLINE F32x16 select(const I32x16& m, const F32x16& a, const F32x16& b) {
@@ -171,8 +177,8 @@ LOOM_INLINE F32x16 sqrt(const F32x16& a) {
       a);
 }
 
-// f16 codes, one to a lane, to f32: exact, and without a subnormal on the way, so a host that flushes gets the same bits.
-// Infinities and NaNs do not stand in weights and decode to large finite values.
+// f16 codes, one to a lane, to f32: exact, and without a subnormal on the way, so a host that flushes gets the same
+// bits. Infinities and NaNs do not stand in weights and decode to large finite values.
 LOOM_INLINE native::F32 half_to_float(native::I32 h) {
   const native::I32 magnitude = h & 0x7fff;
   const native::F32 small = __builtin_convertvector(magnitude, native::F32) * 0x1p-24f;

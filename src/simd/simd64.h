@@ -1,6 +1,6 @@
 #pragma once
-// Sixteen f64 lanes beside the f32 ones of simd.h, with the same names, so that a kernel is written once as a template over its
-// element type.
+// Sixteen f64 lanes beside the f32 ones of simd.h, with the same names, so that a kernel is written once as a template
+// over its element type.
 
 #include <type_traits>
 
@@ -50,11 +50,13 @@ LOOM_INLINE Out each64(F f, const A&... a) {
 
 LOOM_INLINE F64x16 load(const double* p) {
   F64x16 v;
-  for (std::size_t i = 0; i < kRegisters64; ++i) v.r[i] = *reinterpret_cast<const native::F64Memory*>(p + i * kRegisterLanes64);
+  for (std::size_t i = 0; i < kRegisters64; ++i)
+    v.r[i] = *reinterpret_cast<const native::F64Memory*>(p + i * kRegisterLanes64);
   return v;
 }
 LOOM_INLINE void store(double* p, const F64x16& v) {
-  for (std::size_t i = 0; i < kRegisters64; ++i) *reinterpret_cast<native::F64Memory*>(p + i * kRegisterLanes64) = v.r[i];
+  for (std::size_t i = 0; i < kRegisters64; ++i)
+    *reinterpret_cast<native::F64Memory*>(p + i * kRegisterLanes64) = v.r[i];
 }
 LOOM_INLINE F64x16 splat(double x) {
   F64x16 v;
@@ -102,7 +104,8 @@ LOOM_INLINE F64x16 abs(const F64x16& a) {
   return detail::each64<F64x16>([](auto x) { return (native::F64)((native::I64)x & 0x7fffffffffffffff); }, a);
 }
 LOOM_INLINE F64x16 negate(const F64x16& a) {
-  return detail::each64<F64x16>([](auto x) { return (native::F64)((native::I64)x ^ static_cast<std::int64_t>(0x8000000000000000u)); }, a);
+  return detail::each64<F64x16>(
+      [](auto x) { return (native::F64)((native::I64)x ^ static_cast<std::int64_t>(0x8000000000000000u)); }, a);
 }
 LOOM_INLINE F64x16 sqrt(const F64x16& a) {
   return detail::each64<F64x16>(

@@ -118,8 +118,8 @@ bool one_number(const std::string& name) {
     if (name == n) return true;
   return false;
 }
-// Arithmetic on a NaN gives a NaN whose sign and payload differ between machines (numerics 1.3: snap makes them one). A splat
-// may quiet a signalling one.
+// Arithmetic on a NaN gives a NaN whose sign and payload differ between machines (numerics 1.3: snap makes them one). A
+// splat may quiet a signalling one.
 bool nan_bits_may_differ(const std::string& name) {
   for (const char* n : {"a + b", "a - b", "a * b", "a / b", "a * b + a", "sqrt", "fold", "splat f"})
     if (name == n) return true;
@@ -136,17 +136,19 @@ void check(const LaneProbe& probe, const LaneInput& in, const char* target) {
   for (int k = 0; k < (one_number(probe.name) ? 1 : 16); ++k) {
     const std::uint32_t want = found->second({in.a[k], in.b[k], in.i[k], in.j[k], in});
     if (nan_bits_may_differ(probe.name) && is_nan(want) && is_nan(out[k])) continue;
-    ASSERT_EQ(out[k], want) << target << ": " << probe.name << ", lane " << k << ", a " << in.a[k] << ", b " << in.b[k] << ", i " << in.i[k] << ", j "
-                            << in.j[k];
+    ASSERT_EQ(out[k], want) << target << ": " << probe.name << ", lane " << k << ", a " << in.a[k] << ", b " << in.b[k]
+                            << ", i " << in.i[k] << ", j " << in.j[k];
   }
 }
 
 // Floats around every rule: zeros, thresholds of snap, subnormals, infinities, NaNs, halves, large numbers.
-const std::uint32_t kFloats[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3fc00000, 0xbf000000, 0xc0200000,
-                                 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x26000000, 0xa6000000, 0x25ffffff,
-                                 0xa5ffffff, 0x26000001, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001,
-                                 0x7fffffff, 0x4a800000, 0xca800000, 0x4a7fffff, 0x3effffff, 0x33800000, 0x40490fdb, 0x5f000000};
-const std::uint32_t kInts[] = {0, 1, 0xffffffff, 0x7fffffff, 0x80000000, 0x80000001, 16777216, 16777217, 16777219, 0xfeffffff, 46341, 65536};
+const std::uint32_t kFloats[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x3fc00000, 0xbf000000,
+                                 0xc0200000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000, 0x26000000,
+                                 0xa6000000, 0x25ffffff, 0xa5ffffff, 0x26000001, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+                                 0xff800000, 0x7fc00000, 0xffc00001, 0x7fffffff, 0x4a800000, 0xca800000, 0x4a7fffff,
+                                 0x3effffff, 0x33800000, 0x40490fdb, 0x5f000000};
+const std::uint32_t kInts[] = {0,        1,        0xffffffff, 0x7fffffff, 0x80000000, 0x80000001,
+                               16777216, 16777217, 16777219,   0xfeffffff, 46341,      65536};
 
 LaneInput sample(std::uint32_t round) {
   LaneInput in;
@@ -154,9 +156,13 @@ LaneInput sample(std::uint32_t round) {
     const PhiloxBlock r = philox4x32(7, {round, k, 0, 0});
     // Half the rounds take their floats from the list, the others are any bits or near one another in size.
     const bool listed = round % 2 == 0, near = round % 4 == 1;
-    const auto pick = [&](std::uint32_t v) { return listed ? kFloats[v % std::size(kFloats)] : near ? (v & 0x80ffffffu) + 0x3f000000u : v; };
+    const auto pick = [&](std::uint32_t v) {
+      return listed ? kFloats[v % std::size(kFloats)] : near ? (v & 0x80ffffffu) + 0x3f000000u : v;
+    };
     in.a[k] = std::bit_cast<float>(pick(r[0])), in.b[k] = std::bit_cast<float>(pick(r[1]));
-    const auto integer = [&](std::uint32_t v) { return static_cast<std::int32_t>(listed ? kInts[v % std::size(kInts)] : v); };
+    const auto integer = [&](std::uint32_t v) {
+      return static_cast<std::int32_t>(listed ? kInts[v % std::size(kInts)] : v);
+    };
     in.i[k] = integer(r[2]), in.j[k] = integer(r[3]);
   }
   return in;
@@ -186,11 +192,13 @@ TEST(Simd, N_1_2_snap_at_its_threshold) {
     for (std::size_t p = 0; p < table->count; ++p) {
       if (std::string(table->probes[p].name) != "snap") continue;
       LaneInput in{};
-      const float values[] = {0x1p-51f, -0x1p-51f, 0x1.fffffep-52f, -0x1.fffffep-52f, -0.0f, 0x1p-149f, NAN, -NAN, INFINITY, -INFINITY, 1.0f};
+      const float values[] = {0x1p-51f, -0x1p-51f, 0x1.fffffep-52f, -0x1.fffffep-52f, -0.0f, 0x1p-149f,
+                              NAN,      -NAN,      INFINITY,        -INFINITY,        1.0f};
       std::copy(std::begin(values), std::end(values), in.a);
       std::uint32_t out[16];
       table->probes[p].run(in, out);
-      const std::uint32_t want[] = {0x26000000, 0xa6000000, 0, 0, 0, 0, kNan, kNan, 0x7f800000, 0xff800000, 0x3f800000, 0, 0, 0, 0, 0};
+      const std::uint32_t want[] = {0x26000000, 0xa6000000, 0,          0, 0, 0, kNan, kNan,
+                                    0x7f800000, 0xff800000, 0x3f800000, 0, 0, 0, 0,    0};
       for (int k = 0; k < 16; ++k) EXPECT_EQ(out[k], want[k]) << table->target << " lane " << k;
     }
 }

@@ -1,6 +1,7 @@
 #pragma once
-// Which SIMD targets there are and which of them this CPU can run. Tables of kernels lie in the namespace named after their target;
-// LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for each that was compiled in, weakest first.
+// Which SIMD targets there are and which of them this CPU can run. Tables of kernels lie in the namespace named after
+// their target; LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for each that was
+// compiled in, weakest first.
 
 namespace loom {
 

@@ -4,10 +4,12 @@
 
 namespace loom {
 
-Result<AdaptationTracker> AdaptationTracker::create(double window_ms, double total_ms, ClockMs clock, std::string task) {
+Result<AdaptationTracker> AdaptationTracker::create(double window_ms, double total_ms, ClockMs clock,
+                                                    std::string task) {
   constexpr double kMostWindows = 1 << 20;
   if (!(window_ms > 0) || !(total_ms >= window_ms) || !(total_ms / window_ms <= kMostWindows))
-    return fail(Code::InvalidArgument, "windows of {} ms over {} ms: a positive length and 1 to 2^20 windows expected", window_ms, total_ms);
+    return fail(Code::InvalidArgument, "windows of {} ms over {} ms: a positive length and 1 to 2^20 windows expected",
+                window_ms, total_ms);
   if (!clock) return fail(Code::InvalidArgument, "a clock is needed");
   AdaptationTracker t;
   t.window_ms_ = window_ms, t.clock_ = std::move(clock), t.task_ = std::move(task);
@@ -18,7 +20,8 @@ Result<AdaptationTracker> AdaptationTracker::create(double window_ms, double tot
 
 void AdaptationTracker::advance(double now_ms) {
   while (windows_.size() < most_ && now_ms >= static_cast<double>(windows_.size() + 1) * window_ms_) {
-    open_.accuracy = open_.outputs == 0 ? 0 : 100.0 * static_cast<double>(open_.correct) / static_cast<double>(open_.outputs);
+    open_.accuracy =
+        open_.outputs == 0 ? 0 : 100.0 * static_cast<double>(open_.correct) / static_cast<double>(open_.outputs);
     open_.outputs_per_sec = static_cast<double>(open_.outputs) * 1000 / window_ms_;
     open_.task = task_;
     windows_.push_back(std::move(open_));
@@ -41,7 +44,8 @@ void AdaptationTracker::mark_task_change(std::string task, double at_ms) {
   c.change.at_ms = now, c.change.task = task;
   c.outputs = outputs_;
   const std::size_t full = windows_.size(), last = std::min<std::size_t>(3, full);
-  for (std::size_t i = full - last; i < full; ++i) c.change.accuracy_before += windows_[i].accuracy / static_cast<double>(last);
+  for (std::size_t i = full - last; i < full; ++i)
+    c.change.accuracy_before += windows_[i].accuracy / static_cast<double>(last);
   // The open window holds outputs of the old task, unless the change comes at its very beginning.
   c.first = full + (static_cast<double>(full) * window_ms_ < now ? 1 : 0);
   task_ = std::move(task);

@@ -1,6 +1,6 @@
 #pragma once
-// How fast a network that learns while it runs finds back after its task changed (engine E-43). Time comes from a clock that the caller
-// gives, so results are exact in tests.
+// How fast a network that learns while it runs finds back after its task changed (engine E-43). Time comes from a clock
+// that the caller gives, so results are exact in tests.
 
 #include <cstdint>
 #include <functional>
@@ -13,16 +13,17 @@ namespace loom {
 
 struct AdaptationWindow {
   std::uint64_t outputs = 0, correct = 0;
-  double accuracy = 0;           // percent
-  double outputs_per_sec = 0;    // over the window's length
-  std::string task;              // at its end
+  double accuracy = 0;         // percent
+  double outputs_per_sec = 0;  // over the window's length
+  std::string task;            // at its end
 };
 
 struct TaskChange {
-  double at_ms = 0;              // since start
+  double at_ms = 0;  // since start
   std::string task;
-  double accuracy_before = 0;    // mean of the last three full windows that lie before it, fewer where there are fewer
-  double recovery_ms = -1;       // from the change to the end of the first window that begins after it with at least 0.9 of that
+  double accuracy_before = 0;  // mean of the last three full windows that lie before it, fewer where there are fewer
+  // from the change to the end of the first window that begins after it with at least 0.9 of that
+  double recovery_ms = -1;
   std::int64_t recovery_outputs = -1;  // outputs from the change to that end; -1: never
 };
 
@@ -43,7 +44,9 @@ class AdaptationTracker {
   const std::vector<AdaptationWindow>& windows() const { return windows_; }  // full ones
   std::vector<TaskChange> changes() const;
   std::uint64_t outputs() const { return outputs_; }
-  double accuracy() const { return outputs_ == 0 ? 0 : 100.0 * static_cast<double>(correct_) / static_cast<double>(outputs_); }
+  double accuracy() const {
+    return outputs_ == 0 ? 0 : 100.0 * static_cast<double>(correct_) / static_cast<double>(outputs_);
+  }
   // Outputs per second over the full windows.
   double throughput() const;
   // Percent of the full windows that had an output.
@@ -57,8 +60,8 @@ class AdaptationTracker {
 
   struct Change {
     TaskChange change;
-    std::size_t first = 0;           // window that begins at the change or after it
-    std::uint64_t outputs = 0;       // before it
+    std::size_t first = 0;      // window that begins at the change or after it
+    std::uint64_t outputs = 0;  // before it
   };
   double window_ms_ = 0, start_ = 0;
   std::size_t most_ = 0;

@@ -37,7 +37,8 @@ std::string first_line(const fs::path& path) {
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> all;
   std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) all.push_back(it->path());
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    all.push_back(it->path());
   std::ranges::sort(all);
   return all;
 }
@@ -51,7 +52,8 @@ std::optional<std::uint64_t> as_count(const std::string& text) {
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != line.npos)
+      return line.substr(colon + 2);
   return "";
 }
 
@@ -80,7 +82,8 @@ Json gpus() {
   for (const fs::path& gpu : entries("/proc/driver/nvidia/gpus")) {
     std::ifstream file(gpu / "information");
     for (std::string line; std::getline(file, line);)
-      if (line.starts_with("Model:")) all.push_back(Json{{"name", line.substr(std::min(line.find_first_not_of(" \t", 6), line.size()))}});
+      if (line.starts_with("Model:"))
+        all.push_back(Json{{"name", line.substr(std::min(line.find_first_not_of(" \t", 6), line.size()))}});
   }
   if (!all.empty()) return all;
   for (const fs::path& card : entries("/sys/class/drm")) {
@@ -98,7 +101,8 @@ Json disks() {
     const std::string name = disk.filename().string();
     const auto sectors = as_count(first_line(disk / "size"));  // of 512 bytes whatever the disk's own are
     if (!sectors || *sectors == 0 || name.starts_with("loop") || name.starts_with("ram")) continue;
-    all.push_back(Json{{"name", name}, {"bytes", *sectors * 512}, {"rotational", first_line(disk / "queue/rotational") == "1"}});
+    all.push_back(
+        Json{{"name", name}, {"bytes", *sectors * 512}, {"rotational", first_line(disk / "queue/rotational") == "1"}});
   }
   return all;
 }
@@ -122,7 +126,9 @@ Json network() {
       if (family == AF_INET6) address = &reinterpret_cast<const sockaddr_in6*>(i->ifa_addr)->sin6_addr;
       if (address != nullptr && inet_ntop(family, address, text, sizeof text) != nullptr) addresses.push_back(text);
     }
-    all.push_back(Json{{"name", name}, {"mac", first_line("/sys/class/net/" + name + "/address")}, {"addresses", std::move(addresses)}});
+    all.push_back(Json{{"name", name},
+                       {"mac", first_line("/sys/class/net/" + name + "/address")},
+                       {"addresses", std::move(addresses)}});
   }
   freeifaddrs(list);
   return all;
@@ -143,8 +149,9 @@ Json system_audit(const AuditOptions& options) {
   if (!memory.contains("total_bytes") && pages > 0 && page > 0)
     memory["total_bytes"] = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
   utsname system{};
-  if (uname(&system) == 0) os = Json{{"name", system.sysname}, {"release", system.release}, {"machine", system.machine}};
-  Json out{{"os", std::move(os)}, {"cpu", std::move(cpu)}, {"caches", caches()}, {"memory", std::move(memory)},
+  if (uname(&system) == 0)
+    os = Json{{"name", system.sysname}, {"release", system.release}, {"machine", system.machine}};
+  Json out{{"os", std::move(os)}, {"cpu", std::move(cpu)}, {"caches", caches()},     {"memory", std::move(memory)},
            {"gpus", gpus()},      {"disks", disks()},      {"isas", std::move(isas)}};
   if (options.include_network) out["network"] = network();
   return out;

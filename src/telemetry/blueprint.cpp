@@ -5,9 +5,11 @@
 namespace loom {
 namespace {
 
-// One layer, then those below it, or the operation of the cell whose link `layer` is; returns parameters and bytes of all.
-std::pair<std::size_t, std::size_t> describe(const std::string& path, Layer& layer, const Address& cell, std::size_t depth,
-                                             std::vector<LayerTelemetry>& all, Layer* behind = nullptr) {
+// One layer, then those below it, or the operation of the cell whose link `layer` is; returns parameters and bytes of
+// all.
+std::pair<std::size_t, std::size_t> describe(const std::string& path, Layer& layer, const Address& cell,
+                                             std::size_t depth, std::vector<LayerTelemetry>& all,
+                                             Layer* behind = nullptr) {
   const std::size_t at = all.size();
   LayerTelemetry t;
   t.path = path, t.kind = layer.kind(), t.dtype = name(layer.common.encoding.dtype);
@@ -39,7 +41,8 @@ NetworkBlueprint blueprint(const Network& network) {
     const Cell& cell = network.cell(i);
     if (cell.is_empty()) continue;
     const std::size_t at = out.layers.size();
-    const auto [p, b] = describe(Network::path(i), *cell.front(), network.address_of(i), 0, out.layers, cell.link ? cell.layer.get() : nullptr);
+    const auto [p, b] = describe(Network::path(i), *cell.front(), network.address_of(i), 0, out.layers,
+                                 cell.link ? cell.layer.get() : nullptr);
     out.parameters += p, out.bytes += b;
     if (network.is_prepared()) out.layers[at].output = network.shape_after(i);
   }
@@ -51,7 +54,11 @@ Json to_json(const NetworkBlueprint& blueprint) {
   for (const LayerTelemetry& t : blueprint.layers) {
     Json weights = Json::array();
     for (const WeightTelemetry& w : t.weights)
-      weights.push_back(Json{{"name", w.name}, {"dtype", w.dtype}, {"shape", w.shape.text()}, {"parameters", w.parameters}, {"shared", w.shared}});
+      weights.push_back(Json{{"name", w.name},
+                             {"dtype", w.dtype},
+                             {"shape", w.shape.text()},
+                             {"parameters", w.parameters},
+                             {"shared", w.shared}});
     Json layer{{"path", t.path},
                {"kind", t.kind},
                {"dtype", t.dtype},

@@ -13,19 +13,19 @@ struct WeightTelemetry {
   std::string name, dtype;
   Shape shape;
   std::size_t parameters = 0;
-  bool shared = false;           // a tied weight: counted where it is owned
+  bool shared = false;  // a tied weight: counted where it is owned
 };
 
 struct LayerTelemetry {
   std::string path, kind, dtype;
   Address cell;
-  std::size_t depth = 0;         // 0: a cell of the grid
+  std::size_t depth = 0;  // 0: a cell of the grid
   bool disabled = false, trainable = true;
   std::vector<WeightTelemetry> weights;
-  std::size_t parameters = 0;    // of its own weights, children and ties left out
-  std::size_t bytes = 0;         // that they take in memory now
+  std::size_t parameters = 0;                         // of its own weights, children and ties left out
+  std::size_t bytes = 0;                              // that they take in memory now
   std::size_t total_parameters = 0, total_bytes = 0;  // children included
-  std::optional<Shape> output;   // of a cell, once the network is prepared
+  std::optional<Shape> output;                        // of a cell, once the network is prepared
 };
 
 struct NetworkBlueprint {

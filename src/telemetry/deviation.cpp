@@ -21,7 +21,8 @@ void DeviationMetrics::add(double actual, double expected) {
 }
 
 Result<void> DeviationMetrics::add(std::span<const float> actual, std::span<const float> expected) {
-  if (actual.size() != expected.size()) return fail(Code::ShapeMismatch, "{} values, {} expected", actual.size(), expected.size());
+  if (actual.size() != expected.size())
+    return fail(Code::ShapeMismatch, "{} values, {} expected", actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) add(static_cast<double>(actual[i]), static_cast<double>(expected[i]));
   return {};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// How far outputs lie from what was expected (engine E-42). Deviation of one value: |a - e| / |e| * 100 percent; |a - e| * 100 where |e| is
-// below 1e-10. What is not finite, unless equal, deviates without bound.
+// How far outputs lie from what was expected (engine E-42). Deviation of one value: |a - e| / |e| * 100 percent; |a -
+// e| * 100 where |e| is below 1e-10. What is not finite, unless equal, deviates without bound.
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace loom {
 
 class DeviationMetrics {
  public:
-  static constexpr std::array<std::string_view, 7> kBuckets = {"0-10", "10-20", "20-30", "30-40", "40-50", "50-100", "100+"};
+  static constexpr std::array<std::string_view, 7> kBuckets = {"0-10",  "10-20",  "20-30", "30-40",
+                                                               "40-50", "50-100", "100+"};
 
   static double deviation(double actual, double expected);
   void add(double actual, double expected);

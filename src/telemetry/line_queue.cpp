@@ -43,13 +43,15 @@ struct LineQueue::Shared {
   }
 };
 
-Result<std::unique_ptr<LineQueue>> LineQueue::create(std::size_t capacity, std::function<bool(const std::string&)> deliver) {
+Result<std::unique_ptr<LineQueue>> LineQueue::create(std::size_t capacity,
+                                                     std::function<bool(const std::string&)> deliver) {
   std::unique_ptr<LineQueue> queue(new LineQueue);
   auto shared = std::make_unique<Shared>();
   shared->ring.resize(capacity < 1 ? 1 : capacity);
   shared->deliver = std::move(deliver);
   const auto entry = [](void* s) -> void* { return static_cast<Shared*>(s)->run(), nullptr; };
-  if (pthread_create(&shared->thread, nullptr, entry, shared.get()) != 0) return fail(Code::OutOfMemory, "cannot start the thread of a queue");
+  if (pthread_create(&shared->thread, nullptr, entry, shared.get()) != 0)
+    return fail(Code::OutOfMemory, "cannot start the thread of a queue");
   queue->shared_ = std::move(shared);
   return queue;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Bounded queue of telemetry lines, and a background thread that delivers them. offer() never waits for the network: lines are dropped and counted
-// when the queue is full.
+// Bounded queue of telemetry lines, and a background thread that delivers them. offer() never waits for the network:
+// lines are dropped and counted when the queue is full.
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,10 @@ namespace loom {
 
 class LineQueue {
  public:
-  // Calls deliver(line) on its own thread; false counts as a loss. Unsupported where there are no threads, OutOfMemory when none starts.
-  static Result<std::unique_ptr<LineQueue>> create(std::size_t capacity, std::function<bool(const std::string&)> deliver);
+  // Calls deliver(line) on its own thread; false counts as a loss. Unsupported where there are no threads, OutOfMemory
+  // when none starts.
+  static Result<std::unique_ptr<LineQueue>> create(std::size_t capacity,
+                                                   std::function<bool(const std::string&)> deliver);
   // Lines that still wait are dropped.
   ~LineQueue();
 

@@ -1,6 +1,7 @@
 #pragma once
-// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of observers, and notifies
-// each of every layer that ran, children before their container, on the calling thread. Observers see values and change none.
+// Observers of running networks (engine E-40): a hub stands between a session or a step mesh and any number of
+// observers, and notifies each of every layer that ran, children before their container, on the calling thread.
+// Observers see values and change none.
 
 #include <memory>
 #include <string>
@@ -24,8 +25,10 @@ struct LayerEvent {
   std::string_view dtype;       // "float32"
   TensorStats stats;            // of `tensor`
   std::uint64_t step_count = 0;
-  std::string_view model_id;    // the network's id
-  ConstView tensor;             // forward, tick: the output; backward, tween: the gradient or target of the input, of the output where that is not wanted
+  std::string_view model_id;  // the network's id
+  // forward, tick: the output; backward, tween: the gradient or target of the input, of the output where that is not
+  // wanted
+  ConstView tensor;
   const Layer* layer = nullptr;
 };
 
@@ -40,7 +43,8 @@ class Observer {
 
 class ObserverHub final : public PassWatch {
  public:
-  // Creates a hub for a network that outlives it; layers are looked up now, so a new hub is needed after cells were exchanged.
+  // Creates a hub for a network that outlives it; layers are looked up now, so a new hub is needed after cells were
+  // exchanged.
   static Result<std::unique_ptr<ObserverHub>> create(const Network& network);
 
   // The observer's number, for remove(). `name` appears in reports.

@@ -15,9 +15,11 @@ Json number(double value) {
 
 Result<void> ConsoleObserver::observe(const LayerEvent& e) {
   const std::string line =
-      fmt::format("{} {} {} {} {} {} avg {:.6g} std {:.6g} min {:.6g} max {:.6g} active {:.0f}/{:.0f}\n", e.type, e.step_count, e.path, e.layer_type,
-                  e.dtype, e.tensor.shape.text(), e.stats.avg, e.stats.std, e.stats.min, e.stats.max, e.stats.active, e.stats.total);
-  if (std::fwrite(line.data(), 1, line.size(), to_) != line.size()) return fail(Code::IoError, "console observer: the stream does not take a line");
+      fmt::format("{} {} {} {} {} {} avg {:.6g} std {:.6g} min {:.6g} max {:.6g} active {:.0f}/{:.0f}\n", e.type,
+                  e.step_count, e.path, e.layer_type, e.dtype, e.tensor.shape.text(), e.stats.avg, e.stats.std,
+                  e.stats.min, e.stats.max, e.stats.active, e.stats.total);
+  if (std::fwrite(line.data(), 1, line.size(), to_) != line.size())
+    return fail(Code::IoError, "console observer: the stream does not take a line");
   return {};
 }
 

@@ -22,10 +22,10 @@ class ConsoleObserver final : public Observer {
 // Figures of a window of events.
 struct WindowFigures {
   std::size_t events = 0;
-  double avg = 0, std = 0;      // means over the events
-  double max = 0, min = 0;      // over all
-  double active = 0;            // mean number of active elements
-  double sparsity = 0;          // share of elements that are not active
+  double avg = 0, std = 0;  // means over the events
+  double max = 0, min = 0;  // over all
+  double active = 0;        // mean number of active elements
+  double sparsity = 0;      // share of elements that are not active
   std::uint64_t first_step = 0, last_step = 0;
 };
 

@@ -11,7 +11,8 @@ namespace loom {
 Result<std::unique_ptr<HttpObserver>> HttpObserver::create(std::string_view url) {
   LOOM_TRY(HttpUrl to, parse_http_url(url));
   std::unique_ptr<HttpObserver> observer(new HttpObserver);
-  LOOM_TRY(observer->queue_, LineQueue::create(kTelemetryQueue, [to](const std::string& body) { return http_post(to, body, kLimitMs); }));
+  LOOM_TRY(observer->queue_,
+           LineQueue::create(kTelemetryQueue, [to](const std::string& body) { return http_post(to, body, kLimitMs); }));
   return observer;
 }
 
@@ -20,13 +21,17 @@ Result<void> HttpObserver::observe(const LayerEvent& event) {
   return {};
 }
 
-Result<std::unique_ptr<TanhiObserver>> TanhiObserver::create(const std::string& host, std::uint16_t port, ClockNs clock) {
+Result<std::unique_ptr<TanhiObserver>> TanhiObserver::create(const std::string& host, std::uint16_t port,
+                                                             ClockNs clock) {
   std::unique_ptr<TanhiObserver> observer(new TanhiObserver);
   LOOM_TRY(observer->socket_, UdpSocket::create(host, port));
-  LOOM_TRY(observer->queue_, LineQueue::create(kTelemetryQueue, [to = observer->socket_.get()](const std::string& line) { return to->send(line); }));
+  LOOM_TRY(observer->queue_,
+           LineQueue::create(kTelemetryQueue,
+                             [to = observer->socket_.get()](const std::string& line) { return to->send(line); }));
   observer->clock_ = clock ? std::move(clock) : [] {
     return static_cast<std::int64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
   };
   observer->start_ = observer->clock_();
   return observer;
@@ -41,10 +46,12 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   const std::string_view path = e.path;
   std::int64_t from = last_;
   const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
-  // What a link runs has ended just before the link: another cell's operation under that cell's path, the cell's own under this one.
+  // What a link runs has ended just before the link: another cell's operation under that cell's path, the cell's own
+  // under this one.
   const Share* const share = layer_as<Share>(*e.layer);
   if (share != nullptr && !ended_.empty() && (share->target() != nullptr || ended_.back().first == path)) take();
-  while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) && ended_.back().first[path.size()] == '.')
+  while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) &&
+         ended_.back().first[path.size()] == '.')
     take();
   ended_.emplace_back(path, from);
   return from;
@@ -76,9 +83,11 @@ Result<void> TanhiObserver::observe(const LayerEvent& e) {
   const std::int64_t from = began(e), to = clock_() - start_;
   std::size_t weights = 0;
   const_cast<Layer*>(e.layer)->visit_all_weights([&](const Weight& w) { weights += w.elements(); });
-  Json line{{"v", "tanhi1"},  {"seq", seq_++},         {"phase", backward ? "bwd" : "fwd"}, {"idx", e.index}, {"z", e.cell.z},
-            {"y", e.cell.y},  {"x", e.cell.x},         {"l", e.cell.l},                     {"layer", e.layer_type},
-            {"dtype", e.dtype}, {"connections", weights}, {"t0_ns", from},                  {"t1_ns", to}};
+  Json line{{"v", "tanhi1"},    {"seq", seq_++},          {"phase", backward ? "bwd" : "fwd"},
+            {"idx", e.index},   {"z", e.cell.z},          {"y", e.cell.y},
+            {"x", e.cell.x},    {"l", e.cell.l},          {"layer", e.layer_type},
+            {"dtype", e.dtype}, {"connections", weights}, {"t0_ns", from},
+            {"t1_ns", to}};
   Json shape = Json::array();
   for (const std::size_t extent : e.tensor.shape.extents()) shape.push_back(extent);
   line["shape"] = std::move(shape), line["label"] = e.path;

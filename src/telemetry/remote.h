@@ -1,6 +1,7 @@
 #pragma once
-// Observers that send events away: HTTP (engine E-40) and TANHI (E-44). Both are off until one is created. A pass only writes a text
-// and puts it into a queue of 1024; a thread sends it, and what does not fit or does not arrive is counted as dropped.
+// Observers that send events away: HTTP (engine E-40) and TANHI (E-44). Both are off until one is created. A pass only
+// writes a text and puts it into a queue of 1024; a thread sends it, and what does not fit or does not arrive is
+// counted as dropped.
 
 #include "telemetry/line_queue.h"
 #include "telemetry/observer.h"
@@ -24,15 +25,17 @@ class HttpObserver final : public Observer {
   std::unique_ptr<LineQueue> queue_;
 };
 
-// One JSON line in one datagram per layer: v "tanhi1", seq, phase "fwd" or "bwd", idx (flat), z, y, x, l, layer, dtype, connections (its
-// weights), t0_ns and t1_ns (since the observer was made: from the end of the layer before it, a container's from its first child's, to
-// its own end), shape, label (its path); links (path of the target), combine and branches of parallel containers where there are such.
+// One JSON line in one datagram per layer: v "tanhi1", seq, phase "fwd" or "bwd", idx (flat), z, y, x, l, layer, dtype,
+// connections (its weights), t0_ns and t1_ns (since the observer was made: from the end of the layer before it, a
+// container's from its first child's, to its own end), shape, label (its path); links (path of the target), combine and
+// branches of parallel containers where there are such.
 class TanhiObserver final : public Observer {
  public:
   static constexpr std::uint16_t kDefaultPort = 17481;
   // Nanoseconds that never go back; absent: the system's.
   using ClockNs = std::function<std::int64_t()>;
-  static Result<std::unique_ptr<TanhiObserver>> create(const std::string& host = "127.0.0.1", std::uint16_t port = kDefaultPort, ClockNs clock = {});
+  static Result<std::unique_ptr<TanhiObserver>> create(const std::string& host = "127.0.0.1",
+                                                       std::uint16_t port = kDefaultPort, ClockNs clock = {});
   Result<void> observe(const LayerEvent& event) override;
   void begin(PassKind kind) override;
   LineQueue& queue() { return *queue_; }
@@ -47,7 +50,8 @@ class TanhiObserver final : public Observer {
   ClockNs clock_;
   std::int64_t start_ = 0, last_ = 0;
   std::uint64_t seq_ = 0;
-  std::vector<std::pair<std::string, std::int64_t>> ended_;  // layers of this pass that no container has taken, and when they began
+  // layers of this pass that no container has taken, and when they began
+  std::vector<std::pair<std::string, std::int64_t>> ended_;
 };
 
 }  // namespace loom

@@ -18,9 +18,12 @@
 namespace loom {
 
 Result<HttpUrl> parse_http_url(std::string_view url) {
-  if (url.starts_with("https://")) return fail(Code::Unsupported, "https is not supported; a local collector takes http");
+  if (url.starts_with("https://"))
+    return fail(Code::Unsupported, "https is not supported; a local collector takes http");
   constexpr std::string_view kScheme = "http://";
-  const auto bad = [&] { return fail(Code::InvalidArgument, "\"{}\" given, http://host[:port][/path] expected", url.substr(0, 80)); };
+  const auto bad = [&] {
+    return fail(Code::InvalidArgument, "\"{}\" given, http://host[:port][/path] expected", url.substr(0, 80));
+  };
   if (!url.starts_with(kScheme)) return bad();
   for (const char c : url)
     if (c <= ' ' || c > '~') return bad();
@@ -69,7 +72,8 @@ class Deadline {
   explicit Deadline(int limit_ms) : end_(std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms)) {}
   // Waits until the socket is ready for `events`.
   bool wait(int handle, short events) const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now()).count();
     pollfd p{handle, events, 0};
     return left > 0 && poll(&p, 1, static_cast<int>(left)) == 1;
   }
@@ -115,9 +119,10 @@ bool http_post(const HttpUrl& url, const std::string& body, int limit_ms) {
   const Deadline deadline(limit_ms);
   const int handle = connected(url.host, url.port, SOCK_STREAM);
   if (handle < 0) return false;
-  const std::string request =
-      fmt::format("POST {} HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", url.path,
-                  url.host, url.port, body.size(), body);
+  const std::string request = fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n\r\n{}",
+      url.path, url.host, url.port, body.size(), body);
   const bool done = exchange(handle, request, deadline);
   close(handle);
   return done;
@@ -125,7 +130,9 @@ bool http_post(const HttpUrl& url, const std::string& body, int limit_ms) {
 
 #else
 
-Result<std::unique_ptr<UdpSocket>> UdpSocket::create(const std::string&, std::uint16_t) { return fail(Code::Unsupported, "there are no sockets here"); }
+Result<std::unique_ptr<UdpSocket>> UdpSocket::create(const std::string&, std::uint16_t) {
+  return fail(Code::Unsupported, "there are no sockets here");
+}
 UdpSocket::~UdpSocket() = default;
 bool UdpSocket::send(const std::string&) { return false; }
 bool http_post(const HttpUrl&, const std::string&, int) { return false; }

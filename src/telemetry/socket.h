@@ -1,5 +1,6 @@
 #pragma once
-// The two ways out: datagrams, and one HTTP POST within a time limit. Where there are no sockets, create() is Unsupported.
+// The two ways out: datagrams, and one HTTP POST within a time limit. Where there are no sockets, create() is
+// Unsupported.
 
 #include <cstdint>
 #include <memory>

@@ -36,8 +36,13 @@ const std::string kSpec = R"({"id":"watched","depth":1,"rows":1,"cols":1,"layers
       {"type":"dense","input_height":4,"output_height":4,"dtype":"int8"},
       {"is_remote_link":true,"target_l":0}]}]},
   {"z":0,"y":0,"x":0,"l":3,"type":"dense","input_height":4,"output_height":4,"is_disabled":true}]})";
-const std::vector<std::string> kOrder = {"layers.0", "layers.2.sequential_layers.0", "layers.2.sequential_layers.1.parallel_branches.0", "layers.0",
-                                         "layers.2.sequential_layers.1.parallel_branches.1", "layers.2.sequential_layers.1", "layers.2"};
+const std::vector<std::string> kOrder = {"layers.0",
+                                         "layers.2.sequential_layers.0",
+                                         "layers.2.sequential_layers.1.parallel_branches.0",
+                                         "layers.0",
+                                         "layers.2.sequential_layers.1.parallel_branches.1",
+                                         "layers.2.sequential_layers.1",
+                                         "layers.2"};
 
 struct Seen {
   std::vector<std::string> lines;
@@ -50,7 +55,8 @@ class Recorder final : public Observer {
   explicit Recorder(Seen& seen, std::size_t fail_at = ~std::size_t{0}) : seen_(seen), fail_at_(fail_at) {}
   Result<void> observe(const LayerEvent& e) override {
     if (seen_.lines.size() == fail_at_) return fail(Code::IoError, "no more");
-    seen_.lines.push_back(fmt::format("{} {} {} {} {} {} {}", e.mode, e.type, e.path, e.layer_type, e.dtype, e.step_count, e.model_id));
+    seen_.lines.push_back(
+        fmt::format("{} {} {} {} {} {} {}", e.mode, e.type, e.path, e.layer_type, e.dtype, e.step_count, e.model_id));
     seen_.paths.emplace_back(e.path);
     seen_.threads.push_back(std::this_thread::get_id());
     EXPECT_EQ(e.stats.total, static_cast<double>(e.tensor.shape.elements()));
@@ -162,7 +168,9 @@ TEST(Telemetry, E_40_console_and_windows) {
   std::size_t lines = 0;
   char line[512];
   while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (lines++ == 2) { EXPECT_EQ(std::string(line).substr(0, 64), "forward 0 layers.2.sequential_layers.1.parallel_branches.0 dense"); }
+    if (lines++ == 2) {
+      EXPECT_EQ(std::string(line).substr(0, 64), "forward 0 layers.2.sequential_layers.1.parallel_branches.0 dense");
+    }
   }
   std::fclose(file);
   EXPECT_EQ(lines, 14u);
@@ -206,7 +214,9 @@ class Local {
     socklen_t size = sizeof a;
     EXPECT_EQ(getsockname(handle_, reinterpret_cast<sockaddr*>(&a), &size), 0);
     port = ntohs(a.sin_port);
-    if (type == SOCK_STREAM) { EXPECT_EQ(listen(handle_, 64), 0); }
+    if (type == SOCK_STREAM) {
+      EXPECT_EQ(listen(handle_, 64), 0);
+    }
   }
   ~Local() { close(handle_); }
   std::string receive() const {
@@ -257,9 +267,10 @@ TEST(Telemetry, E_44_tanhi_lines) {
     EXPECT_EQ(text.back(), '\n');
     lines.push_back(parse_json(text).value());
   }
-  EXPECT_EQ(dump_json(lines[0]),
-            R"({"v":"tanhi1","seq":0,"phase":"fwd","idx":0,"z":0,"y":0,"x":0,"l":0,"layer":"dense","dtype":"float32","connections":20,"t0_ns":10,)"
-            R"("t1_ns":20,"shape":[2,4],"label":"layers.0"})");
+  EXPECT_EQ(
+      dump_json(lines[0]),
+      R"({"v":"tanhi1","seq":0,"phase":"fwd","idx":0,"z":0,"y":0,"x":0,"l":0,"layer":"dense","dtype":"float32","connections":20,"t0_ns":10,)"
+      R"("t1_ns":20,"shape":[2,4],"label":"layers.0"})");
   const Json& parallel = lines[5];
   EXPECT_EQ(*as_string(parallel["layer"]), "parallel");
   EXPECT_EQ(*as_string(parallel["combine"]), "add");
@@ -296,7 +307,8 @@ TEST(Telemetry, E_40_http_posts_and_gives_up_after_100_ms) {
   const Local local(SOCK_STREAM);
   const auto observer = HttpObserver::create(fmt::format("http://127.0.0.1:{}/events", local.port)).value();
   LayerEvent e;
-  e.mode = "plain", e.type = "forward", e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32", e.model_id = "m";
+  e.mode = "plain", e.type = "forward", e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32",
+  e.model_id = "m";
   e.stats.avg = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t late = 0;  // on a busy machine this thread may answer after the 100 ms
   for (;; ++late) {
@@ -313,7 +325,8 @@ TEST(Telemetry, E_40_http_posts_and_gives_up_after_100_ms) {
   local.serve("HTTP/1.1 500 Internal Server Error\r\n\r\n");
   ASSERT_TRUE(observer->queue().drain(60000));
   EXPECT_EQ(observer->queue().dropped(), late + 1);
-  // Nobody answers: the host does not wait for the 100 ms. The least of several, for another program may have the processor meanwhile.
+  // Nobody answers: the host does not wait for the 100 ms. The least of several, for another program may have the
+  // processor meanwhile.
   auto least = std::chrono::steady_clock::duration::max();
   for (std::uint64_t i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
@@ -333,7 +346,8 @@ TEST(Telemetry, E_41_blueprint_counts_nested_weights) {
   const NetworkBlueprint b = blueprint(network);
   ASSERT_EQ(b.layers.size(), 7u);
   std::size_t weights = 0, bytes = 0;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { weights += w.elements(), bytes += w.resident_bytes(); });
+  network.visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { weights += w.elements(), bytes += w.resident_bytes(); });
   EXPECT_EQ(b.parameters, weights);
   EXPECT_EQ(b.bytes, bytes);
   EXPECT_EQ(b.layers[0].parameters, 20u);
@@ -423,7 +437,8 @@ TEST(Telemetry, E_43_no_recovery_and_changes_inside_a_window) {
 
 TEST(Telemetry, E_45_G_89_audit_tells_addresses_only_when_asked) {
   const Json plain = system_audit();
-  for (const char* key : {"os", "cpu", "caches", "memory", "gpus", "disks", "isas"}) EXPECT_TRUE(plain.contains(key)) << key;
+  for (const char* key : {"os", "cpu", "caches", "memory", "gpus", "disks", "isas"})
+    EXPECT_TRUE(plain.contains(key)) << key;
   EXPECT_FALSE(plain.contains("network"));
   const Json all = system_audit({.include_network = true});
   ASSERT_TRUE(all.contains("network"));
@@ -434,7 +449,9 @@ TEST(Telemetry, E_45_G_89_audit_tells_addresses_only_when_asked) {
       loopback |= *as_string(a) == "127.0.0.1";
       EXPECT_EQ(text.find(*as_string(a)), text.npos);
     }
-    if (const std::string& mac = *as_string(i["mac"]); !mac.empty()) { EXPECT_EQ(text.find(mac), text.npos); }
+    if (const std::string& mac = *as_string(i["mac"]); !mac.empty()) {
+      EXPECT_EQ(text.find(mac), text.npos);
+    }
   }
   EXPECT_TRUE(loopback);
 }

@@ -17,7 +17,8 @@ Json bits_of(double value) { return fmt::format("{:016x}", std::bit_cast<std::ui
 Result<double> from_bits(const Json* value) {
   const std::string* text = value == nullptr ? nullptr : as_string(*value);
   std::uint64_t bits = 0;
-  if (text == nullptr || text->size() != 16) return fail(Code::CorruptData, "checkpoint: 16 hexadecimal digits expected");
+  if (text == nullptr || text->size() != 16)
+    return fail(Code::CorruptData, "checkpoint: 16 hexadecimal digits expected");
   for (const char c : *text) {
     const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
     if (digit < 0) return fail(Code::CorruptData, "checkpoint: 16 hexadecimal digits expected");
@@ -133,7 +134,8 @@ Result<RunPosition> position_from(const Json& json) {
   if (const Json* best = find(json, "best")) {
     LOOM_TRY(p.best, from_bits(best));
     const Json* hash = find(json, "best_hash");
-    if (hash == nullptr || as_string(*hash) == nullptr) return fail(Code::CorruptData, "checkpoint: best_hash is missing");
+    if (hash == nullptr || as_string(*hash) == nullptr)
+      return fail(Code::CorruptData, "checkpoint: best_hash is missing");
     p.best_hash = *as_string(*hash);
   }
   if (const Json* first = find(json, "first_validation")) {
@@ -151,7 +153,8 @@ std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
 
 }  // namespace
 
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& identity, Journal& journal, Keep keep) {
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
+                             const Json& identity, Journal& journal, Keep keep) {
   EntityWriter writer;
   std::vector<std::byte> network;
   if (keep == Keep::network) {
@@ -202,7 +205,8 @@ Result<Checkpoint> read_checkpoint(const std::string& path) {
 
 Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes) {
   LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
-  if (reader.find("train") == nullptr) return fail(Code::CorruptData, "no checkpoint of a training: section \"train\" is missing");
+  if (reader.find("train") == nullptr)
+    return fail(Code::CorruptData, "no checkpoint of a training: section \"train\" is missing");
   LOOM_TRY(const auto text, reader.section("train"));
   LOOM_TRY(Json train, parse_json({reinterpret_cast<const char*>(text.data()), text.size()}));
   LOOM_TRY(JournalMark journal, journal_mark_from(find(train, "journal")));
@@ -219,16 +223,20 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes) {
 }
 
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer) {
-  const Json *state = find(checkpoint.train, "state"), *position = find(checkpoint.train, "position"), *slots = find(checkpoint.train, "slots"),
-             *pairs = find(checkpoint.train, "pairs");
-  if (state == nullptr || position == nullptr || slots == nullptr || !slots->is_array() || pairs == nullptr || !pairs->is_array())
+  const Json *state = find(checkpoint.train, "state"), *position = find(checkpoint.train, "position"),
+             *slots = find(checkpoint.train, "slots"), *pairs = find(checkpoint.train, "pairs");
+  if (state == nullptr || position == nullptr || slots == nullptr || !slots->is_array() || pairs == nullptr ||
+      !pairs->is_array())
     return fail(Code::CorruptData, "checkpoint: state, position, slots or pairs are missing");
   const Keep keep = checkpoint.network ? Keep::network : Keep::trained;
   const std::vector<Trainer::Slot> own = all_slots(trainer, keep);
-  if (slots->size() != own.size()) return fail(Code::ShapeMismatch, "checkpoint: {} slots of an optimiser, this one has {}", slots->size(), own.size());
+  if (slots->size() != own.size())
+    return fail(Code::ShapeMismatch, "checkpoint: {} slots of an optimiser, this one has {}", slots->size(),
+                own.size());
   std::size_t at = 0;
   const auto take = [&](std::size_t count, std::size_t each) -> Result<const std::byte*> {
-    if (count > (checkpoint.optimizer.size() - at) / each) return fail(Code::CorruptData, "checkpoint: the optimiser's section ends early");
+    if (count > (checkpoint.optimizer.size() - at) / each)
+      return fail(Code::CorruptData, "checkpoint: the optimiser's section ends early");
     const std::byte* from = checkpoint.optimizer.data() + at;
     at += count * each;
     return from;
@@ -241,8 +249,8 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     const std::size_t want = own[i].values.rows * own[i].values.cols, want_each = bytes_of(own[i].values.element);
     const std::string* text = name == nullptr ? nullptr : as_string(*name);
     if (text == nullptr || *text != own[i].name || elements != want || each != want_each)
-      return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}", text == nullptr ? "?" : printable(*text), elements,
-                  own[i].name, want);
+      return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}",
+                  text == nullptr ? "?" : printable(*text), elements, own[i].name, want);
     LOOM_TRY(const std::byte* from, take(want, want_each));
     read_back(from, own[i].values.data, want, want_each);
   }
@@ -259,14 +267,17 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     restored.push_back(std::move(pair));
   }
   std::vector<std::span<const std::byte>> carried;
-  if (const Json* lengths = find(checkpoint.train, "carried"); lengths != nullptr && lengths->is_array())  // older ones have none
+  // older ones have none
+  if (const Json* lengths = find(checkpoint.train, "carried"); lengths != nullptr && lengths->is_array())
     for (const Json& length : *lengths) {
       const auto n = as_int(length);
       if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: carried states hold no lengths");
       LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 1));
       carried.emplace_back(from, static_cast<std::size_t>(*n));
     }
-  if (at != checkpoint.optimizer.size()) return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", checkpoint.optimizer.size() - at);
+  if (at != checkpoint.optimizer.size())
+    return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots",
+                checkpoint.optimizer.size() - at);
   if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
   if (keep == Keep::trained) LOOM_TRY_VOID(trainer.commit_masters());
   if (!carried.empty()) LOOM_TRY_VOID(trainer.carry(carried));
@@ -275,12 +286,15 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
   return position_from(*position);
 }
 
-Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity, std::span<const std::string_view> changeable) {
+Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity,
+                            std::span<const std::string_view> changeable) {
   return check_identity(path, find(checkpoint.train, "identity"), identity, changeable);
 }
 
-Result<void> check_identity(const std::string& path, const Json* said, Json identity, std::span<const std::string_view> changeable) {
-  if (said == nullptr || !said->is_object()) return fail(Code::CorruptData, "{}: what it belongs to is missing; another version of loom wrote it", path);
+Result<void> check_identity(const std::string& path, const Json* said, Json identity,
+                            std::span<const std::string_view> changeable) {
+  if (said == nullptr || !said->is_object())
+    return fail(Code::CorruptData, "{}: what it belongs to is missing; another version of loom wrote it", path);
   Json kept = *said;
   for (Json* each : {&kept, &identity})
     if (const auto config = each->find("config"); config != each->end() && config->is_object())

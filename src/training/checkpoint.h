@@ -1,8 +1,8 @@
 #pragma once
-// A training between two steps in one .entity file (engine T-60): the network with its masters, section "optim" with the optimiser's
-// slots one behind the other and what sessions carry from batch to batch, section "train" with everything else as JSON. Written atomically; every section is hashed, so that a
-// torn file is never read. A training that leaves most of a network as it is keeps the masters of the rest alone, as slots before the
-// optimiser's.
+// A training between two steps in one .entity file (engine T-60): the network with its masters, section "optim" with
+// the optimiser's slots one behind the other and what sessions carry from batch to batch, section "train" with
+// everything else as JSON. Written atomically; every section is hashed, so that a torn file is never read. A training
+// that leaves most of a network as it is keeps the masters of the rest alone, as slots before the optimiser's.
 
 #include <chrono>
 #include <optional>
@@ -15,46 +15,51 @@ namespace loom {
 
 // Position of a run, beside the trainer's own state.
 struct RunPosition {
-  std::uint64_t epoch = 0;          // that runs, from 0
-  std::uint64_t samples = 0;        // of it that were used
-  double loss_sum = 0;              // over its batches that counted
+  std::uint64_t epoch = 0;    // that runs, from 0
+  std::uint64_t samples = 0;  // of it that were used
+  double loss_sum = 0;        // over its batches that counted
   std::uint64_t loss_batches = 0;
-  std::vector<double> loss_history; // of finished epochs
+  std::vector<double> loss_history;  // of finished epochs
   std::uint64_t validations = 0, bad_validations = 0;
-  std::optional<double> best;       // of early stopping
-  std::string best_hash;            // of the weights in best.entity
-  std::string cells;                // by tween: what the journal says of each cell after the last step, as the text that it has there
+  std::optional<double> best;  // of early stopping
+  std::string best_hash;       // of the weights in best.entity
+  // by tween: what the journal says of each cell after the last step, as the text that it has there
+  std::string cells;
   std::optional<double> first_validation;  // loss before the first step, where it was measured
 };
 
 enum class Keep : std::uint8_t { network, trained };  // all of it, or the masters of the weights that are trained
 
-// `identity`: what a run is a function of, which must not change before it goes on: config, hashes of data and networks. The journal's lines
-// are on the disk before the file that counts on them. DiskFull, IoError: the file that stood there before is unharmed.
-Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position, const Json& identity, Journal& journal,
-                             Keep keep = Keep::network);
+// `identity`: what a run is a function of, which must not change before it goes on: config, hashes of data and
+// networks. The journal's lines are on the disk before the file that counts on them. DiskFull, IoError: the file that
+// stood there before is unharmed.
+Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
+                             const Json& identity, Journal& journal, Keep keep = Keep::network);
 
 struct Checkpoint {
-  std::optional<Network> network;   // of Keep::network
-  Json train;                       // section "train"
-  std::vector<std::byte> optimizer; // section "optim"
-  JournalMark journal;              // that the run's journal begins with
+  std::optional<Network> network;    // of Keep::network
+  Json train;                        // section "train"
+  std::vector<std::byte> optimizer;  // section "optim"
+  JournalMark journal;               // that the run's journal begins with
 };
 
 // CorruptData for a file that is torn or no checkpoint; errors of load_network().
 Result<Checkpoint> read_checkpoint(const std::string& path);
 Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes);
 
-// Puts the state of a checkpoint into a trainer of its network. ShapeMismatch, CorruptData with the first slot that differs.
+// Puts the state of a checkpoint into a trainer of its network. ShapeMismatch, CorruptData with the first slot that
+// differs.
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer);
 
-// InvalidConfig with the first difference unless the checkpoint's run is the one of `identity`; members of its config named in `changeable`
-// may differ.
-Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity, std::span<const std::string_view> changeable = {});
-Result<void> check_identity(const std::string& path, const Json* said, Json identity, std::span<const std::string_view> changeable = {});
+// InvalidConfig with the first difference unless the checkpoint's run is the one of `identity`; members of its config
+// named in `changeable` may differ.
+Result<void> check_identity(const std::string& path, const Checkpoint& checkpoint, const Json& identity,
+                            std::span<const std::string_view> changeable = {});
+Result<void> check_identity(const std::string& path, const Json* said, Json identity,
+                            std::span<const std::string_view> changeable = {});
 
-// When the next checkpoint is due: a disk takes a tenth of a second to keep a file, a small step a thousandth to run. Writing them takes at
-// most a twentieth of a run's time.
+// When the next checkpoint is due: a disk takes a tenth of a second to keep a file, a small step a thousandth to run.
+// Writing them takes at most a twentieth of a run's time.
 class CheckpointClock {
  public:
   explicit CheckpointClock(std::chrono::duration<double> pause = std::chrono::seconds(1)) : pause_(pause) {}
@@ -64,7 +69,9 @@ class CheckpointClock {
     const auto start = Clock::now();
     Result<void> written = write();
     const auto took = Clock::now() - start;
-    next_ = start + took + std::max(std::chrono::duration_cast<Clock::duration>(pause_), pause_.count() > 0 ? 20 * took : Clock::duration{});
+    next_ = start + took +
+            std::max(std::chrono::duration_cast<Clock::duration>(pause_),
+                     pause_.count() > 0 ? 20 * took : Clock::duration{});
     return written;
   }
 

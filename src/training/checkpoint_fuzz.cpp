@@ -1,5 +1,5 @@
-// Any bytes as the checkpoint of a training or, without a network in it, of a fine-tuning, their hashes made right: a trainer that goes on, or an
-// Error. The trainers are of Adam, L-BFGS and targets; the first byte picks one.
+// Any bytes as the checkpoint of a training or, without a network in it, of a fine-tuning, their hashes made right: a
+// trainer that goes on, or an Error. The trainers are of Adam, L-BFGS and targets; the first byte picks one.
 
 #include "io/entity/entity_reseal.h"
 #include "network/spec.h"
@@ -11,8 +11,8 @@ loom::Json spec() {
   using loom::Json;
   return Json{{"seed", 1},
               {"input_shape", Json::array({2})},
-              {"layers",
-               Json::array({Json{{"type", "dense"}, {"input_height", 2}, {"output_height", 3}}, Json{{"type", "dense"}, {"input_height", 3}, {"output_height", 2}}})}};
+              {"layers", Json::array({Json{{"type", "dense"}, {"input_height", 2}, {"output_height", 3}},
+                                      Json{{"type", "dense"}, {"input_height", 3}, {"output_height", 2}}})}};
 }
 
 void restore(loom::Checkpoint& checkpoint, int kind) {
@@ -39,13 +39,16 @@ void restore(loom::Checkpoint& checkpoint, int kind) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace loom;
   if (size == 0 || size > (1 << 16)) return 0;
-  std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data + 1), reinterpret_cast<const std::byte*>(data + size));
+  std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data + 1),
+                               reinterpret_cast<const std::byte*>(data + size));
   reseal(bytes);
   auto checkpoint = parse_checkpoint(bytes);
   if (!checkpoint) return 0;
   static_cast<void>(check_identity("checkpoint", *checkpoint, Json::object()));
   std::size_t elements = 0;
-  if (checkpoint->network) checkpoint->network->visit_weights([&](const std::string&, const Weight& w, const Layer&) { elements += w.elements(); });
+  if (checkpoint->network)
+    checkpoint->network->visit_weights(
+        [&](const std::string&, const Weight& w, const Layer&) { elements += w.elements(); });
   if (elements > 4096) return 0;  // time, not safety
   restore(*checkpoint, data[0] % 3);
   return 0;

@@ -1,4 +1,5 @@
-// docs/training.md lists every key that a config may have, each with its default and its meaning, as the schema has them; and no others.
+// docs/training.md lists every key that a config may have, each with its default and its meaning, as the schema has
+// them; and no others.
 
 #include <gtest/gtest.h>
 
@@ -9,16 +10,22 @@
 namespace loom {
 namespace {
 
-TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) { test::expect_documented(train_schema(), "docs/training.md", 100); }
+TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
+  test::expect_documented(train_schema(), "docs/training.md", 100);
+}
 
 TEST(ConfigDocs, T_01_every_shipped_training_fits_the_schema_and_what_the_reader_refuses_does_not) {
   const Json schema = train_schema();
   const auto fits = [&](const char* text) { return test::SchemaCheck(schema).fits(parse_json(text).value(), schema); };
-  EXPECT_GE(test::expect_examples_fit(schema, "examples/training", [](const Json& file) { return find(file, "data") != nullptr; }), 5u);
-  EXPECT_TRUE(fits(R"({"network":"n.json","data":{"format":"csv","normalise":"mean_std"},"loss":"mse","optimizer":{"name":"adam","eps":null},"mixed":"bf16"})"));
-  for (const char* refused : {R"({"data":{"format":"csv"}})", R"({"network":{},"data":{"format":"csv","limits":3}})", R"({"network":{},"data":{},"epochs":0})",
-                              R"({"network":{},"data":{},"optimizer":{"betta1":0.9}})", R"({"network":{},"data":{},"clip_norm":-1})",
-                              R"({"network":{},"data":{},"early_stop":{"metric":"f1"}})"})
+  EXPECT_GE(test::expect_examples_fit(schema, "examples/training",
+                                      [](const Json& file) { return find(file, "data") != nullptr; }),
+            5u);
+  EXPECT_TRUE(fits(
+      R"({"network":"n.json","data":{"format":"csv","normalise":"mean_std"},"loss":"mse","optimizer":{"name":"adam","eps":null},"mixed":"bf16"})"));
+  for (const char* refused :
+       {R"({"data":{"format":"csv"}})", R"({"network":{},"data":{"format":"csv","limits":3}})",
+        R"({"network":{},"data":{},"epochs":0})", R"({"network":{},"data":{},"optimizer":{"betta1":0.9}})",
+        R"({"network":{},"data":{},"clip_norm":-1})", R"({"network":{},"data":{},"early_stop":{"metric":"f1"}})"})
     EXPECT_FALSE(fits(refused)) << refused;
 }
 

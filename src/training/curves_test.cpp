@@ -1,5 +1,5 @@
-// Whole trainings beside PyTorch's (tests/golden/learning/curves.json, tools/golden/training_curves.py): the losses of 50 steps from the same
-// weights and batches, which both sides make by one rule.
+// Whole trainings beside PyTorch's (tests/golden/learning/curves.json, tools/golden/training_curves.py): the losses of
+// 50 steps from the same weights and batches, which both sides make by one rule.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,9 @@ struct GoldenBatch {
   std::vector<std::size_t> shape, value_shape;
 
   Samples samples() const {
-    return {{inputs.data(), *Shape::create(shape)}, classes, values.empty() ? ConstView{} : ConstView{values.data(), *Shape::create(value_shape)}};
+    return {{inputs.data(), *Shape::create(shape)},
+            classes,
+            values.empty() ? ConstView{} : ConstView{values.data(), *Shape::create(value_shape)}};
   }
 };
 
@@ -62,7 +64,8 @@ class Model {
       if (stream >= json_["weights"].size()) return void(ADD_FAILURE() << path << ": a weight that the file has not");
       const Json& rule = json_["weights"][stream];
       EXPECT_EQ(short_name(path), text_or(rule, "name", ""));
-      const auto scale = static_cast<float>(number_or(rule, "scale", 0)), offset = static_cast<float>(number_or(rule, "offset", 0));
+      const auto scale = static_cast<float>(number_or(rule, "scale", 0)),
+                 offset = static_cast<float>(number_or(rule, "offset", 0));
       std::vector<float> values(w.elements());
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = offset + scale * unit(stream, i);
       EXPECT_TRUE(w.set(std::span<const float>(values)));
@@ -74,13 +77,17 @@ class Model {
 
   void append(GoldenBatch& batch, std::uint64_t index) const {
     const std::uint64_t stream = 1000 + 2 * index;
-    const std::size_t samples = shape_[0], count = Shape::create(shape_)->elements(), before = batch.shape.empty() ? 0 : batch.shape[0];
-    const auto ids = static_cast<std::uint32_t>(number_or(json_, "ids", 0)), classes = static_cast<std::uint32_t>(number_or(json_, "classes", 0));
-    for (std::size_t i = 0; i < count; ++i) batch.inputs.push_back(ids == 0 ? unit(stream, i) : static_cast<float>(hash_of(stream, i) % ids));
+    const std::size_t samples = shape_[0], count = Shape::create(shape_)->elements(),
+                      before = batch.shape.empty() ? 0 : batch.shape[0];
+    const auto ids = static_cast<std::uint32_t>(number_or(json_, "ids", 0)),
+               classes = static_cast<std::uint32_t>(number_or(json_, "classes", 0));
+    for (std::size_t i = 0; i < count; ++i)
+      batch.inputs.push_back(ids == 0 ? unit(stream, i) : static_cast<float>(hash_of(stream, i) % ids));
     batch.shape = shape_, batch.shape[0] = before + samples;
     if (classes != 0) {
       const std::size_t labels = samples * static_cast<std::size_t>(number_or(json_, "labels", 1));
-      for (std::size_t i = 0; i < labels; ++i) batch.classes.push_back(static_cast<std::int32_t>(hash_of(stream + 1, i) % classes));
+      for (std::size_t i = 0; i < labels; ++i)
+        batch.classes.push_back(static_cast<std::int32_t>(hash_of(stream + 1, i) % classes));
       return;
     }
     batch.value_shape = numbers<std::size_t>(json_["values"]);
@@ -98,8 +105,12 @@ class Model {
 };
 
 OptimizerConfig optimizer_of(const Json& json) {
-  OptimizerConfig o{.name = text_or(json, "name", "sgd"), .momentum = number_or(json, "momentum", 0), .dampening = number_or(json, "dampening", 0),
-                    .nesterov = flag(json, "nesterov"), .amsgrad = flag(json, "amsgrad"), .centered = flag(json, "centered"),
+  OptimizerConfig o{.name = text_or(json, "name", "sgd"),
+                    .momentum = number_or(json, "momentum", 0),
+                    .dampening = number_or(json, "dampening", 0),
+                    .nesterov = flag(json, "nesterov"),
+                    .amsgrad = flag(json, "amsgrad"),
+                    .centered = flag(json, "centered"),
                     .decay_vectors = flag(json, "decay_vectors")};
   const auto read = [&](const char* key, std::optional<double>& to) {
     if (find(json, key)) to = number_or(json, key, 0);
@@ -112,12 +123,16 @@ ScheduleConfig schedule_of(const Json& run) {
   ScheduleConfig s{.learning_rate = number_or(run, "learning_rate", 0)};
   const Json* given = find(run, "schedule");
   if (given == nullptr) return s;
-  const auto count = [&](const char* key, std::uint64_t& to) { to = static_cast<std::uint64_t>(number_or(*given, key, static_cast<double>(to))); };
+  const auto count = [&](const char* key, std::uint64_t& to) {
+    to = static_cast<std::uint64_t>(number_or(*given, key, static_cast<double>(to)));
+  };
   const auto number = [&](const char* key, double& to) { to = number_or(*given, key, to); };
   s.name = text_or(*given, "name", ""), s.cyclic_mode = text_or(*given, "cyclic_mode", s.cyclic_mode);
-  count("size", s.size), count("total", s.total), count("first_cycle", s.first_cycle), count("cycle_mult", s.cycle_mult);
+  count("size", s.size), count("total", s.total), count("first_cycle", s.first_cycle),
+      count("cycle_mult", s.cycle_mult);
   count("up", s.up), count("down", s.down), count("warmup_steps", s.warmup_steps);
-  number("gamma", s.gamma), number("start_factor", s.start_factor), number("end_factor", s.end_factor), number("power", s.power);
+  number("gamma", s.gamma), number("start_factor", s.start_factor), number("end_factor", s.end_factor),
+      number("power", s.power);
   number("min", s.min), number("max", s.max), number("base", s.base), number("pct", s.pct), number("div", s.div);
   number("final_div", s.final_div), number("warmup_factor", s.warmup_factor);
   if (const Json* milestones = find(*given, "milestones")) s.milestones = numbers<std::uint64_t>(*milestones);
@@ -166,7 +181,8 @@ class Curves : public testing::TestWithParam<std::string> {
         const double single = train(model, run, Element::f32, 1), wide = train(model, run, Element::f64, 2);
         EXPECT_LE(single, 1e-4);
         EXPECT_LE(wide, 1e-10);
-        if (std::getenv("LOOM_SHOW_CURVES")) fmt::print("{:12} {:100} f32 {:.1e}  f64 {:.1e}\n", GetParam(), text_or(run, "name", ""), single, wide);
+        if (std::getenv("LOOM_SHOW_CURVES"))
+          fmt::print("{:12} {:100} f32 {:.1e}  f64 {:.1e}\n", GetParam(), text_or(run, "name", ""), single, wide);
         ++runs;
       }
     }
@@ -176,7 +192,8 @@ class Curves : public testing::TestWithParam<std::string> {
 
 TEST_P(Curves, T_01_T_20_T_21_T_22_T_25_T_30_T_40_T_41_fifty_steps_as_in_PyTorch) { compare(); }
 
-INSTANTIATE_TEST_SUITE_P(Models, Curves, testing::Values("mlp", "cnn", "lstm", "transformer"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Models, Curves, testing::Values("mlp", "cnn", "lstm", "transformer"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace loom

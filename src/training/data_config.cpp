@@ -54,9 +54,11 @@ struct DataConfig {
 
 // A format has the keys that change what it reads, so that none is given in vain.
 void source_fields(ConfigVisitor& visit, DataConfig& c) {
-  visit.choice({"format", "Required. One of those"}, c.format, {"", "idx", "csv", "npy", "npz", "images", "text", "series"});
+  visit.choice({"format", "Required. One of those"}, c.format,
+               {"", "idx", "csv", "npy", "npz", "images", "text", "series"});
   const auto is = [&](auto... formats) { return visit.describes() || c.is(formats...); };
-  if (visit.describes() || c.has_path()) visit({"path", "csv, npz, text, series: the file; images: the folder"}, c.path);
+  if (visit.describes() || c.has_path())
+    visit({"path", "csv, npz, text, series: the file; images: the folder"}, c.path);
   if (visit.describes() || c.has_arrays()) {
     visit({"inputs", "idx, npy: the file; npz: the array"}, c.inputs);
     visit({"targets", "The same for targets"}, c.targets);
@@ -64,13 +66,14 @@ void source_fields(ConfigVisitor& visit, DataConfig& c) {
   }
   if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Images))
     visit({"class_names",
-           "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation set takes those of "
-                          "the training set"},
+           "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation "
+           "set takes those of "
+           "the training set"},
           c.class_names);
   if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv)) {
     visit({"shape", "Another shape for a sample, of as many elements"}, c.shape, kAnySize);
-    visit.choice({"target_kind", "classes or values; empty: classes for csv and for one whole number per sample"}, c.kind, {"", "classes", "values"},
-                 Code::InvalidConfig);
+    visit.choice({"target_kind", "classes or values; empty: classes for csv and for one whole number per sample"},
+                 c.kind, {"", "classes", "values"}, Code::InvalidConfig);
   }
   if (is(Format::Csv, Format::Series)) {
     visit({"header", "csv, series: the first line names the columns"}, c.csv.header);
@@ -89,10 +92,13 @@ void source_fields(ConfigVisitor& visit, DataConfig& c) {
     visit(length, c.series.length, {1, 1 << 20}), visit(stride, c.series.stride, {1, 1 << 20});
     visit({"scale", "series: every number is multiplied by it, targets too"}, c.series.scale);
   }
-  if (is(Format::Images)) visit({"channels", "images: 1 or 3; without it those of the files"}, c.images.channels, kAnySize);
+  if (is(Format::Images))
+    visit({"channels", "images: 1 or 3; without it those of the files"}, c.images.channels, kAnySize);
   if (is(Format::Text)) {
     visit.choice({"unit", "text: bytes or characters"}, c.text.unit, {"bytes", "characters"}, Code::InvalidConfig);
-    visit({"vocabulary", "text: the characters by id; empty: those of the text. A validation set takes that of the training set"}, c.text.vocabulary);
+    visit({"vocabulary",
+           "text: the characters by id; empty: those of the text. A validation set takes that of the training set"},
+          c.text.vocabulary);
   }
   visit({"limit", "Use the first so many samples; 0: all"}, c.limit, kAnySize);
 }
@@ -109,7 +115,8 @@ void augment_fields(ConfigVisitor& visit, AugmentConfig& c) {
   visit({"flip_horizontal", "Half of the samples"}, c.flip_horizontal);
   visit({"flip_vertical", "Half of the samples"}, c.flip_vertical);
   visit({"shift", "Pixels at most, both ways"}, c.shift, kAnySize);
-  visit({"crop_height", "A random part of this height; 0: off. Samples that validate are cut in the middle"}, c.crop_height, kAnySize);
+  visit({"crop_height", "A random part of this height; 0: off. Samples that validate are cut in the middle"},
+        c.crop_height, kAnySize);
   visit({"crop_width", "And of this width"}, c.crop_width, kAnySize);
   visit({"padding", "Pixels around the image before cropping"}, c.padding, kAnySize);
   visit({"noise", "Standard deviation of the noise that is added"}, c.noise);
@@ -117,14 +124,20 @@ void augment_fields(ConfigVisitor& visit, AugmentConfig& c) {
 
 void data_fields(ConfigVisitor& visit, DataConfig& c) {
   source_fields(visit, c);
-  visit.json({"validation", "A data set of its own, an object like this one but for the keys below. It is normalised as the training samples are"},
+  visit.json({"validation",
+              "A data set of its own, an object like this one but for the keys below. It is normalised as the training "
+              "samples are"},
              c.validation);
   visit({"validation_split", "Or a share of the samples"}, c.validation_split);
-  visit.choice({"split", "With validation_split. Which share: last or shuffled"}, c.is_shuffled, {"last", "shuffled"}, Code::InvalidConfig);
+  visit.choice({"split", "With validation_split. Which share: last or shuffled"}, c.is_shuffled, {"last", "shuffled"},
+               Code::InvalidConfig);
   visit.object(
-      {"normalise", "mean_std or min_max (fitted on the training samples), or an object with a method, or with offset and scale. Inputs only"},
+      {"normalise",
+       "mean_std or min_max (fitted on the training samples), or an object with a method, or with offset and scale. "
+       "Inputs only"},
       [&](ConfigVisitor& inner) { normalise_fields(inner, c.normalise.emplace()); }, "method");
-  visit.object({"augment", "An object; training samples only"}, [&](ConfigVisitor& inner) { augment_fields(inner, c.augment); });
+  visit.object({"augment", "An object; training samples only"},
+               [&](ConfigVisitor& inner) { augment_fields(inner, c.augment); });
 }
 
 std::string resolved_path(const std::string& folder, const std::string& path) {
@@ -146,7 +159,8 @@ Result<void> check(const DataConfig& c) {
   if (c.is(Format::Csv, Format::Series) && c.delimiter.size() != 1)
     return fail_at({"delimiter"}, Code::InvalidConfig, "{}", expected("one character", c.delimiter));
   if (!c.target_index) return {};
-  if (!c.csv.target_column.empty()) return fail_at({"target_index"}, Code::InvalidConfig, "target_column names one already");
+  if (!c.csv.target_column.empty())
+    return fail_at({"target_index"}, Code::InvalidConfig, "target_column names one already");
   if (*c.target_index < -(1 << 20) || *c.target_index > 1 << 20)
     return fail_at({"target_index"}, Code::InvalidConfig, "{}", expected("a column", *c.target_index));
   return {};
@@ -160,7 +174,8 @@ Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& f
     if (!shape) return under({"shape"}, std::move(shape).error());
     c.arrays.input = c.csv.input = *shape;
   }
-  if (c.kind != Targets::ByFormat) c.arrays.targets = c.kind == Targets::Classes ? TargetKind::classes : TargetKind::values;
+  if (c.kind != Targets::ByFormat)
+    c.arrays.targets = c.kind == Targets::Classes ? TargetKind::classes : TargetKind::values;
   c.csv.targets = c.arrays.targets.value_or(TargetKind::classes);
   c.csv.target_index = static_cast<int>(c.target_index.value_or(-1));
   c.series.header = c.csv.header;
@@ -182,8 +197,10 @@ Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& f
 
 Result<Normalisation> normalisation_of(const NormaliseConfig& c, const TrainingData& data) {
   const bool is_given = !c.offset.empty() || !c.scale.empty();
-  if (c.method == Method::Given && !is_given) return fail(Code::InvalidConfig, "expected a method, or offset and scale");
-  if (c.method != Method::Given && is_given) return fail(Code::InvalidConfig, "expected either a method, or offset and scale");
+  if (c.method == Method::Given && !is_given)
+    return fail(Code::InvalidConfig, "expected a method, or offset and scale");
+  if (c.method != Method::Given && is_given)
+    return fail(Code::InvalidConfig, "expected either a method, or offset and scale");
   if (c.method == Method::MeanStd) return fit_mean_std(*data.training, data.training_samples, c.by);
   if (c.method == Method::MinMax) return fit_min_max(*data.training, data.training_samples, c.by);
   Normalisation given;
@@ -194,9 +211,10 @@ Result<Normalisation> normalisation_of(const NormaliseConfig& c, const TrainingD
 
 // Names stand for the same ids as in the training set, whichever come first in the files.
 void take_classes(DataConfig& held_out, const std::vector<std::string>& names) {
-  std::vector<std::string>* const own = held_out.is(Format::Text) && held_out.text.unit == TextUnit::characters ? &held_out.text.vocabulary
-                                        : held_out.is(Format::Images) || (held_out.is(Format::Csv) && !held_out.csv.class_ids) ? &held_out.class_names
-                                                                                                                               : nullptr;
+  std::vector<std::string>* const own =
+      held_out.is(Format::Text) && held_out.text.unit == TextUnit::characters                ? &held_out.text.vocabulary
+      : held_out.is(Format::Images) || (held_out.is(Format::Csv) && !held_out.csv.class_ids) ? &held_out.class_names
+                                                                                             : nullptr;
   if (own != nullptr && own->empty()) *own = names;
 }
 
@@ -208,14 +226,16 @@ std::vector<std::uint32_t> first_samples(std::size_t count) {
 
 // A validation set must look like the training set.
 Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held_out) {
-  if (!(training.input == held_out.input) || !(training.target == held_out.target) || training.targets != held_out.targets)
-    return fail(Code::ShapeMismatch, "samples {} -> {}, the training set has {} -> {}", held_out.input.text(), held_out.target.text(),
-                training.input.text(), training.target.text());
+  if (!(training.input == held_out.input) || !(training.target == held_out.target) ||
+      training.targets != held_out.targets)
+    return fail(Code::ShapeMismatch, "samples {} -> {}, the training set has {} -> {}", held_out.input.text(),
+                held_out.target.text(), training.input.text(), training.target.text());
   if (!training.class_names.empty() && !held_out.class_names.empty() && training.class_names != held_out.class_names)
     return fail(Code::InvalidConfig, "its classes are not those of the training set, in their order");
   if (!training.columns.empty() && !held_out.columns.empty() && training.columns != held_out.columns)
     return fail(Code::InvalidConfig, "its columns ({}) are not those of the training set in their order ({})",
-                printable(fmt::format("{}", fmt::join(held_out.columns, ", "))), printable(fmt::format("{}", fmt::join(training.columns, ", "))));
+                printable(fmt::format("{}", fmt::join(held_out.columns, ", "))),
+                printable(fmt::format("{}", fmt::join(training.columns, ", "))));
   if (training.targets == TargetKind::classes && held_out.classes > training.classes)
     return fail(Code::OutOfRange, "{} classes, the training set has {}", held_out.classes, training.classes);
   return {};
@@ -230,7 +250,8 @@ Result<void> open_held_out(TrainingData& data, const Json& config, const std::st
   auto opened = open_dataset(std::move(c), folder);
   if (!opened) return inside("validation", std::move(opened).error());
   data.held_out = std::move(*opened);
-  if (auto fits = check_held_out(data.training->info(), data.held_out->info()); !fits) return under({"validation"}, std::move(fits).error());
+  if (auto fits = check_held_out(data.training->info(), data.held_out->info()); !fits)
+    return under({"validation"}, std::move(fits).error());
   const std::size_t count = data.held_out->info().samples;
   data.validation_samples = first_samples(limit == 0 ? count : std::min(count, limit));
   return {};
@@ -242,13 +263,16 @@ Result<TrainingData> opened(const Json& config, const std::string& folder, std::
   TrainingData data;
   LOOM_TRY(data.training, open_dataset(c, folder));
   const double fraction = c.validation_split;
-  const std::size_t samples = c.limit == 0 ? data.training->info().samples : std::min(c.limit, data.training->info().samples);
-  if (!c.validation.is_null() && fraction != 0) return fail_at({"validation_split"}, Code::InvalidConfig, "given beside validation");
+  const std::size_t samples =
+      c.limit == 0 ? data.training->info().samples : std::min(c.limit, data.training->info().samples);
+  if (!c.validation.is_null() && fraction != 0)
+    return fail_at({"validation_split"}, Code::InvalidConfig, "given beside validation");
   if (c.is_shuffled && fraction == 0) return fail_at({"split"}, Code::InvalidConfig, "there is no validation_split");
   auto parts = c.is_shuffled ? split_shuffled(samples, fraction, seed) : split_last(samples, fraction);
   if (!parts) return under({"validation_split"}, std::move(parts).error());
   if (fraction != 0 && parts->validation.empty())
-    return fail_at({"validation_split"}, Code::InvalidConfig, "{} of {} samples is none to validate", fraction, samples);
+    return fail_at({"validation_split"}, Code::InvalidConfig, "{} of {} samples is none to validate", fraction,
+                   samples);
   data.training_samples = std::move(parts->training), data.validation_samples = std::move(parts->validation);
   if (!c.validation.is_null()) LOOM_TRY_VOID(open_held_out(data, c.validation, folder));
   data.augment = c.augment;

@@ -10,9 +10,9 @@
 namespace loom {
 
 struct TrainingData {
-  std::unique_ptr<Dataset> training, held_out;   // held_out: a validation set of its own
+  std::unique_ptr<Dataset> training, held_out;                      // held_out: a validation set of its own
   std::vector<std::uint32_t> training_samples, validation_samples;  // of `training`, or of held_out where there is one
-  Normalisation normalisation;                   // fitted on the training samples
+  Normalisation normalisation;                                      // fitted on the training samples
   AugmentConfig augment;
   const Dataset& validation_set() const { return held_out ? *held_out : *training; }
   bool validates() const { return !validation_samples.empty(); }

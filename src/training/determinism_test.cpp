@@ -1,4 +1,5 @@
-// The same bits of every weight after a short training, whatever runs it: threads, instruction sets, micro-batches (numerics 5).
+// The same bits of every weight after a short training, whatever runs it: threads, instruction sets, micro-batches
+// (numerics 5).
 
 #include <gtest/gtest.h>
 
@@ -31,29 +32,39 @@ const std::string kTransformer =
 const std::vector<GoldenTraining>& trainings() {
   static const std::vector<GoldenTraining> all = [] {
     std::vector<GoldenTraining> list = golden_trainings();
-    list.push_back({.name = "training transformer", .layer = kTransformer, .input = {11}, .classes = 23, .labels = 11, .ids = 23, .optimizer = "adamw"});
+    list.push_back({.name = "training transformer",
+                    .layer = kTransformer,
+                    .input = {11},
+                    .classes = 23,
+                    .labels = 11,
+                    .ids = 23,
+                    .optimizer = "adamw"});
     const std::vector<GoldenTraining> plain = list;
-    for (const DType type : {DType::float64, DType::bfloat16, DType::fp8e4m3, DType::int8, DType::int4, DType::ternary, DType::binary})
+    for (const DType type :
+         {DType::float64, DType::bfloat16, DType::fp8e4m3, DType::int8, DType::int4, DType::ternary, DType::binary})
       for (GoldenTraining t : {plain[0], plain[1], plain[2]}) {
         t.dtype = type, t.name += " " + std::string(name(type));
         list.push_back(t);
       }
     for (const DType type : {DType::float64, DType::int8, DType::ternary, DType::binary})
       for (GoldenTraining t : plain)
-        if (t.tween != "" && t.tween != "chain") t.dtype = type, t.name += " " + std::string(name(type)), list.push_back(t);
+        if (t.tween != "" && t.tween != "chain")
+          t.dtype = type, t.name += " " + std::string(name(type)), list.push_back(t);
     for (const auto& [mixed, label] : {std::pair{Mixed::bf16, "bf16"}, {Mixed::f16, "f16"}, {Mixed::fp8, "fp8"}})
       for (GoldenTraining t : {plain[0], plain.back()}) {
         t.mixed = mixed, t.name += " mixed " + std::string(label);
         list.push_back(t);
       }
     // Weights that threads divide; the others are too small for that.
-    for (const char* mode : {"", "chain", "layerwise", "dtp"})
-      list.push_back({.name = std::string("training wide mlp ") + mode,
-                      .layer = R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":190,"output_height":180,"bias":true,"activation":"gelu"},
+    for (const char* mode : {"", "chain", "layerwise", "mirror", "dtp"})
+      list.push_back(
+          {.name = std::string("training wide mlp ") + mode,
+           .layer =
+               R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":190,"output_height":180,"bias":true,"activation":"gelu"},
                           {"type":"dense","input_height":180,"output_height":5,"bias":true}]})",
-                      .input = {190},
-                      .classes = 5,
-                      .tween = mode});
+           .input = {190},
+           .classes = 5,
+           .tween = mode});
     for (GoldenTraining& t : list) t.steps = 4;
     return list;
   }();
@@ -74,7 +85,8 @@ TEST_P(SameBits, N_05_T_41_T_70_T_71_threads_targets_and_micro_batches) {
   // Mixed fp8 has one scale per tensor, which a part of a batch does not know; targets know no micro-batches.
   if (t.mixed == Mixed::fp8 || !t.tween.empty()) return;
   for (const std::size_t micro : {16u, 64u, 1000u})
-    for (const int threads : {1, 3}) EXPECT_EQ(digest(t, {best_isa(), threads, micro}), want) << "micro-batch " << micro << ", threads " << threads;
+    for (const int threads : {1, 3})
+      EXPECT_EQ(digest(t, {best_isa(), threads, micro}), want) << "micro-batch " << micro << ", threads " << threads;
 }
 
 INSTANTIATE_TEST_SUITE_P(Trainings, SameBits, testing::ValuesIn(trainings()), [](const auto& info) {

@@ -6,34 +6,38 @@
 
 namespace loom {
 
-const char* const kTrainingDigest = "29e5728a349e6ec6ca8c83dc0af2796fecadaafe02e1855aa91b783da7456f34";
+const char* const kTrainingDigest = "59847a6c68228f484960ad66b12b8b0d2c6522b887c3e7053d66d057e2fa5d1a";
 
 const std::vector<GoldenTraining>& golden_trainings() {
   static const std::vector<GoldenTraining> all = [] {
     std::vector<GoldenTraining> list = {
         {.name = "training mlp",
-         .layer = R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":70,"output_height":130,"bias":true,"activation":"gelu"},
+         .layer =
+             R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":70,"output_height":130,"bias":true,"activation":"gelu"},
              {"type":"dropout","rate":0.3},{"type":"dense","input_height":130,"output_height":33,"bias":true,"activation":"relu"},
              {"type":"dense","input_height":33,"output_height":5,"bias":true}]})",
          .input = {70},
          .classes = 5},
         {.name = "training cnn",
-         .layer = R"({"type":"sequential","sequential_layers":[{"type":"cnn2","input_channels":3,"filters":18,"kernel_size":3,"padding":1,"bias":true,
+         .layer =
+             R"({"type":"sequential","sequential_layers":[{"type":"cnn2","input_channels":3,"filters":18,"kernel_size":3,"padding":1,"bias":true,
              "activation":"relu"},{"type":"maxpool","kernel_size":2,"stride":2},{"type":"cnn2","input_channels":18,"filters":7,"kernel_size":3,
              "bias":true,"activation":"silu"},{"type":"reshape","shape":[42]},{"type":"dense","input_height":42,"output_height":5,"bias":true}]})",
          .input = {3, 10, 8},
          .classes = 5,
          .optimizer = "sgd"},
         {.name = "training lstm",
-         .layer = R"({"type":"sequential","sequential_layers":[{"type":"lstm","input_height":19,"output_height":37,"return_sequence":false},
+         .layer =
+             R"({"type":"sequential","sequential_layers":[{"type":"lstm","input_height":19,"output_height":37,"return_sequence":false},
              {"type":"dense","input_height":37,"output_height":5,"bias":true}]})",
          .input = {7, 19},
          .classes = 5,
          .optimizer = "adamw"},
     };
     const std::vector<GoldenTraining> plain = list;
-    const std::pair<std::size_t, const char*> by_targets[] = {{0, "chain"}, {0, "layerwise"}, {0, "dtp"}, {1, "chain"}, {1, "layerwise"}, {1, "dtp"},
-                                                              {2, "layerwise"}};
+    const std::pair<std::size_t, const char*> by_targets[] = {{0, "chain"},  {0, "layerwise"}, {0, "mirror"},
+                                                              {0, "dtp"},    {1, "chain"},     {1, "layerwise"},
+                                                              {1, "mirror"}, {1, "dtp"},       {2, "layerwise"}};
     for (const auto& [at, mode] : by_targets) {
       GoldenTraining& t = list.emplace_back(plain[at]);
       t.name += std::string(" by targets, ") + mode, t.tween = mode;
@@ -76,7 +80,8 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   const bool sgd = t.optimizer == "sgd";
   TrainerConfig config;
   config.loss.name = "softmax_crossentropy";
-  if (t.tween.empty() || t.tween == "dtp") config.optimizer = {.name = t.optimizer, .momentum = sgd ? 0.9 : 0};
+  if (t.tween.empty() || t.tween == "mirror" || t.tween == "dtp")
+    config.optimizer = {.name = t.optimizer, .momentum = sgd ? 0.9 : 0};
   config.schedule.learning_rate = sgd ? 0.05 : 0.01;
   if (t.tween.empty()) {
     config.clip_norm = 0.5;
@@ -91,7 +96,8 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   for (std::size_t step = 0; step < t.steps; ++step) {
     const RandomStream random{.seed = 9, .step = static_cast<std::uint32_t>(step)};
     for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = t.ids != 0 ? static_cast<float>(random.below(i, static_cast<std::uint32_t>(t.ids))) : 2 * random.uniform(i) - 1;
+      x[i] = t.ids != 0 ? static_cast<float>(random.below(i, static_cast<std::uint32_t>(t.ids)))
+                        : 2 * random.uniform(i) - 1;
     for (std::size_t i = 0; i < classes.size(); ++i)
       classes[i] = static_cast<std::int32_t>(random.below(x.size() + i, static_cast<std::uint32_t>(t.classes)));
     LOOM_TRY(const StepReport report, trainer->step({{x.data(), shape}, classes, {}}));

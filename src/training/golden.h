@@ -1,6 +1,6 @@
 #pragma once
-// Short trainings of small networks with seeded weights and batches, whose last weights have known digests: the same on every machine,
-// instruction set, thread count and micro-batch (tests/determinism/training.tsv, loom_verify).
+// Short trainings of small networks with seeded weights and batches, whose last weights have known digests: the same on
+// every machine, instruction set, thread count and micro-batch (tests/determinism/training.tsv, loom_verify).
 
 #include <string>
 #include <vector>
@@ -13,12 +13,12 @@ struct GoldenTraining {
   std::string name, layer;         // the spec of one layer, most often a sequence
   std::vector<std::size_t> input;  // of one sample
   std::size_t classes = 0;
-  std::size_t labels = 1;          // per sample
-  std::size_t ids = 0;             // above 0: inputs are integers below this
+  std::size_t labels = 1;  // per sample
+  std::size_t ids = 0;     // above 0: inputs are integers below this
   std::string optimizer = "adam";
   DType dtype = DType::float32;
   Mixed mixed = Mixed::none;
-  std::string tween{};             // mode of target propagation; empty: gradients
+  std::string tween{};                 // mode of target propagation; empty: gradients
   std::size_t batch = 77, steps = 20;  // four blocks of sixteen samples and a part of one
 };
 

@@ -42,14 +42,16 @@ class Axis {
     std::vector<double> out;
     if (!log_) {
       const double step = nice_step(high_ - low_, most);
-      for (double k = std::ceil(low_ / step - 1e-9); k * step <= high_ + step * 1e-9; ++k) out.push_back(k == 0 ? 0 : k * step);
+      for (double k = std::ceil(low_ / step - 1e-9); k * step <= high_ + step * 1e-9; ++k)
+        out.push_back(k == 0 ? 0 : k * step);
       return out;
     }
     for (const std::vector<double>& digits : {std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 5}, {1}}) {
       out.clear();
       for (double e = std::floor(low_); e <= std::ceil(high_); ++e)
         for (const double d : digits)
-          if (const double v = d * std::pow(10.0, e); std::log10(v) >= low_ - 1e-9 && std::log10(v) <= high_ + 1e-9) out.push_back(v);
+          if (const double v = d * std::pow(10.0, e); std::log10(v) >= low_ - 1e-9 && std::log10(v) <= high_ + 1e-9)
+            out.push_back(v);
       if (out.size() <= static_cast<std::size_t>(most) + 1) break;
     }
     while (out.size() > static_cast<std::size_t>(most) + 1) {
@@ -119,14 +121,18 @@ details summary{cursor:pointer;color:var(--soft)}
 
 std::string html_page(std::string_view title, std::string_view body) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n"
       "<body>\n{}</body>\n</html>\n",
       html_text(title), kStyle, body);
 }
 
 std::string html_section(std::string_view name, const std::string& body, bool is_long) {
-  return body.empty() ? std::string() : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "", html_text(name), body);
+  return body.empty() ? std::string()
+                      : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", is_long ? " class=\"long\"" : "",
+                                    html_text(name), body);
 }
 
 std::string number_text(double value) {
@@ -144,7 +150,9 @@ std::string count_text(std::uint64_t n) {
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
   const auto b = static_cast<double>(bytes);
-  return bytes < 1'000'000 ? fmt::format("{:.1f} kB", b / 1e3) : bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", b / 1e6) : fmt::format("{:.2f} GB", b / 1e9);
+  return bytes < 1'000'000       ? fmt::format("{:.1f} kB", b / 1e3)
+         : bytes < 1'000'000'000 ? fmt::format("{:.1f} MB", b / 1e6)
+                                 : fmt::format("{:.2f} GB", b / 1e9);
 }
 
 std::string seconds_text(double seconds) {
@@ -152,7 +160,9 @@ std::string seconds_text(double seconds) {
   if (seconds < 0.1) return fmt::format("{:.1f} ms", 1000 * seconds);
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
   const auto s = static_cast<std::uint64_t>(seconds + 0.5);
-  return s < 60 ? fmt::format("{} s", s) : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60) : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+  return s < 60     ? fmt::format("{} s", s)
+         : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60)
+                    : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
 }
 
 std::string line_chart(const ChartOptions& options, std::span<const ChartSeries> series) {
@@ -171,17 +181,22 @@ std::string line_chart(const ChartOptions& options, std::span<const ChartSeries>
   up.round_out();
   const auto px = [&](double x) { return kLeft + across.place(x) * (kWidth - kLeft - kRight); };
   const auto py = [&](double y) { return bottom - up.place(y) * (bottom - kTop); };
-  std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth, height, html_text(options.label));
+  std::string out = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", kWidth,
+                                height, html_text(options.label));
   for (const double y : up.ticks(6))
-    out += fmt::format("<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft, py(y),
-                       kWidth - kRight, kLeft - 7, py(y) + 4, options.percent ? percent_text(y) : number_text(y));
+    out += fmt::format(
+        "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>\n",
+        kLeft, py(y), kWidth - kRight, kLeft - 7, py(y) + 4, options.percent ? percent_text(y) : number_text(y));
   for (const double x : across.ticks(8)) {
     if (x != std::floor(x)) continue;
-    out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", px(x), bottom + 15,
-                       x >= 0 ? count_text(static_cast<std::uint64_t>(x)) : number_text(x));
+    out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", px(x),
+                       bottom + 15, x >= 0 ? count_text(static_cast<std::uint64_t>(x)) : number_text(x));
   }
-  out += fmt::format("<path class=\"axis\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft, bottom,
-                     kWidth - kRight, kWidth - kRight, height - 4, html_text(options.x_label));
+  out += fmt::format(
+      "<path class=\"axis\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
+      "text-anchor=\"end\">{}</text>\n",
+      kLeft, bottom, kWidth - kRight, kWidth - kRight, height - 4, html_text(options.x_label));
   for (const ChartSeries& s : series) {
     std::string path;
     bool pen_down = false;
@@ -194,9 +209,10 @@ std::string line_chart(const ChartOptions& options, std::span<const ChartSeries>
     if (!s.dots || s.points.size() > 300) continue;
     for (const auto& [x, y] : s.points)
       if (std::isfinite(y))
-        out += fmt::format("<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {} at {} {}</title></circle>\n", s.style, px(x), py(y),
-                           s.points.size() > 60 ? 1.8 : 3, html_text(s.name), options.percent ? percent_text(y) : number_text(y), html_text(options.x_label),
-                           number_text(x));
+        out += fmt::format(
+            "<circle class=\"dot {}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {} at {} {}</title></circle>\n",
+            s.style, px(x), py(y), s.points.size() > 60 ? 1.8 : 3, html_text(s.name),
+            options.percent ? percent_text(y) : number_text(y), html_text(options.x_label), number_text(x));
   }
   out += "</svg>\n<p class=\"legend\">";
   for (const ChartSeries& s : series)
@@ -215,10 +231,15 @@ std::string sparkline(std::span<const double> values, std::string_view label) {
   for (std::size_t i = 0; i < values.size(); i += each) {
     const double x = values.size() < 2 ? 0 : 2 + 116 * static_cast<double>(i) / static_cast<double>(values.size() - 1);
     const bool fine = std::isfinite(values[i]);
-    if (fine) path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", x, 18 - 16 * (high > low ? (values[i] - low) / (high - low) : 0.5));
+    if (fine)
+      path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", x,
+                          18 - 16 * (high > low ? (values[i] - low) / (high - low) : 0.5));
     pen_down = fine;
   }
-  return fmt::format("<svg class=\"spark\" viewBox=\"0 0 120 20\" role=\"img\" aria-label=\"{}\"><path class=\"line s1\" d=\"{}\"/></svg>", html_text(label), path);
+  return fmt::format(
+      "<svg class=\"spark\" viewBox=\"0 0 120 20\" role=\"img\" aria-label=\"{}\"><path class=\"line s1\" "
+      "d=\"{}\"/></svg>",
+      html_text(label), path);
 }
 
 std::string confusion_chart(std::span<const std::string> names, std::span<const std::uint64_t> counts) {
@@ -227,38 +248,62 @@ std::string confusion_chart(std::span<const std::string> names, std::span<const 
   const bool numbers = n <= 20;
   std::size_t longest = 1;  // in characters of a shortened name
   for (const std::string& name : names)
-    longest = std::max(longest, std::min<std::size_t>(15, static_cast<std::size_t>(std::ranges::count_if(name, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }))));
+    longest =
+        std::max(longest, std::min<std::size_t>(15, static_cast<std::size_t>(std::ranges::count_if(name, [](char c) {
+                                                  return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+                                                }))));
   const auto length = 7.0 * static_cast<double>(longest);
-  const double cell = n <= 6 ? 62 : n <= 12 ? 46 : numbers ? 34 : std::max(4.0, 640.0 / static_cast<double>(n)), left = n <= 40 ? 36 + length : 30, top = n <= 40 ? 36 + 0.6 * length : 26;
-  const double side = cell * static_cast<double>(n), width = left + side + 8 + (n <= 40 ? 0.6 * length : 0), height = top + side + 8;
-  std::string out = fmt::format("<svg class=\"confusion\" style=\"max-width:{:.0f}px\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"Confusion matrix\">\n", width,
-                                width, height);
-  out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"14\" text-anchor=\"middle\">predicted</text>", left + side / 2);
-  out += fmt::format("<text class=\"tick\" transform=\"translate(12 {:.1f}) rotate(-90)\" text-anchor=\"middle\">true class</text>\n", top + side / 2);
+  const double cell = n <= 6    ? 62
+                      : n <= 12 ? 46
+                      : numbers ? 34
+                                : std::max(4.0, 640.0 / static_cast<double>(n)),
+               left = n <= 40 ? 36 + length : 30, top = n <= 40 ? 36 + 0.6 * length : 26;
+  const double side = cell * static_cast<double>(n), width = left + side + 8 + (n <= 40 ? 0.6 * length : 0),
+               height = top + side + 8;
+  std::string out = fmt::format(
+      "<svg class=\"confusion\" style=\"max-width:{:.0f}px\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
+      "aria-label=\"Confusion matrix\">\n",
+      width, width, height);
+  out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"14\" text-anchor=\"middle\">predicted</text>",
+                     left + side / 2);
+  out += fmt::format(
+      "<text class=\"tick\" transform=\"translate(12 {:.1f}) rotate(-90)\" text-anchor=\"middle\">true class</text>\n",
+      top + side / 2);
   for (std::size_t r = 0; r < n; ++r) {
     const double y = top + cell * static_cast<double>(r);
     if (n <= 40) {
       const std::string name = html_text(shortened(names[r], 14));
       const double x = left + cell * (static_cast<double>(r) + 0.5);
-      out += fmt::format("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>", left - 7, y + cell / 2 + 4, name, html_text(names[r]));
-      out += fmt::format("<text class=\"name\" transform=\"translate({:.1f} {:.1f}) rotate(-35)\">{}<title>{}</title></text>\n", x, top - 6, name, html_text(names[r]));
+      out +=
+          fmt::format("<text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>",
+                      left - 7, y + cell / 2 + 4, name, html_text(names[r]));
+      out += fmt::format(
+          "<text class=\"name\" transform=\"translate({:.1f} {:.1f}) rotate(-35)\">{}<title>{}</title></text>\n", x,
+          top - 6, name, html_text(names[r]));
     }
     std::uint64_t total = 0;
     for (std::size_t c = 0; c < n; ++c) total += counts[r * n + c];
     for (std::size_t c = 0; c < n; ++c) {
       const std::uint64_t count = counts[r * n + c];
-      const double x = left + cell * static_cast<double>(c), share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
+      const double x = left + cell * static_cast<double>(c),
+                   share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
       if (count == 0 && !numbers) continue;
       // A wrong answer in a hundred must still be seen, so that shade grows with the root.
       const double shade = count == 0 ? 0.03 : 0.1 + 0.9 * std::sqrt(share);
-      out += fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill-opacity=\"{:.2f}\"><title>{} as {}: {} ({:.1f} %)</title></rect>",
-                         r == c ? "right" : "wrong", x + 0.5, y + 0.5, cell - 1, cell - 1, shade, html_text(names[r]), html_text(names[c]), count, 100 * share);
+      out += fmt::format(
+          "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+          "fill-opacity=\"{:.2f}\"><title>{} as {}: {} ({:.1f} %)</title></rect>",
+          r == c ? "right" : "wrong", x + 0.5, y + 0.5, cell - 1, cell - 1, shade, html_text(names[r]),
+          html_text(names[c]), count, 100 * share);
       if (numbers && count > 0)
-        out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", shade > 0.62 ? "cell deep" : "cell", x + cell / 2, y + cell / 2 + 4, count);
+        out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
+                           shade > 0.62 ? "cell deep" : "cell", x + cell / 2, y + cell / 2 + 4, count);
     }
     out += "\n";
   }
-  if (n > 40) out += fmt::format("<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{:.1f}\"/>", left, top, side, side);
+  if (n > 40)
+    out += fmt::format("<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{:.1f}\"/>", left, top, side,
+                       side);
   return out + "</svg>\n";
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Pieces of a page: text made safe, numbers made short, pictures as inline SVG. Colours are classes that the page defines, so that one
-// picture is read in light, in dark and on paper.
+// Pieces of a page: text made safe, numbers made short, pictures as inline SVG. Colours are classes that the page
+// defines, so that one picture is read in light, in dark and on paper.
 
 #include <cstdint>
 #include <span>
@@ -13,7 +13,8 @@
 
 namespace loom {
 
-// A whole page that needs nothing else and loads nothing: the classes of what stands below, light and dark and on paper.
+// A whole page that needs nothing else and loads nothing: the classes of what stands below, light and dark and on
+// paper.
 std::string html_page(std::string_view title, std::string_view body);
 // A titled box of a page; nothing for an empty body.
 std::string html_section(std::string_view name, const std::string& body, bool is_long = false);

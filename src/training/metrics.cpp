@@ -28,8 +28,10 @@ void Metrics::add_rows(const ConstView& output, const Samples& samples) {
   sums_.resize(columns), squares_.resize(columns);
   for (std::size_t i = 0; i < output.shape.elements(); ++i) {
     const auto o = static_cast<double>(output.as<T>()[i]);
-    const double t = samples.values.element == Element::f64 ? samples.values.as<double>()[i] : static_cast<double>(samples.values.as<float>()[i]);
-    absolute_ += std::abs(o - t), residual_ += (o - t) * (o - t), squares_[i % columns] += t * t, sums_[i % columns] += t, values_ += 1;
+    const double t = samples.values.element == Element::f64 ? samples.values.as<double>()[i]
+                                                            : static_cast<double>(samples.values.as<float>()[i]);
+    absolute_ += std::abs(o - t), residual_ += (o - t) * (o - t), squares_[i % columns] += t * t,
+        sums_[i % columns] += t, values_ += 1;
   }
 }
 
@@ -46,7 +48,11 @@ double Metrics::r2() const {
 }
 
 double Metrics::named(std::string_view name) const {
-  return name == "accuracy" ? accuracy() : name == "top_5" ? top_5() : name == "mae" ? mae() : name == "r2" ? r2() : loss();
+  return name == "accuracy" ? accuracy()
+         : name == "top_5"  ? top_5()
+         : name == "mae"    ? mae()
+         : name == "r2"     ? r2()
+                            : loss();
 }
 
 Json Metrics::to_json() const {

@@ -14,7 +14,8 @@ class Metrics {
   // Confusion is counted for at most this many classes.
   static constexpr std::size_t kMostConfused = 256;
 
-  // Outputs [..., C] and their targets: class ids, one per row, or values. `loss` as evaluate() gave it for these samples.
+  // Outputs [..., C] and their targets: class ids, one per row, or values. `loss` as evaluate() gave it for these
+  // samples.
   void add(const ConstView& output, const Samples& samples, const LossValue& loss);
   // Rows of this class are no part of accuracies and confusion.
   void ignore(std::int64_t id) { ignored_ = id; }
@@ -24,8 +25,8 @@ class Metrics {
   double accuracy() const { return rows_ > 0 ? static_cast<double>(right_) / static_cast<double>(rows_) : 0; }
   double top_5() const { return rows_ > 0 ? static_cast<double>(right_of_5_) / static_cast<double>(rows_) : 0; }
   double mae() const { return values_ > 0 ? absolute_ / values_ : 0; }
-  // 1 - residual / total sum of squares, all outputs together, each about its own mean (scikit-learn's variance_weighted); 0 where the targets do
-  // not vary.
+  // 1 - residual / total sum of squares, all outputs together, each about its own mean (scikit-learn's
+  // variance_weighted); 0 where the targets do not vary.
   double r2() const;
   // By name: loss, accuracy, top_5, mae, r2.
   double named(std::string_view name) const;

@@ -1,4 +1,5 @@
-// The mixers of examples/networks, which put most kinds of layers behind one another: they run, learn, and come back from a file to the bit.
+// The mixers of examples/networks, which put most kinds of layers behind one another: they run, learn, and come back
+// from a file to the bit.
 
 #include <cstring>
 
@@ -17,7 +18,8 @@ struct Volumes {
   Shape in = Shape::of({kSamples, 1, 2, 2, 2}), out = Shape::of({kSamples, 8});
   Volumes() {
     const RandomStream stream{5, RandomDomain::Noise, 0, random_site("volumes")};
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(stream.below(i, 16)), t[i] = 0.05f * x[i] - 0.4f;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>(stream.below(i, 16)), t[i] = 0.05f * x[i] - 0.4f;
   }
   Samples samples() const { return {{x.data(), in}, {}, {t.data(), out}}; }
 };
@@ -77,7 +79,8 @@ TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
   EXPECT_EQ(to_hex(*same), to_hex(*root));
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, Mixers, ::testing::Values("mixer_v1", "mixer_v2"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Examples, Mixers, ::testing::Values("mixer_v1", "mixer_v2"),
+                         [](const auto& info) { return info.param; });
 
 // The tokens take the place of what the convolutions made, so that nothing behind them asks anything of those.
 TEST(Mixers, V_22_tokens_replace_the_volume_s_half) {

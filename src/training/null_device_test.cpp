@@ -26,8 +26,10 @@ std::vector<Net> nets() {
   const Json mha{{"type", "mha"}, {"d_model", 8}, {"num_heads", 2}, {"rope", true}};
   const Json swiglu{{"type", "swiglu"}, {"input_height", 8}, {"intermediate_size", 16}};
   const Json residual{{"type", "residual"}};
-  const Json block{{"type", "sequential"}, {"sequential_layers", {norm, mha, {{"type", "residual"}, {"skip_from", 0}}}}};
-  const Json gates{{"type", "sequential"}, {"sequential_layers", {norm, swiglu, {{"type", "residual"}, {"skip_from", 0}}}}};
+  const Json block{{"type", "sequential"},
+                   {"sequential_layers", {norm, mha, {{"type", "residual"}, {"skip_from", 0}}}}};
+  const Json gates{{"type", "sequential"},
+                   {"sequential_layers", {norm, swiglu, {{"type", "residual"}, {"skip_from", 0}}}}};
   const Json words{{"type", "embedding"}, {"vocab_size", 11}, {"embedding_dim", 8}};
   return {{"mlp", {dense(5, 16, "relu"), dense(16, 8, "tanh"), dense(8, 4)}, Shape::of({16, 5}), 16},
           {"cnn", {conv, pool, flat, dense(36, 4)}, Shape::of({16, 1, 8, 8}), 16},
@@ -107,8 +109,11 @@ TEST(NullDevice, T_24_W_60_what_a_device_does_not_run_is_said) {
   TrainerConfig config;
   config.session.device = &device, config.lbfgs_history = 10;
   EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
-  config.lbfgs_history = {}, config.tween.emplace().mode = "dtp";
-  EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
+  config.lbfgs_history = {};
+  for (const char* mode : {"mirror", "dtp"}) {
+    config.tween.emplace().mode = mode;
+    EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
+  }
 }
 
 // Ticks of a step mesh, their backward passes and its learning.
@@ -123,7 +128,9 @@ TEST(NullDevice, M_10_M_11_ticks_of_a_mesh_ask_for_no_value) {
   const auto ready = network.prepare_steps(input);
   ASSERT_TRUE(ready) << ready.error().message;
   test::NullDevice device;
-  auto mesh = StepMesh::create(network, {.threads = 2, .isa = {}, .history_capacity = 4, .backward = true, .keep_inputs = true, .device = &device});
+  auto mesh = StepMesh::create(
+      network,
+      {.threads = 2, .isa = {}, .history_capacity = 4, .backward = true, .keep_inputs = true, .device = &device});
   ASSERT_TRUE(mesh) << mesh.error().message;
   auto a = (*mesh)->create_state(), b = (*mesh)->create_state();
   ASSERT_TRUE(a && b);

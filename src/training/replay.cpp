@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-// Extent of a journal. A resumed run may have been prolonged: then its last epoch lies behind the configuration's, whole or in part.
+// Extent of a journal. A resumed run may have been prolonged: then its last epoch lies behind the configuration's,
+// whole or in part.
 struct Told {
   std::uint64_t epochs = 0;
   bool ended = false;
@@ -20,7 +21,8 @@ Result<Told> told(const std::string& journal) {
     if (name == nullptr) continue;
     inside = *name == "steps" || *name == "cells", all.ended = *name == "end";
     if (const Json* epoch = *name == "epoch" ? find(*line, "epoch") : nullptr)
-      all.epochs = std::max(all.epochs, static_cast<std::uint64_t>(std::max<std::int64_t>(0, as_int(*epoch).value_or(0))));
+      all.epochs =
+          std::max(all.epochs, static_cast<std::uint64_t>(std::max<std::int64_t>(0, as_int(*epoch).value_or(0))));
   }
   all.epochs += inside;
   return all;
@@ -32,20 +34,23 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
                             const TrainingRun::Callback& callback) {
   LOOM_TRY(JournalProof proof, JournalProof::open(journal));
   const Json *config = find(proof.start(), "config"), *said_folder = find(proof.start(), "folder");
-  if (config == nullptr || said_folder == nullptr || !said_folder->is_string()) return fail(Code::CorruptData, "{}: config or folder is missing", journal);
+  if (config == nullptr || said_folder == nullptr || !said_folder->is_string())
+    return fail(Code::CorruptData, "{}: config or folder is missing", journal);
   auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder);
   if (!read) return at(journal, std::move(read).error());
   LOOM_TRY(const Told all, told(journal));
   read->source = journal, read->epochs = std::max(read->epochs, all.epochs);
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}));
   // A run that was stopped before its end line says nothing of what comes behind its last one.
-  run->on_journal([&](const Json& line) { return proof.complete() && !all.ended ? Result<void>() : proof.compare(line); });
+  run->on_journal(
+      [&](const Json& line) { return proof.complete() && !all.ended ? Result<void>() : proof.compare(line); });
   LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& progress) -> Result<Continue> {
     if (callback) {
       LOOM_TRY(const Continue going, callback(progress));
       if (going == Continue::stop) return fail(Code::Cancelled, "the replay was stopped at step {}", progress.step);
     }
-    return proof.complete() && progress.event == TrainEvent::BatchBegin ? Continue::stop : Continue::yes;  // of an unfinished run
+    // of an unfinished run
+    return proof.complete() && progress.event == TrainEvent::BatchBegin ? Continue::stop : Continue::yes;
   }));
   LOOM_TRY_VOID(proof.finish());
   return ReplayReport{proof.compared(), result.steps, result.hash};

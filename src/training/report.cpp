@@ -39,12 +39,14 @@ class Table {
  public:
   explicit Table(std::vector<std::pair<std::string, bool>> columns) : columns_(std::move(columns)) {
     out_ = "<div class=\"scroll\"><table><thead><tr>";
-    for (const auto& [name, right] : columns_) out_ += fmt::format("<th{}>{}</th>", right ? " class=\"n\"" : "", html_text(name));
+    for (const auto& [name, right] : columns_)
+      out_ += fmt::format("<th{}>{}</th>", right ? " class=\"n\"" : "", html_text(name));
     out_ += "</tr></thead><tbody>\n";
   }
   void row(const std::vector<std::string>& cells) {
     out_ += "<tr>";
-    for (std::size_t i = 0; i < cells.size(); ++i) out_ += fmt::format("<td{}>{}</td>", columns_[i].second ? " class=\"n\"" : "", cells[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      out_ += fmt::format("<td{}>{}</td>", columns_[i].second ? " class=\"n\"" : "", cells[i]);
     out_ += "</tr>\n";
   }
   std::string finish() const { return out_ + "</tbody></table></div>\n"; }
@@ -59,7 +61,9 @@ std::string code(std::string_view text) { return fmt::format("<code>{}</code>", 
 // Shapes as the layers see them, from a run of one sample of zeros.
 class ShapeWatch final : public LayerWatch {
  public:
-  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override { shapes.try_emplace(&layer, x.shape.text(), y.shape.text()); }
+  void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
+    shapes.try_emplace(&layer, x.shape.text(), y.shape.text());
+  }
   void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
   std::map<const Layer*, std::pair<std::string, std::string>> shapes;
 };
@@ -79,7 +83,9 @@ class Page {
       timed = tl::make_unexpected(timings.error());
     if (!timed) {
       page.timings_.clear(), page.timed_steps_ = {};
-      page.notes_.push_back(timed.error().code == Code::NotFound ? "timings.jsonl is missing: curves have the journal's points alone" : timed.error().text());
+      page.notes_.push_back(timed.error().code == Code::NotFound
+                                ? "timings.jsonl is missing: curves have the journal's points alone"
+                                : timed.error().text());
     }
     for (const Json& line : page.journal_) {
       if (is_event(line, "epoch")) page.epochs_.push_back(&line);
@@ -93,7 +99,8 @@ class Page {
   }
 
   std::string html() {
-    std::string body = head() + tiles() + warnings() + losses() + rates() + metrics() + confusion() + cells() + layers() + epochs() + sources() + machine() + config();
+    std::string body = head() + tiles() + warnings() + losses() + rates() + metrics() + confusion() + cells() +
+                       layers() + epochs() + sources() + machine() + config();
     std::string notes;
     for (const std::string& note : notes_) notes += fmt::format("<p class=\"sub\">{}</p>\n", html_text(note));
     return html_page(title(), body + notes);
@@ -132,7 +139,8 @@ class Page {
         lines.push_back(std::move(*line));
         continue;
       }
-      steps.add({number_of(*line, "step"), number_of(*line, "loss"), number_of(*line, "learning_rate"), count_of(*line, "count")});
+      steps.add({number_of(*line, "step"), number_of(*line, "loss"), number_of(*line, "learning_rate"),
+                 count_of(*line, "count")});
       steps.samples += number_of(*line, "samples"), steps.seconds += number_of(*line, "seconds");
     }
   }
@@ -156,16 +164,21 @@ class Page {
       if (is_event(line, "begin") && when.empty()) when = text_of(line, "time");
     const Json* data = find(start(), "data");
     std::string source = data != nullptr && data->is_array() && !data->empty() ? text_of((*data)[0], "source") : "";
-    return fmt::format("<h1>{}</h1>\n<p class=\"sub\">Training on {}{}{}</p>\n", html_text(title()), html_text(source), when.empty() ? "" : ", begun ", html_text(when));
+    return fmt::format("<h1>{}</h1>\n<p class=\"sub\">Training on {}{}{}</p>\n", html_text(title()), html_text(source),
+                       when.empty() ? "" : ", begun ", html_text(when));
   }
 
   std::string tiles() const {
     std::string out = "<div class=\"tiles\">";
     const auto tile = [&](std::string_view name, const std::string& value, const char* mood = "") {
-      if (!value.empty()) out += fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>", mood, html_text(value), name);
+      if (!value.empty())
+        out += fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>", mood, html_text(value), name);
     };
     const std::string reason = end_ == nullptr ? "unfinished" : text_of(*end_, "stop_reason");
-    tile("outcome", reason == "early_stop" ? "early stop" : reason, reason == "diverged" ? " bad" : reason == "finished" || reason == "early_stop" ? " good" : "");
+    tile("outcome", reason == "early_stop" ? "early stop" : reason,
+         reason == "diverged"                             ? " bad"
+         : reason == "finished" || reason == "early_stop" ? " good"
+                                                          : "");
     const Json* last = end_ != nullptr ? find(*end_, "validation") : nullptr;
     if (last == nullptr && !epochs_.empty()) last = find(*epochs_.back(), "validation");
     if (!epochs_.empty()) tile("training loss", figure(number_of(*epochs_.back(), "loss")));
@@ -186,15 +199,20 @@ class Page {
     std::string out;
     constexpr std::size_t kMost = 20;
     for (std::size_t i = 0; i < std::min(kMost, warnings_.size()); ++i)
-      out += fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(*warnings_[i], "step"), html_text(text_of(*warnings_[i], "text")));
-    if (warnings_.size() > kMost) out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", warnings_.size() - kMost);
+      out += fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(*warnings_[i], "step"),
+                         html_text(text_of(*warnings_[i], "text")));
+    if (warnings_.size() > kMost)
+      out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", warnings_.size() - kMost);
     return html_section("Warnings", out);
   }
 
-  const std::vector<StepPoint>& step_points() const { return timed_steps_.points.empty() ? journal_steps_.points : timed_steps_.points; }
+  const std::vector<StepPoint>& step_points() const {
+    return timed_steps_.points.empty() ? journal_steps_.points : timed_steps_.points;
+  }
 
   std::string losses() const {
-    ChartSeries raw{"each step", "faint", {}}, smooth{"running mean", "s1", {}}, epoch{"mean of an epoch", "s3", {}, true}, held{"validation", "s2", {}, true};
+    ChartSeries raw{"each step", "faint", {}}, smooth{"running mean", "s1", {}},
+        epoch{"mean of an epoch", "s3", {}, true}, held{"validation", "s2", {}, true};
     const std::vector<StepPoint>& lines = step_points();
     const double span = std::max(3.0, static_cast<double>(lines.size()) / 40);
     double mean = 0, seen = 0;
@@ -217,14 +235,19 @@ class Page {
       for (const auto& [x, y] : s->points)
         if (std::isfinite(y)) low = std::min(low, y), high = std::max(high, y);
     const ChartSeries all[] = {raw, smooth, epoch, held};
-    return html_section("Loss", line_chart({.x_label = "step", .label = "Loss by step", .logarithmic = low > 0 && high > 8 * low, .height = 300}, all));
+    return html_section(
+        "Loss",
+        line_chart(
+            {.x_label = "step", .label = "Loss by step", .logarithmic = low > 0 && high > 8 * low, .height = 300},
+            all));
   }
 
   std::string rates() const {
     ChartSeries rate{"learning rate", "s1", {}};
     for (const StepPoint& point : step_points()) rate.points.emplace_back(point.step, point.rate);
     const ChartSeries all[] = {rate};
-    return html_section("Learning rate", line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
+    return html_section("Learning rate",
+                        line_chart({.x_label = "step", .label = "Learning rate by step", .height = 160}, all));
   }
 
   std::string metrics() const {
@@ -233,9 +256,10 @@ class Page {
       bool share;
     };
     std::string out;
-    for (const std::vector<Kind>& together : {std::vector<Kind>{{"accuracy", "accuracy", "s1", true}, {"top_5", "among the first five", "s3", true}},
-                                              {{"mae", "mean absolute error", "s1", false}},
-                                              {{"r2", "R²", "s1", false}}}) {
+    for (const std::vector<Kind>& together :
+         {std::vector<Kind>{{"accuracy", "accuracy", "s1", true}, {"top_5", "among the first five", "s3", true}},
+          {{"mae", "mean absolute error", "s1", false}},
+          {{"r2", "R²", "s1", false}}}) {
       std::vector<ChartSeries> all;
       for (const Kind& kind : together) {
         ChartSeries s{kind.name, kind.style, {}, true};
@@ -244,21 +268,25 @@ class Page {
             s.points.emplace_back(number_of(*line, "epoch"), number_of(*v, kind.key));
         if (!s.points.empty()) all.push_back(std::move(s));
       }
-      out += line_chart({.x_label = "epoch", .label = together[0].name, .percent = together[0].share, .height = 200}, all);
+      out +=
+          line_chart({.x_label = "epoch", .label = together[0].name, .percent = together[0].share, .height = 200}, all);
     }
     return html_section("Validation", out);
   }
 
   std::string confusion() const {
     const Json* matrix = end_ == nullptr ? nullptr : find(*end_, "confusion");
-    const Json *names = matrix == nullptr ? nullptr : find(*matrix, "classes"), *rows = matrix == nullptr ? nullptr : find(*matrix, "counts");
-    if (names == nullptr || rows == nullptr || !names->is_array() || !rows->is_array() || names->size() != rows->size()) return {};
+    const Json *names = matrix == nullptr ? nullptr : find(*matrix, "classes"),
+               *rows = matrix == nullptr ? nullptr : find(*matrix, "counts");
+    if (names == nullptr || rows == nullptr || !names->is_array() || !rows->is_array() || names->size() != rows->size())
+      return {};
     std::vector<std::string> classes;
     std::vector<std::uint64_t> counts;
     for (const Json& name : *names) classes.push_back(as_string(name) != nullptr ? *as_string(name) : dump_json(name));
     for (const Json& row : *rows) {
       if (!row.is_array()) return {};
-      for (const Json& count : row) counts.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(as_int(count).value_or(0), 0)));
+      for (const Json& count : row)
+        counts.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(as_int(count).value_or(0), 0)));
     }
     if (counts.size() != classes.size() * classes.size()) return {};
     std::string out = confusion_chart(classes, counts);
@@ -270,7 +298,8 @@ class Page {
         if (r != c && counts[r * n + c] > 0) mixed.push_back({counts[r * n + c], r, c});
     std::ranges::stable_sort(mixed, [](const auto& a, const auto& b) { return a[0] > b[0]; });
     for (std::size_t i = 0; i < std::min<std::size_t>(3, mixed.size()); ++i)
-      worst += fmt::format("{}{} taken for {} ({})", i == 0 ? "" : "; ", html_text(classes[mixed[i][1]]), html_text(classes[mixed[i][2]]), mixed[i][0]);
+      worst += fmt::format("{}{} taken for {} ({})", i == 0 ? "" : "; ", html_text(classes[mixed[i][1]]),
+                           html_text(classes[mixed[i][2]]), mixed[i][0]);
     if (!worst.empty()) out += fmt::format("<p class=\"sub\">Most often confused: {}.</p>\n", worst);
     return html_section("Confusion matrix of the validation samples", out);
   }
@@ -293,14 +322,22 @@ class Page {
         Course& course = courses[path];
         course.budget.push_back(number_of(cell, "budget")), course.gap.push_back(number_of(cell, "gap"));
         course.last = &cell;
-        if (const Json* skipped = find(cell, "skipped")) course.skipped += as_bool(*skipped).value_or(false) ? 1 : count_of(cell, "skipped");
+        if (const Json* skipped = find(cell, "skipped"))
+          course.skipped += as_bool(*skipped).value_or(false) ? 1 : count_of(cell, "skipped");
       }
     }
     if (order.empty()) return {};
-    Table table({{"layer", false}, {"budget", true}, {"", false}, {"gap", true}, {"", false}, {"update norm", true}, {"skipped", true}});
+    Table table({{"layer", false},
+                 {"budget", true},
+                 {"", false},
+                 {"gap", true},
+                 {"", false},
+                 {"update norm", true},
+                 {"skipped", true}});
     for (const std::string& path : order) {
       const Course& c = courses[path];
-      table.row({code(path), figure(number_of(*c.last, "budget")), sparkline(c.budget, "budget of " + path), figure(number_of(*c.last, "gap")), sparkline(c.gap, "gap of " + path),
+      table.row({code(path), figure(number_of(*c.last, "budget")), sparkline(c.budget, "budget of " + path),
+                 figure(number_of(*c.last, "gap")), sparkline(c.gap, "gap of " + path),
                  figure(number_of(*c.last, "update_norm")), count_text(c.skipped)});
     }
     return html_section("Tween: budgets and gaps by layer", table.finish(), true);
@@ -319,9 +356,16 @@ class Page {
     ShapeWatch watch;
     std::vector<std::size_t> extents;
     if (const Json* input = find(start(), "input"); input != nullptr && input->is_array())
-      for (const Json& n : *input) extents.push_back(static_cast<std::size_t>(std::max<std::int64_t>(as_int(n).value_or(0), 0)));
+      for (const Json& n : *input)
+        extents.push_back(static_cast<std::size_t>(std::max<std::int64_t>(as_int(n).value_or(0), 0)));
     if (const auto shape = Shape::create(extents); shape && !extents.empty()) run_zeros(network, *shape, watch);
-    Table table({{"path", false}, {"kind", false}, {"type", false}, {"input", false}, {"output", false}, {"parameters", true}, {"bytes", true}});
+    Table table({{"path", false},
+                 {"kind", false},
+                 {"type", false},
+                 {"input", false},
+                 {"output", false},
+                 {"parameters", true},
+                 {"bytes", true}});
     std::uint64_t parameters = 0, bytes = 0;
     network.each_layer([&](std::size_t, const std::string& place, Layer& layer) {
       std::uint64_t elements = 0, stored = 0;
@@ -336,12 +380,21 @@ class Page {
       const bool known = shape != watch.shapes.end();
       std::string kind(layer.kind());
       if (!layer.common.name.empty()) kind += " “" + layer.common.name + "”";
-      table.row({code(place), html_text(kind) + (layer.common.is_disabled ? " (disabled)" : layer.common.trainable ? "" : " (frozen)"), html_text(dtype),
-                 known ? html_text(shape->second.first) : "", known ? html_text(shape->second.second) : "", elements == 0 ? "" : count_text(elements),
+      table.row({code(place),
+                 html_text(kind) + (layer.common.is_disabled ? " (disabled)"
+                                    : layer.common.trainable ? ""
+                                                             : " (frozen)"),
+                 html_text(dtype), known ? html_text(shape->second.first) : "",
+                 known ? html_text(shape->second.second) : "", elements == 0 ? "" : count_text(elements),
                  elements == 0 ? "" : bytes_text(stored)});
     });
-    table.row({"<b>all</b>", "", "", "", "", "<b>" + count_text(parameters) + "</b>", "<b>" + bytes_text(bytes) + "</b>"});
-    return html_section("Layers", table.finish() + "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights with their scales, without masters.</p>\n", true);
+    table.row(
+        {"<b>all</b>", "", "", "", "", "<b>" + count_text(parameters) + "</b>", "<b>" + bytes_text(bytes) + "</b>"});
+    return html_section("Layers",
+                        table.finish() +
+                            "<p class=\"sub\">Shapes are those of one sample. Bytes are those of the packed weights "
+                            "with their scales, without masters.</p>\n",
+                        true);
   }
 
   static void run_zeros(Network& network, const Shape& sample, ShapeWatch& watch) {
@@ -359,19 +412,33 @@ class Page {
 
   std::string epochs() const {
     if (epochs_.empty()) return {};
-    Table table({{"epoch", true}, {"step", true}, {"loss", true}, {"validation", true}, {"metric", true}, {"skipped", true}, {"time", true}, {"hash of the weights", false}});
+    Table table({{"epoch", true},
+                 {"step", true},
+                 {"loss", true},
+                 {"validation", true},
+                 {"metric", true},
+                 {"skipped", true},
+                 {"time", true},
+                 {"hash of the weights", false}});
     for (const Json* line : epochs_) {
       const Json* v = find(*line, "validation");
       const auto timing = epoch_seconds_.find(count_of(*line, "epoch"));
       std::string metric;
-      if (v != nullptr) metric = find(*v, "accuracy") != nullptr ? percent(number_of(*v, "accuracy")) : find(*v, "mae") != nullptr ? figure(number_of(*v, "mae")) : "";
-      table.row({fmt::format("{}", count_of(*line, "epoch")), count_text(count_of(*line, "step")), figure(number_of(*line, "loss")),
-                 v == nullptr ? "" : figure(number_of(*v, "loss")), metric, count_of(*line, "skipped") == 0 ? "" : count_text(count_of(*line, "skipped")),
-                 timing == epoch_seconds_.end() ? "" : seconds_text(number_of(*timing->second, "seconds")), code(text_of(*line, "hash"))});
+      if (v != nullptr)
+        metric = find(*v, "accuracy") != nullptr ? percent(number_of(*v, "accuracy"))
+                 : find(*v, "mae") != nullptr    ? figure(number_of(*v, "mae"))
+                                                 : "";
+      table.row({fmt::format("{}", count_of(*line, "epoch")), count_text(count_of(*line, "step")),
+                 figure(number_of(*line, "loss")), v == nullptr ? "" : figure(number_of(*v, "loss")), metric,
+                 count_of(*line, "skipped") == 0 ? "" : count_text(count_of(*line, "skipped")),
+                 timing == epoch_seconds_.end() ? "" : seconds_text(number_of(*timing->second, "seconds")),
+                 code(text_of(*line, "hash"))});
     }
     std::string out = table.finish();
     if (end_ != nullptr) out += fmt::format("<p>Final weights: {}</p>\n", code(text_of(*end_, "hash")));
-    out += fmt::format("<p class=\"sub\">Prove it: <code>loom replay {}</code> trains again and compares every hash.</p>\n", html_text(title()));
+    out += fmt::format(
+        "<p class=\"sub\">Prove it: <code>loom replay {}</code> trains again and compares every hash.</p>\n",
+        html_text(title()));
     return html_section("Epochs", out, true);
   }
 
@@ -379,7 +446,9 @@ class Page {
     const Json* data = find(start(), "data");
     if (data == nullptr || !data->is_array()) return {};
     Table table({{"source", false}, {"samples", true}, {"SHA-256", false}});
-    for (const Json& set : *data) table.row({html_text(text_of(set, "source")), count_text(count_of(set, "samples")), code(text_of(set, "sha256"))});
+    for (const Json& set : *data)
+      table.row(
+          {html_text(text_of(set, "source")), count_text(count_of(set, "samples")), code(text_of(set, "sha256"))});
     return html_section("Data", table.finish());
   }
 
@@ -391,8 +460,10 @@ class Page {
         std::string about;
         if (const Json* machine = find(line, "machine"); machine != nullptr && machine->is_object())
           for (const auto& [key, value] : machine->items())
-            about += fmt::format("{}{}: {}", about.empty() ? "" : "<br>", html_text(key), html_text(as_string(value) != nullptr ? *as_string(value) : dump_json(value)));
-        all.push_back({html_text(text_of(line, "time")), count_text(count_of(line, "step")), about, fmt::format("{}", count_of(line, "threads")), ""});
+            about += fmt::format("{}{}: {}", about.empty() ? "" : "<br>", html_text(key),
+                                 html_text(as_string(value) != nullptr ? *as_string(value) : dump_json(value)));
+        all.push_back({html_text(text_of(line, "time")), count_text(count_of(line, "step")), about,
+                       fmt::format("{}", count_of(line, "threads")), ""});
       } else if (is_event(line, "end") && !all.empty()) {
         all.back()[4] = seconds_text(number_of(line, "seconds"));
       }
@@ -401,16 +472,22 @@ class Page {
     for (const auto& row : all) table.row(row);
     const double samples = timed_steps_.samples, busy = timed_steps_.seconds;
     std::string out = table.finish();
-    if (busy > 0 && samples > 0) out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n", count_text(static_cast<std::uint64_t>(samples / busy)));
+    if (busy > 0 && samples > 0)
+      out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n",
+                         count_text(static_cast<std::uint64_t>(samples / busy)));
     return html_section("Machine and time", out);
   }
 
   std::string config() const {
     const Json* config = find(start(), "config");
     if (config == nullptr) return {};
-    return html_section("Config", fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n", html_text(dump_json(*config, 2)),
-                                         code(text_of(start(), "folder").empty() ? "." : text_of(start(), "folder")), count_of(start(), "numerics_version")),
-                   true);
+    return html_section(
+        "Config",
+        fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n",
+                    html_text(dump_json(*config, 2)),
+                    code(text_of(start(), "folder").empty() ? "." : text_of(start(), "folder")),
+                    count_of(start(), "numerics_version")),
+        true);
   }
 
   std::string folder_;

@@ -1,6 +1,6 @@
 #pragma once
-// A run as one page for people: curves, confusion matrix, layers, gaps, hashes, config, machine. It needs nothing but itself: no script, no
-// file, no address, and it says so in its Content-Security-Policy.
+// A run as one page for people: curves, confusion matrix, layers, gaps, hashes, config, machine. It needs nothing but
+// itself: no script, no file, no address, and it says so in its Content-Security-Policy.
 
 #include <string>
 
@@ -8,8 +8,9 @@
 
 namespace loom {
 
-// From a run folder: journal.jsonl; timings.jsonl, model.entity or checkpoint.entity and cells lines where they are there. Works while a
-// run goes on and for one that was stopped. NotFound, CorruptData for the journal; what is wrong with the other files stands in the page.
+// From a run folder: journal.jsonl; timings.jsonl, model.entity or checkpoint.entity and cells lines where they are
+// there. Works while a run goes on and for one that was stopped. NotFound, CorruptData for the journal; what is wrong
+// with the other files stands in the page.
 Result<std::string> report_html(const std::string& folder);
 
 // Writes it to `path`, or to report.html of the folder. DiskFull, IoError.

@@ -1,4 +1,5 @@
-// Runs that go on where nothing is left to do, or further than was planned; validation sets that are not cut from the training set.
+// Runs that go on where nothing is left to do, or further than was planned; validation sets that are not cut from the
+// training set.
 
 #include <cmath>
 
@@ -31,9 +32,12 @@ TEST(Resumed, T_50_T_60_a_run_that_stopped_early_stays_stopped) {
     folder.write("blobs.csv", blobs(200, 8, 4));
     const TrainResult first = run_all(stopping_config(restore_best), folder, {.out = folder.file("run")});
     ASSERT_EQ(first.stop_reason, "early_stop");
-    const auto journal = read_text_file(journal_of(folder, "run")), model = read_text_file(folder.file("run/model.entity"));
-    std::filesystem::remove(folder.file("run/model.entity"));  // as after a kill between the last checkpoint and the end
-    const TrainResult again = run_all(stopping_config(restore_best), folder, {.out = folder.file("run"), .start = RunStart::resume});
+    const auto journal = read_text_file(journal_of(folder, "run")),
+               model = read_text_file(folder.file("run/model.entity"));
+    // as after a kill between the last checkpoint and the end
+    std::filesystem::remove(folder.file("run/model.entity"));
+    const TrainResult again =
+        run_all(stopping_config(restore_best), folder, {.out = folder.file("run"), .start = RunStart::resume});
     EXPECT_EQ(again.stop_reason, "early_stop");
     EXPECT_EQ(again.hash, first.hash);
     EXPECT_EQ(again.loss_history.size(), first.loss_history.size());
@@ -43,9 +47,10 @@ TEST(Resumed, T_50_T_60_a_run_that_stopped_early_stays_stopped) {
   }
 }
 
-// The callback stops the run after the last batch of an epoch, whose line about the cells is written by the process that goes on.
+// The callback stops the run after the last batch of an epoch, whose line about the cells is written by the process
+// that goes on.
 TEST(Resumed, T_60_W_41_the_line_of_an_epochs_cells_outlives_a_stop) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
     SCOPED_TRACE(mode);
     const Folder folder;
     folder.write("blobs.csv", blobs(100, 8, 4));
@@ -55,9 +60,11 @@ TEST(Resumed, T_60_W_41_the_line_of_an_epochs_cells_outlives_a_stop) {
     config["optimizer"] = "sgd";
     config["tween"] = {{"mode", mode}};
     run_all(config, folder, {.out = folder.file("whole")});
-    const TrainResult stopped = run_all(config, folder, {.out = folder.file("run")}, [](const TrainProgress& p) -> Result<Continue> {
-      return p.event == TrainEvent::BatchEnd && p.step == 14 ? Continue::stop : Continue::yes;  // two epochs of seven
-    });
+    const TrainResult stopped =
+        run_all(config, folder, {.out = folder.file("run")}, [](const TrainProgress& p) -> Result<Continue> {
+          return p.event == TrainEvent::BatchEnd && p.step == 14 ? Continue::stop
+                                                                 : Continue::yes;  // two epochs of seven
+        });
     ASSERT_EQ(stopped.stop_reason, "stopped");
     run_all(config, folder, {.out = folder.file("run"), .start = RunStart::resume});
     EXPECT_EQ(*read_text_file(journal_of(folder, "run")), *read_text_file(journal_of(folder, "whole")));
@@ -132,7 +139,10 @@ TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_cl
   const auto unknown = TrainingRun::create(*read_train_config(config, folder.path), {});
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().text().find("class-9"), std::string::npos) << unknown.error().text();
-  config["data"]["validation"] = {{"format", "csv"}, {"path", "held.csv"}, {"header", false}, {"class_names", {"class-3", "class-2", "class-1", "class-0"}}};
+  config["data"]["validation"] = {{"format", "csv"},
+                                  {"path", "held.csv"},
+                                  {"header", false},
+                                  {"class_names", {"class-3", "class-2", "class-1", "class-0"}}};
   EXPECT_EQ(TrainingRun::create(*read_train_config(config, folder.path), {}).error().code, Code::InvalidConfig);
 }
 
@@ -142,8 +152,10 @@ TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table
   folder.write("held.csv", "y,x,t\n2,1,0\n1,2,1\n");
   folder.write("series.csv", "p,q\n1,2\n2,3\n3,4\n4,5\n");
   folder.write("turned.csv", "q,p\n1,2\n2,3\n3,4\n4,5\n");
-  for (const auto& [training, held] : {std::pair(R"({"format":"csv","path":"train.csv","class_ids":true})", R"({"format":"csv","path":"held.csv","class_ids":true})"),
-                                       std::pair(R"({"format":"series","path":"series.csv","length":1})", R"({"format":"series","path":"turned.csv","length":1})")}) {
+  for (const auto& [training, held] : {std::pair(R"({"format":"csv","path":"train.csv","class_ids":true})",
+                                                 R"({"format":"csv","path":"held.csv","class_ids":true})"),
+                                       std::pair(R"({"format":"series","path":"series.csv","length":1})",
+                                                 R"({"format":"series","path":"turned.csv","length":1})")}) {
     Json data = parse_json(training).value();
     data["validation"] = data;
     EXPECT_TRUE(open_training_data(data, folder.path, 0));
@@ -162,7 +174,10 @@ TEST(Resumed, T_42_T_50_characters_of_a_validation_text_have_the_training_texts_
   folder.write("held.txt", held);
   folder.write("other.txt", held + "bcxbcxbcx");
   Json config = small_config();
-  config["network"] = {{"seed", 1}, {"layers", {{{"type", "embedding"}, {"vocab_size", 8}, {"embedding_dim", 16}}, {{"type", "dense"}, {"input_height", 16}, {"output_height", 8}}}}};
+  config["network"] = {{"seed", 1},
+                       {"layers",
+                        {{{"type", "embedding"}, {"vocab_size", 8}, {"embedding_dim", 16}},
+                         {{"type", "dense"}, {"input_height", 16}, {"output_height", 8}}}}};
   config["data"] = {{"format", "text"}, {"path", "train.txt"}, {"unit", "characters"}, {"length", 8}};
   config["data"]["validation"] = {{"format", "text"}, {"path", "held.txt"}, {"unit", "characters"}, {"length", 8}};
   config["optimizer"]["learning_rate"] = 0.1;
@@ -190,9 +205,18 @@ TEST(Resumed, T_43_T_50_images_that_validate_are_cropped_in_the_middle) {
   folder.write("y.npy", targets);
   for (const int crop : {4, 8, 24}) {
     Json config = small_config();
-    config["network"] = {{"seed", 1}, {"input_shape", {crop * crop}}, {"layers", {{{"type", "dense"}, {"input_height", crop * crop}, {"output_height", 1}, {"bias", false}}}}};
-    config["data"] = {{"format", "npy"}, {"inputs", "x.npy"}, {"targets", "y.npy"}, {"target_kind", "values"}, {"validation_split", 0.5},
-                      {"augment", {{"crop_height", crop}, {"crop_width", crop}, {"padding", crop == 24 ? 8 : 0}, {"flip_horizontal", true}}}};
+    config["network"] = {
+        {"seed", 1},
+        {"input_shape", {crop * crop}},
+        {"layers", {{{"type", "dense"}, {"input_height", crop * crop}, {"output_height", 1}, {"bias", false}}}}};
+    config["data"] = {
+        {"format", "npy"},
+        {"inputs", "x.npy"},
+        {"targets", "y.npy"},
+        {"target_kind", "values"},
+        {"validation_split", 0.5},
+        {"augment",
+         {{"crop_height", crop}, {"crop_width", crop}, {"padding", crop == 24 ? 8 : 0}, {"flip_horizontal", true}}}};
     config["loss"] = "mse";
     config["epochs"] = 1;
     config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 1e-9}};

@@ -19,7 +19,8 @@ Result<std::unique_ptr<TrainingRun>> opened(const Json& json, const Folder& fold
   return TrainingRun::create(std::move(config), options);
 }
 
-void expect_refused(const Json& json, const Folder& folder, Code code, const std::string& named, RunStart start = kResume) {
+void expect_refused(const Json& json, const Folder& folder, Code code, const std::string& named,
+                    RunStart start = kResume) {
   const auto run = opened(json, folder, start);
   ASSERT_FALSE(run) << named;
   EXPECT_EQ(run.error().code, code) << run.error().text();
@@ -28,9 +29,10 @@ void expect_refused(const Json& json, const Folder& folder, Code code, const std
 
 // A run of small_config() that was stopped behind some steps.
 TrainResult stopped_at(const Json& json, const Folder& folder, std::uint64_t step, RunStart start = RunStart::fresh) {
-  return run_all(json, folder, {.out = folder.file("run"), .start = start}, [&](const TrainProgress& p) -> Result<Continue> {
-    return p.event == TrainEvent::BatchEnd && p.step == step ? Continue::stop : Continue::yes;
-  });
+  return run_all(json, folder, {.out = folder.file("run"), .start = start},
+                 [&](const TrainProgress& p) -> Result<Continue> {
+                   return p.event == TrainEvent::BatchEnd && p.step == step ? Continue::stop : Continue::yes;
+                 });
 }
 
 // A finished run whose weights are those of its best epoch.
@@ -83,7 +85,8 @@ TEST(RunFolder, T_60_a_best_network_of_fewer_weights_or_of_another_run_is_refuse
   }
   // Also where somebody made the checkpoint fit.
   ASSERT_TRUE(save_network(path, fewer, {.keep_master = true}));
-  rewrite(folder.file("run/checkpoint.entity"), [&](Json& train, std::vector<std::byte>&) { train["position"]["best_hash"] = to_hex(weight_hash(fewer)); });
+  rewrite(folder.file("run/checkpoint.entity"),
+          [&](Json& train, std::vector<std::byte>&) { train["position"]["best_hash"] = to_hex(weight_hash(fewer)); });
   const auto ended = opened(best_config(), folder).value()->run();
   ASSERT_FALSE(ended);
   EXPECT_NE(ended.error().text().find("best.entity"), std::string::npos) << ended.error().text();
@@ -114,14 +117,16 @@ TEST(RunFolder, T_60_one_process_writes_a_folder_at_a_time) {
     EXPECT_EQ(*read_text_file(folder.file("run/journal.jsonl")), journal);
     ASSERT_TRUE(report_html(folder.file("run"))) << "who only reads needs no lock";
     ASSERT_TRUE((*first)->run([&](const TrainProgress& p) -> Result<Continue> {
-      if (p.event == TrainEvent::BatchEnd && p.step == 9) expect_refused(small_config(), folder, Code::InvalidState, "another process");
+      if (p.event == TrainEvent::BatchEnd && p.step == 9)
+        expect_refused(small_config(), folder, Code::InvalidState, "another process");
       return Continue::yes;
     }));
   }
   EXPECT_TRUE(opened(small_config(), folder)) << "the end of a run frees the folder";
   // Two that find no folder: the second one sees the first one's run.
   std::filesystem::remove_all(folder.file("run"));
-  const auto one = opened(small_config(), folder, RunStart::fresh), two = opened(small_config(), folder, RunStart::fresh);
+  const auto one = opened(small_config(), folder, RunStart::fresh),
+             two = opened(small_config(), folder, RunStart::fresh);
   ASSERT_TRUE(one && two);
   ASSERT_TRUE((*one)->run());
   const auto late = (*two)->run();
@@ -140,7 +145,8 @@ TEST(RunFolder, T_60_data_or_a_network_file_that_changed_are_refused) {
   json["data"]["validation"] = {{"format", "csv"}, {"path", "held_out.csv"}, {"header", false}, {"class_ids", true}};
   stopped_at(json, folder, 7);
   folder.write("blobs.csv", blobs(200, 8, 4, 2));
-  expect_refused(json, folder, Code::InvalidConfig, "checkpoint.entity: the checkpoint belongs to another run: /data/0: ");
+  expect_refused(json, folder, Code::InvalidConfig,
+                 "checkpoint.entity: the checkpoint belongs to another run: /data/0: ");
   folder.write("blobs.csv", blobs(200, 8, 4));
   folder.write("held_out.csv", blobs(50, 8, 4, 2));
   expect_refused(json, folder, Code::InvalidConfig, "/data/1: ");
@@ -195,15 +201,18 @@ TEST(RunFolder, T_60_beginning_anew_takes_the_old_run_away_first) {
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   run_all(best_config(), folder, {.out = folder.file("run")});
-  for (const char* name : {"model.entity", "best.entity", "report.html"}) EXPECT_TRUE(is_file(folder.file(std::string("run/") + name))) << name;
+  for (const char* name : {"model.entity", "best.entity", "report.html"})
+    EXPECT_TRUE(is_file(folder.file(std::string("run/") + name))) << name;
   Json other = small_config();
   other["seed"] = 77;
-  const auto killed = opened(other, folder, RunStart::overwrite).value()->run([](const TrainProgress& p) -> Result<Continue> {
-    if (p.event == TrainEvent::BatchBegin) return fail(Code::Cancelled, "killed");
-    return Continue::yes;
-  });
+  const auto killed =
+      opened(other, folder, RunStart::overwrite).value()->run([](const TrainProgress& p) -> Result<Continue> {
+        if (p.event == TrainEvent::BatchBegin) return fail(Code::Cancelled, "killed");
+        return Continue::yes;
+      });
   ASSERT_FALSE(killed);
-  for (const char* name : {"model.entity", "best.entity", "report.html"}) EXPECT_FALSE(is_file(folder.file(std::string("run/") + name))) << name;
+  for (const char* name : {"model.entity", "best.entity", "report.html"})
+    EXPECT_FALSE(is_file(folder.file(std::string("run/") + name))) << name;
   EXPECT_TRUE(opened(other, folder).value()->run());
 }
 
@@ -246,13 +255,17 @@ TEST(RunFolder, T_10_crossentropy_behind_a_softmax_is_told_by_any_of_its_names) 
   }
 }
 
-// Codes of a few bits beside exact masters; the limits of masters and frozen scales are those of the beginning, whenever a run goes on.
+// Codes of a few bits beside exact masters; the limits of masters and frozen scales are those of the beginning,
+// whenever a run goes on.
 TEST(RunFolder, G_69_D_36_D_37_a_run_in_a_few_bits_by_gradients_goes_on_with_the_same_bits) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   Digest before{};
-  for (const auto& [dtype, scale, name] : {std::array<const char*, 3>{"int4", "dynamic", "a"}, {"int4", "frozen", "b"}, {"ternary", "dynamic", "c"},
-                                           {"binary", "dynamic", "d"}, {"binary", "frozen", "e"}}) {
+  for (const auto& [dtype, scale, name] : {std::array<const char*, 3>{"int4", "dynamic", "a"},
+                                           {"int4", "frozen", "b"},
+                                           {"ternary", "dynamic", "c"},
+                                           {"binary", "dynamic", "d"},
+                                           {"binary", "frozen", "e"}}) {
     Json json = small_config();
     json["dtype"] = dtype, json["qat_scale"] = scale;
     json["optimizer"]["learning_rate"] = 0.05;  // masters reach their limits
@@ -283,7 +296,8 @@ TEST(RunFolder, T_60_journals_beyond_256_megabytes_are_read_line_by_line) {
   {
     auto journal = Journal::create(path);
     ASSERT_TRUE(journal);
-    ASSERT_TRUE(journal->write({{"event", "start"}, {"numerics_version", 1}, {"config", Json::object()}, {"data", Json::array()}}));
+    ASSERT_TRUE(journal->write(
+        {{"event", "start"}, {"numerics_version", 1}, {"config", Json::object()}, {"data", Json::array()}}));
     const Json line{{"event", "steps"}, {"step", 5}, {"loss", 0.5}, {"pad", std::string(std::size_t{45} << 20, 'x')}};
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(journal->write(line));
     mark = *journal->sync();

@@ -22,7 +22,8 @@ std::string now_text() {
   const std::time_t now = std::time(nullptr);
   std::tm t{};
   ::gmtime_r(&now, &t);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
+                     t.tm_min, t.tm_sec);
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ std::string LossWatch::observe(double loss, double learning_rate) {
   if (mean_ < 2 * least_) warned_ = false;
   if (warned_ || mean_ < 10 * least_ || mean_ < first_ / 10) return {};
   warned_ = true;
-  return fmt::format("the loss rose to {:.4g}, its best was {:.4g}: the learning rate ({:.4g}) may be too high", mean_, least_, learning_rate);
+  return fmt::format("the loss rose to {:.4g}, its best was {:.4g}: the learning rate ({:.4g}) may be too high", mean_,
+                     least_, learning_rate);
 }
 
 void Timings::open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin) {
@@ -67,7 +69,8 @@ void Timings::observe(const TrainProgress& p) {
     case TrainEvent::BatchEnd:
       ++count_, samples_ += p.samples, rate_ = p.learning_rate;
       if (p.report != nullptr && !p.report->skipped && std::isfinite(p.loss)) {
-        low_ = counted_ == 0 ? p.loss : std::min(low_, p.loss), high_ = counted_ == 0 ? p.loss : std::max(high_, p.loss);
+        low_ = counted_ == 0 ? p.loss : std::min(low_, p.loss),
+        high_ = counted_ == 0 ? p.loss : std::max(high_, p.loss);
         sum_ += p.loss, ++counted_;
       }
       if (p.report != nullptr && p.report->skipped) warn(p.step, "skipped: " + p.report->why);
@@ -77,7 +80,8 @@ void Timings::observe(const TrainProgress& p) {
     case TrainEvent::ValidationEnd: validation_ = seconds(now - last_); break;
     case TrainEvent::EpochEnd: {
       flush(p.step);
-      Json line{{"event", "epoch"}, {"epoch", p.epoch + 1}, {"step", p.step}, {"seconds", milliseconds(now - epoch_start_)}};
+      Json line{
+          {"event", "epoch"}, {"epoch", p.epoch + 1}, {"step", p.step}, {"seconds", milliseconds(now - epoch_start_)}};
       if (p.validation != nullptr) line["validation_seconds"] = std::round(validation_ * 1e5) / 1e5;
       write(std::move(line));
       line_start_ = Clock::now();
@@ -98,11 +102,16 @@ void Timings::flush(std::uint64_t step) {
   count_ = counted_ = samples_ = 0, sum_ = 0, line_start_ = now;
 }
 
-void Timings::warn(std::uint64_t step, const std::string& text) { write({{"event", "warning"}, {"step", step}, {"text", text}}); }
+void Timings::warn(std::uint64_t step, const std::string& text) {
+  write({{"event", "warning"}, {"step", step}, {"text", text}});
+}
 
 void Timings::end(std::uint64_t step, const std::string& stop_reason) {
   flush(step);
-  write({{"event", "end"}, {"step", step}, {"stop_reason", stop_reason}, {"seconds", milliseconds(Clock::now() - start_)}});
+  write({{"event", "end"},
+         {"step", step},
+         {"stop_reason", stop_reason},
+         {"seconds", milliseconds(Clock::now() - start_)}});
 }
 
 }  // namespace loom

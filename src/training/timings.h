@@ -2,7 +2,8 @@
 // Times and progress of a run, for people: nothing here is proved by replay, and nothing reads it but the report.
 // timings.jsonl, one JSON object per line:
 //   {"event":"begin", "step", "time", "threads", "samples", "batch", "machine":{..}}          once per start or resume
-//   {"event":"steps", "step", "count", "loss", "low", "high", "learning_rate", "samples", "seconds"}   of the last `count` steps
+//   {"event":"steps", "step", "count", "loss", "low", "high", "learning_rate", "samples", "seconds"}   of the last
+//     `count` steps
 //   {"event":"epoch", "epoch", "step", "seconds", "validation_seconds"}
 //   {"event":"warning", "step", "text"}
 //   {"event":"end", "step", "stop_reason", "seconds"}                                         of this start
@@ -15,8 +16,8 @@ namespace loom {
 
 struct TrainProgress;
 
-// Detects a diverging loss: its running mean is ten times the least one so far and at least a tenth of the first one (noise
-// around a loss near 0 is no reason to warn).
+// Detects a diverging loss: its running mean is ten times the least one so far and at least a tenth of the first one
+// (noise around a loss near 0 is no reason to warn).
 class LossWatch {
  public:
   // Takes the loss of one step that counted. Returns a warning the first time; again only after the loss came back.
@@ -33,7 +34,8 @@ class LossWatch {
 class Timings {
  public:
   Timings() = default;
-  // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first line without event and time.
+  // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first
+  // line without event and time.
   void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin);
   void observe(const TrainProgress& progress);
   void warn(std::uint64_t step, const std::string& text);

@@ -11,21 +11,27 @@
 namespace loom {
 
 struct EarlyStop {
-  std::string metric;               // empty: never; loss, accuracy, top_5, mae, r2 of the validation samples
-  std::uint64_t patience = 5;       // validations without a better value
-  double min_delta = 0;             // what counts as better
+  std::string metric;          // empty: never; loss, accuracy, top_5, mae, r2 of the validation samples
+  std::uint64_t patience = 5;  // validations without a better value
+  double min_delta = 0;        // what counts as better
   bool higher_is_better = false;
-  bool restore_best = true;         // the final weights are those of the best validation
+  bool restore_best = true;  // the final weights are those of the best validation
 };
 
+// Where and how a training computes (engine T-02). The CPU's ways give the same bits; nothing here runs on a GPU.
+enum class ComputeMode : std::uint8_t { Cpu, CpuTiled, CpuParallel, Gpu, GpuTiled, GpuParallel };
+constexpr bool is_gpu(ComputeMode mode) { return mode >= ComputeMode::Gpu; }
+
 struct TrainConfig {
-  Json json;                        // as it was given, for journals
-  std::string folder;               // relative paths start here
-  std::string source;               // the file that it is from, for errors of what it says of the network
-  Json network, data;               // a path or a spec; engine 6 and training/data_config.h
+  Json json;                                    // as it was given, for journals
+  std::string folder;                           // relative paths start here
+  std::string source;                           // the file that it is from, for errors of what it says of the network
+  Json network, data;                           // a path or a spec; engine 6 and training/data_config.h
+  ComputeMode mode = ComputeMode::CpuParallel;  // Cpu and CpuTiled run on one thread
+  bool cpu_fallback = false;                    // a mode of a GPU is one of the CPU, with a warning
   std::uint64_t seed = 0, epochs = 10, batch_size = 32, accumulate = 1;
   bool shuffle = false, drop_last = false;
-  std::optional<DType> dtype;       // matrices are trained in this type (QAT: the masters stay f32)
+  std::optional<DType> dtype;  // matrices are trained in this type (QAT: the masters stay f32)
   TrainerConfig trainer;
   bool schedule_total_given = false;  // else the schedule spans the whole run
   EarlyStop early_stop;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "backend/plan_scratch.h"
 #include "core/checked.h"
@@ -26,7 +27,9 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
   trainable = trainable && layer.common.trainable;
   scale *= layer.common.learning_rate_scale;
   layer.visit_all_weights([&](Weight& w) { visit(path + "." + w.name(), w, trainable, scale); });
-  layer.visit_children([&](const std::string& below, Layer& child) { visit_trained(path + "." + below, child, trainable, scale, visit); });
+  layer.visit_children([&](const std::string& below, Layer& child) {
+    visit_trained(path + "." + below, child, trainable, scale, visit);
+  });
 }
 
 // Finds where numbers stop being finite, for a message.
@@ -67,7 +70,8 @@ Result<void> make_room(Device* device, std::size_t bytes, Memory& memory) {
 // Positions [first, first + count) of every sequence of x [B, T, ...], one sequence behind the other.
 Result<ConstView> positions_of(const ConstView& x, std::size_t first, std::size_t count, Buffer& memory) {
   std::vector<std::size_t> extents(x.shape.extents().begin(), x.shape.extents().end());
-  const std::size_t samples = extents[0], steps = extents[1], each = x.shape.elements() / (samples * steps) * bytes_of(x.element);
+  const std::size_t samples = extents[0], steps = extents[1],
+                    each = x.shape.elements() / (samples * steps) * bytes_of(x.element);
   extents[1] = count;
   LOOM_TRY_VOID(make_room(samples * count * each, memory));
   for (std::size_t s = 0; s < samples; ++s)
@@ -77,7 +81,8 @@ Result<ConstView> positions_of(const ConstView& x, std::size_t first, std::size_
 
 Samples part_of(const Samples& batch, std::size_t first, std::size_t count) {
   const std::size_t labels = batch.classes.size() / batch.size();
-  return {part_of(batch.inputs, first, count), batch.classes.empty() ? batch.classes : batch.classes.subspan(first * labels, count * labels),
+  return {part_of(batch.inputs, first, count),
+          batch.classes.empty() ? batch.classes : batch.classes.subspan(first * labels, count * labels),
           part_of(batch.values, first, count)};
 }
 
@@ -92,10 +97,16 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
   std::unique_ptr<Trainer> t(new Trainer(network, config, std::move(loss), std::move(optimizer), std::move(schedule)));
   if (config.lbfgs_history) {
     // The search along a line compares losses with the slope of the true gradient.
-    if (config.clip_norm != 0 || config.clip_value != 0) return fail(Code::InvalidConfig, "lbfgs: clip_norm and clip_value would bend the line it searches along");
-    if (config.session.mixed == Mixed::f16) return fail(Code::InvalidConfig, "lbfgs: mixed f16 scales the loss by what its overflows tell, which a search along a line does not survive");
+    if (config.clip_norm != 0 || config.clip_value != 0)
+      return fail(Code::InvalidConfig, "lbfgs: clip_norm and clip_value would bend the line it searches along");
+    if (config.session.mixed == Mixed::f16)
+      return fail(
+          Code::InvalidConfig,
+          "lbfgs: mixed f16 scales the loss by what its overflows tell, which a search along a line does not survive");
     LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
   }
+  if (config.commit_meta && (config.lbfgs_history || config.session.device != nullptr))
+    return fail(Code::Unsupported, "commit_meta: neither with lbfgs, whose pairs are of one network, nor on a device");
   LOOM_TRY_VOID(t->collect_parameters());
   LOOM_TRY_VOID(config.tween ? t->create_tween() : t->create_workers());
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
@@ -103,9 +114,12 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
 }
 
 Result<void> Trainer::create_tween() {
-  if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 || config_.workers != 1 || config_.clip_norm != 0 ||
-      config_.clip_value != 0 || config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
-    return fail(Code::InvalidConfig, "tween: micro_batch, accumulate, tbptt_steps, shards, workers, clipping, mixed, checkpoint_every and lbfgs belong to gradients");
+  if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 ||
+      config_.workers != 1 || config_.clip_norm != 0 || config_.clip_value != 0 ||
+      config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
+    return fail(Code::InvalidConfig,
+                "tween: micro_batch, accumulate, tbptt_steps, shards, workers, clipping, mixed, checkpoint_every and "
+                "lbfgs belong to gradients");
   TweenConfig config = *config_.tween;
   config.optimizer = config_.optimizer, config.clamp_master = config_.clamp_master;
   NetworkSessionOptions options = config_.session;
@@ -114,7 +128,8 @@ Result<void> Trainer::create_tween() {
   OptimizerConfig given = config_.optimizer;
   given.name = folded_name(given.name);
   if (tween_->optimizer() == nullptr && given != OptimizerConfig())
-    return fail(Code::InvalidConfig, "tween: its mode has an update rule of its own, only dtp has an optimizer");
+    return fail(Code::InvalidConfig,
+                "tween: its mode has an update rule of its own, only mirror and dtp have an optimizer");
   workers_.resize(1);
   workers_[0].figures = Figures(options.device);
   return {};
@@ -123,11 +138,13 @@ Result<void> Trainer::create_tween() {
 Result<void> Trainer::create_workers() {
   const std::size_t shards = config_.shards, workers = config_.workers;
   if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
-    return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected", shards, workers);
+    return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected",
+                shards, workers);
   NetworkSessionOptions options = config_.session;
   options.backward = true, options.input_gradient = false, options.batches = true;
   if (options.checkpoint_every != 0 && config_.tbptt_steps != 0)
-    return fail(Code::Unsupported, "checkpoint_every beside tbptt_steps: a second forward would start from other states");
+    return fail(Code::Unsupported,
+                "checkpoint_every beside tbptt_steps: a second forward would start from other states");
   if (workers > 1) {
     const int threads = options.threads > 0 ? options.threads : ThreadPool::default_threads();
     options.threads = std::max(1, threads / static_cast<int>(workers));
@@ -141,12 +158,18 @@ Result<void> Trainer::create_workers() {
   if (lbfgs_ && options.device != nullptr) return fail(Code::Unsupported, "lbfgs runs without a device");
   if (shards == 1 && config_.micro_batch == 0) return {};
   const std::string_view parts = shards == 1 ? "micro_batch and accumulate" : "shards";
-  if (session().is_stateful()) return fail(Code::Unsupported, "{}: the network has stateful layers, which would hand states from part to part", parts);
-  if (loss_.across_samples()) return fail(Code::Unsupported, "{}: contrastive holds each sample against all others of the batch", parts);
+  if (session().is_stateful())
+    return fail(Code::Unsupported, "{}: the network has stateful layers, which would hand states from part to part",
+                parts);
+  if (loss_.across_samples())
+    return fail(Code::Unsupported, "{}: contrastive holds each sample against all others of the batch", parts);
   if (shards == 1) return {};
   bool measures = !session().metas().empty();
-  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
-  if (measures) return fail(Code::Unsupported, "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
+  network_->visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { measures |= w.role() == WeightRole::Statistic; });
+  if (measures)
+    return fail(Code::Unsupported,
+                "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
   std::size_t bytes = 0;
   for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session().element());
   shard_gradients_.resize(shards);
@@ -161,20 +184,22 @@ Result<void> Trainer::collect_parameters() {
   std::optional<Error> error;
   for (std::size_t i = 0; i < network_->num_cells(); ++i) {
     if (!network_->cell(i).layer) continue;
-    visit_trained(Network::path(i), *network_->cell(i).layer, true, 1, [&](const std::string& path, Weight& w, bool trainable, double scale) {
-      if (w.role() == WeightRole::Statistic && !w.is_tied()) statistics_.push_back(&w);
-      if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
-      if (!trainable) w.freeze(true);
-      if (w.is_frozen()) return;
-      if (!w.has_master()) {
-        error = Error{Code::InvalidArgument, path + ": its master was released; ensure_master() decodes one"};
-        return;
-      }
-      parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
-      weights_.push_back(&w);
-      limits_.push_back(master_limit(config_.clamp_master, w));
-      w.freeze_scales(config_.frozen_scales);
-    });
+    visit_trained(
+        Network::path(i), *network_->cell(i).layer, true, 1,
+        [&](const std::string& path, Weight& w, bool trainable, double scale) {
+          if (w.role() == WeightRole::Statistic && !w.is_tied()) statistics_.push_back(&w);
+          if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
+          if (!trainable) w.freeze(true);
+          if (w.is_frozen()) return;
+          if (!w.has_master()) {
+            error = Error{Code::InvalidArgument, path + ": its master was released; ensure_master() decodes one"};
+            return;
+          }
+          parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
+          weights_.push_back(&w);
+          limits_.push_back(master_limit(config_.clamp_master, w));
+          w.freeze_scales(config_.frozen_scales);
+        });
   }
   if (error) return tl::make_unexpected(*std::move(error));
   if (weights_.empty()) return fail(Code::InvalidArgument, "the network has no weight to train");
@@ -182,7 +207,8 @@ Result<void> Trainer::collect_parameters() {
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     const Tensor master = weights_[p]->master_for_update();
     if (master.element != parameters[p].element)
-      return fail(Code::Unsupported, "{}: a master of {} in a network that computes in {}", parameters[p].path, master.element == Element::f64 ? "f64" : "f32",
+      return fail(Code::Unsupported, "{}: a master of {} in a network that computes in {}", parameters[p].path,
+                  master.element == Element::f64 ? "f64" : "f32",
                   parameters[p].element == Element::f64 ? "f64" : "f32");
   }
   masters_.resize(weights_.size()), gradients_.resize(weights_.size()), const_gradients_.resize(weights_.size());
@@ -193,11 +219,13 @@ Result<void> Trainer::collect_parameters() {
 // Inputs and values in the network's element type, the class ids of losses that take them.
 Result<Samples> Trainer::in_element(const Samples& batch) {
   Samples out = batch;
-  if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0) return fail(Code::InvalidArgument, "a batch without inputs");
+  if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0)
+    return fail(Code::InvalidArgument, "a batch without inputs");
   if (batch.inputs.shape.rank() == 1) {  // a number for each sample, or one sample's features
     LOOM_TRY(const Shape y, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
     if (y.rank() < 2)
-      return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others", batch.inputs.shape.text(), y.text());
+      return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others",
+                  batch.inputs.shape.text(), y.text());
   }
   if (session().element() == Element::f32) return out;
   const auto widen = [&](ConstView& view, Buffer& memory) -> Result<void> {
@@ -217,7 +245,8 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
   LossCall call{.output = output};
   if (batch.classes.empty()) {
     if (batch.values.data == nullptr || batch.values.shape.elements() != output.shape.elements())
-      return fail(Code::ShapeMismatch, "targets {} for an output of shape {}", batch.values.shape.text(), output.shape.text());
+      return fail(Code::ShapeMismatch, "targets {} for an output of shape {}", batch.values.shape.text(),
+                  output.shape.text());
     LOOM_TRY(call.target, on_device({batch.values.data, output.shape, batch.values.element}, worker.targets));
     return call;
   }
@@ -227,14 +256,17 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
     call.classes = worker.classes;
     return call;
   }
-  if (batch.classes.size() != rows) return fail(Code::ShapeMismatch, "{} class targets for an output of shape {}", batch.classes.size(), output.shape.text());
+  if (batch.classes.size() != rows)
+    return fail(Code::ShapeMismatch, "{} class targets for an output of shape {}", batch.classes.size(),
+                output.shape.text());
   if (output.data == nullptr) return call;
   Buffer& one_hot = worker.one_hot;
   LOOM_TRY_VOID(make_room(output.shape.elements() * bytes_of(output.element), one_hot));
   std::memset(one_hot.data(), 0, output.shape.elements() * bytes_of(output.element));
   for (std::size_t r = 0; r < rows; ++r) {
     const auto c = static_cast<std::size_t>(batch.classes[r]);
-    if (batch.classes[r] < 0 || c >= classes) return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
+    if (batch.classes[r] < 0 || c >= classes)
+      return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
     with_element(output.element, [&]<class T>() { one_hot.as<T>()[r * classes + c] = T{1}; });
   }
   LOOM_TRY(call.target, on_device({one_hot.data(), output.shape, output.element}, worker.targets));
@@ -261,8 +293,10 @@ Result<ConstView> Trainer::on_device(const ConstView& values, Memory& memory) {
 Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
-  extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(batch_elements_), extras.loss_scale = state_.loss_scale;
+  extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(batch_elements_),
+  extras.loss_scale = state_.loss_scale;
   LOOM_TRY(const ConstView x, on_device(part.inputs, worker.inputs));
+  if (&worker == workers_.data()) part_ = x.shape;
   LOOM_TRY(const ConstView y, worker.session->forward(x, extras));
   LOOM_TRY(LossCall call, loss_call(worker, part, y));
   LOOM_TRY_VOID(make_room(config_.session.device, y.shape.elements() * bytes_of(y.element), worker.dy));
@@ -284,7 +318,8 @@ Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t 
 Result<void> Trainer::run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint) {
   const Shape& shape = part.inputs.shape;
   const std::size_t steps = shape[1], rows = shape[0] * steps, labels = part.classes.size() / rows;
-  if (part.classes.size() % rows != 0 || (part.values.data != nullptr && (part.values.shape.rank() < 2 || part.values.shape[1] != steps)))
+  if (part.classes.size() % rows != 0 ||
+      (part.values.data != nullptr && (part.values.shape.rank() < 2 || part.values.shape[1] != steps)))
     return fail(Code::ShapeMismatch, "tbptt_steps: targets for each of {} positions expected", steps);
   const std::size_t shard = worker.parts.back().shard;
   for (std::size_t at = 0; at < steps; at += config_.tbptt_steps) {
@@ -307,12 +342,14 @@ Result<void> Trainer::run_chunks(Worker& worker, const Samples& part, std::size_
 }
 
 // A batch, or a shard of one, in the micro-batches that the configuration asks for.
-Result<void> Trainer::run_samples(Worker& worker, const Samples& samples, std::size_t first, double joint, std::size_t shard) {
+Result<void> Trainer::run_samples(Worker& worker, const Samples& samples, std::size_t first, double joint,
+                                  std::size_t shard) {
   const std::size_t all = samples.size(), each = config_.micro_batch == 0 ? all : std::min(config_.micro_batch, all);
   for (std::size_t at = 0; at < all; at += each) {
     const std::size_t count = std::min(each, all - at);
     const Samples part = each == all ? samples : part_of(samples, at, count);
-    const bool chunks = config_.tbptt_steps != 0 && part.inputs.shape.rank() >= 2 && part.inputs.shape[1] > config_.tbptt_steps;
+    const bool chunks =
+        config_.tbptt_steps != 0 && part.inputs.shape.rank() >= 2 && part.inputs.shape[1] > config_.tbptt_steps;
     worker.parts.push_back({{}, {}, shard, true});
     LOOM_TRY_VOID(chunks ? run_chunks(worker, part, first + at, joint) : run_part(worker, part, first + at, joint));
   }
@@ -339,7 +376,8 @@ Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double join
   return {};
 }
 
-// Workers compute side by side; the shards' gradients are then added as a binary tree over their numbers, and so are their losses (loss_of_step).
+// Workers compute side by side; the shards' gradients are then added as a binary tree over their numbers, and so are
+// their losses (loss_of_step).
 Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   std::vector<Result<void>> done(workers_.size());
   const auto run = [&](std::size_t w) { done[w] = run_share(w, batch, joint); };
@@ -350,16 +388,20 @@ Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
   const Exec now = update_exec();
   const Element element = session().element();
-  const auto shard = [&](std::size_t s) { return Tensor{shard_gradients_[s].data(), 1, shard_gradients_[s].size() / bytes_of(element), element}; };
+  const auto shard = [&](std::size_t s) {
+    return Tensor{shard_gradients_[s].data(), 1, shard_gradients_[s].size() / bytes_of(element), element};
+  };
   for (std::size_t stride = 1; stride < config_.shards; stride *= 2)
-    for (std::size_t s = 0; s + stride < config_.shards; s += 2 * stride) add(now, shard(s), shard(s + stride), shard(s));
+    for (std::size_t s = 0; s + stride < config_.shards; s += 2 * stride)
+      add(now, shard(s), shard(s + stride), shard(s));
   std::byte* from = shard_gradients_[0].data();
   for (const Weight* w : weights_) {
     const Tensor sum{from, 1, w->elements(), element};
     copy(now, sum, {session().gradients().of(now, *w), 1, w->elements(), element});
     from += sum.bytes();
   }
-  for (std::size_t w = 1; w < workers_.size(); ++w) add(now, workers_[0].failed, workers_[w].failed, workers_[0].failed);
+  for (std::size_t w = 1; w < workers_.size(); ++w)
+    add(now, workers_[0].failed, workers_[w].failed, workers_[0].failed);
   return {};
 }
 
@@ -419,7 +461,8 @@ Result<double> Trainer::gradients(const Samples& batch) {
 
 void Trainer::list_gradients() {
   for (std::size_t p = 0; p < weights_.size(); ++p) {
-    gradients_[p] = {session().gradients().of(update_exec(), *weights_[p]), weights_[p]->rows(), weights_[p]->cols(), session().element()};
+    gradients_[p] = {session().gradients().of(update_exec(), *weights_[p]), weights_[p]->rows(), weights_[p]->cols(),
+                     session().element()};
     const_gradients_[p] = gradients_[p];
     masters_[p] = weights_[p]->master_for_update();
   }
@@ -428,7 +471,8 @@ void Trainer::list_gradients() {
 Result<void> Trainer::commit() {
   for (std::size_t p = 0; p < weights_.size(); ++p)
     if (auto done = weights_[p]->commit_update(session().pool()); !done)
-      return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(), state_.steps, learning_rate());
+      return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(),
+                  state_.steps, learning_rate());
   return {};
 }
 
@@ -448,8 +492,48 @@ Result<StepReport> Trainer::step(const Samples& given) {
   StepReport report;
   report.learning_rate = learning_rate();
   keep_measures();
-  if (lbfgs_) return lbfgs_step(batch, std::move(report));
-  if (tween_) return tween_step(batch, std::move(report));
+  LOOM_TRY(report, lbfgs_   ? lbfgs_step(batch, std::move(report))
+                   : tween_ ? tween_step(batch, std::move(report))
+                            : update(batch, std::move(report)));
+  const bool may_change = config_.commit_meta && !session().metas().empty();
+  if (may_change && !report.skipped) LOOM_TRY_VOID(grant_changes(report));
+  return report;
+}
+
+// What metacognition layers asked for in the step's forward passes.
+Result<void> Trainer::grant_changes(StepReport& report) {
+  LOOM_TRY(report.changes, loom::commit_meta(*network_, session(), *part_));
+  std::vector<std::string> fresh;
+  bool changed = false;
+  for (const MetaEvent& event : report.changes) {
+    changed = changed || event.refusal.empty();
+    if (event.has_new_weights()) fresh.push_back(event.target);
+  }
+  return changed ? adopt(*part_, fresh) : Result<void>();
+}
+
+Result<void> Trainer::adopt(const Shape& batch, std::span<const std::string> fresh) {
+  std::map<std::string, std::vector<std::byte>> kept;
+  for (const Slot& slot : slots()) {
+    const auto is_below = [&](const std::string& path) { return slot.name.starts_with(path + "."); };
+    if (std::ranges::any_of(fresh, is_below)) continue;
+    const auto* from = static_cast<const std::byte*>(slot.values.data);
+    kept[slot.name].assign(from, from + slot.values.bytes());
+  }
+  const std::uint64_t steps = optimizer().steps();
+  weights_.clear(), statistics_.clear(), limits_.clear();
+  LOOM_TRY(optimizer_, Optimizer::create(config_.optimizer));
+  LOOM_TRY_VOID(collect_parameters());
+  if (tween_) LOOM_TRY_VOID(tween_->adopt());
+  for (const Slot& slot : slots())
+    if (const auto found = kept.find(slot.name); found != kept.end() && found->second.size() == slot.values.bytes())
+      std::ranges::copy(found->second, static_cast<std::byte*>(slot.values.data));
+  if (tween_) LOOM_TRY_VOID(tween_->restored());
+  optimizer().set_steps(steps), optimizer().forget_sizes();
+  return session().prepare(batch);  // else it would have nothing for carried() until its next pass
+}
+
+Result<StepReport> Trainer::update(const Samples& batch, StepReport report) {
   if (auto run = run_batch(batch); !run) {
     if (run.error().code != Code::NonFinite) return tl::make_unexpected(std::move(run).error());
     report.loss = std::numeric_limits<double>::quiet_NaN();
@@ -496,7 +580,8 @@ Result<void> Trainer::record_update(double learning_rate) {
     check_finite(now, {clip_.data, 1, 1, clip_.element}, worker.failed);
   }
   unclipped_.clear();
-  for (std::size_t p = 0; config_.clip_value > 0 && config_.clip_norm == 0 && p < gradients_.size(); ++p) {  // clipping would hide an infinity
+  // clipping would hide an infinity
+  for (std::size_t p = 0; config_.clip_value > 0 && config_.clip_norm == 0 && p < gradients_.size(); ++p) {
     LOOM_TRY(const Tensor bound, worker.figures.take(1, 1, gradients_[p].element));
     magnitude_bound(now, gradients_[p], bound);
     check_finite(now, bound, worker.failed);
@@ -512,6 +597,7 @@ Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) 
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps);
   LOOM_TRY(const ConstView x, on_device(batch.inputs, workers_[0].inputs));
+  part_ = x.shape;
   const auto y = tween_->forward(x, extras);
   if (!y && y.error().code == Code::NonFinite) return skip(batch, std::move(report), &y.error());
   if (!y) return tl::make_unexpected(y.error());
@@ -576,13 +662,16 @@ void Trainer::keep_measures() {
 Result<void> Trainer::put_measures_back() {
   const std::vector<std::span<const std::byte>> states(kept_states_.begin(), kept_states_.end());
   LOOM_TRY_VOID(carry(states));
-  for (std::size_t i = 0; i < statistics_.size(); ++i) LOOM_TRY_VOID(statistics_[i]->set(std::span<const double>(kept_statistics_[i])));
+  for (std::size_t i = 0; i < statistics_.size(); ++i)
+    LOOM_TRY_VOID(statistics_[i]->set(std::span<const double>(kept_statistics_[i])));
   return {};
 }
 
-// Names the first layer whose output is not finite in a forward pass of this batch, in the parts that training runs it in.
+// Names the first layer whose output is not finite in a forward pass of this batch, in the parts that training runs it
+// in.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
-  if (config_.session.device != nullptr) return std::string("the gradient or the loss is not finite");  // layers are looked at on this computer only
+  // layers are looked at on this computer only
+  if (config_.session.device != nullptr) return std::string("the gradient or the loss is not finite");
   const Exec now = update_exec();
   FiniteWatch watch(now);
   const std::size_t all = batch.size(), shard = ceil_div(all, config_.shards);
@@ -606,7 +695,8 @@ Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
   std::size_t elements = 0;
   for (const Weight* w : weights_) elements += w->elements();
   for (const Lbfgs::Pair& pair : pairs)
-    if (pair.s.size() != elements) return fail(Code::ShapeMismatch, "pairs of {} elements for {} weights", pair.s.size(), elements);
+    if (pair.s.size() != elements)
+      return fail(Code::ShapeMismatch, "pairs of {} elements for {} weights", pair.s.size(), elements);
   return lbfgs_->restore(std::move(pairs));
 }
 
@@ -637,7 +727,8 @@ const TrainerState& Trainer::state() {
 
 Result<void> Trainer::restore(const TrainerState& state) {
   LOOM_TRY_VOID(schedule_.restore(state.plateau));
-  if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale)) return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
+  if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale))
+    return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
   if (tween_) LOOM_TRY_VOID(tween_->restored());
   for (const std::optional<double>& limit : limits_) LOOM_TRY_VOID(check_master_limit(limit));
   state_ = state;
@@ -651,7 +742,8 @@ std::vector<Trainer::Slot> Trainer::slots() const {
     for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values});
   for (std::size_t p = 0; p < weights_.size() && !tween_; ++p) {
     if (limits_[p]) out.push_back({optimizer_.parameters()[p].path + ".limit", {&*limits_[p], 1, 1, Element::f64}});
-    for (const OptimizerSlot& slot : optimizer_.slots(p)) out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
+    for (const OptimizerSlot& slot : optimizer_.slots(p))
+      out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
   }
   return out;
 }
@@ -659,7 +751,8 @@ std::vector<Trainer::Slot> Trainer::slots() const {
 std::vector<Trainer::Slot> Trainer::masters() {
   optimizer_.forget_sizes();
   std::vector<Slot> out;
-  for (std::size_t p = 0; p < weights_.size(); ++p) out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
+  for (std::size_t p = 0; p < weights_.size(); ++p)
+    out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
   return out;
 }
 
@@ -671,7 +764,8 @@ std::vector<std::vector<std::byte>> Trainer::carried() {
 }
 
 Result<void> Trainer::carry(std::span<const std::span<const std::byte>> carried) {
-  if (carried.size() != workers_.size()) return fail(Code::ShapeMismatch, "states of {} sessions, this training has {}", carried.size(), workers_.size());
+  if (carried.size() != workers_.size())
+    return fail(Code::ShapeMismatch, "states of {} sessions, this training has {}", carried.size(), workers_.size());
   if (tween_) return tween_->session().carry(carried[0]);
   for (std::size_t w = 0; w < carried.size(); ++w) LOOM_TRY_VOID(workers_[w].session->carry(carried[w]));
   return {};

@@ -1,9 +1,10 @@
 #pragma once
-// One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew; or by targets (engine 7,
-// learning/tween/tween.h), which has an update rule of its own in place of clip and optimiser. The bits of the weights
-// after a step are a function of the weights before it, the batch and the configuration: not of threads, instruction sets or how the
-// batch was cut into micro-batches of multiples of 16 samples (layers that measure their batch, as batchnorm does, see each on its own; the
-// gradients of a weight with several uses are added use by use within each, engine V-21).
+// One network learning by gradients (engine 6.1): forward, loss, backward, clip, optimiser, weights encoded anew; or by
+// targets (engine 7, learning/tween/tween.h), which has an update rule of its own in place of clip and optimiser. The
+// bits of the weights after a step are a function of the weights before it, the batch and the configuration: not of
+// threads, instruction sets or how the batch was cut into micro-batches of multiples of 16 samples (layers that measure
+// their batch, as batchnorm does, see each on its own; the gradients of a weight with several uses are added use by use
+// within each, engine V-21).
 
 #include <memory>
 #include <optional>
@@ -13,7 +14,7 @@
 #include "learning/optimizer.h"
 #include "learning/schedule.h"
 #include "learning/tween/tween.h"
-#include "network/network_session.h"
+#include "network/meta.h"
 
 namespace loom {
 
@@ -21,18 +22,22 @@ struct TrainerConfig {
   LossConfig loss;
   OptimizerConfig optimizer;
   std::optional<std::size_t> lbfgs_history;  // L-BFGS over each batch in place of `optimizer`
-  std::optional<TweenConfig> tween;          // targets in place of gradients; dtp uses `optimizer`
+  std::optional<TweenConfig> tween;          // targets in place of gradients; mirror and dtp use `optimizer`
   ScheduleConfig schedule;
   bool schedule_by_epoch = false;
-  double clip_norm = 0, clip_value = 0;      // 0: off (T-40)
-  std::size_t micro_batch = 0;               // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41; but see above)
-  std::size_t tbptt_steps = 0;               // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
-  std::size_t shards = 1;                    // of a batch; their gradients are added as a binary tree (numerics 2),
-  std::size_t workers = 1;                   // whatever the number of workers: sessions side by side, each with its share of the threads
-  MasterClamp clamp_master;                  // of binary and ternary masters (D-36)
-  bool frozen_scales = false;                // codes keep the scales that training began with (D-37)
-  std::size_t max_skipped = 10;              // batches in a row that are not finite before training stops (T-04)
-  NetworkSessionOptions session;             // `backward` and `input_gradient` are set here
+  double clip_norm = 0, clip_value = 0;  // 0: off (T-40)
+  // samples that run at once; 0: the whole batch. Multiples of 16 give its bits (T-41; but see above)
+  std::size_t micro_batch = 0;
+  // positions of a sequence [B, T, ...] that gradients travel back through (T-81); 0: all
+  std::size_t tbptt_steps = 0;
+  std::size_t shards = 1;  // of a batch; their gradients are added as a binary tree (numerics 2),
+  // whatever the number of workers: sessions side by side, each with its share of the threads
+  std::size_t workers = 1;
+  MasterClamp clamp_master;       // of binary and ternary masters (D-36)
+  bool frozen_scales = false;     // codes keep the scales that training began with (D-37)
+  bool commit_meta = false;       // metacognition layers change the network between two steps (engine L-151)
+  std::size_t max_skipped = 10;   // batches in a row that are not finite before training stops (T-04)
+  NetworkSessionOptions session;  // `backward` and `input_gradient` are set here
 };
 
 // Samples in memory. Classes for the losses that take them (others see one-hot rows), or target values.
@@ -47,6 +52,7 @@ struct StepReport {
   double loss = 0, learning_rate = 0, gradient_norm = 0;  // the norm is measured only where clip_norm asks for it
   bool skipped = false;                                   // loss, gradient or update was not finite: all is as before
   std::string why;                                        // of a skipped step: what was not finite first
+  std::vector<MetaEvent> changes;                         // with commit_meta: what was asked for behind the step
 };
 
 // Everything between two steps beside the weights and the optimiser's slots.
@@ -59,23 +65,28 @@ struct TrainerState {
 
 class Trainer {
  public:
-  // Creates a trainer of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and nobody else may run it
-  // meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06). InvalidConfig, UnknownName from losses, optimisers
-  // and schedules; InvalidArgument for a network without a weight to train or without masters; Unsupported for mixed precision of a network that
-  // computes in f64.
+  // Creates a trainer of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and
+  // nobody else may run it meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06).
+  // InvalidConfig, UnknownName from losses, optimisers and schedules; InvalidArgument for a network without a weight to
+  // train or without masters; Unsupported for mixed precision of a network that computes in f64.
   static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
 
-  // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of layers as they were (by
-  // targets, velocities begin anew). InvalidState after max_skipped batches in a row that were not finite; ShapeMismatch, Cancelled.
+  // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of
+  // layers as they were (by targets, velocities begin anew). InvalidState after max_skipped batches in a row that were
+  // not finite; ShapeMismatch, Cancelled.
   Result<StepReport> step(const Samples& batch);
-  // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training, see aside(). The view is
-  // valid until the next call.
+  // Takes over the network, which was given other layers and prepared for such batches, and its sessions have adopted:
+  // parameters anew. State stays by path, but for weights below `fresh`.
+  Result<void> adopt(const Shape& batch, std::span<const std::string> fresh);
+  // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training,
+  // see aside(). The view is valid until the next call.
   struct Evaluation {
     ConstView output;
     LossValue loss;
   };
   Result<Evaluation> evaluate(const Samples& batch);
-  // measure() evaluates batches that come after one another, the first from states of 0; training state is restored afterwards.
+  // measure() evaluates batches that come after one another, the first from states of 0; training state is restored
+  // afterwards.
   template <class F>
   Result<void> aside(F&& measure) {
     const std::vector<std::byte> before = session().carried();
@@ -107,8 +118,8 @@ class Trainer {
   // ShapeMismatch for pairs of another training.
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);
 
-  // State that each of its sessions carries from batch to batch (NetworkSession::carried), and its restoring. ShapeMismatch for another number of
-  // sessions.
+  // State that each of its sessions carries from batch to batch (NetworkSession::carried), and its restoring.
+  // ShapeMismatch for another number of sessions.
   std::vector<std::vector<std::byte>> carried();
   Result<void> carry(std::span<const std::span<const std::byte>> carried);
 
@@ -122,7 +133,11 @@ class Trainer {
 
  private:
   Trainer(Network& network, const TrainerConfig& config, Loss loss, Optimizer optimizer, Schedule schedule)
-      : network_(&network), config_(config), loss_(std::move(loss)), optimizer_(std::move(optimizer)), schedule_(std::move(schedule)) {}
+      : network_(&network),
+        config_(config),
+        loss_(std::move(loss)),
+        optimizer_(std::move(optimizer)),
+        schedule_(std::move(schedule)) {}
   Result<void> collect_parameters();
   // What a part of a batch adds to the loss. Chunks of one micro-batch are added up before micro-batches are.
   struct PartLoss {
@@ -139,20 +154,23 @@ class Trainer {
     Buffer one_hot, chunk_inputs, chunk_values, output;
     std::vector<std::int64_t> classes;
     std::vector<std::int32_t> chunk_classes;
-    Figures figures;             // of the step
-    Tensor failed;               // [1]: a loss, a gradient or an update is not finite
+    Figures figures;  // of the step
+    Tensor failed;    // [1]: a loss, a gradient or an update is not finite
     std::vector<PartLoss> parts;
     Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
   };
   // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
-  Exec update_exec() { return {session().pool(), session().kernels(), scratch_, &session().cancel(), Activations::int16}; }
+  Exec update_exec() {
+    return {session().pool(), session().kernels(), scratch_, &session().cancel(), Activations::int16};
+  }
   Result<LossCall> loss_call(Worker& worker, const Samples& batch, const ConstView& output);
   Result<Samples> in_element(const Samples& batch);
   // Nothing of these reads a value: they run within a pass (or begin one), whose figures fetch() brings.
   Result<void> begin_figures();
   Result<void> run_batch(const Samples& batch);
   Result<void> run_part(Worker& worker, const Samples& part, std::size_t first, double joint_count);
-  Result<void> run_samples(Worker& worker, const Samples& part, std::size_t first, double joint_count, std::size_t shard);
+  Result<void> run_samples(Worker& worker, const Samples& part, std::size_t first, double joint_count,
+                           std::size_t shard);
   Result<void> run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint_count);
   Result<void> run_shards(const Samples& batch, double joint_count);
   Result<void> run_share(std::size_t worker, const Samples& batch, double joint_count);
@@ -170,6 +188,8 @@ class Trainer {
   Result<void> create_tween();
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
+  Result<StepReport> update(const Samples& batch, StepReport report);
+  Result<void> grant_changes(StepReport& report);
   Result<StepReport> skip(const Samples& batch, StepReport report, const Error* error);
   Result<std::string> first_bad_layer(const Samples& batch);
   void keep_measures();
@@ -183,15 +203,15 @@ class Trainer {
   Schedule schedule_;
   std::optional<Lbfgs> lbfgs_;
   std::unique_ptr<TweenSession> tween_;
-  std::vector<Worker> workers_;               // the first one's session is the trainer's own
-  Arena scratch_;                             // of updates, and of losses that are only measured
-  std::unique_ptr<ThreadPool> team_;          // runs the workers side by side
-  std::vector<Memory> shard_gradients_;       // of all weights, one behind the other
-  Tensor clip_;                               // figures of clip_norm
-  std::vector<Tensor> unclipped_;             // bounds on gradients before clip_value
-  std::vector<Weight*> weights_;              // by parameter
+  std::vector<Worker> workers_;                        // the first one's session is the trainer's own
+  Arena scratch_;                                      // of updates, and of losses that are only measured
+  std::unique_ptr<ThreadPool> team_;                   // runs the workers side by side
+  std::vector<Memory> shard_gradients_;                // of all weights, one behind the other
+  Tensor clip_;                                        // figures of clip_norm
+  std::vector<Tensor> unclipped_;                      // bounds on gradients before clip_value
+  std::vector<Weight*> weights_;                       // by parameter
   mutable std::vector<std::optional<double>> limits_;  // of their masters' entries; slots() hands them out
-  std::vector<Weight*> statistics_;           // what forwards measure
+  std::vector<Weight*> statistics_;                    // what forwards measure
   std::vector<std::vector<double>> kept_statistics_;   // as they were before the step,
   std::vector<std::vector<std::byte>> kept_states_;    // and what sessions carried
   std::vector<Tensor> masters_, gradients_;
@@ -199,6 +219,7 @@ class Trainer {
   Buffer wide_inputs_, wide_values_;
   TrainerState state_;
   std::size_t batch_elements_ = 0;  // of the inputs of the step that runs
+  std::optional<Shape> part_;       // that ran last in it
   std::uint64_t epoch_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Single steps: what is not finite and leaves no trace, refused combinations, loss scales, gradients by differences, metrics by hand.
+// Single steps: what is not finite and leaves no trace, refused combinations, loss scales, gradients by differences,
+// metrics by hand.
 
 #include <array>
 #include <cmath>
@@ -26,7 +27,8 @@ struct Learner {
   // Weights, running statistics, the optimiser's slots, states of layers.
   std::string everything() {
     std::string out = to_hex(weight_hash(network));
-    for (const Trainer::Slot& slot : trainer->slots()) out.append(static_cast<const char*>(slot.values.data), slot.values.bytes());
+    for (const Trainer::Slot& slot : trainer->slots())
+      out.append(static_cast<const char*>(slot.values.data), slot.values.bytes());
     for (const auto& state : trainer->carried()) out.append(reinterpret_cast<const char*>(state.data()), state.size());
     return out + fmt::format("{}", trainer->state().optimizer_steps);
   }
@@ -34,7 +36,9 @@ struct Learner {
   std::unique_ptr<Trainer> trainer;
 };
 
-Json dense(std::size_t in, std::size_t out) { return {{"type", "dense"}, {"input_height", in}, {"output_height", out}}; }
+Json dense(std::size_t in, std::size_t out) {
+  return {{"type", "dense"}, {"input_height", in}, {"output_height", out}};
+}
 
 // Gradients near 1e28 are numbers; their squares are none, nor is a step of them times 1e12.
 TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
@@ -86,7 +90,8 @@ TEST(Trainer, D_36_T_24_a_skipped_step_of_lbfgs_clamps_nothing) {
   EXPECT_EQ(run.everything(), before);
 }
 
-// Two axes may be samples of features or one sequence: a trainer has batches, so that a layer of sequences or images refuses them.
+// Two axes may be samples of features or one sequence: a trainer has batches, so that a layer of sequences or images
+// refuses them.
 TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
   const std::vector<std::pair<Json, Shape>> cases = {
       {{{"type", "lstm"}, {"input_height", 4}, {"output_height", 2}}, Shape::of({3, 4})},
@@ -94,7 +99,8 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
       {{{"type", "position_embedding"}, {"max_seq_len", 9}, {"embedding_dim", 4}}, Shape::of({3, 4})},
       {{{"type", "cnn1"}, {"input_channels", 3}, {"filters", 1}, {"kernel_size", 1}}, Shape::of({3, 4})},
       {{{"type", "cnn2"}, {"input_channels", 3}, {"filters", 1}, {"kernel_size", 1}}, Shape::of({3, 4, 4})},
-      {{{"type", "sequential"}, {"sequential_layers", {{{"type", "maxpool"}, {"kernel_size", 2}}, dense(2, 2)}}}, Shape::of({3, 4})},
+      {{{"type", "sequential"}, {"sequential_layers", {{{"type", "maxpool"}, {"kernel_size", 2}}, dense(2, 2)}}},
+       Shape::of({3, 4})},
   };
   for (const auto& [layer, input] : cases)
     for (const bool tween : {false, true})
@@ -118,10 +124,12 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
 TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
   for (const bool micro : {false, true}) {  // parts of a batch have no states to hand on
-    const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", !micro}, {"return_sequence", false}};
+    const Json lstm{
+        {"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", !micro}, {"return_sequence", false}};
     TrainerConfig config;
     config.micro_batch = micro ? 16 : 0;
-    Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({micro ? std::size_t{16} : 32, 4, 2}), config);
+    Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({micro ? std::size_t{16} : 32, 4, 2}),
+                config);
     std::vector<float> x(32 * 4 * 2), t(32 * 2, 0.5f);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) / 7 - 0.4f;
     const Samples samples{{x.data(), Shape::of({32, 4, 2})}, {}, {t.data(), Shape::of({32, 2})}};
@@ -143,7 +151,7 @@ TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were
 }
 
 TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
-  for (const std::string tween : {"chain", "layerwise", "dtp", ""}) {
+  for (const std::string tween : {"chain", "layerwise", "mirror", "dtp", ""}) {
     TrainerConfig config;
     config.schedule.learning_rate = 0.5;
     if (!tween.empty())
@@ -179,7 +187,8 @@ TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
     Learner run({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}}, Shape::of({2, 4}), config);
     const std::vector<float> x(4, 0.5f), t = {1, 0};
     const std::string before = run.everything();
-    for (const Samples& samples : {Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({2})}}, Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({1, 2})}}}) {
+    for (const Samples& samples : {Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({2})}},
+                                   Samples{{x.data(), Shape::of({4})}, {}, {t.data(), Shape::of({1, 2})}}}) {
       const auto report = run.trainer->step(samples);
       ASSERT_FALSE(report) << config.shards << " " << config.micro_batch << " " << config.clip_norm;
       EXPECT_EQ(report.error().code, Code::ShapeMismatch) << report.error().text();
@@ -190,7 +199,8 @@ TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
 
 TEST(Trainer, T_71_L_62_T_12_parts_of_a_batch_are_refused_where_they_would_change_the_result) {
   const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}};
-  Network stateful = network_of({{"seed", 1}, {"layers", {lstm}}}), plain = network_of({{"seed", 1}, {"layers", {dense(4, 3)}}});
+  Network stateful = network_of({{"seed", 1}, {"layers", {lstm}}}),
+          plain = network_of({{"seed", 1}, {"layers", {dense(4, 3)}}});
   ASSERT_TRUE(stateful.prepare(Shape::of({4, 3, 2})));
   ASSERT_TRUE(plain.prepare(Shape::of({4, 4})));
   TrainerConfig config = on_one_thread();
@@ -211,9 +221,11 @@ TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
     std::int32_t first;
     Code code;
   };
-  for (const Call& c : {Call{2, 6, 0, Code::ShapeMismatch}, Call{3, 2, 0, Code::ShapeMismatch}, Call{3, 6, -1, Code::IndexOutOfRange}, Call{3, 6, 3, Code::IndexOutOfRange}}) {
+  for (const Call& c : {Call{2, 6, 0, Code::ShapeMismatch}, Call{3, 2, 0, Code::ShapeMismatch},
+                        Call{3, 6, -1, Code::IndexOutOfRange}, Call{3, 6, 3, Code::IndexOutOfRange}}) {
     TrainerConfig config;
-    config.loss.name = "softmax_crossentropy", config.loss.ignore_index = -100, config.loss.class_weights.assign(c.weights, 1.0);
+    config.loss.name = "softmax_crossentropy", config.loss.ignore_index = -100,
+    config.loss.class_weights.assign(c.weights, 1.0);
     Learner run({{"seed", 1}, {"layers", {dense(4, 3)}}}, Shape::of({6, 4}), config);
     const std::vector<float> x(24, 0.5f);
     std::vector<std::int32_t> classes(c.classes, 1);
@@ -224,16 +236,23 @@ TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
   }
 }
 
-// The auxiliary loss of a gate has the same gradient whatever factor keeps f16 from underflow, and in two parts as in one.
+// The auxiliary loss of a gate has the same gradient whatever factor keeps f16 from underflow, and in two parts as in
+// one.
 TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
   const auto moved = [](double weight, Mixed mixed, std::size_t micro) {
     const Json branch = dense(4, 3);
-    const Json layer{{"type", "parallel"}, {"combine_mode", "filter"}, {"gate_aux_weight", weight}, {"filter_gate", dense(4, 2)}, {"parallel_branches", {branch, branch}}};
+    const Json layer{{"type", "parallel"},
+                     {"combine_mode", "filter"},
+                     {"gate_aux_weight", weight},
+                     {"filter_gate", dense(4, 2)},
+                     {"parallel_branches", {branch, branch}}};
     TrainerConfig config;
     config.session.mixed = mixed, config.micro_batch = micro, config.schedule.learning_rate = 0.1;
     Learner run({{"seed", 1}, {"layers", {layer}}}, Shape::of({micro == 0 ? std::size_t{32} : micro, 4}), config);
     std::vector<float> x, t(96, 0.25f);
-    for (std::size_t i = 0; i < 128; ++i) x.push_back(static_cast<float>(i / 4 % 16 * 5 % 11) / 11 + static_cast<float>(i % 4) / 8);  // two halves alike
+    // two halves alike
+    for (std::size_t i = 0; i < 128; ++i)
+      x.push_back(static_cast<float>(i / 4 % 16 * 5 % 11) / 11 + static_cast<float>(i % 4) / 8);
     const auto report = run.trainer->step({{x.data(), Shape::of({32, 4})}, {}, {t.data(), Shape::of({32, 3})}});
     EXPECT_TRUE(report && !report->skipped);
     std::vector<float> gate;
@@ -245,14 +264,16 @@ TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
   const auto [none, loss] = moved(0, Mixed::none, 0);
   const auto [balanced, more] = moved(5, Mixed::none, 0);
   EXPECT_GT(more, loss + 1);
-  for (const auto& [mixed, micro] : {std::pair(Mixed::f16, std::size_t{0}), std::pair(Mixed::none, std::size_t{16}), std::pair(Mixed::f16, std::size_t{16})}) {
+  for (const auto& [mixed, micro] : {std::pair(Mixed::f16, std::size_t{0}), std::pair(Mixed::none, std::size_t{16}),
+                                     std::pair(Mixed::f16, std::size_t{16})}) {
     const auto [other, value] = moved(5, mixed, micro);
     EXPECT_NEAR(value, more, 2e-3 * more);
     ASSERT_EQ(other.size(), none.size());
     for (std::size_t i = 0; i < none.size(); ++i) EXPECT_NEAR(other[i] - none[i], balanced[i] - none[i], 3e-3) << i;
   }
   double largest = 0;
-  for (std::size_t i = 0; i < none.size(); ++i) largest = std::max(largest, std::fabs(static_cast<double>(balanced[i] - none[i])));
+  for (std::size_t i = 0; i < none.size(); ++i)
+    largest = std::max(largest, std::fabs(static_cast<double>(balanced[i] - none[i])));
   EXPECT_GT(largest, 0.03);
 }
 
@@ -287,14 +308,14 @@ TEST(Trainer, W_63_targets_refuse_what_they_would_not_read) {
     return trainer ? std::string() : trainer.error().text();
   };
   for (const char* mode : {"chain", "layerwise"}) {
-    const std::string refusal = "tween: its mode has an update rule of its own, only dtp has an optimizer";
+    const std::string refusal = "tween: its mode has an update rule of its own, only mirror and dtp have an optimizer";
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "adam"; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.weight_decay = 0.1; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.momentum = 0.9; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "SGD"; }), "");
   }
   EXPECT_EQ(made("dtp", [](TrainerConfig& c) { c.optimizer.name = "adam"; }), "");
-  for (const char* mode : {"chain", "layerwise", "dtp"})
+  for (const char* mode : {"chain", "layerwise", "mirror", "dtp"})
     EXPECT_NE(made(mode, [](TrainerConfig& c) { c.workers = 2; }).find("workers"), std::string::npos) << mode;
 }
 
@@ -326,7 +347,11 @@ TEST(Trainer, G_67_gradients_of_dense_softmax_and_crossentropy_are_those_of_diff
   layer["bias"] = true;
   TrainerConfig config;
   config.loss.name = "crossentropy", config.schedule.learning_rate = 1e-12;
-  Learner run({{"seed", 3}, {"activations", "float64"}, {"default_dtype", "float64"}, {"layers", {layer, {{"type", "softmax"}}}}}, Shape::of({5, 4}), config);
+  Learner run({{"seed", 3},
+               {"activations", "float64"},
+               {"default_dtype", "float64"},
+               {"layers", {layer, {{"type", "softmax"}}}}},
+              Shape::of({5, 4}), config);
   ASSERT_NE(run.trainer, nullptr);
   std::vector<float> x(20);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 11) / 8 - 0.6f;
@@ -377,7 +402,8 @@ TEST(Metrics, T_50_accuracy_and_top_5_by_hand) {
   EXPECT_EQ(metrics.to_json()["top_5"], 0.75);
 }
 
-// Two columns far from each other: each varies about its own mean (1 and 101; 2 + 2 in all). One pooled mean would see 20 004.
+// Two columns far from each other: each varies about its own mean (1 and 101; 2 + 2 in all). One pooled mean would see
+// 20 004.
 TEST(Metrics, T_50_r2_of_several_outputs_takes_each_about_its_own_mean) {
   Metrics metrics;
   const std::vector<float> y = {1, 101, 1, 101}, t = {0, 100, 2, 102};
@@ -388,7 +414,8 @@ TEST(Metrics, T_50_r2_of_several_outputs_takes_each_about_its_own_mean) {
 // A dense layer of one type with targets far away: every step pulls its master on.
 struct Pulled {
   explicit Pulled(const std::string& dtype, TrainerConfig config)
-      : learner({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", dtype}}, Shape::of({5, 40}), std::move(config)) {
+      : learner({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", dtype}}, Shape::of({5, 40}),
+                std::move(config)) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 9) / 9 - 0.3f;
   }
   Weight& weight() { return *find_weight(*learner.network.cell(0).layer, "weight"); }
@@ -410,7 +437,7 @@ struct Pulled {
 
 TEST(Trainer, D_36_masters_of_binary_and_ternary_matrices_stay_within_their_limits) {
   using Rule = MasterClamp::Rule;
-  for (const std::string mode : {"", "chain", "layerwise", "dtp"})
+  for (const std::string mode : {"", "chain", "layerwise", "mirror", "dtp"})
     for (const std::string dtype : {"binary", "ternary", "int8", "float32"}) {
       SCOPED_TRACE(mode + " " + dtype);
       TrainerConfig config;
@@ -509,8 +536,10 @@ TEST(Metrics, T_50_mae_and_r2_by_hand) {
   // Targets 1, 2, 3, 6 (mean 3, total 14), outputs off by 0.5, 0, -1, 0.5: residual 1.5, distance 2.
   const std::vector<float> y = {1.5f, 2}, more = {2, 6.5f}, t = {1, 2}, rest = {3, 6};
   Metrics metrics;
-  metrics.add({y.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {t.data(), Shape::of({2, 1}), Element::f32}}, {.value = 0.125, .count = 2});
-  metrics.add({more.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {rest.data(), Shape::of({2, 1}), Element::f32}}, {.value = 0.625, .count = 2});
+  metrics.add({y.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {t.data(), Shape::of({2, 1}), Element::f32}},
+              {.value = 0.125, .count = 2});
+  metrics.add({more.data(), Shape::of({2, 1}), Element::f32}, {{}, {}, {rest.data(), Shape::of({2, 1}), Element::f32}},
+              {.value = 0.625, .count = 2});
   EXPECT_EQ(metrics.mae(), 0.5);
   EXPECT_EQ(metrics.r2(), 1 - 1.5 / 14);
   EXPECT_EQ(metrics.loss(), 0.375);

@@ -17,7 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 std::string joined(const std::string& folder, const std::string& path) {
   return path.empty() || path.front() == '/' || folder.empty() ? path : folder + "/" + path;
@@ -48,12 +50,15 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
   auto data = open_training_data(run->config_.data, run->config_.folder, run->config_.seed);
   if (!data) {
     const Code code = data.error().code;
-    const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName || code == Code::OutOfRange;  // else a file of its own is named
+    // else a file of its own is named
+    const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName ||
+                           code == Code::OutOfRange;
     return at(of_config ? run->config_.source : "", std::move(data).error());
   }
   run->data_ = std::move(*data);
   LOOM_TRY(run->identity_, run->identity());
-  if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());  // what cannot begin makes none
+  // what cannot begin makes none
+  if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());
   LOOM_TRY_VOID(run->resumed_ ? run->open_checkpoint() : run->open_network());
   LOOM_TRY_VOID(run->start_trainer());
   return run;
@@ -121,12 +126,13 @@ Result<void> TrainingRun::check_early_stop(const Shape& output) {
   const std::string& metric = config_.early_stop.metric;
   if (metric.empty()) return {};
   if (!validation_)
-    return fail_at({"early_stop"}, Code::InvalidConfig, "no samples to validate; expected /data/validation or /data/validation_split");
+    return fail_at({"early_stop"}, Code::InvalidConfig,
+                   "no samples to validate; expected /data/validation or /data/validation_split");
   const bool counts_right = metric == "accuracy" || metric == "top_5", of_classes = data.targets == TargetKind::classes;
   if (metric != "loss" && counts_right != of_classes)
     return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected {} of {}, got {}",
-                   of_classes ? "loss, accuracy or top_5" : "loss, mae or r2",
-                   of_classes ? "classes" : "values", metric);
+                   of_classes ? "loss, accuracy or top_5" : "loss, mae or r2", of_classes ? "classes" : "values",
+                   metric);
   if (counts_right && output.rows() != data.target.elements())
     return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected loss of several heads, got {}", metric);
   if (metric == "top_5" && output.cols() <= 5)
@@ -143,19 +149,25 @@ Result<void> TrainingRun::check_output() {
   const std::string_view loss = asked.name();
   if (data.targets == TargetKind::values) {
     if (config_.trainer.loss.ignore_index)
-      return at(config_.source, {Code::InvalidConfig, "the targets are values, not classes", Steps{"loss", "ignore_index"}});
+      return at(config_.source,
+                {Code::InvalidConfig, "the targets are values, not classes", Steps{"loss", "ignore_index"}});
     if (loss != "contrastive" && output.elements() != data.target.elements())
-      return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source, data.target.text(), output.text());
+      return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source,
+                  data.target.text(), output.text());
     return {};
   }
-  if (const auto& id = config_.trainer.loss.ignore_index; id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
-    return at(config_.source, {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id),
-                               Steps{"loss", "ignore_index"}});
+  if (const auto& id = config_.trainer.loss.ignore_index;
+      id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
+    return at(config_.source,
+              {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id),
+               Steps{"loss", "ignore_index"}});
   if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
-    return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source, data.target.elements(), output.text(), output.rows());
+    return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source,
+                data.target.elements(), output.text(), output.rows());
   if (!config_.trainer.loss.ignore_index && output.cols() < data.classes)
-    return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} tells {} apart", data.source, data.classes, output.text(), output.cols());
+    return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} tells {} apart", data.source,
+                data.classes, output.text(), output.cols());
   return {};
 }
 
@@ -167,37 +179,37 @@ Result<void> TrainingRun::start_trainer() {
                             .seed = config_.seed,
                             .augment = data_.augment};
   LOOM_TRY(batches_, Batches::create(*data_.training, data_.training_samples, batches, data_.normalisation));
-  if (batches_->batches() == 0) return fail(Code::InvalidConfig, "{}: {} samples make no batch of {}", about.source, data_.training_samples.size(), batches.batch_size);
+  if (batches_->batches() == 0)
+    return fail(Code::InvalidConfig, "{}: {} samples make no batch of {}", about.source, data_.training_samples.size(),
+                batches.batch_size);
   if (data_.validates()) {
     BatchConfig whole;
     whole.batch_size = config_.batch_size, whole.augment = data_.augment.window();
-    LOOM_TRY(validation_, Batches::create(data_.validation_set(), data_.validation_samples, whole, data_.normalisation));
+    LOOM_TRY(validation_,
+             Batches::create(data_.validation_set(), data_.validation_samples, whole, data_.normalisation));
   }
   // A network that names its input takes samples of as many elements.
   sample_shape_ = batches_->input_shape();
-  if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements()) sample_shape_ = *wanted;
-  if (auto fits = network_->prepare(Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()))); !fits)
+  if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements())
+    sample_shape_ = *wanted;
+  if (auto fits = network_->prepare(
+          Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size())));
+      !fits)
     return of_network(std::move(fits).error());
   LOOM_TRY_VOID(check_output());
 
   TrainerConfig trainer = config_.trainer;
   trainer.session = options_.session;  // of which the config says these two
-  trainer.session.mixed = config_.trainer.session.mixed, trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
+  if (config_.mode < ComputeMode::CpuParallel) trainer.session.threads = 1, trainer.workers = 1;
+  trainer.session.mixed = config_.trainer.session.mixed,
+  trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
-  if (!config_.schedule_total_given) trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
+  if (!config_.schedule_total_given)
+    trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
   auto created = Trainer::create(*network_, trainer);
   if (!created) return at(config_.source, std::move(created).error());
   trainer_ = std::move(*created);
-  LOOM_TRY(const Loss loss, Loss::create(trainer.loss));
-  const std::size_t last = network_->num_cells();
-  for (std::size_t i = last; i-- > 0;)
-    if (network_->cell(i).runs()) {
-      if (loss.name() == "softmax_crossentropy" && network_->cell(i).gives_distribution())
-        warnings_.push_back("softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (loss.name() == "crossentropy" && network_->cell(i).gives_distribution())
-        warnings_.push_back("crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is exact and faster");
-      break;
-    }
+  LOOM_TRY_VOID(look_over_settings());
   if (checkpoint_) {
     auto position = restore_trainer(*checkpoint_, *trainer_);
     if (!position) return at(file("checkpoint.entity"), std::move(position).error());
@@ -208,13 +220,36 @@ Result<void> TrainingRun::start_trainer() {
   return {};
 }
 
+// What is no error, but may not be what was meant.
+Result<void> TrainingRun::look_over_settings() {
+  if (is_gpu(config_.mode))
+    warnings_.push_back("a mode of a GPU is asked for: no kind of layer runs on one here, training runs on the CPU");
+  if (config_.trainer.commit_meta && !resumed_ && trainer_->session().metas().empty())
+    warnings_.push_back("commit_meta: the network has no metacognition layer, which could ask for a change");
+  LOOM_TRY(const Loss loss, Loss::create(config_.trainer.loss));
+  const std::size_t last = network_->num_cells();
+  for (std::size_t i = last; i-- > 0;)
+    if (network_->cell(i).runs()) {
+      if (loss.name() == "softmax_crossentropy" && network_->cell(i).gives_distribution())
+        warnings_.push_back(
+            "softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
+      if (loss.name() == "crossentropy" && network_->cell(i).gives_distribution())
+        warnings_.push_back(
+            "crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is "
+            "exact and faster");
+      break;
+    }
+  return {};
+}
+
 Result<Samples> TrainingRun::samples_of(const Batch& batch) {
   Samples samples;
   samples.inputs = {batch.inputs.data(), Network::with_batch(sample_shape_, batch.size), Element::f32};
   if (!batch.labels.empty())
     samples.classes = batch.labels;
   else
-    samples.values = {batch.values.data(), Network::with_batch(data_.training->info().target, batch.size), Element::f32};
+    samples.values = {batch.values.data(), Network::with_batch(data_.training->info().target, batch.size),
+                      Element::f32};
   return samples;
 }
 
@@ -251,14 +286,15 @@ Result<void> TrainingRun::begin_journal() {
   if (data_.held_out) data.push_back(data_line(*data_.held_out, data_.validation_samples.size()));
   std::size_t parameters = 0;
   for (const Parameter& p : trainer_->parameters()) parameters += p.elements;
-  return journal_.write({{"event", "start"},
-                     {"numerics_version", kNumericsVersion},
-                     {"config", config_.json},
-                     {"folder", config_.folder},
-                     {"data", std::move(data)},
-                     {"input", std::vector<std::size_t>(sample_shape_.extents().begin(), sample_shape_.extents().end())},
-                     {"parameters", parameters},
-                     {"hash", to_hex(weight_hash(*network_))}});
+  return journal_.write(
+      {{"event", "start"},
+       {"numerics_version", kNumericsVersion},
+       {"config", config_.json},
+       {"folder", config_.folder},
+       {"data", std::move(data)},
+       {"input", std::vector<std::size_t>(sample_shape_.extents().begin(), sample_shape_.extents().end())},
+       {"parameters", parameters},
+       {"hash", to_hex(weight_hash(*network_))}});
 }
 
 void TrainingRun::begin_timings() {
@@ -269,6 +305,7 @@ void TrainingRun::begin_timings() {
                  {"samples", data_.training_samples.size()},
                  {"batch", config_.batch_size * config_.accumulate},
                  {"machine", options_.machine}});
+  for (std::size_t i = 0; i < warnings_.size() && !resumed_; ++i) timings_.warn(step, warnings_[i]);
 }
 
 // The weights are saved by now: errors from here on are only warnings.
@@ -276,7 +313,8 @@ void TrainingRun::end_timings(TrainResult& result) {
   if (options_.out.empty()) return;
   timings_.end(result.steps, result.stop_reason);
   if (!timings_.error().empty()) result.warnings.push_back(timings_.error());
-  if (auto written = write_report(options_.out); !written) result.warnings.push_back("no report: " + written.error().text());
+  if (auto written = write_report(options_.out); !written)
+    result.warnings.push_back("no report: " + written.error().text());
 }
 
 Result<TrainResult> TrainingRun::run(const Callback& callback) {
@@ -290,7 +328,8 @@ Result<TrainResult> TrainingRun::train(const Callback& callback) {
   LOOM_TRY_VOID(begin_journal());
   begin_timings();
   TrainResult result;
-  const bool stopped_before = position_.bad_validations > config_.early_stop.patience;  // a checkpoint of that epoch, before or after the end
+  // a checkpoint of that epoch, before or after the end
+  const bool stopped_before = position_.bad_validations > config_.early_stop.patience;
   result.stop_reason = stopped_before ? "early_stop" : "finished";
   LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
   if (!resumed_ && !options_.out.empty()) LOOM_TRY_VOID(save_state());
@@ -331,24 +370,35 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     position_.samples = batches_->position();
     if (!step->skipped) position_.loss_sum += step->loss, ++position_.loss_batches;
     const std::uint64_t steps = trainer_->state().steps;
+    for (const MetaEvent& change : step->changes) {
+      if (!change.refusal.empty()) continue;
+      Json line{{"event", "change"}, {"step", steps}, {"asked_by", change.place}, {"target", change.target}};
+      if (const auto layer = network_->layer_at(change.target))  // else another change has taken it away
+        line["kind"] = (*layer)->kind(), line["dtype"] = name((*layer)->common.encoding.dtype);
+      LOOM_TRY_VOID(journal_.write(std::move(line)));
+    }
     const bool ended = position_.samples == batches_->samples();
     if (steps % config_.hash_steps == 0) {
       LOOM_TRY_VOID(journal_.write({{"event", "steps"},
-                                {"step", steps},
-                                {"epoch", position_.epoch + 1},
-                                {"loss", number_or_null(step->loss)},
-                                {"learning_rate", step->learning_rate},
-                                {"hash", to_hex(weight_hash(*network_))}}));
+                                    {"step", steps},
+                                    {"epoch", position_.epoch + 1},
+                                    {"loss", number_or_null(step->loss)},
+                                    {"learning_rate", step->learning_rate},
+                                    {"hash", to_hex(weight_hash(*network_))}}));
     }
     if (config_.checkpoint_steps != 0 && steps % config_.checkpoint_steps == 0 && !ended && !options_.out.empty()) {
       LOOM_TRY_VOID(save_state());
       LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
     }
-    LOOM_TRY(const Continue going,
-             tell(callback, {.event = TrainEvent::BatchEnd, .samples = batch.size, .loss = step->loss, .learning_rate = step->learning_rate, .report = &*step}));
+    LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::BatchEnd,
+                                                   .samples = batch.size,
+                                                   .loss = step->loss,
+                                                   .learning_rate = step->learning_rate,
+                                                   .report = &*step}));
     if (trainer_->state().skipped_in_a_row >= config_.trainer.max_skipped) {
       result.stop_reason = "diverged";
-      result.message = fmt::format("{} batches in a row up to step {} were not finite: {} (learning rate {})", config_.trainer.max_skipped, steps, step->why, step->learning_rate);
+      result.message = fmt::format("{} batches in a row up to step {} were not finite: {} (learning rate {})",
+                                   config_.trainer.max_skipped, steps, step->why, step->learning_rate);
       return Continue::stop;
     }
     if (going == Continue::stop) return Continue::stop;
@@ -357,7 +407,8 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
 }
 
 Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& result) {
-  const double loss = position_.loss_batches == 0 ? std::numeric_limits<double>::quiet_NaN() : position_.loss_sum / static_cast<double>(position_.loss_batches);
+  const double loss = position_.loss_batches == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                                  : position_.loss_sum / static_cast<double>(position_.loss_batches);
   position_.loss_history.push_back(loss);
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
   line["loss"] = number_or_null(loss);
@@ -378,10 +429,13 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   line["skipped"] = trainer_->state().skipped;
   line["hash"] = to_hex(weight_hash(*network_));
   LOOM_TRY_VOID(journal_.write(std::move(line)));
-  LOOM_TRY(const Continue going, tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
+  LOOM_TRY(const Continue going,
+           tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
-  // Checkpoints by steps may lie inside an epoch; then every epoch has its own, so that none goes on from further back than one.
-  const bool asked = config_.checkpoint_steps != 0, last = early || going == Continue::stop || position_.epoch == config_.epochs;
+  // Checkpoints by steps may lie inside an epoch; then every epoch has its own, so that none goes on from further back
+  // than one.
+  const bool asked = config_.checkpoint_steps != 0,
+             last = early || going == Continue::stop || position_.epoch == config_.epochs;
   if (!options_.out.empty() && (asked || last || clock_.due())) {
     LOOM_TRY_VOID(save_state());
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
@@ -396,7 +450,11 @@ void TrainingRun::describe_cells() {
   if (uses.empty()) return;
   Json cells = Json::array();
   for (const TweenUse& use : uses)
-    cells.push_back({{"path", *use.path}, {"budget", use.budget}, {"gap", use.gap}, {"skipped", use.skipped}, {"update_norm", use.update_norm}});
+    cells.push_back({{"path", *use.path},
+                     {"budget", use.budget},
+                     {"gap", use.gap},
+                     {"skipped", use.skipped},
+                     {"update_norm", use.update_norm}});
   position_.cells = dump_json(cells);
 }
 
@@ -422,7 +480,8 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
   ++position_.validations;
   if (rule.metric.empty()) return false;
   const double value = metrics.named(rule.metric);
-  const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta : value < *position_.best - rule.min_delta);
+  const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta
+                                                                : value < *position_.best - rule.min_delta);
   if (std::isfinite(value) && better) {
     position_.best = value, position_.bad_validations = 0;
     if (!options_.out.empty()) {
@@ -438,15 +497,18 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
 
 Result<void> TrainingRun::save_state() {
   describe_cells();
-  return clock_.time([&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); });
+  return clock_.time(
+      [&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); });
 }
 
 // best.entity is a file beside others: only the weights that this run saved there count.
 Result<void> TrainingRun::restore_best() {
   const std::string path = options_.out.empty() ? "the best network" : file("best.entity");
-  LOOM_TRY(const SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(path));
+  LOOM_TRY(SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(path));
   if (!options_.out.empty() && to_hex(weight_hash(best.network)) != position_.best_hash)
     return fail(Code::CorruptData, "{}: holds other weights than the best validation of this run had", path);
+  if (config_.trainer.commit_meta && network_to_json(best.network) != network_to_json(*network_))
+    return take_over(best.network);
   std::vector<std::pair<std::string, Weight*>> from;
   best.network.visit_weights([&](const std::string& place, Weight& w, Layer&) { from.emplace_back(place, &w); });
   std::size_t next = 0;
@@ -460,8 +522,22 @@ Result<void> TrainingRun::restore_best() {
     ++next;
   });
   LOOM_TRY_VOID(copied);
-  if (next != from.size()) return fail(Code::CorruptData, "{}: no network of this run: {} is one too many", path, from[next].first);
+  if (next != from.size())
+    return fail(Code::CorruptData, "{}: no network of this run: {} is one too many", path, from[next].first);
   return {};
+}
+
+// Metacognition layers have changed the network since: its layers go with its weights.
+Result<void> TrainingRun::take_over(Network& best) {
+  std::vector<std::string> cells;
+  for (std::size_t i = 0; i < network_->num_cells(); ++i) {
+    cells.push_back(Network::path(i));
+    (void)network_->exchange(i, best.exchange(i, {}));
+  }
+  const Shape batch = Network::with_batch(sample_shape_, config_.batch_size);
+  LOOM_TRY_VOID(network_->prepare(batch));
+  LOOM_TRY_VOID(trainer_->session().adopt());
+  return trainer_->adopt(batch, cells);
 }
 
 Result<void> TrainingRun::finish(TrainResult& result) {
@@ -480,13 +556,16 @@ Result<void> TrainingRun::finish(TrainResult& result) {
     if (!options_.out.empty()) LOOM_TRY_VOID(save_state());
     return {};
   }
-  Json line{{"event", "end"}, {"stop_reason", result.stop_reason}, {"step", result.steps}, {"hash", to_hex(result.hash)}};
+  Json line{
+      {"event", "end"}, {"stop_reason", result.stop_reason}, {"step", result.steps}, {"hash", to_hex(result.hash)}};
   if (result.validation) {
     line["validation"] = result.validation->to_json();
-    if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null()) line["confusion"] = std::move(confusion);
+    if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null())
+      line["confusion"] = std::move(confusion);
   }
   LOOM_TRY_VOID(journal_.write(std::move(line)));
-  if (!options_.out.empty() && result.stop_reason != "diverged") LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
+  if (!options_.out.empty() && result.stop_reason != "diverged")
+    LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
   return {};
 }
 

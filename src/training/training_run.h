@@ -1,5 +1,6 @@
 #pragma once
-// A whole training by its config: data, epochs, validation, checkpoints, journal (engine 6.1, 6.6, 6.7). The run folder holds
+// A whole training by its config: data, epochs, validation, checkpoints, journal (engine 6.1, 6.6, 6.7). The run folder
+// holds
 //   journal.jsonl      what replay proves             checkpoint.entity   the newest state, to resume from
 //   best.entity        of the best validation         model.entity        the trained network, when the run has ended
 //   report.html        for people                     config.json         as it was given
@@ -21,26 +22,35 @@
 namespace loom {
 
 struct RunOptions {
-  std::string out{};               // folder; empty: nothing is written
+  std::string out{};                 // folder; empty: nothing is written
   RunStart start = RunStart::fresh;  // resume: go on from out/checkpoint.entity where there is one
-  NetworkSessionOptions session{}; // threads, isa
-  Json machine{};                  // an object for the report: cpu, isa...
+  NetworkSessionOptions session{};   // threads, isa
+  Json machine{};                    // an object for the report: cpu, isa...
 };
 
-enum class TrainEvent : std::uint8_t { TrainBegin, EpochBegin, BatchBegin, BatchEnd, ValidationEnd, Checkpoint, EpochEnd, TrainEnd };
+enum class TrainEvent : std::uint8_t {
+  TrainBegin,
+  EpochBegin,
+  BatchBegin,
+  BatchEnd,
+  ValidationEnd,
+  Checkpoint,
+  EpochEnd,
+  TrainEnd
+};
 
 // Argument of callbacks (T-51).
 struct TrainProgress {
   TrainEvent event = TrainEvent::TrainBegin;
-  std::uint64_t epoch = 0, epochs = 0;            // from 0
-  std::uint64_t step = 0, batch = 0, batches = 0; // steps in all; batches of this epoch done, and in all
-  std::uint64_t samples = 0;                      // of this batch
-  double loss = 0, learning_rate = 0;             // of the last batch; at EpochEnd the epoch's mean
+  std::uint64_t epoch = 0, epochs = 0;             // from 0
+  std::uint64_t step = 0, batch = 0, batches = 0;  // steps in all; batches of this epoch done, and in all
+  std::uint64_t samples = 0;                       // of this batch
+  double loss = 0, learning_rate = 0;              // of the last batch; at EpochEnd the epoch's mean
   std::uint64_t skipped = 0;
-  const StepReport* report = nullptr;             // BatchEnd
-  std::string_view warning{};                     // BatchEnd: the loss runs away
-  const Metrics* validation = nullptr;            // ValidationEnd, EpochEnd where there was one
-  const Network* network = nullptr;               // that learns, with its weights as of now
+  const StepReport* report = nullptr;   // BatchEnd
+  std::string_view warning{};           // BatchEnd: the loss runs away
+  const Metrics* validation = nullptr;  // ValidationEnd, EpochEnd where there was one
+  const Network* network = nullptr;     // that learns, with its weights as of now
 };
 
 enum class Continue : std::uint8_t { yes, stop };
@@ -51,11 +61,11 @@ struct TrainResult {
   std::vector<double> epoch_times_ms;  // wall clock of the epochs that this call ran to their ends
   double total_time_ms = 0;            // of this call
   std::uint64_t steps = 0, skipped_batches = 0;
-  std::string stop_reason;           // finished, early_stop, stopped, diverged
-  std::string message;               // of diverged: what happened where
-  std::vector<std::string> warnings; // of the report, which is no reason to fail
+  std::string stop_reason;            // finished, early_stop, stopped, diverged
+  std::string message;                // of diverged: what happened where
+  std::vector<std::string> warnings;  // of the report, which is no reason to fail
   Digest hash{};
-  std::optional<Metrics> validation; // of the final weights
+  std::optional<Metrics> validation;  // of the final weights
 };
 
 class TrainingRun {
@@ -63,9 +73,10 @@ class TrainingRun {
   // Runs on the calling thread; an error of a callback ends the training with it, weights as of the last step.
   using Callback = std::function<Result<Continue>(const TrainProgress&)>;
 
-  // Opens data and network, and the checkpoint of a run to resume: InvalidConfig when config (but for `epochs`), data or a file that holds the
-  // network are not what they were, with the first difference; InvalidState while another process writes into the folder, InvalidArgument
-  // for a fresh run in a folder that holds one; ShapeMismatch with the cell for data that the network does not take; UnknownName...
+  // Opens data and network, and the checkpoint of a run to resume: InvalidConfig when config (but for `epochs`), data
+  // or a file that holds the network are not what they were, with the first difference; InvalidState while another
+  // process writes into the folder, InvalidArgument for a fresh run in a folder that holds one; ShapeMismatch with the
+  // cell for data that the network does not take; UnknownName...
   static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options);
 
   // Once. Behind it the folder is free for others.
@@ -93,6 +104,7 @@ class TrainingRun {
   Result<void> check_output();
   Result<void> check_early_stop(const Shape& output);
   Result<void> start_trainer();
+  Result<void> look_over_settings();
   Result<Samples> samples_of(const Batch& batch);
   Result<void> begin_journal();
   Result<TrainResult> train(const Callback& callback);
@@ -104,6 +116,7 @@ class TrainingRun {
   Result<void> save_state();
   Result<void> finish(TrainResult& result);
   Result<void> restore_best();
+  Result<void> take_over(Network& best);
   void begin_timings();
   void end_timings(TrainResult& result);
   Result<Continue> tell(const Callback& callback, TrainProgress progress);
@@ -130,12 +143,12 @@ class TrainingRun {
 };
 
 struct ReplayReport {
-  std::uint64_t lines = 0, steps = 0;   // of the journal that agreed
+  std::uint64_t lines = 0, steps = 0;  // of the journal that agreed
   Digest hash{};
 };
 
-// Repeats the training in a journal and compares every hash, loss and metric. CorruptData with the first line that differs.
-// `folder`: where the config's relative paths start; empty: as the journal says.
+// Repeats the training in a journal and compares every hash, loss and metric. CorruptData with the first line that
+// differs. `folder`: where the config's relative paths start; empty: as the journal says.
 Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
                             const TrainingRun::Callback& callback = nullptr);
 

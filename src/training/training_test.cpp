@@ -19,10 +19,11 @@ TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   std::vector<TrainEvent> events;
-  const TrainResult result = run_all(small_config(), folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
-    events.push_back(p.event);
-    return Continue::yes;
-  });
+  const TrainResult result =
+      run_all(small_config(), folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
+        events.push_back(p.event);
+        return Continue::yes;
+      });
   EXPECT_EQ(result.stop_reason, "finished");
   ASSERT_EQ(result.loss_history.size(), 4u);
   EXPECT_LT(result.loss_history[3], 0.5 * result.loss_history[0]);
@@ -58,7 +59,8 @@ TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) 
     const TrainResult resumed = run_all(config, folder, options);
     EXPECT_EQ(resumed.hash, whole.hash) << cut;
     EXPECT_EQ(resumed.loss_history, whole.loss_history) << cut;
-    const auto a = read_text_file(options.out + "/journal.jsonl"), b = read_text_file(folder.file("whole/journal.jsonl"));
+    const auto a = read_text_file(options.out + "/journal.jsonl"),
+               b = read_text_file(folder.file("whole/journal.jsonl"));
     ASSERT_TRUE(a && b);
     EXPECT_EQ(*a, *b) << cut;
   }
@@ -91,15 +93,56 @@ TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_wit
   EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file("whole/journal.jsonl")));
 }
 
-// Velocities, limits of low-bit masters; in dtp the optimiser's slots and the feedback weights.
+// Modes of the CPU give the same bits, those of a GPU are refused or told; so is a network that asks for one.
+TEST(Training, T_02_G_70_modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fallback) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(200, 8, 4));
+  Json config = small_config();
+  config["epochs"] = 2;
+  const Digest hash = run_all(config, folder).hash;
+  const auto fallback = [](const std::vector<std::string>& warnings) {
+    return std::ranges::any_of(warnings, [](const std::string& w) { return w.find("runs on the CPU") != w.npos; });
+  };
+  for (const Json& mode : {Json(0), Json("cpu"), Json(1), Json("cpu_tiled"), Json(2), Json("cpu_parallel")}) {
+    config["mode"] = mode;
+    RunOptions options;
+    options.session.threads = 2;
+    const auto run = open_run(config, folder, options);
+    ASSERT_NE(run, nullptr) << mode;
+    EXPECT_EQ(run->trainer().session().threads(), mode == 2 || mode == "cpu_parallel" ? 2 : 1) << mode;
+    EXPECT_EQ(run->run()->hash, hash) << mode;
+    EXPECT_FALSE(fallback(run->warnings())) << mode;
+  }
+  int runs = 0;
+  for (const Json& mode : {Json(3), Json("gpu"), Json(4), Json("gpu_tiled"), Json(5), Json("gpu_parallel")}) {
+    config["mode"] = mode, config["cpu_fallback"] = false;
+    const auto refused = read_train_config(config, folder.path);
+    ASSERT_FALSE(refused) << mode;
+    EXPECT_EQ(refused.error().code, Code::Unsupported) << refused.error().text();
+    EXPECT_EQ(refused.error().text().find("/mode: "), 0u) << refused.error().text();
+    config["cpu_fallback"] = true;
+    const RunOptions options{.out = folder.file(fmt::format("run{}", runs++))};
+    const auto run = open_run(config, folder, options);
+    ASSERT_NE(run, nullptr) << mode;
+    EXPECT_TRUE(fallback(run->warnings())) << mode;
+    EXPECT_EQ(run->run()->hash, hash) << mode;
+    EXPECT_NE(read_text_file(options.out + "/report.html")->find("training runs on the CPU"), std::string::npos);
+  }
+  config.erase("mode"), config["network"]["use_gpu"] = true;
+  const auto run = open_run(config, folder);
+  ASSERT_EQ(run->warnings().size(), 1u);
+  EXPECT_NE(run->warnings()[0].find("use_gpu"), std::string::npos) << run->warnings()[0];
+}
+
+// Velocities, limits of low-bit masters; in mirror and dtp the optimiser's slots and the feedback weights.
 TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
-  for (const std::string mode : {"chain", "layerwise", "dtp"})
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
     for (const std::string dtype : {"float32", "ternary"}) {
       Json config = small_config();
       config["tween"] = {{"mode", mode}};
-      if (mode != "dtp") config["optimizer"]["name"] = "sgd";
+      if (mode != "mirror" && mode != "dtp") config["optimizer"]["name"] = "sgd";
       config["network"]["default_dtype"] = dtype;
       config["epochs"] = 3;
       config["checkpoint"] = {{"every_steps", 3}};
@@ -121,32 +164,43 @@ TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
 // Blobs as sequences of four pairs.
 Json sequence_config(const Json& first, std::uint64_t batch_size, const Json& second = nullptr) {
   Json config = small_config();
-  config["network"] = {{"id", "sequence"}, {"seed", 3}, {"input_shape", {4, 2}}, {"layers", {first, {{"type", "dense"}, {"input_height", 6}, {"output_height", 4}}}}};
+  config["network"] = {{"id", "sequence"},
+                       {"seed", 3},
+                       {"input_shape", {4, 2}},
+                       {"layers", {first, {{"type", "dense"}, {"input_height", 6}, {"output_height", 4}}}}};
   if (!second.is_null()) config["network"]["layers"].insert(config["network"]["layers"].begin() + 1, second);
   config["batch_size"] = batch_size, config["epochs"] = 3;
   config["checkpoint"] = {{"every_steps", 1}};
   return config;
 }
 
-// State that a stateful layer hands from batch to batch, and memory of a metacognition layer, within an epoch, at its end, and behind a short batch,
-// which begins from zeros.
+// State that a stateful layer hands from batch to batch, and memory of a metacognition layer, within an epoch, at its
+// end, and behind a short batch, which begins from zeros.
 TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const auto recurrent = [](const std::string& type, bool both, bool stateful = true) -> Json {
-    return {{"type", type}, {"input_height", 2}, {"output_height", both ? 3 : 6}, {"stateful", stateful}, {"bidirectional", both}, {"return_sequence", false}};
+    return {{"type", type},         {"input_height", 2},     {"output_height", both ? 3 : 6},
+            {"stateful", stateful}, {"bidirectional", both}, {"return_sequence", false}};
   };
   const Json meta = {{"type", "metacognition"},
                      {"meta_observed_layer", {{"type", "dense"}, {"input_height", 6}, {"output_height", 6}}},
                      {"meta_network",
-                      {{"type", "rnn"}, {"input_height", 6}, {"output_height", 1}, {"return_sequence", false}, {"init", "uniform"}, {"init_scale", 0.001}}},
+                      {{"type", "rnn"},
+                       {"input_height", 6},
+                       {"output_height", 1},
+                       {"return_sequence", false},
+                       {"init", "uniform"},
+                       {"init_scale", 0.001}}},
                      {"meta_source", "history"},
                      {"meta_effect", "gate"}};
   const std::vector<Isa> isas = usable_isas();
   const auto stateless = run_all(sequence_config(recurrent("lstm", false, false), 16), folder);
   int run = 0;
-  const std::pair<Json, Json> cases[] = {
-      {recurrent("lstm", false), {}}, {recurrent("gru", true), {}}, {recurrent("rnn", false), {}}, {recurrent("rnn", false, false), meta}};
+  const std::pair<Json, Json> cases[] = {{recurrent("lstm", false), {}},
+                                         {recurrent("gru", true), {}},
+                                         {recurrent("rnn", false), {}},
+                                         {recurrent("rnn", false, false), meta}};
   for (const auto& [layer, second] : cases)
     for (const std::uint64_t batch_size : {16u, 24u}) {
       const Json config = sequence_config(layer, batch_size, second);
@@ -161,8 +215,10 @@ TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
         });
         ASSERT_FALSE(crashed);
         options.session.threads = 1 + static_cast<int>(cut % 3), options.session.isa = isas[cut % isas.size()];
-        EXPECT_EQ(run_all(config, folder, options).hash, whole.hash) << dump_json(layer) << dump_json(second) << " " << batch_size << " cut at " << cut;
-        EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file(fmt::format("whole{}/journal.jsonl", run))));
+        EXPECT_EQ(run_all(config, folder, options).hash, whole.hash)
+            << dump_json(layer) << dump_json(second) << " " << batch_size << " cut at " << cut;
+        EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"),
+                  *read_text_file(folder.file(fmt::format("whole{}/journal.jsonl", run))));
       }
       ++run;
     }
@@ -173,7 +229,8 @@ TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   folder.write("held_out.csv", blobs(50, 8, 4));
-  const Json lstm = {{"type", "lstm"}, {"input_height", 2}, {"output_height", 6}, {"stateful", true}, {"return_sequence", false}};
+  const Json lstm = {
+      {"type", "lstm"}, {"input_height", 2}, {"output_height", 6}, {"stateful", true}, {"return_sequence", false}};
   Json config = sequence_config(lstm, 25);
   config["data"].erase("validation_split");
   const TrainResult blind = run_all(config, folder);
@@ -192,7 +249,9 @@ TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
 // W-03 with T-80: a step of 20 cells of 256 at a batch of 64, beside backpropagation with momentum.
 TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_the_memory) {
   Json layers = Json::array();
-  for (int i = 0; i < 20; ++i) layers.push_back({{"type", "dense"}, {"input_height", 256}, {"output_height", 256}, {"bias", true}, {"activation", "tanh"}});
+  for (int i = 0; i < 20; ++i)
+    layers.push_back(
+        {{"type", "dense"}, {"input_height", 256}, {"output_height", 256}, {"bias", true}, {"activation", "tanh"}});
   const auto bytes = [&](const std::optional<TweenConfig>& tween) {
     Network network = network_of({{"id", "deep"}, {"seed", 1}, {"input_shape", {256}}, {"layers", layers}});
     EXPECT_TRUE(network.initialise());
@@ -214,7 +273,8 @@ TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_t
   tween.undo_velocities = true;
   const double undo = bytes(tween);
   EXPECT_LT(segments, 0.6 * backprop);
-  std::printf("backprop %.1f MB, targets %.1f, by segments %.1f, with undo %.1f\n", backprop / 1e6, tape / 1e6, segments / 1e6, undo / 1e6);
+  std::printf("backprop %.1f MB, targets %.1f, by segments %.1f, with undo %.1f\n", backprop / 1e6, tape / 1e6,
+              segments / 1e6, undo / 1e6);
 }
 
 TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
@@ -251,7 +311,8 @@ TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_train
   auto config = read_train_config(other, folder.path);
   const auto run = TrainingRun::create(std::move(*config), options);
   ASSERT_FALSE(run);
-  EXPECT_NE(run.error().text().find("/network/layers/0/activation: \"relu\" and \"tanh\""), std::string::npos) << run.error().text();
+  EXPECT_NE(run.error().text().find("/network/layers/0/activation: \"relu\" and \"tanh\""), std::string::npos)
+      << run.error().text();
   Json longer = small_config();
   longer["epochs"] = 5;  // more of the same is welcome
   EXPECT_EQ(run_all(longer, folder, options).loss_history.size(), 5u);
@@ -306,7 +367,9 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
     auto run = TrainingRun::create(std::move(*config), {});
     return run ? "" : run.error().text();
   };
-  const auto refused = [&](const char* changes, const char* message) { EXPECT_EQ(refusal(parse_json(changes).value()), message) << changes; };
+  const auto refused = [&](const char* changes, const char* message) {
+    EXPECT_EQ(refusal(parse_json(changes).value()), message) << changes;
+  };
   refused(R"({"loss":{"name":"mse","label_smoothing":0.1}})", "/loss/label_smoothing: mse has no label_smoothing");
   refused(R"({"loss":{"name":"mse","label_smoothing":0}})", "");
   refused(R"({"schedule":{"gamma":0.5}})", "/schedule/gamma: schedule constant has no gamma");
@@ -315,11 +378,15 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   refused(R"({"schedule":{"unit":"epoch"}})", "/schedule/unit: schedule constant has no unit but with warmup_steps");
   refused(R"({"schedule":{"unit":"epoch","warmup_steps":1}})", "");
   refused(R"({"schedule":{"name":"one_cycle","total":90,"unit":"epoch"}})", "");
-  refused(R"({"early_stop":{},"data":{"validation_split":null}})", "/early_stop: no samples to validate; expected /data/validation or /data/validation_split");
-  refused(R"({"early_stop":{"metric":"mae"}})", "/early_stop/metric: expected loss, accuracy or top_5 of classes, got mae");
-  refused(R"({"early_stop":{"metric":"r2"}})", "/early_stop/metric: expected loss, accuracy or top_5 of classes, got r2");
+  refused(R"({"early_stop":{},"data":{"validation_split":null}})",
+          "/early_stop: no samples to validate; expected /data/validation or /data/validation_split");
+  refused(R"({"early_stop":{"metric":"mae"}})",
+          "/early_stop/metric: expected loss, accuracy or top_5 of classes, got mae");
+  refused(R"({"early_stop":{"metric":"r2"}})",
+          "/early_stop/metric: expected loss, accuracy or top_5 of classes, got r2");
   refused(R"({"early_stop":{"metric":"top_5"}})", "/early_stop/metric: top_5 of 4 classes is always 1");
-  const char* values = R"({"network":{"layers":[{"type":"dense","input_height":8,"output_height":1}]},"loss":"mse","data":{"class_ids":null,"target_kind":"values"}})";
+  const char* values =
+      R"({"network":{"layers":[{"type":"dense","input_height":8,"output_height":1}]},"loss":"mse","data":{"class_ids":null,"target_kind":"values"}})";
   for (const char* metric : {"accuracy", "top_5"}) {
     Json changes = parse_json(values).value();
     changes["early_stop"]["metric"] = metric;
@@ -333,14 +400,18 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   Json ignores = parse_json(values).value();
   ignores["loss"] = {{"name", "softmax_crossentropy"}, {"ignore_index", 0}};
   EXPECT_EQ(refusal(ignores), "/loss/ignore_index: the targets are values, not classes");
-  refused(R"({"tween":{"mode":"chain"}})", "tween: its mode has an update rule of its own, only dtp has an optimizer");
+  refused(R"({"tween":{"mode":"chain"}})",
+          "tween: its mode has an update rule of its own, only mirror and dtp have an optimizer");
   refused(R"({"tween":{},"optimizer":{"name":"sgd"}})", "");
   for (const char* empty : {R"({"by":"element"})", "{}", R"("")"})
-    refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(), "/data/normalise: expected a method, or offset and scale");
+    refused(fmt::format(R"({{"data":{{"normalise":{}}}}})", empty).c_str(),
+            "/data/normalise: expected a method, or offset and scale");
   refused(R"({"data":{"target_column":"y","target_index":1}})", "/data/target_index: target_column names one already");
   refused(R"({"data":{"validation_split":0.001}})", "/data/validation_split: 0.001 of 200 samples is none to validate");
-  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})", "/loss/ignore_index: expected a class from 0 to 3, got 4");
-  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})", "/loss/ignore_index: expected a class from 0 to 3, got -100");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})",
+          "/loss/ignore_index: expected a class from 0 to 3, got 4");
+  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})",
+          "/loss/ignore_index: expected a class from 0 to 3, got -100");
   refused(R"({"data":{"split":"shuffled","validation_split":null}})", "/data/split: there is no validation_split");
   // A validation set has a limit; how it is split, normalised and augmented is the run's.
   const auto validation = [&](const char* changes) {
@@ -353,7 +424,10 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   EXPECT_EQ(validation(R"({"limit":20})"), "");
   EXPECT_EQ(validation(R"({"limit":-1})").rfind("/data/validation/limit", 0), 0u);
   for (const char* key : {"validation_split", "split", "normalise", "augment", "validation"})
-    EXPECT_EQ(validation(Json{{key, key == std::string("split") ? Json("last") : Json::object()}}.dump().c_str()).rfind(fmt::format("/data/validation/{}", key), 0), 0u) << key;
+    EXPECT_EQ(validation(Json{{key, key == std::string("split") ? Json("last") : Json::object()}}.dump().c_str())
+                  .rfind(fmt::format("/data/validation/{}", key), 0),
+              0u)
+        << key;
 }
 
 TEST(Training, T_50_early_stop_restores_the_best_weights) {
@@ -364,17 +438,19 @@ TEST(Training, T_50_early_stop_restores_the_best_weights) {
   config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
   config["early_stop"] = {{"metric", "accuracy"}, {"patience", 2}};
   std::vector<double> seen;
-  const TrainResult result = run_all(config, folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
-    if (p.event == TrainEvent::ValidationEnd) seen.push_back(p.validation->accuracy());
-    return Continue::yes;
-  });
+  const TrainResult result =
+      run_all(config, folder, {.out = folder.file("run")}, [&](const TrainProgress& p) -> Result<Continue> {
+        if (p.event == TrainEvent::ValidationEnd) seen.push_back(p.validation->accuracy());
+        return Continue::yes;
+      });
   EXPECT_EQ(result.stop_reason, "early_stop");
   EXPECT_LT(seen.size(), 60u);
   EXPECT_EQ(result.validation->accuracy(), *std::ranges::max_element(seen));
   EXPECT_EQ(run_all(config, folder).hash, result.hash);  // a run without a folder ends with the same weights
   const auto proved = replay(folder.file("run/journal.jsonl"), "", on_threads(1));
   EXPECT_TRUE(proved) << (proved ? "" : proved.error().text());
-  EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);  // patience 2: the third without gain
+  // patience 2: the third without gain
+  EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);
 }
 
 TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
@@ -426,7 +502,9 @@ struct Bench {
     dense.update(first), last.update(second);
     return {{"seed", 1}, {"layers", {dense, last}}};
   }
-  Samples batch() const { return {{x.data(), Shape::of({4, 3}), Element::f32}, {}, {t.data(), Shape::of({4, 2}), Element::f32}}; }
+  Samples batch() const {
+    return {{x.data(), Shape::of({4, 3}), Element::f32}, {}, {t.data(), Shape::of({4, 2}), Element::f32}};
+  }
   std::vector<float> values(const std::string& path) const {
     std::vector<float> out;
     network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
@@ -468,7 +546,8 @@ TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
   EXPECT_EQ(frozen.values("layers.1.weight"), plain.values("layers.1.weight"));
   const std::vector<float> moved = plain.values("layers.0.weight"), half = slow.values("layers.0.weight");
   for (std::size_t i = 0; i < start.size(); ++i)
-    EXPECT_NEAR(half[i] - start[i], 0.5 * (moved[i] - start[i]), 6e-8) << i;  // weights below 1 are rounded by up to 3e-8
+    // weights below 1 are rounded by up to 3e-8
+    EXPECT_NEAR(half[i] - start[i], 0.5 * (moved[i] - start[i]), 6e-8) << i;
 }
 
 // The keys of a cell are those of the operation that the link feeds, not of both.
@@ -478,7 +557,8 @@ TEST(Trainer, T_06_a_fed_cell_scales_its_rate_once) {
   scaled["learning_rate_scale"] = 0.5;
   Bench start(none, {}, fed), plain(none, {}, fed), slow(none, {}, scaled);
   for (Bench* b : {&plain, &slow}) ASSERT_TRUE(b->trainer->step(b->batch()));
-  const std::vector<float> at = start.values("layers.1.weight"), moved = plain.values("layers.1.weight"), half = slow.values("layers.1.weight");
+  const std::vector<float> at = start.values("layers.1.weight"), moved = plain.values("layers.1.weight"),
+                           half = slow.values("layers.1.weight");
   ASSERT_EQ(at.size(), 10u);
   ASSERT_NE(at, moved);
   for (std::size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(half[i] - at[i], 0.5 * (moved[i] - at[i]), 6e-8) << i;

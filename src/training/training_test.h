@@ -45,22 +45,24 @@ inline std::string blobs(std::size_t samples, std::size_t width, std::size_t cla
 }
 
 inline Json small_config() {
-  return {{"network",
-           {{"id", "small"},
-            {"seed", 3},
-            {"input_shape", {8}},
-            {"layers",
-             {{{"type", "dense"}, {"input_height", 8}, {"output_height", 16}, {"bias", true}, {"activation", "relu"}},
-              {{"type", "dropout"}, {"rate", 0.2}},
-              {{"type", "dense"}, {"input_height", 16}, {"output_height", 4}, {"bias", true}}}}}},
-          {"data", {{"format", "csv"}, {"path", "blobs.csv"}, {"header", false}, {"class_ids", true}, {"validation_split", 0.2}}},
-          {"loss", "softmax_crossentropy"},
-          {"optimizer", {{"name", "adam"}, {"learning_rate", 0.01}}},
-          {"epochs", 4},
-          {"batch_size", 16},
-          {"shuffle", true},
-          {"seed", 5},
-          {"journal", {{"hash_every", 5}}}};
+  return {
+      {"network",
+       {{"id", "small"},
+        {"seed", 3},
+        {"input_shape", {8}},
+        {"layers",
+         {{{"type", "dense"}, {"input_height", 8}, {"output_height", 16}, {"bias", true}, {"activation", "relu"}},
+          {{"type", "dropout"}, {"rate", 0.2}},
+          {{"type", "dense"}, {"input_height", 16}, {"output_height", 4}, {"bias", true}}}}}},
+      {"data",
+       {{"format", "csv"}, {"path", "blobs.csv"}, {"header", false}, {"class_ids", true}, {"validation_split", 0.2}}},
+      {"loss", "softmax_crossentropy"},
+      {"optimizer", {{"name", "adam"}, {"learning_rate", 0.01}}},
+      {"epochs", 4},
+      {"batch_size", 16},
+      {"shuffle", true},
+      {"seed", 5},
+      {"journal", {{"hash_every", 5}}}};
 }
 
 inline std::unique_ptr<TrainingRun> open_run(const Json& json, const Folder& folder, RunOptions options = {}) {
@@ -73,7 +75,8 @@ inline std::unique_ptr<TrainingRun> open_run(const Json& json, const Folder& fol
   return run ? std::move(*run) : nullptr;
 }
 
-inline TrainResult run_all(const Json& json, const Folder& folder, RunOptions options = {}, const TrainingRun::Callback& callback = nullptr) {
+inline TrainResult run_all(const Json& json, const Folder& folder, RunOptions options = {},
+                           const TrainingRun::Callback& callback = nullptr) {
   const auto run = open_run(json, folder, std::move(options));
   if (run == nullptr) return {};
   auto result = run->run(callback);

@@ -50,8 +50,11 @@ std::string TrialRecord::difference(const TrialRecord& other) const {
     const Entry *a = next(*this, i), *b = next(other, j);
     if (a == nullptr && b == nullptr) return {};
     if (a == nullptr || b == nullptr || a->name != b->name)
-      return fmt::format("{} here, {} there", a == nullptr ? "nothing more" : a->name, b == nullptr ? "nothing more" : b->name);
-    if (a->digest != b->digest) return fmt::format("{}: {} here, {} there", a->name, to_hex(a->digest).substr(0, 12), to_hex(b->digest).substr(0, 12));
+      return fmt::format("{} here, {} there", a == nullptr ? "nothing more" : a->name,
+                         b == nullptr ? "nothing more" : b->name);
+    if (a->digest != b->digest)
+      return fmt::format("{}: {} here, {} there", a->name, to_hex(a->digest).substr(0, 12),
+                         to_hex(b->digest).substr(0, 12));
   }
 }
 
@@ -62,7 +65,8 @@ std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plen
   if (plenty) {
     for (const Isa isa : isas)
       for (const int threads : kThreads)
-        for (std::size_t variant = 0; variant <= trial.variants.size(); ++variant) ways.push_back({isa, threads, variant});
+        for (std::size_t variant = 0; variant <= trial.variants.size(); ++variant)
+          ways.push_back({isa, threads, variant});
     return ways;
   }
   // Every other instruction set, every number of threads and every variant stand somewhere.
@@ -78,13 +82,15 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
   TrialVerdict verdict;
   const auto first = run_trial(trial, ways.front());
   if (!first) {
-    verdict.difference = fmt::format("{}: {}: {}", ways.front().text(trial), code_name(first.error().code), first.error().text());
+    verdict.difference =
+        fmt::format("{}: {}: {}", ways.front().text(trial), code_name(first.error().code), first.error().text());
     return verdict;
   }
   verdict.digest = first->digest();
   for (std::size_t i = 1; i < ways.size(); ++i) {
     const auto next = run_trial(trial, ways[i]);
-    std::string difference = next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
+    std::string difference =
+        next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
     if (difference.empty()) continue;
     verdict.difference = fmt::format("{}; beside {}: {}", ways[i].text(trial), ways.front().text(trial), difference);
     return verdict;
@@ -145,7 +151,8 @@ bool hoist(Trial& trial, Json& at, const Still& fails) {
   for (const char* key : {"sequential_layers", "parallel_branches", "base_layer", "meta_observed_layer"}) {
     if (!at.contains(key)) continue;
     const Json before = at;
-    const std::vector<Json> children = at[key].is_array() ? std::vector<Json>(at[key].begin(), at[key].end()) : std::vector<Json>{at[key]};
+    const std::vector<Json> children =
+        at[key].is_array() ? std::vector<Json>(at[key].begin(), at[key].end()) : std::vector<Json>{at[key]};
     for (const Json& child : children) {
       if (!child.is_object()) continue;
       at = child;
@@ -274,7 +281,11 @@ Trial shrink_trial(const Trial& trial, const std::vector<TrialWay>& ways, double
     if (other.variant > 0) small.variants = {trial.variants[other.variant - 1]}, other.variant = 1;
     const std::vector<TrialWay> two{ways.front(), other};
     return shrink_trial(
-        small, [&](const Trial& t) { return t.variants.size() >= other.variant && run_trial(t, two[0]) && !check_trial(t, two).passed(); }, seconds);
+        small,
+        [&](const Trial& t) {
+          return t.variants.size() >= other.variant && run_trial(t, two[0]) && !check_trial(t, two).passed();
+        },
+        seconds);
   }
   return trial;
 }

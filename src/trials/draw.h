@@ -1,6 +1,7 @@
 #pragma once
-// Choices of a trial: whole numbers from one Philox stream, in the order they are asked for, so that a trial is a function of (seed, number)
-// on every platform. Two draws never stand in one expression, whose order a compiler would choose.
+// Choices of a trial: whole numbers from one Philox stream, in the order they are asked for, so that a trial is a
+// function of (seed, number) on every platform. Two draws never stand in one expression, whose order a compiler would
+// choose.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace loom {
 
 class Draw {
  public:
-  Draw(std::uint64_t seed, std::uint32_t number, std::string_view purpose) : stream_{seed, RandomDomain::Sample, number, random_site(purpose)} {}
+  Draw(std::uint64_t seed, std::uint32_t number, std::string_view purpose)
+      : stream_{seed, RandomDomain::Sample, number, random_site(purpose)} {}
 
   std::size_t below(std::size_t bound) { return stream_.below(next_++, static_cast<std::uint32_t>(bound)); }
   // Both ends included.

@@ -13,14 +13,19 @@ Json random_positions(Draw& draw) {
   const std::size_t kind = draw.below(8);
   if (kind == 0) return {{"rope_type", "linear"}, {"factor", 4.0}};
   if (kind == 1)
-    return {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 32}};
+    return {{"rope_type", "llama3"},
+            {"factor", 8.0},
+            {"low_freq_factor", 1.0},
+            {"high_freq_factor", 4.0},
+            {"original_max_position_embeddings", 32}};
   if (kind == 2) return {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}};
   return nullptr;
 }
 
 Json random_config(Draw& draw, DType dtype) {
   const std::string family(draw.name({"llama", "llama", "mistral", "qwen2", "qwen3"}));
-  Json c{{"model_type", family}, {"max_position_embeddings", 256}, {"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
+  Json c{
+      {"model_type", family}, {"max_position_embeddings", 256}, {"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
   c["vocab_size"] = draw.between(20, 700);
   c["num_hidden_layers"] = draw.between(1, 3);
   const std::size_t block = info(dtype).block_elements;
@@ -64,6 +69,7 @@ void draft_model(Draw& draw, Trial& trial) {
 void draft_decoder(Draw& draw, Trial& trial) {
   draft_model(draw, trial);
   if (draw.percent(25)) trial.options["activations"] = "int8";
+  if (draw.percent(40)) trial.options["kv_dtype"] = std::string(draw.name({"bfloat16", "int8"}));
   trial.variants.push_back(Json{{"chunk", draw.between(1, 69)}});
   trial.variants.push_back(Json{{"neighbours", draw.between(1, 4)}});
   trial.variants.push_back(Json{{"through_snapshot", true}, {"chunk", draw.between(1, 69)}});
@@ -94,6 +100,7 @@ Result<void> run_decoder(const Trial& trial, const Json& options, const TrialWay
   run.chunk = number_option(options, "chunk"), run.neighbours = number_option(options, "neighbours");
   run.through_snapshot = flag_option(options, "through_snapshot");
   if (text_option(options, "activations") == "int8") run.activations = Activations::int8;
+  LOOM_TRY(run.kv_dtype, dtype_from_name(text_option(options, "kv_dtype", "float32")));
   LOOM_TRY(const std::string digest, golden_digest(std::make_shared<const DecoderModel>(std::move(model)), run));
   record.show("logits", std::as_bytes(std::span(digest)));
   return {};
@@ -102,7 +109,8 @@ Result<void> run_decoder(const Trial& trial, const Json& options, const TrialWay
 Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWay& way, TrialRecord& record) {
   FinetuneConfig config;
   config.adapter.rank = number_option(options, "rank", 1);
-  if (flag_option(options, "every_matrix")) config.adapter.targets.insert(config.adapter.targets.end(), {"gate_proj", "up_proj", "down_proj"});
+  if (flag_option(options, "every_matrix"))
+    config.adapter.targets.insert(config.adapter.targets.end(), {"gate_proj", "up_proj", "down_proj"});
   config.length = number_option(options, "length", 2), config.batch_size = number_option(options, "batch_size", 1);
   config.micro_batch = number_option(options, "micro_batch", 1), config.steps = number_option(options, "steps", 1);
   config.optimizer.name = text_option(options, "optimizer", "adamw");
@@ -114,7 +122,8 @@ Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWa
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   const RandomStream stream{trial.data, RandomDomain::Noise, 0, random_site("text")};
   std::vector<std::int32_t> ids(config.length * (config.batch_size * config.steps + 4) + 1);
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint32_t>(vocab)));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint32_t>(vocab)));
   LOOM_TRY(const auto windows, TokenWindows::create(std::move(ids), config.length, vocab, "random"));
 
   OwnFolder folder;
@@ -123,7 +132,9 @@ Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWa
     LOOM_TRY(kept.folder, folder.create());
     kept.start = RunStart::resume;
     LOOM_TRY(DecoderModel first, trial_decoder(trial));
-    const auto stop = [&](const FinetuneProgress& p) -> Result<Continue> { return p.step >= stop_after ? Continue::stop : Continue::yes; };
+    const auto stop = [&](const FinetuneProgress& p) -> Result<Continue> {
+      return p.step >= stop_after ? Continue::stop : Continue::yes;
+    };
     LOOM_TRY_VOID(finetune(first, *windows, config, stop, kept).map([](const FinetuneResult&) {}));
   }
   LOOM_TRY(const FinetuneResult result, finetune(model, *windows, config, nullptr, kept));

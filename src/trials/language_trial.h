@@ -1,6 +1,7 @@
 #pragma once
-// Trials of language models: small decoders of random shape, type and family, read in chunks, beside other sequences and through snapshots; and
-// their fine-tuning by adapters, stopped and resumed. A trial's network is the model's config.json here; its weights follow from the seed of its data.
+// Trials of language models: small decoders of random shape, type and family, read in chunks, beside other sequences
+// and through snapshots; and their fine-tuning by adapters, stopped and resumed. A trial's network is the model's
+// config.json here; its weights follow from the seed of its data.
 
 #include "lm/decoder.h"
 #include "trials/draw.h"

@@ -32,9 +32,12 @@ std::vector<std::size_t> places(Draw& draw, const Grid& grid, std::size_t layers
 
 Shape input_of(Draw& draw, const NetworkWish& wish, std::size_t& ids) {
   const std::size_t form = wish.wide ? 0 : draw.below(10);
-  const std::size_t batch = draw.percent(30) ? draw.between(1, 3) : draw.percent(60) ? draw.between(4, 24) : draw.between(25, 40);
+  const std::size_t batch = draw.percent(30)   ? draw.between(1, 3)
+                            : draw.percent(60) ? draw.between(4, 24)
+                                               : draw.between(25, 40);
   const std::size_t most = std::max<std::size_t>(4, wish.budget / batch / 16);
-  if (form < 4) return Shape::of({batch, wish.wide ? draw.between(182, 700) : draw.size(std::min<std::size_t>(700, most))});
+  if (form < 4)
+    return Shape::of({batch, wish.wide ? draw.between(182, 700) : draw.size(std::min<std::size_t>(700, most))});
   const std::size_t steps = draw.between(1, 12);
   if (form < 6) return Shape::of({batch, steps, draw.size(std::min<std::size_t>(96, most / steps + 1))});
   if (form == 9) {
@@ -45,7 +48,8 @@ Shape input_of(Draw& draw, const NetworkWish& wish, std::size_t& ids) {
   if (form == 6) return Shape::of({batch, channels, draw.between(1, 40)});
   const std::size_t h = draw.between(2, 10), w = draw.between(2, 10);
   if (form == 7) return Shape::of({batch, channels, h, w});
-  return Shape::of({std::min<std::size_t>(batch, 20), std::min<std::size_t>(channels, 5), draw.between(1, 5), h / 2 + 1, w / 2 + 1});
+  return Shape::of(
+      {std::min<std::size_t>(batch, 20), std::min<std::size_t>(channels, 5), draw.between(1, 5), h / 2 + 1, w / 2 + 1});
 }
 
 class Builder {
@@ -86,7 +90,8 @@ class Builder {
 
  private:
   void settings(Json& spec, const Grid& grid) {
-    spec = Json{{"depth", grid.size[0]}, {"rows", grid.size[1]}, {"cols", grid.size[2]}, {"layers_per_cell", grid.size[3]}};
+    spec = Json{
+        {"depth", grid.size[0]}, {"rows", grid.size[1]}, {"cols", grid.size[2]}, {"layers_per_cell", grid.size[3]}};
     spec["seed"] = draw_.below(1'000'000);
     if (draw_.percent(15))
       spec["activations"] = "float64", spec["default_dtype"] = "float64";
@@ -147,10 +152,15 @@ class Builder {
       if (!a || !b || !(*a == *b)) return std::nullopt;
       fed = shape_.with_cols(shape_.cols() + from.output.cols()).value_or(shape_);
     }
-    Json spec{{"is_remote_link", true}, {"target_z", from.address[0]}, {"target_y", from.address[1]}, {"target_x", from.address[2]}, {"target_l", from.address[3]}};
+    Json spec{{"is_remote_link", true},
+              {"target_z", from.address[0]},
+              {"target_y", from.address[1]},
+              {"target_x", from.address[2]},
+              {"target_l", from.address[3]}};
     spec["link_mode"] = "feed", spec["link_merge"] = merge;
     if (draw_.percent(60)) {
-      const std::size_t cols = draw_.size(std::max<std::size_t>(1, std::min<std::size_t>(200, budget_ / fed.elements())));
+      const std::size_t cols =
+          draw_.size(std::max<std::size_t>(1, std::min<std::size_t>(200, budget_ / fed.elements())));
       Site site{draw_, fed, 0, budget_, 0, nullptr};
       spec.update(dense_to(site, fed, cols));
       fed = fed.with_cols(cols).value_or(fed);
@@ -169,7 +179,8 @@ class Builder {
         if (outputs_[j].output == outputs_[i].input) fitting.push_back(&outputs_[j]);
       if (fitting.empty()) continue;
       const LinkTarget& from = *draw_.pick_of(fitting);
-      cell["is_remote_link"] = true, cell["link_mode"] = std::string(draw_.name({"feed", "auto"})), cell["link_merge"] = "add";
+      cell["is_remote_link"] = true, cell["link_mode"] = std::string(draw_.name({"feed", "auto"})),
+      cell["link_merge"] = "add";
       for (std::size_t k = 0; k < 4; ++k) cell[std::string("target_") + "zyxl"[k]] = from.address[k];
     }
   }
@@ -215,7 +226,8 @@ bool measures_its_batch(const Json& spec, bool training) {
     const std::string kind = type != nullptr && as_string(*type) != nullptr ? *as_string(*type) : std::string();
     const Json* source = find(layer, "meta_source");
     const bool by_sample = source != nullptr && (*source == "input" || *source == "activations");
-    return (kind == "metacognition" && !by_sample) || (training && kind == "batchnorm") || layer.contains("gate_aux_weight") || layer.contains("stateful");
+    return (kind == "metacognition" && !by_sample) || (training && kind == "batchnorm") ||
+           layer.contains("gate_aux_weight") || layer.contains("stateful");
   });
 }
 

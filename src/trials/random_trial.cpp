@@ -1,4 +1,5 @@
-// Drawing of trials: a network that the engine accepts, calls to run, and other ways of running that promise the same bits.
+// Drawing of trials: a network that the engine accepts, calls to run, and other ways of running that promise the same
+// bits.
 
 #include "network/spec.h"
 #include "trials/language_trial.h"
@@ -19,9 +20,12 @@ Json patch(const char* key, Json value) {
   return p;
 }
 
-bool splits(const Drafting& d, bool training) { return d.trial.input[0] > 1 && !measures_its_batch(d.trial.network, training); }
+bool splits(const Drafting& d, bool training) {
+  return d.trial.input[0] > 1 && !measures_its_batch(d.trial.network, training);
+}
 
-// A weight with several uses sums them one after the other, within each part of a batch (engine V-21): parts give other bits.
+// A weight with several uses sums them one after the other, within each part of a batch (engine V-21): parts give other
+// bits.
 bool shares_weights(const Drafting& d) {
   return any_layer(d.trial.network, [](const Json& layer) {
     const Json* mode = find(layer, "link_mode");
@@ -32,8 +36,8 @@ bool shares_weights(const Drafting& d) {
 bool recomputes(const Drafting& d) {
   return !any_layer(d.trial.network, [](const Json& layer) {
     const Json *mode = find(layer, "link_mode"), *skip = find(layer, "skip_from"), *type = find(layer, "type");
-    return (mode != nullptr && *mode == "feed") || (skip != nullptr && skip->is_array()) || layer.contains("stateful") ||
-           (type != nullptr && *type == "metacognition");
+    return (mode != nullptr && *mode == "feed") || (skip != nullptr && skip->is_array()) ||
+           layer.contains("stateful") || (type != nullptr && *type == "metacognition");
   });
 }
 
@@ -55,7 +59,8 @@ void draft_backward(Drafting& d) {
   if (d.draw.percent(50)) o["training"] = true;
   if (d.draw.percent(15)) o["mixed"] = std::string(d.draw.name({"bf16", "f16", "fp8"}));
   o["calls"] = d.draw.between(1, 2);
-  if (recomputes(d) && !o.contains("mixed")) d.trial.variants.push_back(patch("checkpoint_every", d.draw.between(1, 2)));
+  if (recomputes(d) && !o.contains("mixed"))
+    d.trial.variants.push_back(patch("checkpoint_every", d.draw.between(1, 2)));
 }
 
 Json random_optimizer(Draw& draw) {
@@ -81,12 +86,13 @@ Json random_optimizer(Draw& draw) {
 }
 
 Json random_schedule(Draw& draw) {
-  const std::string name(draw.name({"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine", "cosine_restarts", "one_cycle", "cyclic",
-                                    "inverse_sqrt", "plateau"}));
+  const std::string name(draw.name({"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine",
+                                    "cosine_restarts", "one_cycle", "cyclic", "inverse_sqrt", "plateau"}));
   Json s{{"name", name}};
   if (name == "multi_step") s["milestones"] = Json{1, 3};
   if (name == "linear" || name == "polynomial" || name == "cosine" || name == "one_cycle") s["total"] = 5;
-  if (name == "cyclic") s["up"] = 2, s["down"] = 1, s["cyclic_mode"] = std::string(draw.name({"triangular", "triangular2", "exp_range"}));
+  if (name == "cyclic")
+    s["up"] = 2, s["down"] = 1, s["cyclic_mode"] = std::string(draw.name({"triangular", "triangular2", "exp_range"}));
   if ((name == "cyclic" && s["cyclic_mode"] == "exp_range") || name == "exponential") s["gamma"] = 0.5;
   if (name == "inverse_sqrt") s["warmup"] = 2;
   if (draw.percent(25)) {
@@ -98,9 +104,11 @@ Json random_schedule(Draw& draw) {
 
 // The loss, and what the output must look like for it.
 Json random_loss(Draw& draw, const Shape& output) {
-  const std::string name(draw.name({"mse", "mae", "huber", "crossentropy", "softmax_crossentropy", "softmax_crossentropy", "bce", "bce_logits", "kl_div", "hinge",
-                                    "multi_head_softmax_ce", "cosine", "contrastive"}));
-  if (name == "contrastive" && output.rows() > 512) return Json{{"name", "mse"}};  // it compares every row with every other
+  const std::string name(
+      draw.name({"mse", "mae", "huber", "crossentropy", "softmax_crossentropy", "softmax_crossentropy", "bce",
+                 "bce_logits", "kl_div", "hinge", "multi_head_softmax_ce", "cosine", "contrastive"}));
+  // it compares every row with every other
+  if (name == "contrastive" && output.rows() > 512) return Json{{"name", "mse"}};
   Json loss{{"name", name}};
   if (name == "softmax_crossentropy") {
     if (draw.percent(30)) loss["label_smoothing"] = 0.1;
@@ -129,18 +137,20 @@ void draft_training(Drafting& d, bool tween) {
   config["learning_rate"] = draw.pick({0.001, 0.01, 0.1});
   config["schedule"] = random_schedule(draw);
   if (tween) {
-    Json t{{"mode", std::string(draw.name({"chain", "layerwise", "dtp"}))}};
+    Json t{{"mode", std::string(draw.name({"chain", "layerwise", "mirror", "dtp"}))}};
     if (loss_name != "mse" && loss_name != "softmax_crossentropy") loss = Json{{"name", "mse"}};
-    const bool is_chain = t["mode"] == "chain", is_dtp = t["mode"] == "dtp";
-    if (draw.percent(30) && !is_chain) t["slope"] = "sign";
-    if (draw.percent(20) && !is_chain) t["estimate"] = "average";
-    if (draw.percent(20) && !is_chain) t["target_scale"] = "weight_sum";
-    if (draw.percent(20) && !is_dtp) t["momentum"] = 0.0;
+    const bool by_derivatives = t["mode"] == "chain" || t["mode"] == "dtp",
+               learns_feedback = t["mode"] == "mirror" || t["mode"] == "dtp";
+    if (draw.percent(30) && !by_derivatives) t["slope"] = "sign";
+    if (draw.percent(20) && !by_derivatives) t["estimate"] = "average";
+    if (draw.percent(20) && !by_derivatives) t["target_scale"] = "weight_sum";
+    if (draw.percent(20) && !learns_feedback) t["momentum"] = 0.0;
     if (draw.percent(20)) t["budget_threshold"] = 0.55;
     if (draw.percent(20) && t["mode"] == "layerwise") t["depth_scale_layerwise"] = true;
-    if (is_dtp && draw.percent(40)) t["feedback_steps"] = 2;
-    if (is_dtp) config["optimizer"] = Json{{"name", std::string(draw.name({"sgd", "adam", "rmsprop"}))}};
-    if (recomputes(d) && !is_dtp) d.trial.variants.push_back(Json{{"config", {{"tween", {{"recompute_every", draw.between(1, 2)}}}}}});
+    if (learns_feedback && draw.percent(40)) t["feedback_steps"] = 2;
+    if (learns_feedback) config["optimizer"] = Json{{"name", std::string(draw.name({"sgd", "adam", "rmsprop"}))}};
+    if (recomputes(d) && !learns_feedback)
+      d.trial.variants.push_back(Json{{"config", {{"tween", {{"recompute_every", draw.between(1, 2)}}}}}});
     config["tween"] = std::move(t);
   } else {
     config["optimizer"] = random_optimizer(draw);
@@ -180,13 +190,15 @@ void draft_tween(Drafting& d) {
 // The same forward from a file.
 void draft_files(Drafting& d) {
   d.trial.options["calls"] = 1;
-  for (const char* through : {"entity", "entity with masters", "json", "clone"}) d.trial.variants.push_back(patch("through", through));
+  for (const char* through : {"entity", "entity with masters", "json", "clone"})
+    d.trial.variants.push_back(patch("through", through));
 }
 
 void draft_morph(Drafting& d) {
   Json types = Json::array();
   const std::size_t count = d.draw.between(1, 3);
-  for (std::size_t i = 0; i < count; ++i) types.push_back(std::string(name(static_cast<DType>(d.draw.below(kNumTypes)))));
+  for (std::size_t i = 0; i < count; ++i)
+    types.push_back(std::string(name(static_cast<DType>(d.draw.below(kNumTypes)))));
   d.trial.options["types"] = std::move(types);
   d.trial.variants.push_back(patch("trim", true));
   d.trial.variants.push_back(patch("direct", true));
@@ -240,10 +252,17 @@ struct Mode {
 };
 
 constexpr std::array kModes = {
-    Mode{"forward", 17, draft_forward, false, false},  Mode{"backward", 14, draft_backward, false, true},     Mode{"train", 21, draft_train, false, true},
-    Mode{"tween", 13, draft_tween, false, true},       Mode{"mesh", 8, draft_mesh, true, true},              Mode{"mesh tween", 5, draft_mesh_tween, true, true},
-    Mode{"files", 5, draft_files, false, false},       Mode{"morph", 4, draft_morph, false, false},          Mode{"evolve", 3, draft_evolve, false, false},
-    Mode{"population", 3, draft_population, false, true}, Mode{"decoder", 4, nullptr, false, false, draft_decoder},
+    Mode{"forward", 17, draft_forward, false, false},
+    Mode{"backward", 14, draft_backward, false, true},
+    Mode{"train", 21, draft_train, false, true},
+    Mode{"tween", 13, draft_tween, false, true},
+    Mode{"mesh", 8, draft_mesh, true, true},
+    Mode{"mesh tween", 5, draft_mesh_tween, true, true},
+    Mode{"files", 5, draft_files, false, false},
+    Mode{"morph", 4, draft_morph, false, false},
+    Mode{"evolve", 3, draft_evolve, false, false},
+    Mode{"population", 3, draft_population, false, true},
+    Mode{"decoder", 4, nullptr, false, false, draft_decoder},
     Mode{"finetune", 3, nullptr, false, false, draft_finetune},
 };
 static_assert([] {
@@ -276,7 +295,8 @@ std::vector<std::string> trial_modes() {
 }
 
 bool is_of_language(const Trial& trial) {
-  return std::ranges::any_of(kModes, [&](const Mode& mode) { return mode.draft_language != nullptr && trial.mode == mode.name; });
+  return std::ranges::any_of(
+      kModes, [&](const Mode& mode) { return mode.draft_language != nullptr && trial.mode == mode.name; });
 }
 
 Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected) {
@@ -298,7 +318,8 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
     if (wish.wide) wish.budget = 2'500'000;
     if (mode.trains) wish.budget /= 2;
     if (mode.draft == draft_population) wish.budget /= 10, wish.wide = false;  // it runs many
-    wish.last = mode.trains && !mode.is_mesh ? std::string(draw.name({"", "", "", "sigmoid", "softmax"})) : std::string();
+    wish.last =
+        mode.trains && !mode.is_mesh ? std::string(draw.name({"", "", "", "sigmoid", "softmax"})) : std::string();
     RandomNetwork network = random_network(draw, wish);
     if (!accepted(network.spec, network.input, mode.is_mesh)) {
       if (rejected != nullptr) ++*rejected;
@@ -319,16 +340,20 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
 }
 
 Json trial_to_json(const Trial& t) {
-  Json json{{"mode", t.mode}, {"options", t.options}, {"input", t.input}, {"data", t.data}, {"inputs", t.inputs}, {"variants", t.variants}, {"network", t.network}};
+  Json json{{"mode", t.mode},     {"options", t.options},   {"input", t.input},    {"data", t.data},
+            {"inputs", t.inputs}, {"variants", t.variants}, {"network", t.network}};
   if (t.ids != 0) json["ids"] = t.ids;
   return json;
 }
 
 Result<Trial> trial_from_json(const Json& json) {
   Trial t;
-  const auto missing = [](const char* key) { return fail(Code::InvalidConfig, "trial: \"{}\" is missing or of another type", key); };
-  const Json *mode = find(json, "mode"), *options = find(json, "options"), *input = find(json, "input"), *data = find(json, "data"),
-             *inputs = find(json, "inputs"), *variants = find(json, "variants"), *network = find(json, "network"), *ids = find(json, "ids");
+  const auto missing = [](const char* key) {
+    return fail(Code::InvalidConfig, "trial: \"{}\" is missing or of another type", key);
+  };
+  const Json *mode = find(json, "mode"), *options = find(json, "options"), *input = find(json, "input"),
+             *data = find(json, "data"), *inputs = find(json, "inputs"), *variants = find(json, "variants"),
+             *network = find(json, "network"), *ids = find(json, "ids");
   if (mode == nullptr || as_string(*mode) == nullptr) return missing("mode");
   t.mode = *as_string(*mode);
   if (options != nullptr && !options->is_object()) return missing("options");

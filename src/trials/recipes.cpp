@@ -44,7 +44,8 @@ void add_common(Site& site, Json& spec) {
   if (draw.percent(6)) spec["learning_rate_scale"] = draw.pick({0.0, 0.5, 2.0});
   if (draw.percent(8)) spec["init"] = std::string(draw.name({"he", "xavier", "normal", "uniform", "identity"}));
   const Json* init = find(spec, "init");
-  if (draw.percent(6) && init != nullptr && (*init == "normal" || *init == "uniform")) spec["init_scale"] = draw.pick({0.02, 0.5, 1.0});
+  if (draw.percent(6) && init != nullptr && (*init == "normal" || *init == "uniform"))
+    spec["init_scale"] = draw.pick({0.02, 0.5, 1.0});
 }
 
 namespace {
@@ -52,7 +53,8 @@ namespace {
 std::size_t cols_of(const Site& site) { return site.input.cols(); }
 // The widest output of a matrix on every row that the budget allows.
 std::size_t widest(const Site& site, std::size_t rows, std::size_t per_output) {
-  return std::max<std::size_t>(1, std::min<std::size_t>(700, site.budget / std::max<std::size_t>(1, rows * per_output)));
+  return std::max<std::size_t>(1,
+                               std::min<std::size_t>(700, site.budget / std::max<std::size_t>(1, rows * per_output)));
 }
 std::size_t rows_of(const Shape& shape) { return shape.elements() / shape.cols(); }
 
@@ -117,8 +119,10 @@ std::optional<RandomLayer> make_mha(Site& site) {
   const std::size_t kv = draw.between(1, 3), heads = kv * draw.between(1, 3);
   const std::size_t most = widest(site, rows, 4 * d + 2 * steps) / heads;
   if (most < 1) return std::nullopt;
-  const std::size_t head_dim = draw.percent(60) ? std::max<std::size_t>(1, 2 * draw.between(1, std::max<std::size_t>(1, std::min<std::size_t>(most, 48) / 2)))
-                                                : draw.between(1, std::min<std::size_t>(most, 70));
+  const std::size_t head_dim =
+      draw.percent(60)
+          ? std::max<std::size_t>(1, 2 * draw.between(1, std::max<std::size_t>(1, std::min<std::size_t>(most, 48) / 2)))
+          : draw.between(1, std::min<std::size_t>(most, 70));
   spec["num_heads"] = heads, spec["num_kv_heads"] = kv, spec["head_dim"] = head_dim;
   if (draw.percent(30)) spec["output_dim"] = draw.size(widest(site, rows, heads * head_dim));
   if (draw.percent(30)) spec["qkv_bias"] = true;
@@ -232,7 +236,8 @@ std::optional<RandomLayer> make_recurrent(Site& site, std::string_view kind, std
   const std::size_t width = cols_of(site);
   Json spec = layer_of(kind);
   const bool both = draw.percent(35);
-  std::size_t units = draw.size(std::min<std::size_t>(300, widest(site, rows_of(site.input), gates * (both ? 2 : 1) * width)));
+  std::size_t units =
+      draw.size(std::min<std::size_t>(300, widest(site, rows_of(site.input), gates * (both ? 2 : 1) * width)));
   while (units > 1 && rows_of(site.input) * gates * units * (units + width) > 2 * site.budget) units = (units + 1) / 2;
   spec["input_height"] = width, spec["output_height"] = units;
   if (both) spec["bidirectional"] = true;
@@ -468,7 +473,11 @@ std::optional<RandomLayer> share_link(Site& site) {
     if (t.input == site.input) fitting.push_back(&t);
   if (fitting.empty()) return std::nullopt;
   const LinkTarget& t = *site.draw.pick_of(fitting);
-  Json spec{{"is_remote_link", true}, {"target_z", t.address[0]}, {"target_y", t.address[1]}, {"target_x", t.address[2]}, {"target_l", t.address[3]}};
+  Json spec{{"is_remote_link", true},
+            {"target_z", t.address[0]},
+            {"target_y", t.address[1]},
+            {"target_x", t.address[2]},
+            {"target_l", t.address[3]}};
   if (site.draw.percent(50) || site.nesting == 0) spec["link_mode"] = "share";
   return RandomLayer{std::move(spec), t.output};
 }
@@ -483,7 +492,8 @@ RandomLayer random_layer(Site& site) {
   for (std::size_t attempt = 0; attempt < 20; ++attempt) {
     const Recipe& recipe = kRecipes[site.draw.below(kRecipes.size())];
     const std::size_t axes = site.input.rank() - 1;
-    const bool fits = recipe.axes == 0 || recipe.axes == axes || (recipe.make == make_maxpool || recipe.make == make_avgpool ? axes >= 2 && axes <= 4 : false);
+    const bool fits = recipe.axes == 0 || recipe.axes == axes ||
+                      (recipe.make == make_maxpool || recipe.make == make_avgpool ? axes >= 2 && axes <= 4 : false);
     auto made = fits ? recipe.make(site) : behind_reshape(site, recipe);
     if (made && made->output.elements() <= 200'000) return *std::move(made);
   }

@@ -23,10 +23,10 @@ struct LinkTarget {
 // Place for a random layer.
 struct Site {
   Draw& draw;
-  Shape input;               // with the batch in front
-  std::size_t ids = 0;       // above 0: the input is integers below this
-  std::size_t budget = 0;    // multiplications of one forward
-  std::size_t nesting = 0;   // containers around it
+  Shape input;              // with the batch in front
+  std::size_t ids = 0;      // above 0: the input is integers below this
+  std::size_t budget = 0;   // multiplications of one forward
+  std::size_t nesting = 0;  // containers around it
   const std::vector<LinkTarget>* targets = nullptr;
 };
 
@@ -37,7 +37,7 @@ struct RandomLayer {
 
 struct Recipe {
   std::string_view kind;
-  std::size_t axes;          // of a sample, that the kind reads; 0: any number
+  std::size_t axes;  // of a sample, that the kind reads; 0: any number
   // Nothing when this input is not for the kind, or the budget too small.
   std::optional<RandomLayer> (*make)(Site& site);
 };
@@ -46,7 +46,8 @@ std::span<const Recipe> recipes();
 // Null for a kind without one: a test asks for every kind of layer_kinds().
 const Recipe* recipe_of(std::string_view kind);
 
-// A layer of any kind, behind a reshape where the kind reads another number of axes. Links stand for layers now and then.
+// A layer of any kind, behind a reshape where the kind reads another number of axes. Links stand for layers now and
+// then.
 RandomLayer random_layer(Site& site);
 // `count` layers, one behind the other, as the children of a sequence.
 std::vector<Json> random_chain(Site& site, std::size_t count, Shape& shape);

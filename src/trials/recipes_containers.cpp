@@ -57,7 +57,8 @@ std::optional<RandomLayer> make_parallel(Site& site) {
   const std::size_t n = draw.percent(3) && mode != "filter" ? 0 : draw.between(1, 4);
   const std::size_t rows = site.input.elements() / site.input.cols();
   Site inner{draw, site.input, 0, site.budget / (n + 1), site.nesting, site.targets};
-  const std::size_t most = std::max<std::size_t>(1, std::min<std::size_t>(200, inner.budget / (rows * site.input.cols())));
+  const std::size_t most =
+      std::max<std::size_t>(1, std::min<std::size_t>(200, inner.budget / (rows * site.input.cols())));
   std::size_t cols = draw.size(most), sum = 0, enabled = 0;
   Json list = Json::array();
   for (std::size_t i = 0; i < n; ++i) {
@@ -132,7 +133,8 @@ std::optional<RandomLayer> make_sequential(Site& site) {
     }
     Site inner{draw, shape, i == 0 ? site.ids : 0, site.budget / count, site.nesting + 1, site.targets};
     RandomLayer child = random_layer(inner);
-    if (child.output == shape && inner.ids == 0 && !child.spec.contains("is_remote_link") && draw.percent(6)) child.spec["is_disabled"] = true;
+    if (child.output == shape && inner.ids == 0 && !child.spec.contains("is_remote_link") && draw.percent(6))
+      child.spec["is_disabled"] = true;
     shape = child.output;
     list.push_back(std::move(child.spec));
   }
@@ -163,11 +165,14 @@ std::optional<RandomLayer> make_metacognition(Site& site) {
   Site inner{draw, site.input, 0, site.budget / 2, site.nesting + 1, nullptr};
   RandomLayer observed = random_layer(inner);
   Json spec = layer_of("metacognition");
-  const std::string effect(draw.name({"none", "gate", "noise", "intervention"})), source(draw.name({"input", "stats", "history", "activations"}));
+  const std::string effect(draw.name({"none", "gate", "noise", "intervention"})),
+      source(draw.name({"input", "stats", "history", "activations"}));
   spec["meta_effect"] = effect, spec["meta_source"] = source;
   if (draw.percent(50)) spec["train_meta"] = true;
   if (effect != "none") {
-    const std::size_t cols = source == "input" ? site.input.cols() : source == "activations" ? observed.output.cols() : 6;
+    const std::size_t cols = source == "input"         ? site.input.cols()
+                             : source == "activations" ? observed.output.cols()
+                                                       : 6;
     Json dense = layer_of("dense");
     dense["input_height"] = cols, dense["output_height"] = draw.between(2, 5);
     if (draw.percent(50)) dense["activation"] = "tanh";
@@ -183,8 +188,8 @@ std::optional<RandomLayer> make_lora(Site& site) {
   if (site.nesting >= kMostNesting || site.ids != 0) return std::nullopt;
   std::vector<const Recipe*> fitting;
   for (const Recipe& r : recipes()) {
-    const bool has_matrix = r.kind == "dense" || r.kind == "swiglu" || r.kind == "kmeans" || r.kind == "mha" || r.kind == "lstm" || r.kind == "gru" ||
-                            r.kind == "rnn" || r.kind.starts_with("c");
+    const bool has_matrix = r.kind == "dense" || r.kind == "swiglu" || r.kind == "kmeans" || r.kind == "mha" ||
+                            r.kind == "lstm" || r.kind == "gru" || r.kind == "rnn" || r.kind.starts_with("c");
     if (has_matrix && (r.axes == 0 || r.axes + 1 == site.input.rank())) fitting.push_back(&r);
   }
   Site inner{draw, site.input, 0, site.budget, site.nesting + 1, nullptr};

@@ -25,9 +25,12 @@ namespace loom {
 namespace {
 
 // Values at which codecs, snapping and rounding change their minds.
-constexpr double kThresholds[] = {0.0,     0x1p-51,  -0x1p-51, 0x1.fffffep-52, 0x1.000002p-51, 0x1p-52, 0x1p-126, 0x1p-149, 0x1p-25, -0x1p-26, 0.5,
-                                  -0.5,    1.0,      -1.0,     1.5,            2.5,            127.5,   -128.0,   448.0,    65504.0, 1e-10,    -1e-6,
-                                  0x1p-24, 0x1p-14, 3.0,      -3.0,           6.0,            20.0};
+constexpr double kThresholds[] = {0.0,     0x1p-51,  -0x1p-51, 0x1.fffffep-52, 0x1.000002p-51,
+                                  0x1p-52, 0x1p-126, 0x1p-149, 0x1p-25,        -0x1p-26,
+                                  0.5,     -0.5,     1.0,      -1.0,           1.5,
+                                  2.5,     127.5,    -128.0,   448.0,          65504.0,
+                                  1e-10,   -1e-6,    0x1p-24,  0x1p-14,        3.0,
+                                  -3.0,    6.0,      20.0};
 
 class TrialRun {
  public:
@@ -50,7 +53,8 @@ class TrialRun {
   std::vector<std::int32_t> classes(std::string_view purpose, std::size_t n, std::size_t below) const {
     const RandomStream stream{trial_.data, RandomDomain::Noise, 1, random_site(purpose)};
     std::vector<std::int32_t> v(n);
-    for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint32_t>(below)));
+    for (std::size_t i = 0; i < n; ++i)
+      v[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint32_t>(below)));
     return v;
   }
   // In the network's element type; the memory lives as long as this.
@@ -63,14 +67,20 @@ class TrialRun {
 
   // The record.
   void show(std::string name, std::span<const std::byte> bytes) { record_.show(std::move(name), bytes); }
-  void show(std::string name, double value, bool of_whole_batch = false) { record_.show(std::move(name), value, of_whole_batch); }
-  void show(std::string name, const ConstView& v) {
-    if (v.data != nullptr) show(std::move(name), {static_cast<const std::byte*>(v.data), v.shape.elements() * bytes_of(v.element)});
+  void show(std::string name, double value, bool of_whole_batch = false) {
+    record_.show(std::move(name), value, of_whole_batch);
   }
-  void show_text(std::string name, std::string_view text) { show(std::move(name), std::as_bytes(std::span(text.data(), text.size()))); }
+  void show(std::string name, const ConstView& v) {
+    if (v.data != nullptr)
+      show(std::move(name), {static_cast<const std::byte*>(v.data), v.shape.elements() * bytes_of(v.element)});
+  }
+  void show_text(std::string name, std::string_view text) {
+    show(std::move(name), std::as_bytes(std::span(text.data(), text.size())));
+  }
   void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
   void show_weights(const Network& network, const std::string& when);
-  // Records an error that the values may lead to, in every way alike; any other error is a fault of the trial or of the engine.
+  // Records an error that the values may lead to, in every way alike; any other error is a fault of the trial or of the
+  // engine.
   Result<void> answer(const Error& error) {
     if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
     show_text(fmt::format("{}: {}", code_name(error.code), error.text()), {});
@@ -117,10 +127,13 @@ std::vector<double> TrialRun::inputs(std::string_view purpose) const {
       continue;
     }
     if (trial_.inputs == "wide") x[i] *= stream.below(i, 4) == 0 ? 30 : 0.01;
-    if (trial_.inputs == "thresholds" && stream.below(i, 3) == 0) x[i] = kThresholds[stream.below(n + i, std::size(kThresholds))];
+    if (trial_.inputs == "thresholds" && stream.below(i, 3) == 0)
+      x[i] = kThresholds[stream.below(n + i, std::size(kThresholds))];
     if (trial_.inputs == "non-finite" && stream.below(i, 40) == 0) {
       const std::uint32_t which = stream.below(n + i, 3);
-      x[i] = which == 0 ? std::numeric_limits<double>::quiet_NaN() : which == 1 ? std::numeric_limits<double>::infinity() : -1e30;
+      x[i] = which == 0   ? std::numeric_limits<double>::quiet_NaN()
+             : which == 1 ? std::numeric_limits<double>::infinity()
+                          : -1e30;
     }
   }
   return x;
@@ -141,7 +154,8 @@ void TrialRun::show_weights(const Network& network, const std::string& when) {
 Result<void> TrialRun::stir(Network& network) {
   Result<void> done;
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-    if (w.role() != WeightRole::Vector && w.role() != WeightRole::TypedVector && w.role() != WeightRole::Adapter) return;
+    if (w.role() != WeightRole::Vector && w.role() != WeightRole::TypedVector && w.role() != WeightRole::Adapter)
+      return;
     std::vector<double> values(w.elements());
     w.decode(0, values.size(), values.data());
     const std::vector<double> by = uniform(path, values.size());
@@ -169,7 +183,9 @@ Mixed mixed_named(const std::string& name) {
 
 // Calls on one batch each, whole or in parts.
 Result<void> TrialRun::forward_calls(const Network& network, std::string_view label, std::size_t calls) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads, .isa = way_.isa, .mixed = mixed_named(text_option(options_, "mixed"))}));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads,
+                                                                .isa = way_.isa,
+                                                                .mixed = mixed_named(text_option(options_, "mixed"))}));
   const std::size_t batch = input_[0], part = std::min(batch, number_option(options_, "part", batch));
   for (std::size_t call = 0; call < calls; ++call) {
     const ConstView x = view(inputs(fmt::format("x{}", call)), input_);
@@ -180,8 +196,10 @@ Result<void> TrialRun::forward_calls(const Network& network, std::string_view la
       LOOM_TRY(const Shape shape, Shape::create(extents));
       const std::size_t sample = input_.elements() / batch * bytes_of(element_);
       PassExtras extras;
-      extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call), extras.first_sample = first;
-      const auto y = session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
+      extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call),
+      extras.first_sample = first;
+      const auto y =
+          session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
       if (!y) return answer(y.error());
       whole.update({static_cast<const std::byte*>(y->data), y->shape.elements() * bytes_of(element_)});
     }
@@ -199,7 +217,8 @@ Result<void> TrialRun::forward() {
 
 Result<void> TrialRun::backward() {
   LOOM_TRY(const Network net, network());
-  NetworkSessionOptions options{.threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_option(options_, "mixed"))};
+  NetworkSessionOptions options{
+      .threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_option(options_, "mixed"))};
   options.checkpoint_every = number_option(options_, "checkpoint_every");
   const auto session = NetworkSession::create(net, options);
   if (!session) return answer(session.error());
@@ -215,7 +234,9 @@ Result<void> TrialRun::backward() {
     show(fmt::format("input gradient {}", call), *dx);
     net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
       const void* g = (*session)->gradients().of(w);
-      if (g != nullptr) show(fmt::format("gradient {} of {}", call, path), {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+      if (g != nullptr)
+        show(fmt::format("gradient {} of {}", call, path),
+             {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
     });
   }
   return {};
@@ -246,7 +267,8 @@ Result<void> TrialRun::train() {
   LOOM_TRY(TrainConfig config, read_train_config(json, ""));
   config.trainer.session.threads = way_.threads, config.trainer.session.isa = way_.isa;
   LOOM_TRY(Network net, network());
-  if (input_.rank() < 2) return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
+  if (input_.rank() < 2)
+    return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
   LOOM_TRY(const Shape output, net.output_shape(input_, 0, net.num_cells()));
   auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
   auto trainer = Trainer::create(training->network, config.trainer);
@@ -279,7 +301,8 @@ Result<void> TrialRun::train() {
       batch.values = view(target, output);
     }
     const auto report = training->trainer->step(batch);
-    if (!report && report.error().code == Code::InvalidConfig && config.trainer.lbfgs_history) {  // a schedule may give it a rate of 0
+    // a schedule may give it a rate of 0
+    if (!report && report.error().code == Code::InvalidConfig && config.trainer.lbfgs_history) {
       show_text("refused: " + report.error().text(), {});
       break;
     }
@@ -327,7 +350,8 @@ Result<void> TrialRun::morph() {
     const auto done = net.morph_all(type);  // some types refuse some scales; nothing has changed then
     if (!done && i + 1 == types.size()) return answer(done.error());
   }
-  if (flag_option(options_, "trim")) net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
+  if (flag_option(options_, "trim"))
+    net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
   LOOM_TRY_VOID(net.prepare(input_));
   LOOM_TRY_VOID(forward_calls(net, "output", 1));
   net.release_masters();
@@ -336,8 +360,12 @@ Result<void> TrialRun::morph() {
 
 Result<void> TrialRun::mesh() {
   LOOM_TRY(const Network net, network());
-  const std::size_t ticks = number_option(options_, "ticks", 1), back = number_option(options_, "backward"), change = number_option(options_, "change_input_at", 99);
-  StepMeshOptions mesh_options{.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, back), .backward = back > 0};
+  const std::size_t ticks = number_option(options_, "ticks", 1), back = number_option(options_, "backward"),
+                    change = number_option(options_, "change_input_at", 99);
+  StepMeshOptions mesh_options{.threads = way_.threads,
+                               .isa = way_.isa,
+                               .history_capacity = std::max<std::size_t>(1, back),
+                               .backward = back > 0};
   const auto made = StepMesh::create(net, mesh_options);
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
@@ -350,7 +378,8 @@ Result<void> TrialRun::mesh() {
   }
   const StepOptions step{.capture = back > 0, .training = flag_option(options_, "training")};
   for (std::size_t tick = 0; tick < ticks; ++tick) {
-    if (tick == 0 || tick == change) LOOM_TRY_VOID(state.set_input(view(inputs(fmt::format("x{}", tick)), input_), tick != 2));
+    if (tick == 0 || tick == change)
+      LOOM_TRY_VOID(state.set_input(view(inputs(fmt::format("x{}", tick)), input_), tick != 2));
     if (flag_option(options_, "through_snapshot") && tick == ticks / 2) {
       const std::vector<std::byte> snapshot = state.snapshot();
       LOOM_TRY(StepState fresh, mesh.create_state());
@@ -373,7 +402,8 @@ Result<void> TrialRun::mesh() {
   if (!ports) return answer(ports.error());
   for (std::size_t i = 0; i < ports->size(); ++i) show(fmt::format("port gradient {}", i), (*ports)[i]);
   net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-    if (const void* g = mesh.gradients().of(w)) show("gradient of " + path, {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+    if (const void* g = mesh.gradients().of(w))
+      show("gradient of " + path, {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
   });
   return {};
 }
@@ -381,7 +411,10 @@ Result<void> TrialRun::mesh() {
 Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(Network net, network());
   const std::size_t history = number_option(options_, "history");
-  const auto made = StepMesh::create(net, {.threads = way_.threads, .isa = way_.isa, .history_capacity = std::max<std::size_t>(1, history), .keep_inputs = true});
+  const auto made = StepMesh::create(net, {.threads = way_.threads,
+                                           .isa = way_.isa,
+                                           .history_capacity = std::max<std::size_t>(1, history),
+                                           .keep_inputs = true});
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
@@ -432,10 +465,12 @@ Result<void> TrialRun::population() {
   LOOM_TRY(const Network base, network());
   LOOM_TRY(Workers workers, Workers::create(way_.threads, way_.isa));
   PopulationConfig config;
-  config.size = number_option(options_, "size", 4), config.elites = number_option(options_, "elites"), config.stagnation = 1;
+  config.size = number_option(options_, "size", 4), config.elites = number_option(options_, "elites"),
+  config.stagnation = 1;
   LOOM_TRY(config.splice_mode, splice_mode_from_name(text_option(options_, "splice", "blend")));
   const auto percent = [&](const char* key) { return static_cast<double>(number_option(options_, key)) / 100; };
-  config.species_distance = percent("species_distance"), config.novelty_weight = percent("novelty"), config.splice_rate = percent("splice_rate");
+  config.species_distance = percent("species_distance"), config.novelty_weight = percent("novelty"),
+  config.splice_rate = percent("splice_rate");
   MutationConfig::rates(config.mutation, [&](Key, double& value) { value = percent("rate"); });
   const ConstView x = view(inputs("x"), input_);
   const bool several = flag_option(options_, "several_objectives");
@@ -463,10 +498,12 @@ Result<void> TrialRun::population() {
     }
     const auto report = all.evolve(fitness, workers);
     if (!report) return answer(report.error());
-    for (std::size_t i = 0; i < report->scores.size(); ++i) show(fmt::format("generation {} score {}", g, i), report->scores[i]);
+    for (std::size_t i = 0; i < report->scores.size(); ++i)
+      show(fmt::format("generation {} score {}", g, i), report->scores[i]);
     show(fmt::format("generation {} species", g), static_cast<double>(report->species));
     for (std::size_t i = 0; i < all.members().size(); ++i)
-      show_digest(fmt::format("generation {} member {}", g, i), network_digest(all.members()[i].network, all.members()[i].structure));
+      show_digest(fmt::format("generation {} member {}", g, i),
+                  network_digest(all.members()[i].network, all.members()[i].structure));
     show_digest(fmt::format("generation {}", g), report->hash);
   }
   return {};
@@ -499,8 +536,10 @@ Result<TrialRecord> TrialRun::run() {
   else
     return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
   // Links of a mesh and mutations may lead to an embedding what no id is.
-  const bool leads_elsewhere = trial_.mode.starts_with("mesh") || trial_.mode == "evolve" || trial_.mode == "population";
-  if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere) done = answer({Code::Unsupported, done.error().text()});
+  const bool leads_elsewhere =
+      trial_.mode.starts_with("mesh") || trial_.mode == "evolve" || trial_.mode == "population";
+  if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere)
+    done = answer({Code::Unsupported, done.error().text()});
   if (!done) return tl::make_unexpected(std::move(done).error());
   return std::move(record_);
 }
@@ -511,7 +550,8 @@ Result<Network> trial_network(const Trial& trial) { return TrialRun(trial, {}).n
 std::vector<double> trial_input(const Trial& trial, std::string_view call) { return TrialRun(trial, {}).inputs(call); }
 
 Result<TrialRecord> run_trial(const Trial& trial, const TrialWay& way) {
-  if (way.variant > trial.variants.size()) return fail(Code::InvalidArgument, "trial: variant {} of {}", way.variant, trial.variants.size());
+  if (way.variant > trial.variants.size())
+    return fail(Code::InvalidArgument, "trial: variant {} of {}", way.variant, trial.variants.size());
   return TrialRun(trial, way).run();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Random differential tests: networks of every kind and option that a seed draws, run in every way that the contract calls equal (instruction
-// sets, threads, parts of a batch, micro-batches, recomputation, files, resumption), must give one digest. `loom verify --random` and
-// tests/determinism/random_networks run them.
+// Random differential tests: networks of every kind and option that a seed draws, run in every way that the contract
+// calls equal (instruction sets, threads, parts of a batch, micro-batches, recomputation, files, resumption), must give
+// one digest. `loom verify --random` and tests/determinism/random_networks run them.
 
 #include <cstdint>
 #include <functional>
@@ -61,18 +61,18 @@ struct TrialRecord {
   void show(std::string name, std::span<const std::byte> bytes);
   void show(std::string name, double value, bool of_whole_batch = false);
   std::vector<Entry> entries;
-  bool in_parts = false;          // the batch was cut
+  bool in_parts = false;  // the batch was cut
   std::string digest() const;
   // "output 2: 0a1b.. here, 3c4d.. there"; empty where both agree.
   std::string difference(const TrialRecord& other) const;
 };
 
-// Errors are those that no way may give: the trial itself is wrong. What a network answers to its values (a step that is not finite) is part
-// of the record.
+// Errors are those that no way may give: the trial itself is wrong. What a network answers to its values (a step that
+// is not finite) is part of the record.
 Result<TrialRecord> run_trial(const Trial& trial, const TrialWay& way);
 
-// Plenty: every instruction set with every number of threads and every variant; else a handful that rotates with `turn`. The first is what
-// the others are compared with.
+// Plenty: every instruction set with every number of threads and every variant; else a handful that rotates with
+// `turn`. The first is what the others are compared with.
 std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plenty = false);
 
 struct TrialVerdict {
@@ -82,8 +82,8 @@ struct TrialVerdict {
 };
 TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways);
 
-// A smaller trial that fails too: layers, settings, widths, samples and steps go while it does, for at most `seconds`. `fails` sees trials that
-// the engine may refuse; a refusal is no failure.
+// A smaller trial that fails too: layers, settings, widths, samples and steps go while it does, for at most `seconds`.
+// `fails` sees trials that the engine may refuse; a refusal is no failure.
 Trial shrink_trial(const Trial& trial, const std::function<bool(const Trial&)>& fails, double seconds = 60);
 // The same for a trial that check_trial() does not pass.
 Trial shrink_trial(const Trial& trial, const std::vector<TrialWay>& ways, double seconds = 60);

@@ -1,5 +1,5 @@
-// Rules of the tree that no compiler checks: arrows point one way, and no result passes through a system's libm or an order that
-// a hash table chose.
+// Rules of the tree that no compiler checks: arrows point one way, and no result passes through a system's libm or an
+// order that a hash table chose.
 
 #include <map>
 #include <regex>
@@ -11,12 +11,15 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune and cli.
-const std::vector<std::string> kOrder = {"core",     "simd",     "dtypes",    "backend",   "ops", "layers",   "network", "io",
-                                         "data",     "learning", "training",  "telemetry", "evolution", "lm", "finetune", "trials", "cli"};
-const std::map<std::string, std::set<std::string>> kBlind = {{"lm", {"learning", "training", "telemetry", "evolution"}},
-                                                             {"telemetry", {"data", "learning", "training"}},
-                                                             {"evolution", {"data", "learning", "training", "telemetry"}}};
+// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune
+// and cli.
+const std::vector<std::string> kOrder = {"core",      "simd", "dtypes",   "backend",  "ops",      "layers",
+                                         "network",   "io",   "data",     "learning", "training", "telemetry",
+                                         "evolution", "lm",   "finetune", "trials",   "cli"};
+const std::map<std::string, std::set<std::string>> kBlind = {
+    {"lm", {"learning", "training", "telemetry", "evolution"}},
+    {"telemetry", {"data", "learning", "training"}},
+    {"evolution", {"data", "learning", "training", "telemetry"}}};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
@@ -28,7 +31,7 @@ bool may_include(const std::string& from, const std::string& to) {
 }
 
 struct Source {
-  std::string name;     // below src/
+  std::string name;  // below src/
   std::string module;
   std::string text;
 };
@@ -46,7 +49,9 @@ std::vector<Source> sources() {
   return out;
 }
 
-bool is_test(const Source& s) { return std::regex_search(s.name, std::regex("(_(test|fuzz)\\.(cpp|h)|/test_data\\.h)$")); }
+bool is_test(const Source& s) {
+  return std::regex_search(s.name, std::regex("(_(test|fuzz)\\.(cpp|h)|/test_data\\.h)$"));
+}
 
 // Comments and string literals become blanks; lines stay where they were.
 std::string code_of(const std::string& text) {
@@ -116,21 +121,26 @@ TEST(Architecture, includes_point_one_way) {
         continue;
       }
       if (is_test(s) && path.starts_with("support/")) continue;  // of tests/
-      if (is_test(s) && s.module == "layers" && path.starts_with("network/")) continue;  // kinds are tested in networks (TESTED_WITH in CMakeLists.txt)
+      // kinds are tested in networks (TESTED_WITH in CMakeLists.txt)
+      if (is_test(s) && s.module == "layers" && path.starts_with("network/")) continue;
       ++checked;
-      EXPECT_TRUE(is_file(test::source_path("src/" + path)) || path.rfind("../", 0) == 0) << s.name << " includes " << path << ", which is not there";
-      EXPECT_TRUE(may_include(s.module, path.substr(0, slash))) << s.name << " includes " << path << ": the arrow points up";
+      EXPECT_TRUE(is_file(test::source_path("src/" + path)) || path.rfind("../", 0) == 0)
+          << s.name << " includes " << path << ", which is not there";
+      EXPECT_TRUE(may_include(s.module, path.substr(0, slash)))
+          << s.name << " includes " << path << ": the arrow points up";
     }
   }
   EXPECT_GT(checked, 200u);
   for (const std::string& m : modules)
-    EXPECT_TRUE(m == "text" || std::find(kOrder.begin(), kOrder.end(), m) != kOrder.end()) << m << " has no place in the order";
+    EXPECT_TRUE(m == "text" || std::find(kOrder.begin(), kOrder.end(), m) != kOrder.end())
+        << m << " has no place in the order";
 }
 
 // N-02: exp and its kin differ from one libm to the next. sqrt is exact everywhere.
 TEST(Architecture, kernels_call_no_libm) {
   const std::string functions =
-      "exp|exp2|expm1|exp10|tanh|sinh|cosh|log|log2|log10|log1p|sin|cos|tan|sincos|asin|acos|atan|atan2|pow|powf|erf|cbrt|hypot|tgamma|lgamma";
+      "exp|exp2|expm1|exp10|tanh|sinh|cosh|log|log2|log10|log1p|sin|cos|tan|sincos|asin|acos|atan|atan2|pow|powf|erf|"
+      "cbrt|hypot|tgamma|lgamma";
   std::size_t kernels = 0;
   for (const Source& s : sources()) {
     if (!s.name.ends_with("_cpu.cpp")) continue;
@@ -147,14 +157,16 @@ TEST(Architecture, engine_calls_no_libm_where_results_come_from) {
   const std::set<std::string> modules = {"ops", "layers", "network", "dtypes", "learning", "lm", "backend"};
   for (const Source& s : sources()) {
     if (!modules.contains(s.module) || is_test(s)) continue;
-    for (const std::string& call : found(s, code_of(s.text), "std::(exp|exp2|expm1|tanh|log|log2|log10|log1p|sin|cos|tan|pow|erf)f?\\s*\\("))
+    for (const std::string& call :
+         found(s, code_of(s.text), "std::(exp|exp2|expm1|tanh|log|log2|log10|log1p|sin|cos|tan|pow|erf)f?\\s*\\("))
       ADD_FAILURE() << call;
   }
 }
 
-// Lookups in a hash table are fine, its order is not. text builds vocabularies from sorted or numbered lists and is tested by ids.
+// Lookups in a hash table are fine, its order is not. text builds vocabularies from sorted or numbered lists and is
+// tested by ids.
 TEST(Architecture, nothing_iterates_over_a_hash_table) {
-  const std::set<std::string> allowed = {"core/json.cpp"};   // a set of keys that is only asked
+  const std::set<std::string> allowed = {"core/json.cpp"};  // a set of keys that is only asked
   for (const Source& s : sources()) {
     if (s.module == "text" || is_test(s) || allowed.contains(s.name)) continue;
     for (const std::string& use : found(s, code_of(s.text), "std::unordered_\\w+"))
@@ -171,7 +183,8 @@ TEST(Architecture, nothing_iterates_over_a_hash_table) {
 // Fused multiply-adds and fast-math would change bits by compiler.
 TEST(Architecture, no_pragma_loosens_floating_point) {
   for (const Source& s : sources())
-    for (const std::string& use : found(s, code_of(s.text), "fast-math|ffast|FP_CONTRACT\\s+ON|__builtin_fma|_fmadd_|vfmaq_|std::fma\\b"))
+    for (const std::string& use :
+         found(s, code_of(s.text), "fast-math|ffast|FP_CONTRACT\\s+ON|__builtin_fma|_fmadd_|vfmaq_|std::fma\\b"))
       ADD_FAILURE() << use;
 }
 
@@ -182,13 +195,72 @@ TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
   for (const Source& s : sources()) {
     if (s.module == "cli" || is_test(s) || allowed.contains(s.name)) continue;
     for (const std::string& use :
-         found(s, code_of(s.text), "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()"))
+         found(s, code_of(s.text),
+               "\\b(std::cout|std::cerr|f?printf\\s*\\(|puts\\s*\\(|socket\\s*\\(|connect\\s*\\(|getenv\\s*\\()"))
       ADD_FAILURE() << use;
   }
 }
 
-// Two types of one name in namespace loom are one for the linker, which takes the code of either; what stands in a nested or nameless namespace
-// is apart. Namespaces and what they hold begin in the first column; their ends say so.
+// The folders of src/ops, each an op or a few of a kind.
+std::set<std::string> op_folders() {
+  std::set<std::string> folders;
+  for (const Source& s : sources())
+    if (s.name.starts_with("ops/") && s.name.find('/', 4) != s.name.npos)
+      folders.insert(s.name.substr(4, s.name.find('/', 4) - 4));
+  return folders;
+}
+
+TEST(Architecture, a_test_stands_beside_each_op) {
+  EXPECT_GT(op_folders().size(), 25u);
+  for (const std::string& op : op_folders())
+    EXPECT_TRUE(is_file(test::source_path("src/ops/" + op + "/" + op + "_test.cpp"))) << op << " has no test";
+}
+
+// Fronts of ops split work and keep the host's own books; elements of tensors are read and written by kernels alone,
+// which a device has too.
+TEST(Architecture, fronts_of_ops_touch_no_element) {
+  // Numbers of the host: the table of rotary angles, class weights of a call.
+  const std::set<std::string> allowed = {"ops/rope/rope.cpp", "ops/loss/softmax_loss.cpp"};
+  const std::string element = "(as|row)<\\w+>\\([^()]*\\)( *\\+[^;,()]*\\))?\\[",
+                    pointer = "\\*\\w+(\\.\\w+)*\\.(as|row)<", order = "\\bsnap\\(|\\blanes16<|\\bchain64<|\\bChain64<",
+                    copies = "std::(fill|fill_n|copy|copy_n|memcpy|memset|memmove|transform|sort|accumulate)\\b";
+  std::size_t fronts = 0;
+  for (const Source& s : sources()) {
+    // The cache of keys and values still lies on the host (docs/plan.md).
+    if (s.module != "ops" || !s.name.ends_with(".cpp") || s.name.ends_with("_cpu.cpp") || is_test(s) ||
+        s.name.starts_with("ops/attention/"))
+      continue;
+    ++fronts;
+    const std::vector<std::string> uses =
+        found(s, code_of(s.text), "(" + element + ")|(" + pointer + ")|(" + order + ")|(" + copies + ")");
+    if (allowed.contains(s.name)) {
+      EXPECT_FALSE(uses.empty()) << s.name << " needs no exception";
+      continue;
+    }
+    for (const std::string& use : uses) ADD_FAILURE() << use << ": an element outside of a kernel";
+  }
+  EXPECT_GT(fronts, 25u);
+}
+
+// Numerics 1.3 by bits (ops/non_finite.h): a shader may take infinities and NaNs for absent.
+TEST(Architecture, N_1_3_kernels_tell_what_is_not_finite_by_its_bits) {
+  // What they store: an outcome, a bound that nothing is above, the largest of a window that holds no number.
+  const std::set<std::string> stores = {"ops/update/update_cpu.cpp", "ops/magnitude/magnitude_cpu.cpp",
+                                        "ops/pool/pool_cpu.cpp"};
+  for (const Source& s : sources()) {
+    if (s.module != "ops" || !s.name.ends_with("_cpu.cpp") || s.name.starts_with("ops/attention/") ||
+        s.name.starts_with("ops/matmul/"))
+      continue;
+    const std::string code = code_of(s.text);
+    for (const std::string& use : found(s, code, "\\b(\\w+(\\[\\w+\\])?) [=!]= \\1(?![\\w\\[.(])"))
+      ADD_FAILURE() << use;
+    const std::vector<std::string> infinities = found(s, code, "huge_val|infinity\\(\\)|\\bkInfinity\\b");
+    EXPECT_EQ(infinities.empty(), !stores.contains(s.name)) << s.name;
+  }
+}
+
+// Two types of one name in namespace loom are one for the linker, which takes the code of either; what stands in a
+// nested or nameless namespace is apart. Namespaces and what they hold begin in the first column; their ends say so.
 TEST(Architecture, type_names_of_namespace_loom_are_unique) {
   const std::regex opens("^namespace\\s*([\\w:]*)[^}]*\\{"), closes("^\\}.*// namespace"),
       defines("^(struct|class|enum class|enum|union)\\s+(\\w+)(\\s+final)?\\s*(:[^:;][^;]*)?\\{");
@@ -208,7 +280,8 @@ TEST(Architecture, type_names_of_namespace_loom_are_unique) {
   }
   EXPECT_GT(places.size(), 300u);
   EXPECT_EQ(places["Samples"], std::set<std::string>{"training/trainer.h"});
-  for (const auto& [name, files] : places) EXPECT_EQ(files.size(), 1u) << name << " is defined in " << *files.begin() << " and " << *files.rbegin();
+  for (const auto& [name, files] : places)
+    EXPECT_EQ(files.size(), 1u) << name << " is defined in " << *files.begin() << " and " << *files.rbegin();
 }
 
 }  // namespace

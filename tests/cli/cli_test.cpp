@@ -152,9 +152,10 @@ TEST_F(Cli, bad_files_exit_3_with_one_line_that_names_them) {
       "/dev/zero",
   };
   const auto commands = [&](const std::string& path) -> std::vector<Args> {
-    return {
-        {"generate", path, "-p", "a"}, {"chat", path, "-p", "a"}, {"logits", path, "--ids", "1"}, {"perplexity", path, source_path("CMakeLists.txt")},
-        {"bench", path, "--json"},     {"inspect", path},         {"inspect", path, "--json"}};
+    return {{"generate", path, "-p", "a"},  {"chat", path, "-p", "a"},
+            {"logits", path, "--ids", "1"}, {"perplexity", path, source_path("CMakeLists.txt")},
+            {"bench", path, "--json"},      {"inspect", path},
+            {"inspect", path, "--json"}};
   };
   for (const std::string& path : bad)
     for (const Args& args : commands(path)) {
@@ -217,7 +218,8 @@ TEST_F(Cli, json_of_generate_has_every_field) {
   const Json j = json_of(loom({"generate", small(), "-p", "Hello", "-n", "6", "--json", "-t", "1", "--logprobs", "2"}));
   ASSERT_TRUE(j.is_object());
   for (const char* field : {"text", "hash", "isa"}) EXPECT_TRUE(find(j, field) && j[field].is_string()) << field;
-  for (const char* field : {"prompt_tokens", "prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "threads", "numerics_version"}) {
+  for (const char* field :
+       {"prompt_tokens", "prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "threads", "numerics_version"}) {
     ASSERT_TRUE(find(j, field) && j[field].is_number()) << field;
     EXPECT_GT(*as_number(j[field]), 0) << field;
   }
@@ -238,8 +240,10 @@ TEST_F(Cli, hashes_are_equal_for_every_instruction_set_and_thread_count) {
   const Json audit = json_of(loom({"audit", "--json"}));
   const std::vector<Args> work = {
       {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos"},
-      {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "3", "--top-p", "0.99", "--seed", "5"},
-      {"generate", source_path("tests/golden/models/mistral_window"), "-p", "Once upon a time there was a ring of sixteen tokens", "-n", "60"},
+      {"generate", small(), "-p", "The capital of France is", "-n", "24", "--ignore-eos", "--temp", "3", "--top-p",
+       "0.99", "--seed", "5"},
+      {"generate", source_path("tests/golden/models/mistral_window"), "-p",
+       "Once upon a time there was a ring of sixteen tokens", "-n", "60"},
       {"logits", source_path("tests/golden/models/qwen3_head_norm"), "--ids", "1,2,3,4,5,6,7,8,9"}};
   for (const Args& args : work) {
     SCOPED_TRACE(shown(args));
@@ -267,7 +271,8 @@ TEST_F(Cli, X_23_stop_strings_and_lengths) {
   const std::string text = *as_string(whole["text"]);
   ASSERT_GT(text.size(), 12u);
   const std::string stop = text.substr(6, 3);
-  const Json cut = json_of(loom({"generate", small(), "-p", "Hello", "-n", "20", "--json", "--ignore-eos", "--stop", stop}));
+  const Json cut =
+      json_of(loom({"generate", small(), "-p", "Hello", "-n", "20", "--json", "--ignore-eos", "--stop", stop}));
   EXPECT_EQ(cut["stop_reason"], "stop");
   EXPECT_EQ(*as_string(cut["text"]), text.substr(0, text.find(stop)));
   const Json none = json_of(loom({"generate", small(), "-p", "Hello", "-n", "0", "--json"}));
@@ -277,7 +282,8 @@ TEST_F(Cli, X_23_stop_strings_and_lengths) {
 
 TEST_F(Cli, tokenize_and_detokenize_are_inverse) {
   const std::string text = "Hello, W\xc3\xb6rld! 12345\n\t<|im_end|> \xf0\x9f\x98\x80 end";
-  for (const std::string& model : {small(), tiny(), test::data_path("vocabs/qwen2.gguf"), test::data_path("vocabs/llama-bpe.gguf")}) {
+  for (const std::string& model :
+       {small(), tiny(), test::data_path("vocabs/qwen2.gguf"), test::data_path("vocabs/llama-bpe.gguf")}) {
     SCOPED_TRACE(model);
     const Outcome ids = loom({"tokenize", model, "--text", text, "--no-special", "--no-parse-special"});
     ASSERT_EQ(ids.status, 0) << ids.err;
@@ -390,7 +396,8 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
   EXPECT_EQ(j["pass"], true);
   EXPECT_EQ(j["digest"], j["expected"]);
   const Json audit = json_of(loom({"audit", "--json"}));
-  for (const char* field : {"cpu", "physical_cores", "memory_mb", "caches", "isas", "chosen_isa", "tiles", "version", "numerics_version"})
+  for (const char* field :
+       {"cpu", "physical_cores", "memory_mb", "caches", "isas", "chosen_isa", "tiles", "version", "numerics_version"})
     EXPECT_TRUE(find(audit, field)) << field;
   EXPECT_EQ(audit["chosen_isa"], audit["isas"].back());
   const Outcome text = loom({"audit"});
@@ -399,8 +406,10 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
 }
 
 TEST_F(Cli, bench_and_perplexity_report) {
-  const Json j = json_of(loom({"bench", tiny(), "--json", "--repeats", "2", "--prompt-tokens", "20", "--new-tokens", "5", "--batch", "3"}));
-  for (const char* field : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "weights_mb"}) EXPECT_GT(*as_number(j[field]), 0) << field;
+  const Json j = json_of(loom(
+      {"bench", tiny(), "--json", "--repeats", "2", "--prompt-tokens", "20", "--new-tokens", "5", "--batch", "3"}));
+  for (const char* field : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "weights_mb"})
+    EXPECT_GT(*as_number(j[field]), 0) << field;
   std::string text;
   for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + i * i % 26);
   test::write_all(temp("text.txt"), text);
@@ -413,15 +422,17 @@ TEST_F(Cli, bench_and_perplexity_report) {
 TEST_F(Cli, chat_commands) {
   const std::string saved = temp("chat.json");
   const std::string input = "/help\nHello\n/stats\n/save " + saved + "\n/reset\n/stats\n/load " + saved +
-                            "\nAnd you?\n/system Be brief.\n/nothing\n/save\n/load " + temp("missing.json") + "\n\n/quit\nnever asked\n";
+                            "\nAnd you?\n/system Be brief.\n/nothing\n/save\n/load " + temp("missing.json") +
+                            "\n\n/quit\nnever asked\n";
   const Outcome run = loom({"chat", small(), "-n", "5", "--ignore-eos"}, input);
   EXPECT_EQ(run.status, 1) << "a script must hear of what failed: " << run.err;
   EXPECT_EQ(run.err, "");
-  for (const char* text : {"/system TEXT", "/save FILE", "/load FILE", "/stats", "/reset", "tokens in the context", "last answer:", "Saved.",
-                           "The conversation is empty.", "Loaded.", "System message set", "unknown command /nothing", "give a file name"})
+  for (const char* text : {"/system TEXT", "/save FILE", "/load FILE", "/stats", "/reset", "tokens in the context",
+                           "last answer:", "Saved.", "The conversation is empty.", "Loaded.", "System message set",
+                           "unknown command /nothing", "give a file name"})
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " is missing in:\n" << run.out;
   EXPECT_NE(run.out.find(temp("missing.json")), std::string::npos);
-  EXPECT_NE(run.out.find("\n0 of "), std::string::npos) << run.out;   // after /reset
+  EXPECT_NE(run.out.find("\n0 of "), std::string::npos) << run.out;  // after /reset
   const Json chat = test::read_json(saved);
   ASSERT_EQ(chat["messages"].size(), 2u);
   EXPECT_EQ(chat["messages"][0]["role"], "user");
@@ -431,7 +442,8 @@ TEST_F(Cli, chat_commands) {
   const Json same = json_of(loom({"generate", small(), "-p", "Hello", "-n", "5", "--ignore-eos", "--json"}));
   EXPECT_EQ(chat["messages"][1]["content"], same["text"]);
 
-  // A conversation that was loaded goes on like the one that was saved; a cache that is kept gives the text of one that is not.
+  // A conversation that was loaded goes on like the one that was saved; a cache that is kept gives the text of one that
+  // is not.
   const Outcome on = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "Hello\nAnd you?\n"),
                 loaded = loom({"chat", small(), "-n", "5", "--ignore-eos"}, "/load " + saved + "\nAnd you?\n");
   EXPECT_EQ(on.out, *as_string(same["text"]) + "\n" + loaded.out.substr(loaded.out.find('\n') + 1));
@@ -439,8 +451,9 @@ TEST_F(Cli, chat_commands) {
 
 TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
   std::string input;
-  for (const char* text : {"", "{", "[1]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}",
-                           "{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}"}) {
+  for (const char* text :
+       {"", "{", "[1]", "{\"messages\": 3}", "{\"messages\": [1]}", "{\"messages\": [{\"role\": \"user\"}]}",
+        "{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}"}) {
     const std::string path = temp("damaged" + std::to_string(input.size()) + ".json");
     test::write_all(path, text);
     input += "/load " + path + "\n";
@@ -454,7 +467,8 @@ TEST_F(Cli, chat_refuses_damaged_conversations_and_goes_on) {
 }
 
 TEST_F(Cli, chat_says_when_the_context_is_full_and_goes_on) {
-  const Outcome run = loom({"chat", small(), "--ctx", "40", "-n", "1000", "--ignore-eos"}, "Hello\nHello again\n/reset\n/stats\n");
+  const Outcome run =
+      loom({"chat", small(), "--ctx", "40", "-n", "1000", "--ignore-eos"}, "Hello\nHello again\n/reset\n/stats\n");
   EXPECT_EQ(run.status, 1);
   EXPECT_NE(run.out.find("(the context is full)"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("/reset begins anew"), std::string::npos) << run.out;
@@ -462,7 +476,8 @@ TEST_F(Cli, chat_says_when_the_context_is_full_and_goes_on) {
 }
 
 TEST_F(Cli, interrupt_ends_generate_with_130) {
-  Program program({test::loom_binary(), "generate", test::smollm2(), "-p", "Tell a story", "-n", "100000", "--ignore-eos", "--ctx", "100000"});
+  Program program({test::loom_binary(), "generate", test::smollm2(), "-p", "Tell a story", "-n", "100000",
+                   "--ignore-eos", "--ctx", "100000"});
   program.start();
   ASSERT_TRUE(program.wait_for_output(20));
   program.interrupt();
@@ -476,7 +491,7 @@ TEST_F(Cli, interrupt_ends_generate_with_130) {
   for (int i = 0; i < 30000; ++i) words += "word ";
   Program reading({test::loom_binary(), "generate", test::smollm2(), "--raw", "-f", "-", "--ctx", "40000", "-q"});
   reading.start();
-  reading.send(words.substr(0, 60000));   // what a pipe takes
+  reading.send(words.substr(0, 60000));  // what a pipe takes
   reading.end_input();
   ASSERT_TRUE(reading.wait_for_work(1));
   reading.interrupt();
@@ -504,7 +519,8 @@ TEST_F(Cli, interrupt_stops_an_answer_of_chat_only) {
   const Outcome run = program.finish();
   EXPECT_EQ(run.status, 0) << run.err;
 
-  Program once({test::loom_binary(), "chat", test::smollm2(), "-p", "Tell a story", "-n", "100000", "--ignore-eos", "--ctx", "100000"});
+  Program once({test::loom_binary(), "chat", test::smollm2(), "-p", "Tell a story", "-n", "100000", "--ignore-eos",
+                "--ctx", "100000"});
   once.start();
   ASSERT_TRUE(once.wait_for_output(20));
   once.interrupt();
@@ -549,7 +565,8 @@ TEST_F(Cli, F_04_a_converted_model_answers_as_its_source) {
   const std::string out = temp("model.entity");
   const Json made = json_of(loom({"convert", small(), out, "--json"}));
   EXPECT_EQ(made["bytes"], test::read_all(out).size());
-  for (const Args& args : {Args{"logits", "-p", "Hello", "--json"}, Args{"generate", "-p", "Hello", "-n", "6", "--json"}}) {
+  for (const Args& args :
+       {Args{"logits", "-p", "Hello", "--json"}, Args{"generate", "-p", "Hello", "-n", "6", "--json"}}) {
     Args source = args, converted = args;
     source.insert(source.begin() + 1, small()), converted.insert(converted.begin() + 1, out);
     EXPECT_EQ(json_of(loom(source))["hash"], json_of(loom(converted))["hash"]) << args[0];
@@ -591,14 +608,17 @@ TEST_F(Cli, bench_matrix_times_a_kind_in_every_type) {
     EXPECT_GE(row["timings"].size(), 2u);
     EXPECT_LE(row["timings"][0]["least_us"].get<double>(), row["timings"][0]["median_us"].get<double>());
   }
-  const Outcome csv = loom({"bench", "matrix", "--kind", "reshape", "--pass", "forward", "--seconds", "0", "--csv", "-q", "-t", "1"});
+  const Outcome csv =
+      loom({"bench", "matrix", "--kind", "reshape", "--pass", "forward", "--seconds", "0", "--csv", "-q", "-t", "1"});
   EXPECT_EQ(csv.out.rfind("kind,type,pass,isa,", 0), 0u) << csv.out;
   expect_one_line(loom({"bench", "matrix", "--kind", "nothing"}), "known: adapters");
   expect_one_line(loom({"bench"}), "needs a MODEL");
 }
 
 TEST_F(Cli, N_13_no_call_touches_the_network) {
-  for (const Args& args : {Args{"generate", small(), "-p", "Hello", "-n", "4", "-t", "2"}, {"chat", small(), "-p", "Hello", "-n", "4"}, {"audit"}}) {
+  for (const Args& args : {Args{"generate", small(), "-p", "Hello", "-n", "4", "-t", "2"},
+                           {"chat", small(), "-p", "Hello", "-n", "4"},
+                           {"audit"}}) {
     SCOPED_TRACE(shown(args));
     const std::string trace = temp("trace.txt");
     Program program(Args{"strace", "-f", "-e", "trace=network", "-o", trace, test::loom_binary()} + args);

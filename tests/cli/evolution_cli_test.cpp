@@ -1,4 +1,5 @@
-// loom dna and loom evolve as a stranger meets them: two files, a training's record, pictures, wrong files, the same hash again.
+// loom dna and loom evolve as a stranger meets them: two files, a training's record, pictures, wrong files, the same
+// hash again.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +24,9 @@ class EvolutionCli : public testing::Test {
   std::string file(const std::string& name) const { return folder_ / name; }
   void SetUp() override {
     std::string points = "x,y,kind\n";
-    for (int i = 0; i < 90; ++i) points += fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
+    for (int i = 0; i < 90; ++i)
+      points +=
+          fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
     write_all(file("points.csv"), points);
     write_all(file("a.json"), kNetwork);
     Json other = parse_json(kNetwork).value();
@@ -32,8 +35,11 @@ class EvolutionCli : public testing::Test {
   }
   // A training of four epochs.
   std::string trained(const std::string& name = "c", const std::string& more = "{}") {
-    Json json = parse_json(R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4,"batch_size":16,"shuffle":true,
-      "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01}})").value();
+    Json json =
+        parse_json(
+            R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4,"batch_size":16,"shuffle":true,
+      "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01}})")
+            .value();
     json["network"] = parse_json(kNetwork).value();
     json.merge_patch(parse_json(more).value());
     write_all(file(name + ".json"), dump_json(json));
@@ -53,7 +59,8 @@ class EvolutionCli : public testing::Test {
     EXPECT_EQ(run.status, status) << run.err;
     EXPECT_EQ(run.err.rfind("loom: ", 0), 0u) << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
-    for (const std::string& part : named) EXPECT_NE(run.err.find(part), std::string::npos) << run.err << "does not name " << part;
+    for (const std::string& part : named)
+      EXPECT_NE(run.err.find(part), std::string::npos) << run.err << "does not name " << part;
   }
   static std::size_t count(const std::string& text, const std::string& what) {
     std::size_t n = 0;
@@ -73,7 +80,8 @@ TEST_F(EvolutionCli, E_04_dna_compares_two_files) {
   EXPECT_EQ(other["layers"].size(), 3u);
   const Outcome table = loom({"dna", file("a.json"), file("b.json"), "--svg", file("map.svg")});
   EXPECT_EQ(table.status, 0) << table.err;
-  for (const char* part : {"0,0,0,0", "dense", "similarity", "overall"}) EXPECT_NE(table.out.find(part), std::string::npos) << table.out;
+  for (const char* part : {"0,0,0,0", "dense", "similarity", "overall"})
+    EXPECT_NE(table.out.find(part), std::string::npos) << table.out;
   const std::string svg = read_all(file("map.svg"));
   EXPECT_EQ(svg.rfind("<svg ", 0), 0u);
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
@@ -110,7 +118,8 @@ TEST_F(EvolutionCli, E_04_dna_of_a_training_is_what_its_networks_say) {
 
   const Outcome table = loom({"dna", "--journal", run, "--svg", file("drift.svg")});
   EXPECT_EQ(table.status, 0) << table.err;
-  for (const char* part : {"epoch 1", "epoch 4", "in all", "0,0,0,2", "4 epochs, 3 layers, 0 logic shifts"}) EXPECT_NE(table.out.find(part), std::string::npos) << table.out;
+  for (const char* part : {"epoch 1", "epoch 4", "in all", "0,0,0,2", "4 epochs, 3 layers, 0 logic shifts"})
+    EXPECT_NE(table.out.find(part), std::string::npos) << table.out;
   const std::string svg = read_all(file("drift.svg"));
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
   EXPECT_EQ(count(svg, "<title>"), 15u) << "three layers by four epochs and their sum";
@@ -124,15 +133,21 @@ TEST_F(EvolutionCli, E_04_dna_of_a_training_is_what_its_networks_say) {
 }
 
 TEST_F(EvolutionCli, E_04_logic_shifts_are_events_of_their_epoch) {
-  write_all(file("dna.jsonl"), R"({"event":"start","cells":[{"key":"0,0,0,0","kind":"dense","weights":4},{"key":"0,0,0,1","kind":"dense","weights":4}]}
+  write_all(
+      file("dna.jsonl"),
+      R"({"event":"start","cells":[{"key":"0,0,0,0","kind":"dense","weights":4},{"key":"0,0,0,1","kind":"dense","weights":4}]}
 {"event":"epoch","epoch":1,"step":5,"from_first":[0.1,0.2],"from_previous":[0.1,0.2],"since_first":[],"since_previous":[]}
 {"event":"epoch","epoch":2,"step":10,"from_first":[0.9,0.2],"from_previous":[0.8,0.1],"since_first":[{"source":"0,0,0,1","target":"0,0,0,0","overlap":0.85}],"since_previous":[{"source":"0,0,0,1","target":"0,0,0,0","overlap":0.95}]}
 {"event":"epoch","epoch":3,"step":15,"from_first":[0.9,0.2],"from_previous":[0.01,0],"since_first":[{"source":"0,0,0,1","target":"0,0,0,0","overlap":0.84}],"since_previous":[]}
 )");
   const Outcome run = loom({"dna", "--journal", file("dna.jsonl"), "--svg", file("s.svg")});
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(run.out.find("epoch 2: logic shift: 0,0,0,0 is now what 0,0,0,1 was an epoch before (0.950000)\n"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("epoch 2: logic shift: 0,0,0,0 is now what 0,0,0,1 was at the start (0.850000)\n"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("epoch 2: logic shift: 0,0,0,0 is now what 0,0,0,1 was an epoch before (0.950000)\n"),
+            std::string::npos)
+      << run.out;
+  EXPECT_NE(run.out.find("epoch 2: logic shift: 0,0,0,0 is now what 0,0,0,1 was at the start (0.850000)\n"),
+            std::string::npos)
+      << run.out;
   EXPECT_EQ(count(run.out, "logic shift:"), 2u) << "a shift that goes on is no second event";
   EXPECT_EQ(count(read_all(file("s.svg")), "stroke=\"#d6336c\""), 2u) << "a frame, and the legend's";
   const Json record = json_of({"dna", "--journal", file("dna.jsonl")});
@@ -146,12 +161,15 @@ TEST_F(EvolutionCli, E_04_damaged_or_missing_records_are_told) {
   EXPECT_FALSE(is_file(run + "/dna.jsonl"));
   EXPECT_FALSE(is_file(run + "/dna.first.entity"));
   expect_error({"dna", "--journal", run}, 3, {"dna.jsonl", "keep_dna"});
-  const std::string start = R"({"event":"start","cells":[{"key":"0,0,0,0","kind":"dense","weights":4}]})", epoch = R"({"event":"epoch","epoch":1,"step":5,)";
+  const std::string start = R"({"event":"start","cells":[{"key":"0,0,0,0","kind":"dense","weights":4}]})",
+                    epoch = R"({"event":"epoch","epoch":1,"step":5,)";
   for (const std::string& bad :
-       {std::string("text\n"), std::string("{}\n"), std::string("{\"event\":\"start\",\"cells\":[{}]}\n"), start + "\n" + R"({"event":"epoch","epoch":2})" + "\n",
+       {std::string("text\n"), std::string("{}\n"), std::string("{\"event\":\"start\",\"cells\":[{}]}\n"),
+        start + "\n" + R"({"event":"epoch","epoch":2})" + "\n",
         start + "\n" + epoch + R"("from_first":[],"from_previous":[0],"since_first":[],"since_previous":[]})" + "\n",
         start + "\n" + epoch + R"("from_first":["x"],"from_previous":[0],"since_first":[],"since_previous":[]})" + "\n",
-        start + "\n" + epoch + R"("from_first":[0],"from_previous":[0],"since_first":[7],"since_previous":[]})" + "\n"}) {
+        start + "\n" + epoch + R"("from_first":[0],"from_previous":[0],"since_first":[7],"since_previous":[]})" +
+            "\n"}) {
     write_all(file("dna.jsonl"), bad);
     expect_error({"dna", "--journal", file("dna.jsonl")}, 3, {"dna.jsonl: line "});
   }
@@ -175,7 +193,8 @@ TEST_F(EvolutionCli, E_04_a_longer_training_that_goes_on_leaves_the_record_of_on
   EXPECT_EQ(read_all(cut + "/dna.jsonl"), read_all(straight + "/dna.jsonl"));
 }
 
-constexpr const char* kXor = R"({"task":"xor","population":24,"generations":6,"seed":3,"network":{"depth":1,"rows":1,"cols":2,"layers_per_cell":1,"seed":1,"layers":[
+constexpr const char* kXor =
+    R"({"task":"xor","population":24,"generations":6,"seed":3,"network":{"depth":1,"rows":1,"cols":2,"layers_per_cell":1,"seed":1,"layers":[
   {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":2,"output_height":3,"bias":true,"activation":"tanh"},
   {"z":0,"y":0,"x":1,"l":0,"type":"dense","input_height":3,"output_height":1,"bias":true}]},
   "mutation":{"weight_perturb_rate":0.6,"weight_perturb_scale":0.6}})";
@@ -185,11 +204,14 @@ TEST_F(EvolutionCli, E_25_evolve_gives_the_same_hash_again_in_any_number_of_thre
   const Json once = json_of({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("run")});
   ASSERT_TRUE(once.contains("hash"));
   EXPECT_EQ(once["task"], "xor");
-  for (const char* threads : {"1", "2", "3"}) EXPECT_EQ(json_of({"evolve", file("xor.json"), "-t", threads, "--quiet"})["hash"], once["hash"]) << threads;
-  for (const char* name : {"best.entity", "lineage.jsonl", "state.json"}) EXPECT_TRUE(is_file(file(std::string("run/") + name))) << name;
+  for (const char* threads : {"1", "2", "3"})
+    EXPECT_EQ(json_of({"evolve", file("xor.json"), "-t", threads, "--quiet"})["hash"], once["hash"]) << threads;
+  for (const char* name : {"best.entity", "lineage.jsonl", "state.json"})
+    EXPECT_TRUE(is_file(file(std::string("run/") + name))) << name;
   EXPECT_EQ(loom({"dna", file("run/best.entity"), file("run/best.entity")}).status, 0);
   // In two parts.
-  EXPECT_EQ(loom({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("parts"), "--generations", "2"}).status, 0);
+  EXPECT_EQ(loom({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("parts"), "--generations", "2"}).status,
+            0);
   const Json rest = json_of({"evolve", file("xor.json"), "-t", "2", "--quiet", "-o", file("parts"), "--resume"});
   EXPECT_EQ(rest["hash"], once["hash"]);
   EXPECT_EQ(read_all(file("parts/lineage.jsonl")), read_all(file("run/lineage.jsonl")));
@@ -211,7 +233,8 @@ TEST_F(EvolutionCli, E_25_evolve_keeps_runs_and_goes_on_with_its_own_alone) {
   Json other = parse_json(kXor).value();
   other["mutation"]["weight_perturb_rate"] = 0.5;
   write_all(file("xor.json"), dump_json(other));
-  expect_error(with({"--resume"}), 3, {"state.json", "another run", "/config/mutation/weight_perturb_rate: 0.6 and 0.5"});
+  expect_error(with({"--resume"}), 3,
+               {"state.json", "another run", "/config/mutation/weight_perturb_rate: 0.6 and 0.5"});
   other = parse_json(kXor).value();
   other["network"] = "net.json";
   write_all(file("xor.json"), dump_json(other));
@@ -248,7 +271,8 @@ TEST_F(EvolutionCli, E_25_evolve_keeps_runs_and_goes_on_with_its_own_alone) {
   // Killed before the first save: an empty lineage.
   std::filesystem::create_directory(file("early"));
   write_all(file("early/lineage.jsonl"), "");
-  EXPECT_EQ(json_of({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("early"), "--resume"})["hash"], whole["hash"]);
+  EXPECT_EQ(json_of({"evolve", file("xor.json"), "-t", "1", "--quiet", "-o", file("early"), "--resume"})["hash"],
+            whole["hash"]);
   EXPECT_EQ(read_all(file("early/lineage.jsonl")), read_all(file("whole/lineage.jsonl")));
   // Without a state there is nothing to go on from.
   std::filesystem::remove(file("run/state.json"));
@@ -274,14 +298,18 @@ TEST_F(EvolutionCli, E_25_evolve_refuses_bad_configs_by_their_key) {
   refuses(R"({"task":{"name":"xor","path":"x"}})", {"/task", "path"});
   // A network that runs and cannot be scored is no network for the task.
   const auto layers = [](int inputs, int outputs) {
-    return fmt::format(R"("network":{{"cols":1,"layers":[{{"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":{},"output_height":{}}}]}})", inputs, outputs);
+    return fmt::format(
+        R"("network":{{"cols":1,"layers":[{{"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":{},"output_height":{}}}]}})",
+        inputs, outputs);
   };
   refuses("{" + layers(2, 3) + "}", {"the network does not fit the task", "3 outputs"});
   refuses(R"({"network":{"cols":1,"layers":[]}})", {"the network does not fit the task", "2 outputs"});
-  refuses(R"({"task":{"name":"cart_pole","episodes":2,"steps":9},)" + layers(4, 3) + "}", {"the network does not fit the task", "3 outputs"});
+  refuses(R"({"task":{"name":"cart_pole","episodes":2,"steps":9},)" + layers(4, 3) + "}",
+          {"the network does not fit the task", "3 outputs"});
   write_all(file("three.csv"), "x,y,class\n1,2,a\n2,3,b\n3,4,c\n");
   const std::string csv = R"({"task":{"name":"csv","path":")" + file("three.csv");
-  for (const int outputs : {1, 2}) refuses(csv + R"("},)" + layers(2, outputs) + "}", {"the network does not fit the task", "3 classes"});
+  for (const int outputs : {1, 2})
+    refuses(csv + R"("},)" + layers(2, outputs) + "}", {"the network does not fit the task", "3 classes"});
   write_all(file("three.csv"), "x,y,z\n1,2,3\n2,3,4\n");
   refuses(csv + R"(","values":true,"score":"cross_entropy"},)" + layers(2, 1) + "}", {"cross_entropy"});
   write_all(file("torn.json"), "{");
@@ -314,10 +342,14 @@ TEST_F(EvolutionCli, E_31_a_run_whose_members_cannot_be_joined_ends_with_a_warni
 
 TEST_F(EvolutionCli, E_25_a_run_without_a_score_names_no_best_network) {
   Json layers = Json::array();
-  for (int i = 0; i < 9; ++i) layers.push_back({{"type", "dense"}, {"input_height", 2}, {"output_height", i < 8 ? 2 : 1}});
+  for (int i = 0; i < 9; ++i)
+    layers.push_back({{"type", "dense"}, {"input_height", 2}, {"output_height", i < 8 ? 2 : 1}});
   const Json network{{"init", "uniform"}, {"init_scale", 1e6}, {"layers", std::move(layers)}};  // overflows on the way
   const Json mutation{{"node_rate", 0}, {"layer_toggle_rate", 0}, {"activation_rate", 0}, {"connection_add_rate", 0}};
-  write_all(file("xor.json"), dump_json({{"task", "xor"}, {"population", 6}, {"generations", 2}, {"network", network}, {"mutation", mutation}}));
+  write_all(
+      file("xor.json"),
+      dump_json(
+          {{"task", "xor"}, {"population", 6}, {"generations", 2}, {"network", network}, {"mutation", mutation}}));
   const Outcome run = loom({"evolve", file("xor.json"), "-t", "1", "-o", file("run")});
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_FALSE(std::filesystem::exists(file("run/best.entity")));

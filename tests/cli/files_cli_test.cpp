@@ -1,5 +1,5 @@
-// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed. What takes many runs of it stands in
-// tests/outside.
+// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed. What takes
+// many runs of it stands in tests/outside.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -43,10 +43,15 @@ class FilesCli : public testing::Test {
   // A training, a fine-tuning and a breeding of which each takes a minute, and what is written when some of it is done.
   std::string training() {
     std::string points = "x,y,kind\n";
-    for (int i = 0; i < 900; ++i) points += fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
+    for (int i = 0; i < 900; ++i)
+      points +=
+          fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
     write_all(file("points.csv"), points);
-    Json json = parse_json(R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4000,"batch_size":4,
-      "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01},"journal":{"hash_every":25}})").value();
+    Json json =
+        parse_json(
+            R"({"data":{"format":"csv","path":"points.csv","class_ids":true},"seed":5,"epochs":4000,"batch_size":4,
+      "loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01},"journal":{"hash_every":25}})")
+            .value();
     json["network"] = parse_json(kTwoLayers).value();
     write_all(file("c.json"), dump_json(json));
     return file("c.json");
@@ -55,7 +60,8 @@ class FilesCli : public testing::Test {
     std::string text;
     for (int i = 0; i < 400; ++i) text += fmt::format("The {} wheel turns {} times. ", i % 7, i * i % 11);
     write_all(file("wheel.txt"), text);
-    return {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("a"), "--rank", "4", "--length", "16", "--steps", "100000", "-t", "1", "--hash-every", "7"};
+    return {"finetune", tiny(), "--text",  file("wheel.txt"), "-o", file("a"), "--rank",       "4",
+            "--length", "16",   "--steps", "100000",          "-t", "1",       "--hash-every", "7"};
   }
   Args breeding() {
     write_all(file("e.json"), R"({"task":{"name":"xor","target":1e9},"population":24,"generations":1000000,"seed":3,
@@ -90,14 +96,17 @@ INSTANTIATE_TEST_SUITE_P(All, StopSignals, testing::Values(SIGINT, SIGTERM, SIGH
 
 TEST_P(StopSignals, T_60_train_saves_and_can_go_on) {
   const std::string config = training();
-  const Outcome run = stopped({"train", config, "-t", "1"}, [&] { return read_all(file("c.run/journal.jsonl")).find("\"step\":500") != std::string::npos; });
+  const Outcome run = stopped({"train", config, "-t", "1"}, [&] {
+    return read_all(file("c.run/journal.jsonl")).find("\"step\":500") != std::string::npos;
+  });
   EXPECT_NE(run.err.find("--resume goes on"), std::string::npos) << run.err;
   EXPECT_TRUE(is_file(file("c.run/checkpoint.entity")));
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
 }
 
 TEST_P(StopSignals, T_60_finetune_saves_and_can_go_on) {
-  const Outcome run = stopped(finetuning(), [&] { return read_all(file("a/run/journal.jsonl")).find("\"step\":21") != std::string::npos; });
+  const Outcome run = stopped(
+      finetuning(), [&] { return read_all(file("a/run/journal.jsonl")).find("\"step\":21") != std::string::npos; });
   EXPECT_NE(run.err.find("--resume goes on"), std::string::npos) << run.err;
   EXPECT_TRUE(is_file(file("a/run/checkpoint.entity")));
   EXPECT_TRUE(is_file(file("a/adapter_model.safetensors")));
@@ -112,7 +121,8 @@ TEST_P(StopSignals, F_03_quantize_and_convert_leave_nothing) {
   for (const char* ending : {"gguf", "entity"}) {
     const std::string out = file(std::string("out.") + ending);
     write_all(out, "");
-    const Args args = ending == std::string("gguf") ? Args{"quantize", test::smollm2(), out, "--dtype", "float32"} : Args{"convert", test::smollm2(), out, "--dtype", "float64"};
+    const Args args = ending == std::string("gguf") ? Args{"quantize", test::smollm2(), out, "--dtype", "float32"}
+                                                    : Args{"convert", test::smollm2(), out, "--dtype", "float64"};
     stopped(args, [&] { return !leftovers(file("")).empty(); });
     EXPECT_EQ(read_all(out), "") << "what was there stays";
   }
@@ -185,13 +195,15 @@ TEST_F(FilesCli, F_03_a_model_that_is_cut_while_it_is_read_is_told) {
 
 TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
   write_all(file("c.entity"), ""), write_all(file("notes.txt"), "keep me");
-  ASSERT_EQ(loom({"morph", file("net.json"), file("c.entity"), "--dtype", "int8", "-q"}).status, 0) << "an empty file may be replaced";
+  ASSERT_EQ(loom({"morph", file("net.json"), file("c.entity"), "--dtype", "int8", "-q"}).status, 0)
+      << "an empty file may be replaced";
   auto written = test::write_small_model(file("small.gguf"));
   ASSERT_TRUE(written) << written.error().text();
   std::filesystem::create_directory(file("run"));
   const std::string config = training();
   ASSERT_EQ(loom({"train", config, "--epochs", "1", "-q", "-t", "1", "--out", file("run")}).status, 0);
-  const std::string journal = file("run/journal.jsonl"), spec = file("net.json"), entity = file("c.entity"), notes = file("notes.txt"), gguf = file("small.gguf");
+  const std::string journal = file("run/journal.jsonl"), spec = file("net.json"), entity = file("c.entity"),
+                    notes = file("notes.txt"), gguf = file("small.gguf");
   const std::pair<std::string, Args> wrong[] = {
       {spec, {"graph", spec, "-o", spec}},
       {spec, {"dna", spec, spec, "--svg", spec}},
@@ -229,9 +241,16 @@ TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   std::filesystem::create_directories(file("pictures/a"));
   ASSERT_EQ(mkfifo(file("pictures/a/x.png").c_str(), 0600), 0);
-  write_all(file("p.json"), R"({"network":{"layers":[{"type":"dense","input_size":3,"output_size":1}]},"data":{"format":"images","path":"pictures"},"loss":"mse"})");
-  for (const Args& args : {Args{"inspect", file("pipe")}, {"run", file("pipe")}, {"train", file("pipe")}, {"train", file("p.json")},
-                           {"tokenize", file("pipe"), "--text", "a"}, {"tokenize", tiny(), "--file", file("pipe")}, {"graph", file("pipe")}}) {
+  write_all(
+      file("p.json"),
+      R"({"network":{"layers":[{"type":"dense","input_size":3,"output_size":1}]},"data":{"format":"images","path":"pictures"},"loss":"mse"})");
+  for (const Args& args : {Args{"inspect", file("pipe")},
+                           {"run", file("pipe")},
+                           {"train", file("pipe")},
+                           {"train", file("p.json")},
+                           {"tokenize", file("pipe"), "--text", "a"},
+                           {"tokenize", tiny(), "--file", file("pipe")},
+                           {"graph", file("pipe")}}) {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, 3) << args[0] << ": " << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
@@ -249,14 +268,23 @@ TEST_F(FilesCli, F_03_memory_may_end_while_a_file_is_written) {
 
 TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
   Json spec = parse_json(kTwoLayers).value();
-  const std::string name = "a\x1b]0;owned\x07\r\xc2\x9b""2J\xe2\x80\xae""b";
+  const std::string name =
+      "a\x1b]0;owned\x07\r\xc2\x9b"
+      "2J\xe2\x80\xae"
+      "b";
   spec["id"] = name;
   spec["layers"][0]["name"] = name;
   write_all(file("evil.json"), dump_json(spec));
   const auto expect_clean = [](const std::string& text) {
-    for (const char* bad : {"\x1b", "\x07", "\r", "\xc2\x9b", "\xe2\x80\xae"}) EXPECT_EQ(text.find(bad), std::string::npos) << text;
+    for (const char* bad : {"\x1b", "\x07", "\r", "\xc2\x9b", "\xe2\x80\xae"})
+      EXPECT_EQ(text.find(bad), std::string::npos) << text;
   };
-  for (const Args& args : {Args{"inspect"}, {"inspect", "--json"}, {"run", "--json"}, {"dna", file("net.json")}, {"diff", file("net.json")}, {"diff", "--json", file("net.json")}}) {
+  for (const Args& args : {Args{"inspect"},
+                           {"inspect", "--json"},
+                           {"run", "--json"},
+                           {"dna", file("net.json")},
+                           {"diff", file("net.json")},
+                           {"diff", "--json", file("net.json")}}) {
     Args all = args;
     all.insert(all.begin() + 1, file("evil.json"));
     const Outcome run = loom(all);
@@ -278,15 +306,21 @@ TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
   auto written = test::write_small_model(file("small.gguf"));
   ASSERT_TRUE(written) << written.error().text();
   write_all(file("t.jinja"), "{{ nobody.name }}");
-  expect_one_line(loom({"generate", file("small.gguf"), "-p", "Hi", "--chat-template", file("t.jinja"), "--show-prompt"}), 3, "t.jinja: template");
+  expect_one_line(
+      loom({"generate", file("small.gguf"), "-p", "Hi", "--chat-template", file("t.jinja"), "--show-prompt"}), 3,
+      "t.jinja: template");
   std::filesystem::copy(tiny(), file("hub"));
   Json tokenizer = test::read_json(file("hub/tokenizer.json"));
-  tokenizer["pre_tokenizer"] = parse_json(R"({"type":"Split","pattern":{"Regex":"(a|a)*b"},"behavior":"Isolated","invert":false})").value();
+  tokenizer["pre_tokenizer"] =
+      parse_json(R"({"type":"Split","pattern":{"Regex":"(a|a)*b"},"behavior":"Isolated","invert":false})").value();
   write_all(file("hub/tokenizer.json"), dump_json(tokenizer));
   const std::string explosive(40, 'a');
   write_all(file("a.txt"), explosive);
-  for (const Args& args : {Args{"tokenize", file("hub"), "--text", explosive}, {"generate", file("hub"), "--raw", "-p", explosive}, {"logits", file("hub"), "-p", explosive},
-                           {"perplexity", file("hub"), file("a.txt"), "--window", "4"}, {"finetune", file("hub"), "--text", file("a.txt"), "-o", file("a"), "--length", "4"}})
+  for (const Args& args : {Args{"tokenize", file("hub"), "--text", explosive},
+                           {"generate", file("hub"), "--raw", "-p", explosive},
+                           {"logits", file("hub"), "-p", explosive},
+                           {"perplexity", file("hub"), file("a.txt"), "--window", "4"},
+                           {"finetune", file("hub"), "--text", file("a.txt"), "-o", file("a"), "--length", "4"}})
     expect_one_line(loom(args), 3, "hub: pattern needs more than");
   std::string weights = read_all(file("hub/model.safetensors"));
   weights.replace(weights.size() - 4, 4, std::string("\0\0\xc0\x7f", 4));
@@ -322,17 +356,22 @@ TEST_F(FilesCli, F_03_what_is_wrong_in_a_file_exits_3) {
   write_all(file("x.json"), R"([["a"]])");
   expect_one_line(loom({"run", file("net.json"), "--input", file("x.json")}), 3, "x.json: nested lists");
   // Cases of loom verify that nobody drew.
-  const std::string network = R"("network":{"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","input_size":2,"output_size":2},0]}]})";
-  for (const std::string& trial : std::vector<std::string>{R"({"mode":"train","options":{"config":4},"input":[2,2],)" + network + "}", R"({"mode":"train","input":[2,2],"variants":[1],)" + network + "}",
-                                   R"({"mode":"train","input":[2],"network":{"layers":[{"type":"dense","input_size":1,"output_size":1}]}})",
-                                   R"({"mode":"evolve","options":{"rates":0.4},"input":[1,2],)" + network + "}"}) {
+  const std::string network =
+      R"("network":{"layers":[{"type":"sequential","sequential_layers":[{"type":"dense","input_size":2,"output_size":2},0]}]})";
+  for (const std::string& trial : std::vector<std::string>{
+           R"({"mode":"train","options":{"config":4},"input":[2,2],)" + network + "}",
+           R"({"mode":"train","input":[2,2],"variants":[1],)" + network + "}",
+           R"({"mode":"train","input":[2],"network":{"layers":[{"type":"dense","input_size":1,"output_size":1}]}})",
+           R"({"mode":"evolve","options":{"rates":0.4},"input":[1,2],)" + network + "}"}) {
     write_all(file("trial.json"), trial);
     const Outcome run = loom({"verify", "--trial", file("trial.json"), "-t", "1"});
     EXPECT_TRUE(run.status == 1 || run.status == 3) << run.status << trial << run.err;
   }
   // The same names typed are wrong usage.
-  for (const Args& args : {Args{"morph", file("net.json"), file("o.json"), "--dtype", "int3"}, {"inspect", file("net.json"), "--isa", "mmx"},
-                           {"bench", "--matrix", "--dtype", "int3"}, {"graph", file("net.json"), "--isa", "mmx"}})
+  for (const Args& args : {Args{"morph", file("net.json"), file("o.json"), "--dtype", "int3"},
+                           {"inspect", file("net.json"), "--isa", "mmx"},
+                           {"bench", "--matrix", "--dtype", "int3"},
+                           {"graph", file("net.json"), "--isa", "mmx"}})
     EXPECT_EQ(loom(args).status, 2) << args[0];
 }
 

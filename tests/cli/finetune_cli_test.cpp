@@ -1,4 +1,5 @@
-// loom finetune as a stranger meets it: what a run leaves, going on after Ctrl-C, kill -9 and a full disk, and its proof.
+// loom finetune as a stranger meets it: what a run leaves, going on after Ctrl-C, kill -9 and a full disk, and its
+// proof.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -29,7 +30,8 @@ class FinetuneCli : public testing::Test {
     write_all(file("wheel.txt"), text);
   }
   Args args(const std::string& out, const Args& more = {}, int steps = 60) const {
-    Args all = {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file(out), "--rank", "4", "--length", "16", "--steps", std::to_string(steps), "-t", "1"};
+    Args all = {"finetune", tiny(), "--text",  file("wheel.txt"),     "-o", file(out), "--rank", "4",
+                "--length", "16",   "--steps", std::to_string(steps), "-t", "1"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -44,7 +46,9 @@ class FinetuneCli : public testing::Test {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, status) << run.err;
     const std::size_t at = run.err.find("loom: ");
-    for (const std::string& part : named) EXPECT_NE(run.err.find(part, at == run.err.npos ? 0 : at), std::string::npos) << run.err << "does not name " << part;
+    for (const std::string& part : named)
+      EXPECT_NE(run.err.find(part, at == run.err.npos ? 0 : at), std::string::npos)
+          << run.err << "does not name " << part;
   }
 
   test::TempFolder folder_;
@@ -54,9 +58,11 @@ TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and
   const Json done = json_of(args("a"));
   EXPECT_EQ(done["steps"], 60);
   EXPECT_EQ(done["losses"].size(), 60u);
-  for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "run/journal.jsonl", "run/checkpoint.entity"})
+  for (const char* name :
+       {"adapter_config.json", "adapter_model.safetensors", "run/journal.jsonl", "run/checkpoint.entity"})
     EXPECT_TRUE(is_file(file(std::string("a/") + name))) << name;
-  EXPECT_LT(read_all(file("a/run/checkpoint.entity")).size(), 6 * read_all(file("a/adapter_model.safetensors")).size()) << "no weights of the model";
+  EXPECT_LT(read_all(file("a/run/checkpoint.entity")).size(), 6 * read_all(file("a/adapter_model.safetensors")).size())
+      << "no weights of the model";
   EXPECT_EQ(loom({"generate", tiny(), "--adapter", file("a"), "-p", "The", "-n", "3"}).status, 0);
   const Outcome proof = loom({"replay", file("a/run"), "-t", "2"});
   EXPECT_EQ(proof.status, 0) << proof.err;
@@ -73,12 +79,13 @@ TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and
   expect_refused({"replay", file("a/run")}, 3, {"line 1", "/data/0/sha256"});
 }
 
-// SmolLM2's first block, with a chat template: an adapter that changes its answers, and what chat says with it, without it and between.
+// SmolLM2's first block, with a chat template: an adapter that changes its answers, and what chat says with it, without
+// it and between.
 TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model_stays) {
   const std::string model = file("small.gguf");
   ASSERT_TRUE(test::write_small_model(model));
-  ASSERT_EQ(loom({"finetune", model, "--text", file("wheel.txt"), "-o", file("wheel adapter"), "--length", "8", "--batch", "1", "--steps", "3", "--learning-rate", "0.1",
-                  "--warmup", "0", "-t", "1"})
+  ASSERT_EQ(loom({"finetune", model, "--text", file("wheel.txt"), "-o", file("wheel adapter"), "--length", "8",
+                  "--batch", "1", "--steps", "3", "--learning-rate", "0.1", "--warmup", "0", "-t", "1"})
                 .status,
             0);
   const auto chat = [&](const std::string& input, const Args& more = {}, int status = 0) {
@@ -97,26 +104,38 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
   const std::string plain = answer({}) + "\n", tuned = answer(with) + "\n";
   ASSERT_NE(plain, tuned);
   // From the start, with names for what there is.
-  const std::string listed = chat("/adapter\nHello\n/reset\n/adapter 0 off\n/adapter\nHello\n/reset\n/adapter 0 on\n/adapter 0 on\nHello\n", with);
+  const std::string listed = chat(
+      "/adapter\nHello\n/reset\n/adapter 0 off\n/adapter\nHello\n/reset\n/adapter 0 on\n/adapter 0 on\nHello\n", with);
   const std::string about = "  rank 8, alpha 16, 4 matrices, ";
   EXPECT_EQ(listed.rfind("0  on" + about, 0), 0u) << listed;
-  EXPECT_NE(listed.find("  " + file("wheel adapter") + "\n" + tuned + "The conversation is empty.\nAdapter 0 is off.\n0  off" + about), std::string::npos) << listed;
-  EXPECT_NE(listed.find("\n" + plain + "The conversation is empty.\nAdapter 0 is on.\nAdapter 0 is on already.\n" + tuned), std::string::npos) << listed;
+  EXPECT_NE(listed.find("  " + file("wheel adapter") + "\n" + tuned +
+                        "The conversation is empty.\nAdapter 0 is off.\n0  off" + about),
+            std::string::npos)
+      << listed;
+  EXPECT_NE(
+      listed.find("\n" + plain + "The conversation is empty.\nAdapter 0 is on.\nAdapter 0 is on already.\n" + tuned),
+      std::string::npos)
+      << listed;
   // In the middle of a conversation: the next answer is that of a session that never met the other adapter.
   const std::string saved = file("chat.json");
   const std::string turned = chat("Hello\n/save " + saved + "\n/adapter 0 off\nAnd you?\n", with);
   const std::string notice = "Adapter 0 is off; the conversation is read again with the next message.\n";
-  EXPECT_EQ(turned, tuned + "Saved.\n" + notice + chat("/load " + saved + "\nAnd you?\n").substr(std::string("Loaded.\n").size()));
+  EXPECT_EQ(turned, tuned + "Saved.\n" + notice +
+                        chat("/load " + saved + "\nAnd you?\n").substr(std::string("Loaded.\n").size()));
   // Loaded and dropped; the folder's name has a blank.
   const std::string load = "/adapter load " + file("wheel adapter");
-  EXPECT_EQ(chat("/adapter\n" + load + "\nHello\n/reset\n/adapter drop 0\nHello\n/reset\n" + load + " wheel\n/adapter wheel off\nHello\n"),
-            "No adapters; /adapter load FOLDER adds one.\nAdapter 0 is on.\n" + tuned + "The conversation is empty.\nAdapter 0 is gone.\n" + plain +
+  EXPECT_EQ(chat("/adapter\n" + load + "\nHello\n/reset\n/adapter drop 0\nHello\n/reset\n" + load +
+                 " wheel\n/adapter wheel off\nHello\n"),
+            "No adapters; /adapter load FOLDER adds one.\nAdapter 0 is on.\n" + tuned +
+                "The conversation is empty.\nAdapter 0 is gone.\n" + plain +
                 "The conversation is empty.\nAdapter wheel is on.\nAdapter wheel is off.\n" + plain);
   // Two of them, and what cannot be.
-  const std::string wrong = chat(load + " a\n" + load + " a\n" + load + "\n/adapter load " + file("nothing") + "\n/adapter b on\n/adapter drop b\n/adapter a maybe\n/adapter a\n" +
-                                 load + " b/c\n/adapter\n/adapter drop a\n/adapter drop 0\nHello\n",
+  const std::string wrong = chat(load + " a\n" + load + " a\n" + load + "\n/adapter load " + file("nothing") +
+                                     "\n/adapter b on\n/adapter drop b\n/adapter a maybe\n/adapter a\n" + load +
+                                     " b/c\n/adapter\n/adapter drop a\n/adapter drop 0\nHello\n",
                                  {}, 1);
-  for (const char* part : {"Error: the model has adapters named \"a\"", "nothing", "Error: no adapter b", "/adapter NAME on|off", "letters, digits", "\na  on", "\n0  on"})
+  for (const char* part : {"Error: the model has adapters named \"a\"", "nothing", "Error: no adapter b",
+                           "/adapter NAME on|off", "letters, digits", "\na  on", "\n0  on"})
     EXPECT_NE(wrong.find(part), std::string::npos) << part << " is missing in\n" << wrong;
   EXPECT_EQ(wrong.find("\nb"), std::string::npos) << wrong;
   EXPECT_EQ(wrong.substr(wrong.size() - plain.size()), plain) << "nothing of them remains";
@@ -124,7 +143,9 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
   // Folders whose names stand in the command's own words.
   for (const char* name : {"a", "d", "o", "load"}) {
     SCOPED_TRACE(name);
-    EXPECT_NE(chat(std::string("/adapter load ") + name + "\n", {}, 1).find(std::string("Error: ") + name + "/adapter_config.json"), std::string::npos);
+    EXPECT_NE(chat(std::string("/adapter load ") + name + "\n", {}, 1)
+                  .find(std::string("Error: ") + name + "/adapter_config.json"),
+              std::string::npos);
   }
 }
 
@@ -136,8 +157,10 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   const Json again = json_of({"finetune", "-o", file("a"), "--resume"});
   EXPECT_EQ(again["hash"], first["hash"]);
   EXPECT_EQ(again["new_steps"], 0);
-  expect_refused({"finetune", "-o", file("a"), "--resume", "--rank", "8"}, 3, {"checkpoint.entity", "another run", "/config/rank: 4 and 8"});
-  expect_refused({"finetune", "-o", file("a"), "--resume", "--warmup", "3"}, 3, {"/config/schedule/warmup_steps: 10 and 3"});
+  expect_refused({"finetune", "-o", file("a"), "--resume", "--rank", "8"}, 3,
+                 {"checkpoint.entity", "another run", "/config/rank: 4 and 8"});
+  expect_refused({"finetune", "-o", file("a"), "--resume", "--warmup", "3"}, 3,
+                 {"/config/schedule/warmup_steps: 10 and 3"});
   expect_refused({"finetune", "-o", file("a"), "--resume", "--dtype", "int8"}, 3, {"/base"});
   write_all(file("other.txt"), read_all(file("wheel.txt")).substr(7));
   expect_refused({"finetune", "-o", file("a"), "--resume", "--text", file("other.txt")}, 3, {"/text"});
@@ -156,7 +179,8 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
 
 TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anything_is_written) {
   ASSERT_EQ(json_of(args("a", {}, 2))["steps"], 2);
-  const Args plain = {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--length", "16", "-t", "1", "-q"};
+  const Args plain = {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--length", "16",
+                      "-t",       "1",    "-q"};
   const std::pair<Args, Args> wrong[] = {
       {{"--adapter", file("nothing")}, {"--adapter"}},
       {{"--activations", "int8"}, {"--activations"}},
@@ -194,13 +218,17 @@ TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anyt
 // The adapter that a run began with is what its replay begins with.
 TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
   json_of(args("a"));
-  const auto everything = [&] { return journal("a") + read_all(file("a/adapter_model.safetensors")) + read_all(file("a/run/checkpoint.entity")); };
+  const auto everything = [&] {
+    return journal("a") + read_all(file("a/adapter_model.safetensors")) + read_all(file("a/run/checkpoint.entity"));
+  };
   const std::string before = everything();
   std::filesystem::create_symlink(file("a"), file("link"));
   for (const std::string& from : {file("a"), file("a/."), file("a/"), file("link")})
-    for (const char* how : {"--overwrite", "--resume", "-q"}) expect_refused(args("a", {"--from", from, how}), 2, {"--from " + from, "overwrite", "--output"});
+    for (const char* how : {"--overwrite", "--resume", "-q"})
+      expect_refused(args("a", {"--from", from, how}), 2, {"--from " + from, "overwrite", "--output"});
   EXPECT_EQ(everything(), before);
-  json_of({"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--from", file("a"), "--length", "16", "--steps", "60", "-t", "1"});
+  json_of({"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--from", file("a"), "--length", "16",
+           "--steps", "60", "-t", "1"});
   EXPECT_EQ(loom({"replay", file("b/run")}).status, 0);
   EXPECT_EQ(everything(), before);
   // A run that began elsewhere and was moved onto what it learns on with.
@@ -212,7 +240,8 @@ TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
 
 TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {
   const Json first = json_of(args("a"));
-  const std::string journal = read_all(file("a/run/journal.jsonl")), adapter = read_all(file("a/adapter_model.safetensors"));
+  const std::string journal = read_all(file("a/run/journal.jsonl")),
+                    adapter = read_all(file("a/adapter_model.safetensors"));
   {
     const auto lock = FolderLock::take(file("a/run"));
     ASSERT_TRUE(lock) << lock.error().text();
@@ -247,7 +276,8 @@ TEST_F(FinetuneCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_unint
     return program;
   };
   const auto wait_for_step = [&](int step) {
-    return test::wait_until([&] { return journal("cut").find(fmt::format("\"step\":{},", step)) != std::string::npos; });
+    return test::wait_until(
+        [&] { return journal("cut").find(fmt::format("\"step\":{},", step)) != std::string::npos; });
   };
   auto program = start(args("cut", more, 700));
   ASSERT_TRUE(wait_for_step(70));

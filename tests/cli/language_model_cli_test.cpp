@@ -1,4 +1,5 @@
-// The program on language models: options of generation, numbers that are not finite, parts of a model that cannot be read.
+// The program on language models: options of generation, numbers that are not finite, parts of a model that cannot be
+// read.
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +49,8 @@ TEST(LanguageModelCli, X_21_the_window_of_the_penalties_is_an_option) {
 }
 
 TEST(LanguageModelCli, X_21_a_bias_counts_for_every_id_that_it_names) {
-  const Json j = json_of(loom({"generate", tiny(), "-p", "Hello", "-n", "40", "--json", "--logit-bias", "42,43:100", "--temp", "5", "--seed", "3"}));
+  const Json j = json_of(loom({"generate", tiny(), "-p", "Hello", "-n", "40", "--json", "--logit-bias", "42,43:100",
+                               "--temp", "5", "--seed", "3"}));
   std::size_t counts[2] = {};
   for (const Json& id : j["ids"]) {
     ASSERT_TRUE(id == 42 || id == 43) << id;
@@ -64,7 +66,8 @@ TEST(LanguageModelCli, a_context_beyond_the_training_is_mentioned) {
   expect_error(more, 0, "a context of 1000 tokens is more than the 256");
   EXPECT_EQ(loom({"generate", tiny(), "-p", "Hello", "-n", "1", "--ctx", "1000", "-q"}).err, "");
   EXPECT_EQ(loom({"generate", tiny(), "-p", "Hello", "-n", "1", "--ctx", "256"}).err, "");
-  expect_error(loom({"generate", tiny(), "-p", "Hello", "--ctx", "3"}), 3, "the prompt has 5 tokens, the context holds 3");
+  expect_error(loom({"generate", tiny(), "-p", "Hello", "--ctx", "3"}), 3,
+               "the prompt has 5 tokens, the context holds 3");
 }
 
 // A gain of the last norm that overflows: every logit is an infinity or NaN.
@@ -75,13 +78,18 @@ TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
   SafetensorsWriter writer;
   const std::vector<float> gains(48, 3e38f);
   for (const SafeTensor* t : opened->tensors())
-    ASSERT_TRUE(writer.add(t->name, t->dtype, t->shape, t->name == "model.norm.weight" ? std::as_bytes(std::span(gains)) : t->bytes));
+    ASSERT_TRUE(writer.add(t->name, t->dtype, t->shape,
+                           t->name == "model.norm.weight" ? std::as_bytes(std::span(gains)) : t->bytes));
   ASSERT_TRUE(writer.write(folder / "model.safetensors"));
-  for (const char* file : {"config.json", "tokenizer.json"}) test::write_all(folder / file, test::read_all(tiny() + "/" + file));
+  for (const char* file : {"config.json", "tokenizer.json"})
+    test::write_all(folder / file, test::read_all(tiny() + "/" + file));
   test::write_all(folder / "text.txt", std::string(600, 'a'));
   const std::string model = folder.path();
-  for (const Args& args : {Args{"logits", model, "-p", "Hello"}, {"logits", model, "-p", "Hello", "--json"}, {"generate", model, "-p", "Hello"},
-                           {"perplexity", model, folder / "text.txt", "--window", "64"}, {"perplexity", model, folder / "text.txt", "--window", "64", "--json"}}) {
+  for (const Args& args : {Args{"logits", model, "-p", "Hello"},
+                           {"logits", model, "-p", "Hello", "--json"},
+                           {"generate", model, "-p", "Hello"},
+                           {"perplexity", model, folder / "text.txt", "--window", "64"},
+                           {"perplexity", model, folder / "text.txt", "--window", "64", "--json"}}) {
     const Outcome run = loom(args);
     expect_error(run, 3, args[0] == "perplexity" ? "not finite" : "logit of token 0");
     EXPECT_EQ(run.out, "");
@@ -90,7 +98,8 @@ TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
 
 TEST(LanguageModelCli, S_05_run_gives_an_output_that_is_not_finite_and_fails) {
   const test::TempFolder folder;
-  test::write_all(folder / "net.json", R"({"layers":[{"type":"dense","input_size":1,"output_size":2,"weights":{"weight":[1,-3e38]}}]})");
+  test::write_all(folder / "net.json",
+                  R"({"layers":[{"type":"dense","input_size":1,"output_size":2,"weights":{"weight":[1,-3e38]}}]})");
   test::write_all(folder / "x.json", "[[2]]");
   const Outcome text = loom({"run", folder / "net.json", "--input", folder / "x.json", "-q"});
   expect_error(text, 3, "element 1 of the output is not finite");
@@ -103,15 +112,19 @@ TEST(LanguageModelCli, S_05_run_gives_an_output_that_is_not_finite_and_fails) {
 // 2^24 + 1 is no f32.
 TEST(LanguageModelCli, V_12_whole_numbers_of_an_array_keep_every_digit) {
   const test::TempFolder folder;
-  test::write_all(folder / "net.json", R"({"activations":"float64","default_dtype":"float64","layers":[{"type":"layernorm","input_height":2,"is_disabled":true}]})");
+  test::write_all(
+      folder / "net.json",
+      R"({"activations":"float64","default_dtype":"float64","layers":[{"type":"layernorm","input_height":2,"is_disabled":true}]})");
   const std::size_t shape[] = {1, 2};
   const auto answer = [&]<class T>(DType type, T value) {
     const T x[] = {value, 1};
     EXPECT_TRUE(write_npy(folder / "x.npy", type, shape, std::as_bytes(std::span(x))));
     return loom({"run", folder / "net.json", "--input", folder / "x.npy", "-q"}).out;
   };
-  for (const std::string& out : {answer(DType::int32, std::int32_t{16777217}), answer(DType::uint32, std::uint32_t{16777217}), answer(DType::int64, std::int64_t{16777217}),
-                                 answer(DType::uint64, std::uint64_t{16777217}), answer(DType::float64, 16777217.0)})
+  for (const std::string& out :
+       {answer(DType::int32, std::int32_t{16777217}), answer(DType::uint32, std::uint32_t{16777217}),
+        answer(DType::int64, std::int64_t{16777217}), answer(DType::uint64, std::uint64_t{16777217}),
+        answer(DType::float64, 16777217.0)})
     EXPECT_NE(out.find("16777217"), std::string::npos) << out;
 }
 
@@ -119,15 +132,21 @@ TEST(LanguageModelCli, V_12_whole_numbers_of_an_array_keep_every_digit) {
 TEST(LanguageModelCli, S_05_inputs_that_are_not_finite_are_refused_with_their_place) {
   const test::TempFolder folder;
   const auto net = [&](const std::string& activation, const std::string& type = "float32") {
-    test::write_all(folder / "net.json", fmt::format(R"({{"activations":"{}","layers":[{{"type":"dense","input_size":2,"output_size":3,"activation":"{}"}}]}})", type, activation));
+    test::write_all(
+        folder / "net.json",
+        fmt::format(
+            R"({{"activations":"{}","layers":[{{"type":"dense","input_size":2,"output_size":3,"activation":"{}"}}]}})",
+            type, activation));
   };
   const auto input = [&](double bad) {
     const double x[] = {1, 2, 3, bad};
     const std::size_t shape[] = {2, 2};
     ASSERT_TRUE(write_npy(folder / "x.npy", DType::float64, shape, std::as_bytes(std::span(x))));
   };
-  const Args run = {"run", folder / "net.json", "--input", folder / "x.npy", "-q"}, morph = {"morph", folder / "net.json", folder / "o.entity", "--auto", "--max-bytes", "1000",
-                                                                                               "--data", folder / "x.npy", "-q"};
+  const Args run = {"run", folder / "net.json", "--input", folder / "x.npy", "-q"},
+             morph = {"morph",  folder / "net.json", folder / "o.entity",
+                      "--auto", "--max-bytes",       "1000",
+                      "--data", folder / "x.npy",    "-q"};
   const auto refused = [&](const std::string& what) {
     for (const Args& args : {run, morph}) {
       const Outcome outcome = loom(args);
@@ -135,7 +154,8 @@ TEST(LanguageModelCli, S_05_inputs_that_are_not_finite_are_refused_with_their_pl
       EXPECT_TRUE(outcome.out.empty()) << outcome.out;
     }
   };
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity()}) {
     input(bad);
     for (const char* activation : {"relu", "softplus", "step", "linear"}) {
       net(activation);
@@ -164,18 +184,23 @@ TEST(LanguageModelCli, a_broken_template_or_tokenizer_blocks_only_what_needs_it)
     for (const GgufTensor& t : file->tensors()) ASSERT_TRUE(writer.add_tensor(t.name, t.dtype, t.shape(), t.bytes));
     ASSERT_TRUE(writer.write(path));
   };
-  const std::string no_template = folder / "template.gguf", no_tokenizer = folder / "tokenizer.gguf", text = folder / "text.txt";
+  const std::string no_template = folder / "template.gguf", no_tokenizer = folder / "tokenizer.gguf",
+                    text = folder / "text.txt";
   write("tokenizer.chat_template", "{% if", no_template);
   write("tokenizer.ggml.pre", "of another day", no_tokenizer);
   std::string words;
   for (int i = 0; i < 40; ++i) words += "One more word. ";
   test::write_all(text, words);
-  const Args raw[] = {{"generate", no_template, "--raw", "-p", "Hello", "-n", "2"}, {"logits", no_template, "-p", "Hello"},
-                      {"perplexity", no_template, text, "--window", "16"}, {"logits", no_tokenizer, "--ids", "28,29"}};
+  const Args raw[] = {{"generate", no_template, "--raw", "-p", "Hello", "-n", "2"},
+                      {"logits", no_template, "-p", "Hello"},
+                      {"perplexity", no_template, text, "--window", "16"},
+                      {"logits", no_tokenizer, "--ids", "28,29"}};
   for (const Args& args : raw) EXPECT_EQ(loom(args).status, 0) << args[0];
   expect_error(loom({"generate", no_template, "-p", "Hello"}), 3, "chat template");
   expect_error(loom({"chat", no_template, "-p", "Hello"}), 3, "chat template");
-  for (const Args& args : {Args{"generate", no_tokenizer, "--raw", "-p", "Hello"}, {"logits", no_tokenizer, "-p", "Hello"}, {"chat", no_tokenizer, "-p", "a"},
+  for (const Args& args : {Args{"generate", no_tokenizer, "--raw", "-p", "Hello"},
+                           {"logits", no_tokenizer, "-p", "Hello"},
+                           {"chat", no_tokenizer, "-p", "a"},
                            {"perplexity", no_tokenizer, text}})
     expect_error(loom(args), 3, "of another day");
 }

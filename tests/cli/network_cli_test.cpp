@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "support/program.h"
 
 namespace loom::test {
@@ -32,7 +31,29 @@ class NetworkCli : public testing::Test {
 double seconds_of_children() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
+TEST_F(NetworkCli, V_12_run_tells_each_cells_output_and_time_on_request) {
+  const std::string net = file("cells.json", R"({"layers":[
+    {"type":"dense","input_height":6,"output_height":5,"activation":"relu"},
+    {"type":"sequential","sequential_layers":[{"type":"dense","input_height":5,"output_height":4}]},
+    {"type":"softmax"}]})");
+  const std::string x = file("x.json", "[[1,2,3,4,5,6],[0,-1,0,1,0,2]]");
+  const Outcome plain = loom({"run", net, "-i", x, "--json"}), told = loom({"run", net, "-i", x, "--json", "--cells"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  const Json out = parse_json(told.out).value();
+  EXPECT_FALSE(parse_json(plain.out).value().contains("cells"));
+  EXPECT_EQ(out["hash"], parse_json(plain.out).value()["hash"]);
+  ASSERT_EQ(out["cells"].size(), 3u);
+  EXPECT_EQ(out["cells"][0]["type"], "dense");
+  EXPECT_EQ(out["cells"][0]["least"].get<double>() >= 0, true);
+  EXPECT_EQ(out["cells"][1]["shape"], Json({2, 4}));
+  EXPECT_EQ(out["cells"][2]["hash"], out["hash"]);
+  for (const Json& cell : out["cells"]) EXPECT_GE(cell["ms"].get<double>(), 0);
+  const Outcome table = loom({"run", net, "-i", x, "--cells", "-o", file("y.json")});
+  EXPECT_EQ(std::ranges::count(table.err, '\n'), 5) << table.err;
 }
 
 // 70 bytes that ask for 3.6 GB of weights, 7.2 GB with their masters.
@@ -58,9 +79,13 @@ TEST_F(NetworkCli, commands_that_only_look_draw_no_weights_and_others_have_a_lim
 }
 
 TEST_F(NetworkCli, inputs_that_take_too_much_are_refused_before_they_are_drawn) {
-  const std::string wide = file("wide.json", R"({"input_shape":[1000000000],"layers":[{"type":"activation","activation":"relu"}]})");
-  expect_one_line(loom({"run", wide, "-q"}), 4, "input_shape: a batch [1, 1000000000] takes 12.0 GB, at most 4.3 GB are allowed");
-  const std::string grows = file("grows.json", R"({"input_shape":[1000000],"layers":[{"type":"reshape","shape":[1000000,1]},{"type":"dense","input_height":1,"output_height":5000}]})");
+  const std::string wide =
+      file("wide.json", R"({"input_shape":[1000000000],"layers":[{"type":"activation","activation":"relu"}]})");
+  expect_one_line(loom({"run", wide, "-q"}), 4,
+                  "input_shape: a batch [1, 1000000000] takes 12.0 GB, at most 4.3 GB are allowed");
+  const std::string grows = file(
+      "grows.json",
+      R"({"input_shape":[1000000],"layers":[{"type":"reshape","shape":[1000000,1]},{"type":"dense","input_height":1,"output_height":5000}]})");
   expect_one_line(loom({"run", grows, "-q"}), 4, "at most 4.3 GB are allowed");
 }
 
@@ -87,12 +112,16 @@ TEST_F(NetworkCli, D_21_morph_of_single_cells) {
     EXPECT_TRUE(run.status == 2 || run.status == 3) << bad << run.err;
     EXPECT_FALSE(is_file(file("o.entity"))) << bad;
   }
-  expect_one_line(loom({"morph", net, file("o.entity"), "--auto", "--data", "x.npz", "--max-bytes", "9", "--cell", "layers.0"}), 2, "--cell");
+  expect_one_line(
+      loom({"morph", net, file("o.entity"), "--auto", "--data", "x.npz", "--max-bytes", "9", "--cell", "layers.0"}), 2,
+      "--cell");
 }
 
 TEST_F(NetworkCli, a_bad_input_is_named_and_not_the_network) {
   const std::string net = file("net.json", R"({"layers":[{"type":"dense","input_size":2,"output_size":2}]})");
-  for (const auto& [name, text] : {std::pair("bad.json", "[[1,2"), std::pair("list.json", "[[1,[2]]]"), std::pair("word.json", "[\"a\"]"), std::pair("bad.npy", "NUMPY"), std::pair("none.json", "")}) {
+  for (const auto& [name, text] :
+       {std::pair("bad.json", "[[1,2"), std::pair("list.json", "[[1,[2]]]"), std::pair("word.json", "[\"a\"]"),
+        std::pair("bad.npy", "NUMPY"), std::pair("none.json", "")}) {
     SCOPED_TRACE(name);
     const std::string input = file(name, text);
     expect_one_line(loom({"run", net, "-i", input}), 3, name);
@@ -107,15 +136,18 @@ TEST_F(NetworkCli, evolve_takes_a_network_with_a_feed_link) {
     {"type":"dense","input_height":2,"output_height":1,"is_remote_link":true,"target_l":0,"link_mode":"feed"}]}})");
   const Outcome run = loom({"evolve", config, "-o", file("run")});
   EXPECT_EQ(run.status, 0) << run.err;
-  const Outcome svg = loom({"graph", file("evolve_net.json", R"({"layers":[{"type":"dense","input_height":2,"output_height":2},
+  const Outcome svg =
+      loom({"graph", file("evolve_net.json", R"({"layers":[{"type":"dense","input_height":2,"output_height":2},
     {"type":"dense","input_height":2,"output_height":1,"is_remote_link":true,"target_l":0,"link_mode":"feed"}]})")});
   EXPECT_EQ(svg.status, 0) << svg.err;
   EXPECT_NE(svg.out.find("fed by (0, 0, 0, 0)"), std::string::npos);
 }
 
 TEST_F(NetworkCli, J_01_T_01_schema_describes_networks_trainings_and_evolutions) {
-  const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"schema"}, "default_dtype"}, {{"schema", "network"}, "default_dtype"}, {{"schema", "training"}, "optimizer"}, {{"schema", "evolution"}, "mutation"}};
+  const std::pair<std::vector<std::string>, const char*> cases[] = {{{"schema"}, "default_dtype"},
+                                                                    {{"schema", "network"}, "default_dtype"},
+                                                                    {{"schema", "training"}, "optimizer"},
+                                                                    {{"schema", "evolution"}, "mutation"}};
   for (const auto& [args, key] : cases) {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, 0) << run.err;
@@ -128,11 +160,16 @@ TEST_F(NetworkCli, J_01_T_01_schema_describes_networks_trainings_and_evolutions)
 
 // Cells of a grid are named by their address, those of a list by their number.
 TEST_F(NetworkCli, G_70_a_network_that_does_not_fit_names_the_cell) {
-  const auto refusal = [&](const char* name, const std::string& spec) { return loom({"run", file(name, spec), "--input", file("x.json", "[[1,2,3]]")}).err; };
+  const auto refusal = [&](const char* name, const std::string& spec) {
+    return loom({"run", file(name, spec), "--input", file("x.json", "[[1,2,3]]")}).err;
+  };
   const std::string dense = R"("type":"dense","input_height":4,"output_height":2)";
   EXPECT_NE(refusal("list.json", R"({"layers":[{)" + dense + "}]}").find("/layers/0: dense: "), std::string::npos);
-  EXPECT_NE(refusal("grid.json", R"({"depth":1,"rows":2,"cols":1,"layers_per_cell":1,"layers":[{"z":0,"y":1,"x":0,"l":0,)" + dense + "}]}").find("/layers/0,1,0,0: dense: "),
-            std::string::npos);
+  EXPECT_NE(
+      refusal("grid.json",
+              R"({"depth":1,"rows":2,"cols":1,"layers_per_cell":1,"layers":[{"z":0,"y":1,"x":0,"l":0,)" + dense + "}]}")
+          .find("/layers/0,1,0,0: dense: "),
+      std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What commands write, and what they leave alone: files of others in the folder of a run, files of another kind, their own input.
+// What commands write, and what they leave alone: files of others in the folder of a run, files of another kind, their
+// own input.
 
 #include <gtest/gtest.h>
 
@@ -25,17 +26,29 @@ class OutputsCli : public testing::Test {
   void SetUp() override {
     write_all(file("net.json"), kTwoLayers);
     std::string points = "x,y,kind\n", text;
-    for (int i = 0; i < 90; ++i) points += fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
+    for (int i = 0; i < 90; ++i)
+      points +=
+          fmt::format("{},{},{}\n", (i * 7 % 13) / 13.0 + (i % 3 == 1), (i * 5 % 11) / 11.0 + (i % 3 == 2), i % 3);
     for (int i = 0; i < 100; ++i) text += fmt::format("The {} wheel turns {} times. ", i % 7, i * i % 11);
     write_all(file("points.csv"), points), write_all(file("wheel.txt"), text);
-    write_all(file("c.json"), fmt::format(R"({{"data":{{"format":"csv","path":"points.csv","class_ids":true}},"epochs":1,"loss":"softmax_crossentropy","network":{}}})", kTwoLayers));
+    write_all(
+        file("c.json"),
+        fmt::format(
+            R"({{"data":{{"format":"csv","path":"points.csv","class_ids":true}},"epochs":1,"loss":"softmax_crossentropy","network":{}}})",
+            kTwoLayers));
     write_all(file("e.json"), R"({"task":"xor","population":8,"generations":2,"network":{"layers":[
       {"type":"dense","input_height":2,"output_height":3,"bias":true,"activation":"tanh"},{"type":"dense","input_height":3,"output_height":1,"bias":true}]}})");
   }
-  Args train(const std::string& out, const Args& more = {}) const { return with({"train", file("c.json"), "-t", "1", "-q", "-o", file(out)}, more); }
-  Args evolve(const std::string& out, const Args& more = {}) const { return with({"evolve", file("e.json"), "-t", "1", "-q", "-o", file(out)}, more); }
+  Args train(const std::string& out, const Args& more = {}) const {
+    return with({"train", file("c.json"), "-t", "1", "-q", "-o", file(out)}, more);
+  }
+  Args evolve(const std::string& out, const Args& more = {}) const {
+    return with({"evolve", file("e.json"), "-t", "1", "-q", "-o", file(out)}, more);
+  }
   Args finetune(const std::string& out, const Args& more = {}) const {
-    return with({"finetune", tiny(), "--text", file("wheel.txt"), "--length", "8", "--steps", "2", "-t", "1", "-q", "-o", file(out)}, more);
+    return with({"finetune", tiny(), "--text", file("wheel.txt"), "--length", "8", "--steps", "2", "-t", "1", "-q",
+                 "-o", file(out)},
+                more);
   }
   static Args with(Args args, const Args& more) {
     args.insert(args.end(), more.begin(), more.end());
@@ -59,7 +72,8 @@ class OutputsCli : public testing::Test {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, 2) << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
-    for (const std::string& part : {named, std::string("--overwrite")}) EXPECT_NE(run.err.find(part), std::string::npos) << run.err << " does not name " << part;
+    for (const std::string& part : {named, std::string("--overwrite")})
+      EXPECT_NE(run.err.find(part), std::string::npos) << run.err << " does not name " << part;
     EXPECT_TRUE(all_of(folder) == before) << "something was written";
   }
 
@@ -73,7 +87,8 @@ TEST_F(OutputsCli, F_03_a_run_begins_in_no_folder_of_others) {
   // An adapter from elsewhere.
   expect_done(finetune("made"));
   std::filesystem::create_directory(file("peft"));
-  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) std::filesystem::copy_file(file(std::string("made/") + name), file(std::string("peft/") + name));
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    std::filesystem::copy_file(file(std::string("made/") + name), file(std::string("peft/") + name));
   expect_refused(finetune("peft"), "peft/adapter_config.json");
   expect_refused(train("peft"), "peft/adapter_config.json");
   // Runs of other kinds, though none of their names need be wanted.
@@ -94,7 +109,8 @@ TEST_F(OutputsCli, F_03_a_run_begins_in_no_folder_of_others) {
 }
 
 TEST_F(OutputsCli, F_03_a_run_begins_among_files_that_it_does_not_write_and_anywhere_when_asked) {
-  for (const char* folder : {"t", "e", "f"}) std::filesystem::create_directory(file(folder)), write_all(file(std::string(folder) + "/notes.txt"), "keep me");
+  for (const char* folder : {"t", "e", "f"})
+    std::filesystem::create_directory(file(folder)), write_all(file(std::string(folder) + "/notes.txt"), "keep me");
   expect_done(train("t"));
   expect_done(evolve("e"));
   expect_done(finetune("f"));
@@ -116,7 +132,8 @@ TEST_F(OutputsCli, F_03_a_language_model_a_network_and_a_checkpoint_are_kinds_of
   expect_done({"morph", file("net.json"), file("n.entity"), "--dtype", "int8", "-q"});
   expect_done({"morph", file("net.json"), file("n.json"), "--dtype", "int8", "-q"});
   expect_done(train("t"));
-  const Args morph = {"morph", file("net.json"), "--dtype", "int4", "-q", "-o"}, convert = {"convert", file("m.gguf"), "-q", "-o"};
+  const Args morph = {"morph", file("net.json"), "--dtype", "int4", "-q", "-o"},
+             convert = {"convert", file("m.gguf"), "-q", "-o"};
   expect_refused(with(convert, {file("n.entity")}), "n.entity");
   expect_refused(with(convert, {file("t/checkpoint.entity")}), "checkpoint.entity");
   expect_refused(with(morph, {file("m.entity")}), "m.entity");

@@ -24,7 +24,8 @@ class OnTerminal : public testing::Test {
   }
   static std::string temp(const std::string& name) { return *folder_ / name; }
   static std::string model() { return temp("small.gguf"); }
-  static std::vector<std::pair<std::string, std::string>> environment(const std::string& state, const std::string& term = "xterm") {
+  static std::vector<std::pair<std::string, std::string>> environment(const std::string& state,
+                                                                      const std::string& term = "xterm") {
     return {{"TERM", term}, {"XDG_STATE_HOME", temp(state)}, {"HOME", temp("home")}, {"NO_COLOR", "1"}};
   }
   static std::vector<std::string> chat(const std::string& model_path = model()) {
@@ -45,15 +46,21 @@ TEST_F(OnTerminal, lines_are_edited_as_characters_and_remembered) {
   Terminal t(chat(), environment("edit"));
   ASSERT_TRUE(t.wait_for("> "));
   // A wide character is erased whole; the left arrow goes back over one; nothing of an arrow reaches the model.
-  t.type("a\u4f60\u597d\x7f" "c\033[Db\r");
+  t.type(
+      "a\u4f60\u597d\x7f"
+      "c\033[Db\r");
   ASSERT_TRUE(t.wait_for("cut after 4 tokens")) << t.output();
   ASSERT_TRUE(t.wait_for("> "));
-  t.type("\033[A!\r");   // the line before, and an exclamation mark behind it
+  t.type("\033[A!\r");  // the line before, and an exclamation mark behind it
   ASSERT_TRUE(t.wait_for("cut after 4 tokens")) << t.output();
   const Json messages = messages_after(t, "edit.json");
   ASSERT_EQ(messages.size(), 4u);
-  EXPECT_EQ(messages[0]["content"], "a\u4f60" "bc");
-  EXPECT_EQ(messages[2]["content"], "a\u4f60" "bc!");
+  EXPECT_EQ(messages[0]["content"],
+            "a\u4f60"
+            "bc");
+  EXPECT_EQ(messages[2]["content"],
+            "a\u4f60"
+            "bc!");
   ASSERT_TRUE(t.wait_for("> "));  // before, the terminal would take the key for itself
   t.type("\x04");
   EXPECT_EQ(t.finish(), 0);
@@ -62,23 +69,30 @@ TEST_F(OnTerminal, lines_are_edited_as_characters_and_remembered) {
   struct stat status{};
   ASSERT_EQ(stat(history.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  EXPECT_EQ(test::read_all(history).rfind("\"a\u4f60" "bc\"\n\"a\u4f60" "bc!\"\n", 0), 0u) << test::read_all(history);
+  EXPECT_EQ(test::read_all(history).rfind("\"a\u4f60"
+                                          "bc\"\n\"a\u4f60"
+                                          "bc!\"\n",
+                                          0),
+            0u)
+      << test::read_all(history);
   // It is there in the next conversation.
   Terminal next(chat(), environment("edit"));
   ASSERT_TRUE(next.wait_for("> "));
-  next.type("\033[A\033[A\r");   // behind /save
+  next.type("\033[A\033[A\r");  // behind /save
   ASSERT_TRUE(next.wait_for("cut after 4 tokens")) << next.output();
-  EXPECT_EQ(messages_after(next, "next.json")[0]["content"], "a\u4f60" "bc!");
+  EXPECT_EQ(messages_after(next, "next.json")[0]["content"],
+            "a\u4f60"
+            "bc!");
 }
 
 TEST_F(OnTerminal, several_lines_are_one_message) {
   const std::pair<const char*, const char*> typed[] = {
-      {"\033[200~one\rtwo\rthree\r\033[201~\r", "one\ntwo\nthree"},   // pasted
+      {"\033[200~one\rtwo\rthree\r\033[201~\r", "one\ntwo\nthree"},  // pasted
       {"\"\"\"one\rtwo\rthree\"\"\"\r", "one\ntwo\nthree"},
       {"\"\"\"\rone\r\rtwo\r\"\"\"\r", "one\n\ntwo"},
       {"\"\"\"one\"\"\"\r", "one"},
       {"one\\\rtwo\\\rthree\r", "one\ntwo\nthree"},
-      {"one\033\rtwo\r", "one\ntwo"},   // Alt-Enter
+      {"one\033\rtwo\r", "one\ntwo"},  // Alt-Enter
   };
   Terminal t(chat(), environment("lines"));
   std::size_t at = 0;
@@ -105,14 +119,15 @@ TEST_F(OnTerminal, one_interrupt_drops_the_line_and_the_second_leaves) {
   ASSERT_TRUE(t.wait_for("cut after 4 tokens")) << t.output();
   EXPECT_EQ(messages_after(t, "interrupt.json")[0]["content"], "Hello");
   ASSERT_TRUE(t.wait_for("> "));
-  t.type("\"\"\"a block\rof lines\x03");   // a block goes as a whole
+  t.type("\"\"\"a block\rof lines\x03");  // a block goes as a whole
   ASSERT_TRUE(t.wait_for("Ctrl-C again")) << t.output();
   t.type("\x03");
   EXPECT_EQ(t.finish(), 130);
 }
 
 TEST_F(OnTerminal, interrupt_stops_an_answer_and_the_conversation_goes_on) {
-  Terminal t({test::loom_binary(), "chat", test::smollm2(), "-n", "100000", "--ignore-eos", "-q"}, environment("answer"));
+  Terminal t({test::loom_binary(), "chat", test::smollm2(), "-n", "100000", "--ignore-eos", "-q"},
+             environment("answer"));
   ASSERT_TRUE(t.wait_for("> "));
   t.type("Tell a story\r");
   ASSERT_TRUE(t.wait_for("story\r\n"));
@@ -150,7 +165,8 @@ TEST_F(OnTerminal, the_loading_bar_fits) {
   std::filesystem::create_hard_link(model(), file);
   for (const unsigned short columns : {20, 40, 80, 200}) {
     SCOPED_TRACE(columns);
-    Terminal t({test::loom_binary(), "generate", file, "-p", "a", "-n", "1", "--dtype", "q8_0"}, environment("bar"), columns);
+    Terminal t({test::loom_binary(), "generate", file, "-p", "a", "-n", "1", "--dtype", "q8_0"}, environment("bar"),
+               columns);
     EXPECT_EQ(t.finish(), 0);
     const int widest = widest_bar(t.output());
     EXPECT_GT(widest, 10) << t.output();
@@ -168,7 +184,8 @@ TEST_F(OnTerminal, the_loading_bar_fits) {
 }
 
 TEST_F(OnTerminal, a_dumb_terminal_gets_no_escapes) {
-  Terminal t({test::loom_binary(), "chat", model(), "-n", "4", "--ignore-eos"}, {{"TERM", "dumb"}, {"XDG_STATE_HOME", temp("dumb")}});
+  Terminal t({test::loom_binary(), "chat", model(), "-n", "4", "--ignore-eos"},
+             {{"TERM", "dumb"}, {"XDG_STATE_HOME", temp("dumb")}});
   ASSERT_TRUE(t.wait_for("> "));
   t.type("Hello\r");
   ASSERT_TRUE(t.wait_for("cut after 4 tokens"));
@@ -181,7 +198,8 @@ TEST_F(OnTerminal, a_long_prompt_shows_how_far_it_is) {
   std::string words;
   for (int i = 0; i < 3500; ++i) words += "word ";
   test::write_all(temp("long.txt"), words);
-  Terminal t({test::loom_binary(), "generate", test::smollm2(), "-f", temp("long.txt"), "-n", "1", "-t", "1"}, environment("long"), 60);
+  Terminal t({test::loom_binary(), "generate", test::smollm2(), "-f", temp("long.txt"), "-n", "1", "-t", "1"},
+             environment("long"), 60);
   EXPECT_TRUE(t.wait_for("reading [")) << t.output();
   t.type("\x03");
   EXPECT_EQ(t.finish(), 130);

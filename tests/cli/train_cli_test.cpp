@@ -1,4 +1,5 @@
-// loom train, replay and report as a stranger meets them: what a run leaves, bad data and configs, divergence, full disks, Ctrl-C, kill -9.
+// loom train, replay and report as a stranger meets them: what a run leaves, bad data and configs, divergence, full
+// disks, Ctrl-C, kill -9.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -42,8 +43,11 @@ class TrainCli : public testing::Test {
 
   // Members of `changes` replace those of a config that works.
   std::string config(const std::string& changes = "{}", const std::string& name = "c.json") {
-    Json json = parse_json(R"({"data":{"format":"csv","path":"points.csv","class_ids":true,"validation_split":0.25},"seed":5,"epochs":3,"batch_size":16,
-      "shuffle":true,"loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01}})").value();
+    Json json =
+        parse_json(
+            R"({"data":{"format":"csv","path":"points.csv","class_ids":true,"validation_split":0.25},"seed":5,"epochs":3,"batch_size":16,
+      "shuffle":true,"loss":"softmax_crossentropy","optimizer":{"name":"adam","learning_rate":0.01}})")
+            .value();
     json["network"] = parse_json(kNetwork).value();
     const auto given = parse_json(changes);
     EXPECT_TRUE(given) << given.error().text() << " in " << changes;
@@ -75,7 +79,8 @@ class TrainCli : public testing::Test {
     EXPECT_EQ(run.status, status) << run.err;
     EXPECT_EQ(run.err.rfind("loom: ", 0), 0u) << run.err;
     EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
-    for (const std::string& part : named) EXPECT_NE(run.err.find(part), std::string::npos) << run.err << "does not name " << part;
+    for (const std::string& part : named)
+      EXPECT_NE(run.err.find(part), std::string::npos) << run.err << "does not name " << part;
   }
 
   test::TempFolder folder_;
@@ -85,7 +90,8 @@ TEST_F(TrainCli, T_01_a_run_leaves_journal_model_timings_and_report_and_replays)
   const Json done = result({config()});
   EXPECT_EQ(done["stop_reason"], "finished");
   EXPECT_EQ(done["steps"], 18);
-  for (const char* name : {"journal.jsonl", "timings.jsonl", "config.json", "checkpoint.entity", "model.entity", "report.html"})
+  for (const char* name :
+       {"journal.jsonl", "timings.jsonl", "config.json", "checkpoint.entity", "model.entity", "report.html"})
     EXPECT_TRUE(is_file(file(std::string("c.run/") + name))) << name;
   const Outcome proof = loom({"replay", file("c.run")});
   EXPECT_EQ(proof.status, 0) << proof.err;
@@ -109,9 +115,11 @@ TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
   const std::string html = read_all(file("a<b>&.run/report.html"));
   ASSERT_GT(html.size(), 5000u);
   for (const char* bad : {"<script", "http:", "https:", " src=", " href=", "url(", "@import", "<b>&.run"})
-    EXPECT_EQ(html.find(bad), std::string::npos) << bad << " at " << html.substr(html.find(bad) == html.npos ? 0 : html.find(bad), 80);
-  for (const char* part : {"default-src 'none'", "&lt;script&gt;", "Confusion matrix", "layers.0", "layers.1", "[1, 2]", "Learning rate", "SHA-256", "a&lt;b&gt;&amp;.run",
-                           "prefers-color-scheme:dark", "@media print", "threads"})
+    EXPECT_EQ(html.find(bad), std::string::npos)
+        << bad << " at " << html.substr(html.find(bad) == html.npos ? 0 : html.find(bad), 80);
+  for (const char* part :
+       {"default-src 'none'", "&lt;script&gt;", "Confusion matrix", "layers.0", "layers.1", "[1, 2]", "Learning rate",
+        "SHA-256", "a&lt;b&gt;&amp;.run", "prefers-color-scheme:dark", "@media print", "threads"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
   // Every epoch's hash is there in full.
   std::istringstream lines(read_all(file("a<b>&.run/journal.jsonl")));
@@ -131,9 +139,12 @@ TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
 TEST_F(TrainCli, T_50_a_report_shows_gaps_of_cells_and_what_is_missing) {
   std::filesystem::create_directory(file("r"));
   write_all(file("r/journal.jsonl"),
-            "{\"event\":\"start\",\"numerics_version\":1,\"config\":{},\"folder\":\"\",\"data\":[],\"parameters\":3,\"hash\":\"00\"}\n"
-            "{\"event\":\"cells\",\"step\":1,\"cells\":[{\"path\":\"layers.0\",\"budget\":0.5,\"gap\":0.25,\"skipped\":false,\"update_norm\":0.125}]}\n"
-            "{\"event\":\"cells\",\"step\":2,\"cells\":[{\"path\":\"layers.0\",\"budget\":0.75,\"gap\":null,\"skipped\":true,\"update_norm\":\"x\"},{},7]}\n");
+            "{\"event\":\"start\",\"numerics_version\":1,\"config\":{},\"folder\":\"\",\"data\":[],\"parameters\":3,"
+            "\"hash\":\"00\"}\n"
+            "{\"event\":\"cells\",\"step\":1,\"cells\":[{\"path\":\"layers.0\",\"budget\":0.5,\"gap\":0.25,\"skipped\":"
+            "false,\"update_norm\":0.125}]}\n"
+            "{\"event\":\"cells\",\"step\":2,\"cells\":[{\"path\":\"layers.0\",\"budget\":0.75,\"gap\":null,"
+            "\"skipped\":true,\"update_norm\":\"x\"},{},7]}\n");
   ASSERT_EQ(loom({"report", file("r")}).status, 0);
   const std::string html = read_all(file("r/report.html"));
   for (const char* part : {"Tween", "layers.0", "0.75", "timings.jsonl is missing", "No table of layers", "unfinished"})
@@ -158,8 +169,10 @@ TEST_F(TrainCli, T_01_bad_configs_name_the_key) {
       {R"({"data":{"clases":3}})", {"/data/clases"}},
       {R"({"data":{"validation_split":2}})", {"validation"}},
       {R"({"network":7})", {"network"}},
-      {R"({"network":{"layers":[{"type":"dense","input_height":2,"output_height":3,"activation":7}]}})", {"c.json: /network/layers/0/activation"}},
-      {R"({"network":{"layers":[{"type":"dense","input_height":5,"output_height":3}]}})", {"c.json: /network/layers/0: "}},
+      {R"({"network":{"layers":[{"type":"dense","input_height":2,"output_height":3,"activation":7}]}})",
+       {"c.json: /network/layers/0/activation"}},
+      {R"({"network":{"layers":[{"type":"dense","input_height":5,"output_height":3}]}})",
+       {"c.json: /network/layers/0: "}},
       {R"({"optimizer":"lbfgs","clip_norm":1})", {"c.json: lbfgs"}},
       {R"({"network":"missing.json"})", {"missing.json"}},
       {R"({"dtype":"int3"})", {"int3"}},
@@ -169,7 +182,9 @@ TEST_F(TrainCli, T_01_bad_configs_name_the_key) {
       {R"({"schedule":{"name":"constant","gamma":0.5}})", {"c.json", "schedule constant has no gamma"}},
       {R"({"early_stop":{"metric":"mae"}})", {"c.json: /early_stop/metric", "accuracy"}},
       {R"({"early_stop":{},"data":{"validation_split":0}})", {"c.json: /early_stop", "/data/validation"}},
-      {R"({"tween":{"mode":"layerwise"},"optimizer":{"name":"adam"}})", {"c.json: tween", "dtp"}},
+      {R"({"tween":{"mode":"layerwise"},"optimizer":{"name":"adam"}})", {"c.json: tween", "mirror", "dtp"}},
+      {R"({"mode":"cuda"})", {"c.json: /mode", "cuda", "cpu"}},
+      {R"({"mode":6})", {"c.json: /mode", "6"}},
       {R"({"data":{"normalise":{"by":"element"}}})", {"c.json: /data/normalise"}},
   };
   for (const auto& [changes, named] : cases) {
@@ -193,26 +208,33 @@ TEST_F(TrainCli, T_01_bad_data_names_file_row_and_column) {
   expect_error(with("0.5,1\n"), 3, {"points.csv", "line 3", "2 fields", "3"});
   expect_error(with("0.5,nan,1\n"), 3, {"points.csv", "line 3", "column 2"});
   expect_error(with("0.5,0.5,1.5\n"), 3, {"points.csv", "line 3", "column 3", "class id"});
-  expect_error(with("0.5,0.5,7\n", R"({"data":{"class_names":["a","b","c"]}})"), 3, {"points.csv", "line 3", "column 3", "7", "0 to 2"});
+  expect_error(with("0.5,0.5,7\n", R"({"data":{"class_names":["a","b","c"]}})"), 3,
+               {"points.csv", "line 3", "column 3", "7", "0 to 2"});
   expect_error(with("", R"({"data":{"target_column":"knid"}})"), 3, {"knid", "kind"});
   expect_error(with("", R"({"data":{"path":"absent.csv"}})"), 3, {"absent.csv"});
   write_all(file("points.csv"), "x,y,kind\n");
   expect_error(train({config()}), 3, {"points.csv", "no records"});
   // IDX: a header that promises more than there is; as many labels as images.
-  const auto idx = [](std::string magic, std::string extents, std::size_t bytes) { return magic + extents + std::string(bytes, '\1'); };
+  const auto idx = [](std::string magic, std::string extents, std::size_t bytes) {
+    return magic + extents + std::string(bytes, '\1');
+  };
   write_all(file("x.idx"), idx({0, 0, 8, 2}, {0, 0, 0, 4, 0, 0, 0, 2}, 7));
   write_all(file("y.idx"), idx({0, 0, 8, 1}, {0, 0, 0, 3}, 3));
-  const char* images = R"({"data":{"format":"idx","inputs":"x.idx","targets":"y.idx","path":null,"class_ids":null,"validation_split":0}})";
+  const char* images =
+      R"({"data":{"format":"idx","inputs":"x.idx","targets":"y.idx","path":null,"class_ids":null,"validation_split":0}})";
   expect_error(train({config(images)}), 3, {"x.idx"});
   write_all(file("x.idx"), idx({0, 0, 8, 2}, {0, 0, 0, 4, 0, 0, 0, 2}, 8));
   expect_error(train({config(images)}), 3, {"4", "3"});
 }
 
 TEST_F(TrainCli, T_01_a_network_that_does_not_fit_the_data_is_told_before_training) {
-  const auto layers = [&](const char* spec) { return train({config(fmt::format(R"({{"network":{{"seed":1,"layers":[{}]}}}})", spec))}); };
+  const auto layers = [&](const char* spec) {
+    return train({config(fmt::format(R"({{"network":{{"seed":1,"layers":[{}]}}}})", spec))});
+  };
   expect_error(layers(R"({"type":"dense","input_height":2,"output_height":2})"), 3, {"3 classes", "2", "points.csv"});
   expect_error(layers(R"({"type":"dense","input_height":5,"output_height":3})"), 3, {"/network/layers/0: ", "5", "2"});
-  expect_error(train({config(R"({"data":{"target_kind":"values","class_ids":null},"loss":"mse"})")}), 3, {"[1, 3]", "[1]"});
+  expect_error(train({config(R"({"data":{"target_kind":"values","class_ids":null},"loss":"mse"})")}), 3,
+               {"[1, 3]", "[1]"});
   EXPECT_FALSE(is_directory(file("c.run")));
   // A batch that is larger than the data is all of it.
   EXPECT_EQ(result({config(R"({"batch_size":5000})")})["steps"], 3);
@@ -237,7 +259,8 @@ TEST_F(TrainCli, T_04_a_loss_that_explodes_is_told) {
   std::string rows = "x,t\n";
   for (int i = 0; i < 64; ++i) rows += fmt::format("{},{}\n", i % 8, 3 * (i % 8));
   write_all(file("points.csv"), rows);
-  const Outcome run = train({config(R"({"data":{"target_kind":"values","class_ids":null,"validation_split":0},"loss":"mse","batch_size":8,"epochs":6,
+  const Outcome run = train({config(
+      R"({"data":{"target_kind":"values","class_ids":null,"validation_split":0},"loss":"mse","batch_size":8,"epochs":6,
     "network":{"layers":[{"type":"dense","input_height":1,"output_height":1,"activation":"linear"}]},"optimizer":{"name":"sgd","learning_rate":0.15}})")});
   EXPECT_NE(run.err.find("may be too high"), std::string::npos) << run.err;
   EXPECT_NE(read_all(file("c.run/report.html")).find("may be too high"), std::string::npos);
@@ -245,7 +268,8 @@ TEST_F(TrainCli, T_04_a_loss_that_explodes_is_told) {
 
 TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first_difference) {
   result({config()});
-  expect_error(train({config(R"({"batch_size":8})"), "--resume"}), 3, {"checkpoint.entity", "another run", "/batch_size", "16", "8"});
+  expect_error(train({config(R"({"batch_size":8})"), "--resume"}), 3,
+               {"checkpoint.entity", "another run", "/batch_size", "16", "8"});
   expect_error(train({config(R"({"network":{"seed":9}})"), "--resume"}), 3, {"/network/seed", "1", "9"});
   expect_error(train({config(R"({"optimizer":"sgd"})"), "--resume"}), 3, {"/optimizer"});
   // More epochs are no other training.
@@ -259,7 +283,8 @@ TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first
   flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
   write_all(file("c.run/checkpoint.entity"), flipped);
   expect_error(train({config(R"({"epochs":5})"), "--resume"}), 3, {"checkpoint.entity"});
-  std::filesystem::copy_file(file("c.run/model.entity"), file("c.run/checkpoint.entity"), std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(file("c.run/model.entity"), file("c.run/checkpoint.entity"),
+                             std::filesystem::copy_options::overwrite_existing);
   expect_error(train({config(R"({"epochs":5})"), "--resume"}), 3, {"checkpoint.entity", "no checkpoint"});
 }
 
@@ -284,7 +309,8 @@ TEST_F(TrainCli, T_60_a_full_disk_loses_nothing) {
 
 TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {
   write_all(file("points.csv"), points(1200));
-  const std::string path = config(R"({"epochs":40,"batch_size":8,"checkpoint":{"every_steps":50},"journal":{"hash_every":25},
+  const std::string path =
+      config(R"({"epochs":40,"batch_size":8,"checkpoint":{"every_steps":50},"journal":{"hash_every":25},
     "optimizer":{"name":"adam","learning_rate":0.005},"schedule":"cosine"})");
   const std::string expected = hash_of(result({path, "--out", file("straight")}));
   const auto start = [&](const Args& more) {
@@ -309,7 +335,8 @@ TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterr
   }  // SIGKILL
   EXPECT_EQ(loom({"report", file("c.run")}).status, 0) << "of a run that was killed";
   EXPECT_EQ(hash_of(result({path, "--resume"})), expected);
-  EXPECT_EQ(read_all(file("c.run/journal.jsonl")), read_all(file("straight/journal.jsonl"))) << "the journal knows nothing of interruptions";
+  EXPECT_EQ(read_all(file("c.run/journal.jsonl")), read_all(file("straight/journal.jsonl")))
+      << "the journal knows nothing of interruptions";
   EXPECT_EQ(read_all(file("c.run/dna.jsonl")), read_all(file("straight/dna.jsonl"))) << "nor does the record of drift";
   EXPECT_EQ(std::ranges::count(read_all(file("c.run/dna.jsonl")), '\n'), 41);
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
@@ -322,7 +349,8 @@ TEST_F(TrainCli, T_60_a_second_process_in_the_folder_is_told_and_harms_nothing) 
   Program first({test::loom_binary(), "train", path, "-t", "1"});
   first.start();
   ASSERT_TRUE(first.wait_for_text("epoch 2/")) << first.output();
-  for (const char* how : {"--resume", "--overwrite", "-q"}) expect_error(train({path, how}), 1, {"c.run: another process"});
+  for (const char* how : {"--resume", "--overwrite", "-q"})
+    expect_error(train({path, how}), 1, {"c.run: another process"});
   EXPECT_EQ(loom({"report", file("c.run"), "-o", file("page.html")}).status, 0);
   const Outcome ended = first.finish();
   EXPECT_EQ(ended.status, 0) << ended.err;
@@ -364,7 +392,8 @@ TEST_F(TrainCli, T_51_watch_fits_the_terminal_and_is_plain_lines_elsewhere) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   ASSERT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
   const std::string name = ptsname(terminal);
-  const int keep = open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);  // else a read fails before the program has opened it
+  // else a read fails before the program has opened it
+  const int keep = open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
   winsize size{24, 80, 0, 0};
   ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
   setenv("TERM", "xterm", 1);
@@ -403,7 +432,8 @@ TEST_F(TrainCli, T_51_watch_fits_the_terminal_and_is_plain_lines_elsewhere) {
     EXPECT_LT(count, rows) << picture;
   }
   EXPECT_GE(pictures, 2);
-  for (const char* part : {"loss", "validation loss", "accuracy", "rate", "ETA", "hash", "Ctrl-C", "⠒"}) EXPECT_NE(shown.find(part), std::string::npos) << part;
+  for (const char* part : {"loss", "validation loss", "accuracy", "rate", "ETA", "hash", "Ctrl-C", "⠒"})
+    EXPECT_NE(shown.find(part), std::string::npos) << part;
   const Outcome plain = train({path, "--watch", "--overwrite", "--epochs", "2"});
   EXPECT_EQ(plain.status, 0);
   EXPECT_EQ(plain.out.find('\x1b'), std::string::npos);

@@ -71,11 +71,41 @@ void expect_refused(const Args& args, int status, const std::string& named) {
 
 TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
   const std::map<std::string, Args> wanted = {
-      {"chat", {"--prompt", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--max-tokens", "--temp", "--seed"}},
+      {"chat",
+       {"--prompt", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--max-tokens",
+        "--temp", "--seed"}},
       {"generate",
-       {"--prompt", "--file", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--raw", "--chat", "--show-prompt",
-        "--json", "--max-tokens", "--temp", "--top-k", "--top-p", "--min-p", "--typical-p", "--repetition-penalty", "--frequency-penalty",
-        "--presence-penalty", "--logit-bias", "--seed", "--stop", "--logprobs", "--ignore-eos", "--ctx", "--dtype", "--adapter", "--activations"}},
+       {"--prompt",
+        "--file",
+        "--system",
+        "--messages",
+        "--tools",
+        "--chat-template",
+        "--template-var",
+        "--date",
+        "--raw",
+        "--chat",
+        "--show-prompt",
+        "--json",
+        "--max-tokens",
+        "--temp",
+        "--top-k",
+        "--top-p",
+        "--min-p",
+        "--typical-p",
+        "--repetition-penalty",
+        "--frequency-penalty",
+        "--presence-penalty",
+        "--logit-bias",
+        "--seed",
+        "--stop",
+        "--logprobs",
+        "--ignore-eos",
+        "--ctx",
+        "--dtype",
+        "--adapter",
+        "--activations",
+        "--kv-dtype"}},
       {"logits", {"--prompt", "--ids", "--top", "--json"}},
       {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
@@ -87,7 +117,8 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
       {"train", {"--output", "--folder", "--resume", "--overwrite", "--watch", "--epochs", "--json"}},
       {"replay", {"--folder", "--json"}},
-      {"finetune", {"--text", "--output", "--resume", "--overwrite", "--from", "--rank", "--alpha", "--seed", "--json"}},
+      {"finetune",
+       {"--text", "--output", "--resume", "--overwrite", "--from", "--rank", "--alpha", "--seed", "--json"}},
       {"report", {"--output", "--overwrite"}},
       {"morph", {"--output", "--overwrite", "--dtype", "--auto", "--data", "--max-bytes", "--max-loss", "--json"}},
       {"diff", {"--lenient", "--json"}},
@@ -117,9 +148,10 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
 
 // One thing, one name: the same short and long names with the same words everywhere.
 TEST_F(Usage, options_have_the_same_names_everywhere) {
-  const std::map<std::string, std::string> pairs = {{"-o", "--output"}, {"-t", "--threads"}, {"-q", "--quiet"}, {"-n", "--max-tokens"},
-                                                    {"-p", "--prompt"}, {"-f", "--file"},    {"-i", "--input"}, {"-h", "--help"}};
-  std::map<std::string, std::pair<std::string, std::string>> words;   // of an option, with the command that has them
+  const std::map<std::string, std::string> pairs = {{"-o", "--output"},     {"-t", "--threads"}, {"-q", "--quiet"},
+                                                    {"-n", "--max-tokens"}, {"-p", "--prompt"},  {"-f", "--file"},
+                                                    {"-i", "--input"},      {"-h", "--help"}};
+  std::map<std::string, std::pair<std::string, std::string>> words;  // of an option, with the command that has them
   for (const std::string& command : commands()) {
     SCOPED_TRACE(command);
     const auto options = options_of({command});
@@ -134,7 +166,8 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
         EXPECT_TRUE(options.contains("--output")) << "an old name, beside the new one only";
       }
       // What is said of an option that all commands share is said in the same words.
-      if (name != "--json" && name != "--threads" && name != "--isa" && name != "--quiet" && name != "--lenient") continue;
+      if (name != "--json" && name != "--threads" && name != "--isa" && name != "--quiet" && name != "--lenient")
+        continue;
       const auto [known, is_new] = words.try_emplace(name, line, command);
       if (!is_new && name != "--json") {
         EXPECT_EQ(line, known->second.first) << "as in " << known->second.second;
@@ -144,7 +177,8 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
       EXPECT_NE(options.at("--json").find("JSON"), std::string::npos);
     }
     for (const char* shared : {"--threads", "--isa", "--quiet"})
-      if (command != "schema" && command != "report" && command != "dna" && (command != "convert" || shared != std::string_view("--isa"))) {
+      if (command != "schema" && command != "report" && command != "dna" &&
+          (command != "convert" || shared != std::string_view("--isa"))) {
         EXPECT_TRUE(options.contains(shared)) << shared;
       }
     if (options.contains("--output")) {
@@ -172,17 +206,25 @@ TEST_F(Usage, mistyped_names_are_told_with_the_nearest_ones) {
   EXPECT_EQ(full.finish().status, 1);
 }
 
-// Every option of generate changes what comes out or is refused: in an answer, a drawn one, one by another template, of a conversation, of plain text.
+// Every option of generate changes what comes out or is refused: in an answer, a drawn one, one by another template, of
+// a conversation, of plain text.
 TEST_F(Usage, no_option_of_generate_is_without_effect) {
   test::write_all(temp("text.txt"), "Hello there");
-  const std::string novel = "A sailor who had crossed the bay a thousand times could tell the hour by the smell of the wind, and the day by the colour of the sea.";
+  const std::string novel =
+      "A sailor who had crossed the bay a thousand times could tell the hour by the smell of the wind, and the day by "
+      "the colour of the sea.";
   test::write_all(temp("novel.txt"), novel);
-  const Outcome tuned = loom({"finetune", small(), "--text", temp("novel.txt"), "-o", temp("adapter"), "--length", "8", "--batch", "1", "--steps", "2", "-q"});
+  const Outcome tuned = loom({"finetune", small(), "--text", temp("novel.txt"), "-o", temp("adapter"), "--length", "8",
+                              "--batch", "1", "--steps", "2", "-q"});
   ASSERT_EQ(tuned.status, 0) << tuned.err;
-  test::write_all(temp("messages.json"), R"([{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"You?"}])");
-  test::write_all(temp("tools.json"), R"([{"type":"function","function":{"name":"clock","description":"d","parameters":{}}}])");
+  test::write_all(
+      temp("messages.json"),
+      R"([{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"You?"}])");
+  test::write_all(temp("tools.json"),
+                  R"([{"type":"function","function":{"name":"clock","description":"d","parameters":{}}}])");
   test::write_all(temp("template.jinja"),
-                  "{{ mood }}{{ tools and tools[0].function.name }}{{ strftime_now('%d') if strftime_now is defined }}{{ messages[0].content }}");
+                  "{{ mood }}{{ tools and tools[0].function.name }}{{ strftime_now('%d') if strftime_now is defined "
+                  "}}{{ messages[0].content }}");
   const std::map<std::string, Args> values = {
       {"--file", {"--file", temp("text.txt")}},
       {"--messages", {"--messages", temp("messages.json")}},
@@ -210,12 +252,14 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--ctx", {"--ctx", "50"}},
       {"--dtype", {"--dtype", "binary"}},
       {"--activations", {"--activations", "int8"}},
+      {"--kv-dtype", {"--kv-dtype", "int8"}},
       {"--adapter", {"--adapter", temp("adapter")}},
       {"--repeat-last-n", {"--repeat-last-n", "3"}},
   };
-  // They say how and not what; --chat insists on what an instruct model does anyway; --temperature is --temp; --prompt is what all of it is about.
-  // --ignore-eos follows below.
-  const std::set<std::string> silent = {"--threads", "--isa", "--quiet", "--help", "--prompt", "--chat", "--temperature", "--ignore-eos"};
+  // They say how and not what; --chat insists on what an instruct model does anyway; --temperature is --temp; --prompt
+  // is what all of it is about. --ignore-eos follows below.
+  const std::set<std::string> silent = {"--threads", "--isa",  "--quiet",       "--help",
+                                        "--prompt",  "--chat", "--temperature", "--ignore-eos"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
@@ -236,7 +280,8 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   const auto told = [](const Outcome& run) {
     auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
     if (json)
-      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "activations", "date"}) json->erase(key);
+      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "activations", "date"})
+        json->erase(key);
     return std::pair(run.status, json ? dump_json(*json) : run.out);
   };
   for (const Args& way : ways) {
@@ -247,7 +292,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
     for (const auto& [name, value] : values) {
       if (std::find(base.begin(), base.end(), name) != base.end()) continue;
       if (&way != &ways[2] && &way != &ways[4] && up_to_the_template.contains(name)) continue;
-      if (&way == &ways[2] && (name == "--ctx" || name == "--stop")) continue;   // its answer is short and of one line
+      if (&way == &ways[2] && (name == "--ctx" || name == "--stop")) continue;  // its answer is short and of one line
       const Args args = with(base, value);
       const Outcome run = loom(args);
       EXPECT_NE(told(run), plain) << testing::PrintToString(args) << " changes nothing";
@@ -266,7 +311,8 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   ASSERT_TRUE(written) << written.error().text();
   EXPECT_EQ(loom({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}).status, 0);
   for (const char* name : {"--system", "--tools", "--template-var", "--date"})
-    expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3, "no chat template");
+    expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3,
+                   "no chat template");
 }
 
 // Of a shell's variable that is not set: what would be read or written is not what was meant.
@@ -274,22 +320,43 @@ TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   test::write_all(temp("c.json"), "{}");
   const std::string net = source_path("examples/demo.json"), config = temp("c.json");
   const std::pair<Args, const char*> wrong[] = {
-      {{"generate", small(), "-p", "a", "-n", "1"}, "--messages"}, {{"generate", small(), "-n", "1"}, "--file"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--tools"},
-      {{"generate", small(), "-p", "a", "-n", "1"}, "--chat-template"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--adapter"}, {{"generate", small(), "-p", "a", "-n", "1"}, "--date"},
-      {{"run", net}, "--input"}, {{"run", net}, "--output"}, {{"convert", small(), temp("o.entity")}, "--adapter"}, {{"convert", small()}, "--output"},
-      {{"finetune", small(), "--text", config, "-o", temp("a")}, "--from"}, {{"finetune", small(), "--text", config}, "--output"}, {{"finetune", small(), "-o", temp("a")}, "--text"},
-      {{"tokenize", small()}, "--file"}, {{"detokenize", small(), "--ids", "1"}, "--file"},
-      {{"train", config}, "--output"}, {{"train", config}, "--folder"}, {{"evolve", config}, "--output"}, {{"report", temp("r")}, "--output"}, {{"replay", temp("r")}, "--folder"},
-      {{"dna", net, net}, "--journal"}, {{"dna", net, net}, "--output"}, {{"graph", net}, "--output"}, {{"quantize", small(), "--dtype", "q8_0"}, "--output"},
-      {{"morph", net, "--dtype", "int8"}, "--output"}, {{"morph", net, temp("o.json"), "--auto"}, "--data"}, {{"morph", net, temp("o.json"), "--auto"}, "--types"},
-      {{"verify"}, "--trial"}, {{"bench", "matrix"}, "--kind"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--messages"},
+      {{"generate", small(), "-n", "1"}, "--file"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--tools"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--chat-template"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--adapter"},
+      {{"generate", small(), "-p", "a", "-n", "1"}, "--date"},
+      {{"run", net}, "--input"},
+      {{"run", net}, "--output"},
+      {{"convert", small(), temp("o.entity")}, "--adapter"},
+      {{"convert", small()}, "--output"},
+      {{"finetune", small(), "--text", config, "-o", temp("a")}, "--from"},
+      {{"finetune", small(), "--text", config}, "--output"},
+      {{"finetune", small(), "-o", temp("a")}, "--text"},
+      {{"tokenize", small()}, "--file"},
+      {{"detokenize", small(), "--ids", "1"}, "--file"},
+      {{"train", config}, "--output"},
+      {{"train", config}, "--folder"},
+      {{"evolve", config}, "--output"},
+      {{"report", temp("r")}, "--output"},
+      {{"replay", temp("r")}, "--folder"},
+      {{"dna", net, net}, "--journal"},
+      {{"dna", net, net}, "--output"},
+      {{"graph", net}, "--output"},
+      {{"quantize", small(), "--dtype", "q8_0"}, "--output"},
+      {{"morph", net, "--dtype", "int8"}, "--output"},
+      {{"morph", net, temp("o.json"), "--auto"}, "--data"},
+      {{"morph", net, temp("o.json"), "--auto"}, "--types"},
+      {{"verify"}, "--trial"},
+      {{"bench", "matrix"}, "--kind"},
   };
   for (const auto& [args, name] : wrong) {
     Args all = args;
     all.insert(all.end(), {name, ""});
     expect_refused(all, 2, std::string(name) + ": the value is empty");
   }
-  for (const char* command : {"run", "inspect", "graph", "chat", "generate", "logits", "train", "evolve", "replay", "report", "bench", "tokenize"})
+  for (const char* command : {"run", "inspect", "graph", "chat", "generate", "logits", "train", "evolve", "replay",
+                              "report", "bench", "tokenize"})
     expect_refused({command, ""}, 2, "the value is empty");
   expect_refused({"morph", net, "", "--dtype", "int8"}, 2, "--output: the value is empty");
 }
@@ -297,8 +364,10 @@ TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
 TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_replaced) {
   test::write_all(temp("tool.json"), R"([{"type":"function","function":{"name":"clock"}}])");
   // In its text, in a comment and in other words they are not read.
-  test::write_all(temp("deaf.jinja"), "tools mood {# tools mood #}{{ messages[0].content }}{% set toolset = 1 %}{{ toolset }}");
-  test::write_all(temp("hears.jinja"), "{{ messages[0].content }}{%- if tools %}T{% endif %}{{mood}}{{ strftime_now('%d') }}");
+  test::write_all(temp("deaf.jinja"),
+                  "tools mood {# tools mood #}{{ messages[0].content }}{% set toolset = 1 %}{{ toolset }}");
+  test::write_all(temp("hears.jinja"),
+                  "{{ messages[0].content }}{%- if tools %}T{% endif %}{{mood}}{{ strftime_now('%d') }}");
   const auto shown = [&](const char* name, const Args& more) {
     Args all = {"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template", temp(name)};
     all.insert(all.end(), more.begin(), more.end());
@@ -308,14 +377,16 @@ TEST_F(Usage, what_a_template_never_reads_is_told_and_what_loom_sets_cannot_be_r
   };
   const Args all = {"--tools", temp("tool.json"), "--template-var", "mood=1", "--date", "2001-02-03"};
   EXPECT_EQ(shown("deaf.jinja", all),
-            "loom: warning: --tools has no effect: the chat template reads no tools\nloom: warning: --date has no effect: the chat template reads no strftime_now\n"
+            "loom: warning: --tools has no effect: the chat template reads no tools\nloom: warning: --date has no "
+            "effect: the chat template reads no strftime_now\n"
             "loom: warning: --template-var mood has no effect: the chat template reads no mood\n");
   EXPECT_EQ(shown("hears.jinja", all), "");
   Args silent = all;
   silent.push_back("-q");
   EXPECT_EQ(shown("deaf.jinja", silent), "");
   for (const char* name : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "strftime_now"})
-    expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2, std::string("Loom sets ") + name);
+    expect_refused({"generate", small(), "-p", "a", "--template-var", std::string(name) + "=[]"}, 2,
+                   std::string("Loom sets ") + name);
 }
 
 // Sixteen times the template may take a hundred times as long on a busy machine, never 256 times.
@@ -325,7 +396,8 @@ TEST_F(Usage, looking_for_what_a_template_reads_takes_no_square_of_its_length) {
     for (std::size_t i = 0; i < count; ++i) text += tag;
     test::write_all(temp("long.jinja"), text + "#}");
     const auto start = std::chrono::steady_clock::now();
-    const Outcome run = loom({"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template", temp("long.jinja"), "--date", "2001-02-03"});
+    const Outcome run = loom({"generate", small(), "-p", "Hello", "--show-prompt", "--chat-template",
+                              temp("long.jinja"), "--date", "2001-02-03"});
     EXPECT_EQ(run.err, "loom: warning: --date has no effect: the chat template reads no strftime_now\n");
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
@@ -334,7 +406,8 @@ TEST_F(Usage, looking_for_what_a_template_reads_takes_no_square_of_its_length) {
 
 TEST_F(Usage, networks_have_the_21_types_and_no_blocks) {
   const std::string net = source_path("examples/demo.json");
-  for (const Args& args : {Args{"morph", net, temp("o.json"), "--dtype", "q4_0"}, {"bench", "matrix", "--dtype", "q4_0", "--kind", "dense"}}) {
+  for (const Args& args : {Args{"morph", net, temp("o.json"), "--dtype", "q4_0"},
+                           {"bench", "matrix", "--dtype", "q4_0", "--kind", "dense"}}) {
     expect_refused(args, 2, "q4_0 is a block type of language models; networks have: float64 ");
     Args unknown = args;
     std::ranges::replace(unknown, std::string("q4_0"), std::string("q9"));
@@ -345,7 +418,8 @@ TEST_F(Usage, networks_have_the_21_types_and_no_blocks) {
 TEST_F(Usage, bad_token_ids_of_a_file_are_told_with_its_name) {
   test::write_all(temp("ids.txt"), "1,two"), test::write_all(temp("far.txt"), "1,99999999");
   expect_refused({"detokenize", small(), "--file", temp("ids.txt")}, 2, "ids.txt: \"two\"");
-  expect_refused({"detokenize", small(), "--file", temp("far.txt")}, 3, "loom: " + temp("far.txt") + ": token id 99999999");
+  expect_refused({"detokenize", small(), "--file", temp("far.txt")}, 3,
+                 "loom: " + temp("far.txt") + ": token id 99999999");
   expect_refused({"detokenize", small(), "--ids", "1,two"}, 2, "--ids: \"two\"");
 }
 
@@ -369,7 +443,8 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"run", source_path("examples/demo.json"), "--isa", "wasm128"}, "--isa: this CPU or build has no wasm128"},
       {{"train", source_path("examples/training/iris.json"), "--epochs", "1000001"}, "--epochs"},
       {{"verify", "--random", "2", "-t", "2"}, "--threads is for"},
-      {{"morph", source_path("examples/demo.json"), "o.entity", "--auto", "--max-loss", "nan", "--data", "x.npy"}, "--max-loss: a number expected"},
+      {{"morph", source_path("examples/demo.json"), "o.entity", "--auto", "--max-loss", "nan", "--data", "x.npy"},
+       "--max-loss: a number expected"},
       {{"run", source_path("examples/demo.json"), "--input", "x.npy", "--batch", "3"}, "--batch"},
       {{"bench", small(), "matrix"}, "matrix"},
       // None at all is not what an absent option means.

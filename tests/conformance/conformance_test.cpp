@@ -1,5 +1,5 @@
-// Every layer kind in every type: what holds for all of them, whoever wrote the layer. A kind is tested the moment it stands in
-// golden_layers(), and a test asks that every kind of layer_kinds() does.
+// Every layer kind in every type: what holds for all of them, whoever wrote the layer. A kind is tested the moment it
+// stands in golden_layers(), and a test asks that every kind of layer_kinds() does.
 
 #include <gtest/gtest.h>
 
@@ -19,13 +19,16 @@ struct Result1 {
   std::vector<float> y, dx;
   std::vector<std::vector<float>> gradients;
   Shape shape;
-  bool operator==(const Result1& o) const { return y == o.y && dx == o.dx && gradients == o.gradients && shape == o.shape; }
+  bool operator==(const Result1& o) const {
+    return y == o.y && dx == o.dx && gradients == o.gradients && shape == o.shape;
+  }
 };
 
 std::vector<float> copy_of(const ConstView& v) { return {v.as(), v.as() + v.shape.elements()}; }
 
 // Forward and backward of `count` samples from `first` on, where `all` has as many as that.
-Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count, const std::vector<float>& all, std::size_t size) {
+Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count,
+            const std::vector<float>& all, std::size_t size) {
   std::vector<std::size_t> extents = c.input;
   extents[0] = count;
   const Shape shape = Shape::create(extents).value();
@@ -37,7 +40,8 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   }
   Result1 out{copy_of(*y), {}, {}, y->shape};
   std::vector<float> dy(out.y.size());
-  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * (dy.size() / count) + i) * 29 % 31) - 15) / 8.0f;
+  for (std::size_t i = 0; i < dy.size(); ++i)
+    dy[i] = static_cast<float>(static_cast<int>((first * (dy.size() / count) + i) * 29 % 31) - 15) / 8.0f;
   const auto dx = session->backward({dy.data(), y->shape});
   if (!dx) {
     ADD_FAILURE() << dx.error().text();
@@ -45,7 +49,8 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   }
   out.dx = copy_of(*dx);
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) out.gradients.emplace_back(g, g + w.elements());
+    if (const auto* g = static_cast<const float*>(session->gradients().of(w)))
+      out.gradients.emplace_back(g, g + w.elements());
   });
   return out;
 }
@@ -60,7 +65,8 @@ Result1 run_wide(const GoldenLayer& c, const Network& network, int threads) {
   const std::vector<float> once = golden_input(c);
   const std::size_t size = once.size() / c.input[0];
   const Shape shape = Shape::create(c.input).value();
-  const std::size_t outputs = network.output_shape(shape, 0, network.num_cells()).value().elements() / c.input[0], least = std::min(size, outputs);
+  const std::size_t outputs = network.output_shape(shape, 0, network.num_cells()).value().elements() / c.input[0],
+                    least = std::min(size, outputs);
   const std::size_t count = (32768 + least - 1) / least;
   std::vector<float> all;
   while (all.size() < count * size) all.insert(all.end(), once.begin(), once.end());
@@ -86,12 +92,15 @@ TEST(Conformance, every_kind_stands_among_the_golden_layers) {
   for (const GoldenLayer& c : golden_layers()) {
     auto network = golden_network(c, DType::float32);
     ASSERT_TRUE(network) << c.name << ": " << network.error().text();
-    visit_layers("", *network->cell(0).layer, [&](const std::string&, Layer& layer) { seen.insert(std::string(layer.kind())); });
+    visit_layers("", *network->cell(0).layer,
+                 [&](const std::string&, Layer& layer) { seen.insert(std::string(layer.kind())); });
   }
-  for (const LayerKind* kind : layer_kinds()) EXPECT_TRUE(kind->name == "activation" || seen.contains(std::string(kind->name))) << kind->name;
+  for (const LayerKind* kind : layer_kinds())
+    EXPECT_TRUE(kind->name == "activation" || seen.contains(std::string(kind->name))) << kind->name;
 }
 
-// What a type costs: the f32 pass over packed weights against the f64 pass over their decoded values; the bounds are parity_bound()'s.
+// What a type costs: the f32 pass over packed weights against the f64 pass over their decoded values; the bounds are
+// parity_bound()'s.
 TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decoded_weights) {
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
     const auto exact = run_golden_exact(c, network, false), actual = run_golden(c, network, false);
@@ -103,8 +112,9 @@ TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decode
 }
 
 TEST(Conformance, N_01_V_10_one_thread_and_three_give_the_same_bits) {
-  each_kind_and_type(
-      [](const GoldenLayer& c, const Network& network, DType) { EXPECT_EQ(run(c, network, 1, 0, c.input[0]), run(c, network, 3, 0, c.input[0])); });
+  each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
+    EXPECT_EQ(run(c, network, 1, 0, c.input[0]), run(c, network, 3, 0, c.input[0]));
+  });
 }
 
 // The same with as many samples as it takes for threads to divide the work (the golden batches are too small for that).
@@ -125,12 +135,16 @@ TEST(Conformance, N_01_V_10_threads_that_divide_a_wide_batch_give_the_same_bits)
 
 TEST(Conformance, N_01_S_02_an_item_alone_equals_the_item_in_its_batch) {
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
-    if (c.name == "permute" || c.name == "softmax gumbel") return;  // moves the batch away; draws noise by row (engine 3.13)
+    // moves the batch away; draws noise by row (engine 3.13)
+    if (c.name == "permute" || c.name == "softmax gumbel") return;
     const Result1 batch = run(c, network, 1, 0, c.input[0]);
-    const std::size_t last = c.input[0] - 1, y_size = batch.y.size() / c.input[0], x_size = batch.dx.size() / c.input[0];
+    const std::size_t last = c.input[0] - 1, y_size = batch.y.size() / c.input[0],
+                      x_size = batch.dx.size() / c.input[0];
     const Result1 alone = run(c, network, 1, last, 1);
-    EXPECT_TRUE(std::equal(alone.y.begin(), alone.y.end(), batch.y.begin() + static_cast<std::ptrdiff_t>(last * y_size), batch.y.end()));
-    EXPECT_TRUE(std::equal(alone.dx.begin(), alone.dx.end(), batch.dx.begin() + static_cast<std::ptrdiff_t>(last * x_size), batch.dx.end()));
+    EXPECT_TRUE(std::equal(alone.y.begin(), alone.y.end(), batch.y.begin() + static_cast<std::ptrdiff_t>(last * y_size),
+                           batch.y.end()));
+    EXPECT_TRUE(std::equal(alone.dx.begin(), alone.dx.end(),
+                           batch.dx.begin() + static_cast<std::ptrdiff_t>(last * x_size), batch.dx.end()));
   });
 }
 
@@ -148,7 +162,8 @@ TEST(Conformance, N_05_T_41_gradients_of_micro_batches_equal_those_of_the_batch)
       const auto y = session->forward({x.data() + first * x_size, Shape::create(extents).value()});
       ASSERT_TRUE(y) << y.error().text();
       std::vector<float> dy(y->shape.elements());
-      for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(static_cast<int>((first * y_size + i) * 29 % 31) - 15) / 8.0f;
+      for (std::size_t i = 0; i < dy.size(); ++i)
+        dy[i] = static_cast<float>(static_cast<int>((first * y_size + i) * 29 % 31) - 15) / 8.0f;
       ASSERT_TRUE(session->backward({dy.data(), y->shape}));
     }
     std::size_t i = 0;

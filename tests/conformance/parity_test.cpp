@@ -1,6 +1,7 @@
-// Every kind in every type against the f64 pass over its decoded weights, where that pass is what the arithmetic promises: float and wide
-// types always, integer types where the rounding of their inputs is switched off or loses nothing. What is left between the two are the
-// roundings of f32 sums. The products themselves are held to integer loops bit by bit in src/ops/matmul/matmul_test.cpp.
+// Every kind in every type against the f64 pass over its decoded weights, where that pass is what the arithmetic
+// promises: float and wide types always, integer types where the rounding of their inputs is switched off or loses
+// nothing. What is left between the two are the roundings of f32 sums. The products themselves are held to integer
+// loops bit by bit in src/ops/matmul/matmul_test.cpp.
 
 #include <gtest/gtest.h>
 
@@ -40,11 +41,13 @@ TEST(Parity, D_34_D_35_every_kind_and_type_without_rounded_inputs_is_the_f64_pas
   }
 }
 
-// Inputs of -1, 0 and 1 are whole codes in every row, group and patch, whatever their scale: -127, 0 and 127, or 32512. So the integers
-// that the kernels add are exact, and kinds whose products all meet the input differ from f64 by f32 sums alone.
+// Inputs of -1, 0 and 1 are whole codes in every row, group and patch, whatever their scale: -127, 0 and 127, or 32512.
+// So the integers that the kernels add are exact, and kinds whose products all meet the input differ from f64 by f32
+// sums alone.
 TEST(Parity, D_33_D_35_inputs_that_rounding_leaves_alone_give_the_f64_pass) {
-  const std::set<std::string_view> direct = {"dense",           "cnn1",  "cnn2",    "cnn3",     "convtransposed1",       "convtransposed2", "convtransposed3", "rnn",
-                                             "lstm",            "gru",   "kmeans",  "lora cnn2", "parallel concat",      "parallel grid_scatter"};
+  const std::set<std::string_view> direct = {
+      "dense", "cnn1", "cnn2", "cnn3",   "convtransposed1", "convtransposed2", "convtransposed3",
+      "rnn",   "lstm", "gru",  "kmeans", "lora cnn2",       "parallel concat", "parallel grid_scatter"};
   std::size_t seen = 0;
   for (const GoldenLayer& given : golden_layers()) {
     if (!direct.contains(given.name)) continue;

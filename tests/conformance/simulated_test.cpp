@@ -1,6 +1,7 @@
-// The law of engine D-35: every kind in every type gives, packed, the bits of a plain simulation. The simulation runs the same layers with other
-// kernels for products: plain loops (support/plain_product.h) over codes, scales and zero points that quantize() makes of the masters, and that
-// never were in a panel. What reads weights as values (embeddings, norms, distances, gradients of inputs) is held to the same plain numbers.
+// The law of engine D-35: every kind in every type gives, packed, the bits of a plain simulation. The simulation runs
+// the same layers with other kernels for products: plain loops (support/plain_product.h) over codes, scales and zero
+// points that quantize() makes of the masters, and that never were in a panel. What reads weights as values
+// (embeddings, norms, distances, gradients of inputs) is held to the same plain numbers.
 
 #include <gtest/gtest.h>
 
@@ -31,11 +32,13 @@ void simulated_panels(const MatmulTask& task, std::size_t first, std::size_t las
   const auto found = simulated_parts->find(task.weight);
   if (found == simulated_parts->end()) return ADD_FAILURE() << "a product with a matrix that is no weight", void();
   const PlainPart& part = found->second;
-  const std::size_t outputs = task.weight->rows(), begin = first * kPanelRows, end = std::min(last * kPanelRows, outputs);
+  const std::size_t outputs = task.weight->rows(), begin = first * kPanelRows,
+                    end = std::min(last * kPanelRows, outputs);
   test::InputWay way = part.way;
   if (task.quantized != nullptr) way.floor = task.quantized->floor;
   for (std::size_t row = 0; row < task.rows; ++row) {
-    const std::vector<float> y = test::plain_product(part.weight, part.first_row + begin, part.first_row + end, task.x + row * task.cols, way);
+    const std::vector<float> y =
+        test::plain_product(part.weight, part.first_row + begin, part.first_row + end, task.x + row * task.cols, way);
     for (std::size_t o = begin; o < end; ++o)
       task.y[row * outputs + o] = task.bias != nullptr ? snapped(y[o - begin] + task.bias[o]) : y[o - begin];
   }
@@ -53,7 +56,7 @@ const MatmulKernels& or_plain(const MatmulKernels& /*kernels*/, const MatmulKern
 
 const KernelTable& simulated_kernels() {
   static const MatmulKernels products = [] {
-    MatmulKernels plain{.panels = {}, .quantize_row = no_codes};
+    MatmulKernels plain{.panels = {}, .prefers_words = false, .quantize_row = no_codes};
     for (PanelKernel& kernel : plain.panels) kernel = simulated_panels;
     return plain;
   }();
@@ -122,7 +125,11 @@ PlainParts plain_parts(const Network& network) {
     if (e.activation_quant == ActivationQuant::Row) part.way.scales = PanelScales::ByRow;
     if (e.activation_quant == ActivationQuant::Group) part.way.scales = PanelScales::ByGroup;
     if (e.activation_quant == ActivationQuant::None && info(e.dtype).compute != ComputeClass::F64) {
-      part.weight = test::PlainMatrix{ComputeClass::F32, {Granularity::Tensor}, w.rows(), w.cols(), std::vector<double>(decoded.begin(), decoded.end()),
+      part.weight = test::PlainMatrix{ComputeClass::F32,
+                                      {Granularity::Tensor},
+                                      w.rows(),
+                                      w.cols(),
+                                      std::vector<double>(decoded.begin(), decoded.end()),
                                       std::vector<double>(decoded.size(), 1.0)};
     }
     for (std::size_t p = 0; p < w.parts(); ++p) {
@@ -137,7 +144,9 @@ void expect_simulated(const GoldenLayer& given, DType dtype, ScaleSpan span, std
   constexpr std::string_view kGranularities[] = {"auto", "tensor", "row", "group"};
   const std::string granularity(kGranularities[static_cast<std::size_t>(span.granularity)]);
   Json spec = *parse_json(given.spec);
-  set_keys(spec, {{"scale_granularity", granularity}, {"group_size", span.group_size}, {"activation_quant", std::string(way)}});
+  set_keys(
+      spec,
+      {{"scale_granularity", granularity}, {"group_size", span.group_size}, {"activation_quant", std::string(way)}});
   const std::string text = dump_json(spec);
   GoldenLayer c = given;
   c.spec = text;
@@ -147,15 +156,18 @@ void expect_simulated(const GoldenLayer& given, DType dtype, ScaleSpan span, std
   const FpEnvironment environment;
   const PlainParts parts = plain_parts(*network);
   simulated_parts = &parts;
-  const std::vector<float> expected = outcome(c, *network, {.threads = 1, .backward = true, .kernels = &simulated_kernels()});
-  for (const Isa isa : usable_isas()) EXPECT_EQ(outcome(c, *network, {.threads = 1, .isa = isa, .backward = true}), expected) << name(isa);
+  const std::vector<float> expected =
+      outcome(c, *network, {.threads = 1, .backward = true, .kernels = &simulated_kernels()});
+  for (const Isa isa : usable_isas())
+    EXPECT_EQ(outcome(c, *network, {.threads = 1, .isa = isa, .backward = true}), expected) << name(isa);
 }
 
 TEST(Simulated, D_35_G_56_every_kind_in_every_type_and_span_gives_the_bits_of_plain_loops) {
   simulated_products = 0;
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < golden_types(c); ++t)
-      for (const ScaleSpan& span : test::spans_of(static_cast<DType>(t))) expect_simulated(c, static_cast<DType>(t), span, "auto");
+      for (const ScaleSpan& span : test::spans_of(static_cast<DType>(t)))
+        expect_simulated(c, static_cast<DType>(t), span, "auto");
   EXPECT_GT(simulated_products, 5000u);
 }
 
@@ -163,7 +175,8 @@ TEST(Simulated, D_34_D_35_every_kind_in_every_way_of_inputs_gives_the_bits_of_pl
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < golden_types(c); ++t)
       for (const std::string_view way : {"row", "group", "none"})
-        if (const auto dtype = static_cast<DType>(t); info(dtype).compute == ComputeClass::Int) expect_simulated(c, dtype, {}, way);
+        if (const auto dtype = static_cast<DType>(t); info(dtype).compute == ComputeClass::Int)
+          expect_simulated(c, dtype, {}, way);
 }
 
 }  // namespace

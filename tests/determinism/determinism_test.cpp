@@ -1,5 +1,5 @@
-// The promise itself: the golden set gives the digests of hashes.tsv on every instruction set, thread count, chunking, batch and
-// through a snapshot, whatever floating-point environment the caller left behind.
+// The promise itself: the golden set gives the digests of hashes.tsv on every instruction set, thread count, chunking,
+// batch and through a snapshot, whatever floating-point environment the caller left behind.
 
 #include <cstdlib>
 #include <map>
@@ -24,10 +24,12 @@ struct Model {
   std::string name, digest;
   std::shared_ptr<const DecoderModel> model;
   Activations activations;
+  DType kv_dtype;
 };
 
 const std::string& hashes() {
-  static const std::string text = read_text_file(test::source_path("tests/determinism/hashes.tsv"), 1 << 20).value_or("");
+  static const std::string text =
+      read_text_file(test::source_path("tests/determinism/hashes.tsv"), 1 << 20).value_or("");
   return text;
 }
 
@@ -39,7 +41,8 @@ const std::vector<Model>& models() {
       if (const std::size_t tab = line.find('\t'); tab != line.npos && line.starts_with("decoder "))
         digests[line.substr(0, tab)] = line.substr(tab + 1);
     std::vector<Model> out;
-    for (const GoldenCase& c : golden_cases()) out.push_back({c.name, digests[c.name], golden_model(c).value(), c.activations});
+    for (const GoldenCase& c : golden_cases())
+      out.push_back({c.name, digests[c.name], golden_model(c).value(), c.activations, c.kv_dtype});
     EXPECT_EQ(digests.size(), out.size());
     return out;
   }();
@@ -48,7 +51,7 @@ const std::vector<Model>& models() {
 
 void expect_digests(GoldenOptions run) {
   for (const Model& m : models()) {
-    run.activations = m.activations;
+    run.activations = m.activations, run.kv_dtype = m.kv_dtype;
     const auto digest = golden_digest(m.model, run);
     ASSERT_TRUE(digest) << m.name << ": " << digest.error().text();
     EXPECT_EQ(*digest, m.digest) << m.name;

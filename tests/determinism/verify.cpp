@@ -1,8 +1,10 @@
 // The golden set on machines that the test runner is not built for (AArch64 under qemu, wasm32).
 //
-//   loom_verify                        the best target gives the whole of both tables; the weaker ones, slow when they are emulated, every
+//   loom_verify                        the best target gives the whole of both tables; the weaker ones, slow when they
+//     are emulated, every
 //                                      training, every layer in every type and every third model
-//   loom_verify --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each target
+//   loom_verify --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each
+//     target
 
 #include <algorithm>
 #include <charconv>
@@ -58,12 +60,14 @@ class Verification {
  private:
   Result<void> answer(const GoldenCase& c) {
     LOOM_TRY(const auto model, golden_model(c));
-    LOOM_TRY(const std::string digest, golden_digest(model, {.isa = isa_, .activations = c.activations}));
+    LOOM_TRY(const std::string digest,
+             golden_digest(model, {.isa = isa_, .activations = c.activations, .kv_dtype = c.kv_dtype}));
     return compare(c.name + "\t" + digest + "\n", tables_.answers);
   }
 
   Result<void> compare(const std::string& lines, const std::string& table) {
-    if (table.find(lines) == table.npos) return fail(Code::CorruptData, "{} differs from the table: {}", name(isa_), lines);
+    if (table.find(lines) == table.npos)
+      return fail(Code::CorruptData, "{} differs from the table: {}", name(isa_), lines);
     lines_ += static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
     return {};
   }
@@ -77,10 +81,13 @@ class Verification {
 Result<std::size_t> verify_whole() {
   Tables tables;
   LOOM_TRY(tables.answers, golden_table({.isa = best_isa()}));
-  if (digest_of_text(tables.answers) != kGoldenDigest) return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.answers);
+  if (digest_of_text(tables.answers) != kGoldenDigest)
+    return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.answers);
   LOOM_TRY(tables.trainings, training_table({.isa = best_isa()}));
-  if (digest_of_text(tables.trainings) != kTrainingDigest) return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.trainings);
-  std::size_t lines = static_cast<std::size_t>(std::count(tables.answers.begin(), tables.answers.end(), '\n')) + golden_trainings().size();
+  if (digest_of_text(tables.trainings) != kTrainingDigest)
+    return fail(Code::CorruptData, "{}:\n{}", name(best_isa()), tables.trainings);
+  std::size_t lines = static_cast<std::size_t>(std::count(tables.answers.begin(), tables.answers.end(), '\n')) +
+                      golden_trainings().size();
   for (const Isa isa : usable_isas())
     if (isa != best_isa()) {
       LOOM_TRY(const std::size_t same, Verification(tables, isa, {.models = 3}).run());

@@ -15,9 +15,9 @@ using test::ids_of;
 using test::numbers_of;
 
 constexpr double kTolerance = 1e-4;
-constexpr double kClearGap = 1e-3;   // a closer call may go either way
-// BitNet rounds every input of a matrix to 8 bits: a last bit of difference before may be a step behind, here 1 % of the largest logit at
-// most. Its first row, before few such steps, stays within kTolerance.
+constexpr double kClearGap = 1e-3;  // a closer call may go either way
+// BitNet rounds every input of a matrix to 8 bits: a last bit of difference before may be a step behind, here 1 % of
+// the largest logit at most. Its first row, before few such steps, stays within kTolerance.
 constexpr double kBitnetTolerance = 0.01;
 
 std::string folder_of(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
@@ -50,7 +50,8 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
       ASSERT_EQ(expected.size(), logits.size());
       for (std::size_t v = 0; v < expected.size(); ++v) {
         const double error = std::abs(static_cast<double>(logits[v]) - expected[v]);
-        EXPECT_TRUE(error <= (i == 0 ? kTolerance : tolerance)) << "row " << i << " id " << v << ": " << logits[v] << ", expected " << expected[v];
+        EXPECT_TRUE(error <= (i == 0 ? kTolerance : tolerance))
+            << "row " << i << " id " << v << ": " << logits[v] << ", expected " << expected[v];
         worst = std::max(worst, error);
       }
       ++compared;
@@ -70,7 +71,8 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
       ++clear;
       EXPECT_EQ(argmax(last), greedy[n]) << "greedy token " << n;
     }
-    auto next = (*session)->feed(std::span(&greedy[n], 1));   // the reference's own token: one close call does not spoil the rest
+    // the reference's own token: one close call does not spoil the rest
+    auto next = (*session)->feed(std::span(&greedy[n], 1));
     ASSERT_TRUE(next) << next.error().text();
     last.assign(next->begin(), next->end());
   }
@@ -78,12 +80,14 @@ TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Supported, Family,
-                         testing::Values("bitnet_divided", "bitnet_multiplied", "llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn",
+                         testing::Values("bitnet_divided", "bitnet_multiplied", "llama2_no_gqa", "llama2_untied",
+                                         "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn",
                                          "mistral_window", "qwen2_biases", "qwen3_head_norm"),
                          [](const auto& info) { return info.param; });
 
 TEST(Families, F_54_others_are_refused_by_name) {
-  const std::pair<const char*, const char*> refused[] = {{"gemma1", "gemma"}, {"phi3_fused", "phi3"}, {"smollm3_nope", "smollm3"}};
+  const std::pair<const char*, const char*> refused[] = {
+      {"gemma1", "gemma"}, {"phi3_fused", "phi3"}, {"smollm3_nope", "smollm3"}};
   for (const auto& [folder, family] : refused) {
     SCOPED_TRACE(folder);
     auto model = load_language_model(folder_of(folder));
@@ -92,7 +96,8 @@ TEST(Families, F_54_others_are_refused_by_name) {
     const std::string& message = model.error().text();
     EXPECT_NE(message.find(folder_of(folder)), message.npos) << message;
     EXPECT_NE(message.find("\"" + std::string(family) + "\""), message.npos) << message;
-    for (const char* supported : {"llama", "mistral", "qwen2", "qwen3", "bitnet"}) EXPECT_NE(message.find(supported), message.npos) << message;
+    for (const char* supported : {"llama", "mistral", "qwen2", "qwen3", "bitnet"})
+      EXPECT_NE(message.find(supported), message.npos) << message;
     EXPECT_EQ(message.find('\n'), message.npos);
   }
 }
@@ -136,10 +141,13 @@ TEST(Families, D_24_bitnet_tensors_that_do_not_fit_are_refused) {
 // A folder that nobody lists above would be a reference that nothing compares.
 TEST(Families, every_golden_folder_is_tested) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of("")))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
-  const std::vector<std::string> known = {"bitnet_divided", "bitnet_multiplied", "gemma1",     "llama2_no_gqa",  "llama2_untied", "llama3_scaled", "llama_biases",    "llama_linear",
-                                          "llama_yarn", "mistral_window", "phi3_fused",    "qwen2_biases",  "qwen3_head_norm", "smollm3_nope"};
+  const std::vector<std::string> known = {"bitnet_divided",  "bitnet_multiplied", "gemma1",       "llama2_no_gqa",
+                                          "llama2_untied",   "llama3_scaled",     "llama_biases", "llama_linear",
+                                          "llama_yarn",      "mistral_window",    "phi3_fused",   "qwen2_biases",
+                                          "qwen3_head_norm", "smollm3_nope"};
   EXPECT_EQ(names, known);
 }
 

@@ -12,7 +12,7 @@
 namespace loom {
 namespace {
 
-constexpr std::size_t kWindows = 8;   // half a minute of one core; LOOM_LONG_TESTS=1 reads all 98, 50 078 scored tokens
+constexpr std::size_t kWindows = 8;  // half a minute of one core; LOOM_LONG_TESTS=1 reads all 98, 50 078 scored tokens
 // Inputs are rounded to int16 here and not in the reference: a window beyond this is broken.
 constexpr double kOneWindow = 0.005;
 

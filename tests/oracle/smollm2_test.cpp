@@ -1,5 +1,6 @@
-// SmolLM2-135M-Instruct as Hugging Face folders of f32 and bf16 against transformers (tools/golden/smollm2_reference.py). The
-// folders are made from the GGUF by tools/make_smollm2_folder.py with the Python that LOOM_PYTHON names (numpy and gguf needed).
+// SmolLM2-135M-Instruct as Hugging Face folders of f32 and bf16 against transformers
+// (tools/golden/smollm2_reference.py). The folders are made from the GGUF by tools/make_smollm2_folder.py with the
+// Python that LOOM_PYTHON names (numpy and gguf needed).
 
 #include <sys/wait.h>
 
@@ -16,7 +17,7 @@ namespace {
 using test::ids_of;
 using test::numbers_of;
 
-constexpr double kTolerance = 2e-3;   // logits reach 25; sums run in another order than in torch
+constexpr double kTolerance = 2e-3;  // logits reach 25; sums run in another order than in torch
 
 // Runs a program without a shell and returns its stdout, "" with a failure when it does not end well.
 std::string output_of(std::vector<std::string> arguments) {
@@ -45,11 +46,13 @@ std::string output_of(std::vector<std::string> arguments) {
 }
 
 class Smollm2 : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Weights, Smollm2, testing::Values("F32", "BF16"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Weights, Smollm2, testing::Values("F32", "BF16"),
+                         [](const auto& info) { return std::string(info.param); });
 
 void compare(Session& session, const LanguageModel& model, const Json& c, const std::vector<std::int32_t>& sample_ids) {
   std::vector<std::int32_t> ids;
-  ASSERT_TRUE(model.tokenizer->encode(*as_string(c["prompt"]), {.add_special_tokens = false, .parse_special = true}, ids));
+  ASSERT_TRUE(
+      model.tokenizer->encode(*as_string(c["prompt"]), {.add_special_tokens = false, .parse_special = true}, ids));
   EXPECT_EQ(ids, ids_of(c["ids"]));
   ids = ids_of(c["ids"]);
   ASSERT_TRUE(session.rewind(0));
@@ -92,9 +95,10 @@ TEST_P(Smollm2, F_55_logits_and_greedy_tokens_equal_the_reference) {
   ASSERT_TRUE(reference.is_object());
   const Json& weights = reference["weights"][GetParam()];
   const test::TempFolder folder;
-  const std::string made =
-      output_of({python, test::source_path("tools/make_smollm2_folder.py"), test::smollm2(), folder.path(), "--dtype", GetParam()});
-  ASSERT_NE(made.find(*as_string(weights["tensors_sha256"])), std::string::npos) << "the folder holds other weights than the reference's: " << made;
+  const std::string made = output_of({python, test::source_path("tools/make_smollm2_folder.py"), test::smollm2(),
+                                      folder.path(), "--dtype", GetParam()});
+  ASSERT_NE(made.find(*as_string(weights["tensors_sha256"])), std::string::npos)
+      << "the folder holds other weights than the reference's: " << made;
 
   auto model = load_language_model(folder.path());
   ASSERT_TRUE(model) << model.error().text();

@@ -340,6 +340,16 @@ class Formats:
         readings.append(Reading("n.entity", change.of_entity, ("diff", "n.entity", "f.entity"), statuses=(0, 1, 3, 4), silent=(1,)))
         return Format(8000, files, readings)
 
+    def make_loom08(self):
+        """Files of Loom 0.8x: they bring their weights, and no command writes them."""
+        files = {p.name: p.read_bytes() for p in (ROOT / "fuzz/corpus/loom08_fuzz").iterdir()}
+        readings = []
+        for name in files:
+            how = of_loom08 if name.endswith(".entity") else change.of_json
+            readings += [Reading(name, how, ("inspect", name)), Reading(name, how, ("graph", name)), Reading(name, how, ("dna", name, name)),
+                         Reading(name, how, ("morph", name, "o.entity", "--dtype", "int8", "-q"), ("o.entity",))]
+        return Format(3000, files, readings)
+
     def make_spec(self):
         files = {"demo.json": (ROOT / "examples/demo.json").read_bytes(), "net.json": text_of(NETWORK | {"input_shape": [2]}),
                  **{p.name: p.read_bytes() for p in (ROOT / "fuzz/corpus/spec_fuzz").iterdir()}}
@@ -493,6 +503,11 @@ def how_of(name):
 
 def of_template(rng, data):
     return change.of_text(rng, data, JINJA)
+
+
+def of_loom08(rng, data):
+    """The length of the header and the header stand behind twelve bytes."""
+    return change.of_bytes(rng, data) if rng.random() < 0.3 else data[:12] + change.of_safetensors(rng, data[12:])
 
 
 def of_words(rng, data):

@@ -1,5 +1,6 @@
-// Session::feed takes its memory at create(): no heap call after the first feed. So do sessions of networks and the step mesh. A binary of its own, as it replaces operator new
-// and counts malloc as well (glibc's symbols are weak against these).
+// Session::feed takes its memory at create(): no heap call after the first feed. So do sessions of networks and the
+// step mesh. A binary of its own, as it replaces operator new and counts malloc as well (glibc's symbols are weak
+// against these).
 
 #include <gtest/gtest.h>
 
@@ -68,7 +69,8 @@ TEST_P(Allocation, V_13_feed_takes_no_heap_memory_after_the_first_call) {
   for (const GoldenCase& c : golden_cases())
     if (c.name == std::get<0>(GetParam())) model = golden_model(c).value();
   ASSERT_TRUE(model);
-  auto session = Session::create(model, {.threads = std::get<1>(GetParam()), .context_tokens = 256, .sequences = 3, .chunk_rows = 32});
+  auto session = Session::create(
+      model, {.threads = std::get<1>(GetParam()), .context_tokens = 256, .sequences = 3, .chunk_rows = 32});
   ASSERT_TRUE(session) << session.error().text();
   std::vector<std::int32_t> ids(100);
   const RandomStream random{3, RandomDomain::Noise, 0, 1};
@@ -79,9 +81,9 @@ TEST_P(Allocation, V_13_feed_takes_no_heap_memory_after_the_first_call) {
   ASSERT_TRUE((*session)->feed(all.first(3)));
   g_calls = 0;
   g_counting = true;
-  bool ok = static_cast<bool>((*session)->feed(all));            // several chunks
+  bool ok = static_cast<bool>((*session)->feed(all));  // several chunks
   for (std::size_t i = 0; i < 70; ++i) ok = ok && (*session)->feed(all.subspan(i, 1));
-  ok = ok && (*session)->feed(batch);                             // neighbours, a first feed of theirs
+  ok = ok && (*session)->feed(batch);  // neighbours, a first feed of theirs
   ok = ok && (*session)->rewind((*session)->length() - 1) && (*session)->feed(all.first(1));
   g_counting = false;
   EXPECT_TRUE(ok);
@@ -90,7 +92,8 @@ TEST_P(Allocation, V_13_feed_takes_no_heap_memory_after_the_first_call) {
 
 // A ring of each merge, a state that is kept, a container; captured ticks, crowds and backward passes too.
 TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) {
-  const auto spec = network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":5,"layers":[
+  const auto spec =
+      network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":5,"layers":[
     {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":10,"output_height":6,"is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"concat"},
     {"z":0,"y":0,"x":0,"l":1,"type":"sequential","sequential_layers":[{"type":"reshape","shape":[1,6]},
       {"type":"lstm","input_height":6,"output_height":4,"stateful":true},{"type":"reshape","shape":[4]}]},
@@ -115,7 +118,9 @@ TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) 
     bool ok = true;
     for (int t = 0; t < (threads == 1 ? 100000 : 10000) && ok; ++t) {
       ok = ok && mesh->step(a, {.capture = t % 3 != 0}) && a.set_input({x.data(), Shape::of({2, 6})}, t % 2 == 0);
-      if (t % 100 == 0) ok = ok && b.restore(a) && mesh->step(both, {.capture = true}) && mesh->backward(a, {dy.data(), Shape::of({2, 4})});
+      if (t % 100 == 0)
+        ok = ok && b.restore(a) && mesh->step(both, {.capture = true}) &&
+             mesh->backward(a, {dy.data(), Shape::of({2, 4})});
     }
     g_counting = false;
     EXPECT_TRUE(ok);
@@ -123,9 +128,11 @@ TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) 
   }
 }
 
-// A mesh that learns at every tick, a crowd now and then: nothing after the first step, as long as the weights are float32.
+// A mesh that learns at every tick, a crowd now and then: nothing after the first step, as long as the weights are
+// float32.
 TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
-  const auto spec = network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":3,"seed":4,"layers":[
+  const auto spec =
+      network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":3,"seed":4,"layers":[
       {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":14,"output_height":8,"activation":"tanh","is_remote_link":true,"target_l":1,"link_mode":"feed",
        "link_merge":"concat"},
       {"z":0,"y":0,"x":0,"l":1,"type":"sequential","residual":true,"sequential_layers":[
@@ -140,7 +147,8 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
         const Shape shape = Shape::of({2, 3, 6}), out = Shape::of({2, 3, 4});
         const auto prepared = network.prepare_steps(shape);
         ASSERT_TRUE(prepared) << prepared.error().text();
-        const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = through, .keep_inputs = true}).value();
+        const auto mesh =
+            StepMesh::create(network, {.threads = threads, .history_capacity = through, .keep_inputs = true}).value();
         TweenConfig config;
         config.mode = mode;
         const auto tween = MeshTween::create(network, *mesh, config, {.ticks = through}).value();
@@ -190,7 +198,8 @@ TEST(SessionAllocation, V_13_forward_and_backward_take_no_heap_memory_after_the_
           for (int i = 0; i < 3; ++i) call();
           g_counting = false;
           EXPECT_TRUE(ok) << c.name;
-          EXPECT_EQ(g_calls.load(), 0u) << c.name << " " << name(dtype) << (backward ? " backward" : "") << " with " << threads;
+          EXPECT_EQ(g_calls.load(), 0u) << c.name << " " << name(dtype) << (backward ? " backward" : "") << " with "
+                                        << threads;
         }
     }
 }
@@ -206,7 +215,8 @@ TEST(SessionAllocation, G_57_V_13_one_row_through_packed_weights_is_faster_than_
   const std::vector<float> x(4096, 0.5f);
   std::vector<Timed> all;
   for (const char* dtype : {"float32", "int8", "int4"}) {
-    auto spec = network_from_json(fmt::format(R"({{"default_dtype":"{}","layers":[{{"type":"dense","input_height":4096,"output_height":2048}}]}})", dtype));
+    auto spec = network_from_json(fmt::format(
+        R"({{"default_dtype":"{}","layers":[{{"type":"dense","input_height":4096,"output_height":2048}}]}})", dtype));
     ASSERT_TRUE(spec) << dtype;
     Timed timed{std::make_unique<Network>(std::move(spec->network)), nullptr};
     ASSERT_TRUE(timed.network->prepare(shape));
@@ -218,7 +228,8 @@ TEST(SessionAllocation, G_57_V_13_one_row_through_packed_weights_is_faster_than_
     for (Timed& each : all) {
       const auto begin = std::chrono::steady_clock::now();
       EXPECT_TRUE(each.session->forward({x.data(), shape}));
-      each.least = std::min(each.least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      each.least =
+          std::min(each.least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
   EXPECT_LT(all[1].least, all[0].least);
   EXPECT_LT(all[2].least, all[0].least);
@@ -233,12 +244,14 @@ TEST(AllocationCounter, counts) {
   EXPECT_GE(g_calls.load(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryCase, Allocation, testing::Combine(testing::ValuesIn(case_names()), testing::Values(1, 2)), [](const auto& info) {
-  std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryCase, Allocation,
+                         testing::Combine(testing::ValuesIn(case_names()), testing::Values(1, 2)),
+                         [](const auto& info) {
+                           std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace loom

@@ -22,7 +22,7 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
   const Generation free = run(options);
   ASSERT_EQ(free.ids.size(), 6u);
   EXPECT_EQ(free.stop_reason, "length");
-  EXPECT_EQ(free.decode_steps, 5u);   // no forward behind the last token
+  EXPECT_EQ(free.decode_steps, 5u);  // no forward behind the last token
 
   // The first token ends the text: by the model, or by the caller. Files may name ids that the vocabulary lacks.
   for (const bool by_model : {true, false}) {
@@ -71,9 +71,9 @@ TEST(Generate, X_21_half_a_stop_string_is_text) {
     auto session = Session::create(model->decoder, {.threads = 1});
     std::string shown;
     Generation out = generate(**session, *model, prompt, options, [&](std::string_view piece) {
-      shown += piece;
-      return true;
-    }).value();
+                       shown += piece;
+                       return true;
+                     }).value();
     EXPECT_EQ(shown, out.text);
     return out;
   };

@@ -1,4 +1,5 @@
-// What a model's files say beside what its config announces: tensors, a tied head, ends of a turn, a tokenizer or template that cannot be read.
+// What a model's files say beside what its config announces: tensors, a tied head, ends of a turn, a tokenizer or
+// template that cannot be read.
 
 #include "lm/language_model.h"
 
@@ -22,7 +23,8 @@ GenerationOptions tokens(std::size_t count) {
 }
 
 // A golden model's folder with one more tensor of f32, or another one where the name is taken.
-Result<LanguageModel> with_tensor(const std::string& model, const std::string& name, std::vector<std::size_t> shape, const Floats& values) {
+Result<LanguageModel> with_tensor(const std::string& model, const std::string& name, std::vector<std::size_t> shape,
+                                  const Floats& values) {
   const std::string from = test::source_path("tests/golden/models/" + model);
   const test::TempFolder folder;
   LOOM_TRY(const auto opened, SafetensorsModel::open(from));
@@ -31,7 +33,8 @@ Result<LanguageModel> with_tensor(const std::string& model, const std::string& n
     if (t->name != name) LOOM_TRY_VOID(writer.add(t->name, t->dtype, t->shape, t->bytes));
   LOOM_TRY_VOID(writer.add(name, DType::float32, std::move(shape), std::as_bytes(std::span(values))));
   LOOM_TRY_VOID(writer.write(folder / "model.safetensors"));
-  for (const char* file : {"config.json", "tokenizer.json"}) test::write_all(folder / file, test::read_all(from + "/" + file));
+  for (const char* file : {"config.json", "tokenizer.json"})
+    test::write_all(folder / file, test::read_all(from + "/" + file));
   return load_language_model(folder.path());
 }
 
@@ -52,9 +55,12 @@ TEST(LanguageModel, F_51_tensors_that_the_config_does_not_announce_are_refused) 
     std::string name;
     std::size_t size;
   };
-  for (const Case& c : {Case{"llama2_untied", layer + "self_attn.q_proj.bias", 48}, {"llama2_untied", layer + "self_attn.o_proj.bias", 48},
-                        {"llama2_untied", layer + "mlp.gate_proj.bias", 80}, {"llama2_untied", layer + "self_attn.q_norm.weight", 12},
-                        {"llama2_untied", layer + "mlp.ffn_sub_norm.weight", 80}, {"qwen2_biases", layer + "self_attn.o_proj.bias", 48}}) {
+  for (const Case& c : {Case{"llama2_untied", layer + "self_attn.q_proj.bias", 48},
+                        {"llama2_untied", layer + "self_attn.o_proj.bias", 48},
+                        {"llama2_untied", layer + "mlp.gate_proj.bias", 80},
+                        {"llama2_untied", layer + "self_attn.q_norm.weight", 12},
+                        {"llama2_untied", layer + "mlp.ffn_sub_norm.weight", 80},
+                        {"qwen2_biases", layer + "self_attn.o_proj.bias", 48}}) {
     const auto loaded = with_tensor(c.model, c.name, {c.size}, Floats(c.size, 0.5f));
     ASSERT_FALSE(loaded) << c.model << " " << c.name;
     EXPECT_EQ(loaded.error().code, Code::Unsupported) << loaded.error().text();
@@ -71,7 +77,8 @@ TEST(LanguageModel, F_51_a_tied_head_that_is_stored_too) {
   const auto other = with_tensor("llama_yarn", "lm_head.weight", shape, table);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, Code::Unsupported);
-  EXPECT_NE(other.error().text().find("lm_head.weight differs from the embedding"), std::string::npos) << other.error().text();
+  EXPECT_NE(other.error().text().find("lm_head.weight differs from the embedding"), std::string::npos)
+      << other.error().text();
   table.resize(shape[1]);
   EXPECT_FALSE(with_tensor("llama_yarn", "lm_head.weight", {1, shape[1]}, table));
 }
@@ -87,7 +94,7 @@ TEST(LanguageModel, L_73_yarn_sharpens_only_what_it_stretches) {
   };
   EXPECT_EQ(amplitude(0.5, 0), 1.0f);
   EXPECT_EQ(amplitude(1, 0), 1.0f);
-  EXPECT_FLOAT_EQ(amplitude(4, 0), 1.13862944f);   // 0.1 ln 4 + 1
+  EXPECT_FLOAT_EQ(amplitude(4, 0), 1.13862944f);  // 0.1 ln 4 + 1
   EXPECT_EQ(amplitude(0.5, 1.25), 1.25f);
   EXPECT_EQ(amplitude(4, 1.25), 1.25f);
 }
@@ -111,7 +118,7 @@ class SmallModel : public testing::Test {
 TEST_F(SmallModel, X_23_ends_of_a_turn_are_found_by_text) {
   const auto as_published = with([](GgufWriter&) {});
   ASSERT_TRUE(as_published) << as_published.error().text();
-  EXPECT_EQ(as_published->stop_ids, (std::vector<std::int32_t>{0, 2}));   // <|endoftext|>, <|im_end|>
+  EXPECT_EQ(as_published->stop_ids, (std::vector<std::int32_t>{0, 2}));  // <|endoftext|>, <|im_end|>
   const auto misnamed = with([](GgufWriter& w) { w.set("tokenizer.ggml.eos_token_id", std::uint32_t{0}); });
   ASSERT_TRUE(misnamed) << misnamed.error().text();
   EXPECT_EQ(misnamed->stop_ids, (std::vector<std::int32_t>{0, 2}));
@@ -137,7 +144,8 @@ TEST(LanguageModel, X_23_an_answer_ends_where_it_should_though_the_file_names_an
   const auto session = Session::create(model->decoder, {.context_tokens = 128});
   const ChatMessage message{"user", "What is the capital of France?"};
   std::vector<std::int32_t> prompt;
-  ASSERT_TRUE(model->tokenizer->encode(*render_chat(*model, std::span(&message, 1)), {.add_special_tokens = false}, prompt));
+  ASSERT_TRUE(
+      model->tokenizer->encode(*render_chat(*model, std::span(&message, 1)), {.add_special_tokens = false}, prompt));
   const auto answer = generate(**session, *model, prompt, tokens(40));
   ASSERT_TRUE(answer) << answer.error().text();
   EXPECT_EQ(answer->text, "The capital of France is Paris.");
@@ -178,17 +186,21 @@ TEST_F(SmallModel, F_41_keys_of_the_tokenizer_have_their_types) {
   };
   EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.add_bos_token", std::uint8_t{1}); }), Code::InvalidConfig);
   EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.bos_token_id", std::int32_t{1}); }), Code::InvalidConfig);
-  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.unknown_token_id", std::uint64_t{1}); }), Code::InvalidConfig);
-  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.merges", std::vector<std::int32_t>{1}); }), Code::InvalidConfig);
-  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.token_type", std::vector<float>(49152, 1.0f)); }), Code::InvalidConfig);
+  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.unknown_token_id", std::uint64_t{1}); }),
+            Code::InvalidConfig);
+  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.merges", std::vector<std::int32_t>{1}); }),
+            Code::InvalidConfig);
+  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.token_type", std::vector<float>(49152, 1.0f)); }),
+            Code::InvalidConfig);
   EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.chat_template", true); }), Code::InvalidConfig);
-  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.padding_token_id", ~std::uint32_t{0}); }), Code{});   // -1, as some write
+  // -1, as some write
+  EXPECT_EQ(code([](GgufWriter& w) { w.set("tokenizer.ggml.padding_token_id", ~std::uint32_t{0}); }), Code{});
 }
 
 TEST_F(SmallModel, a_load_that_quantises_ends_when_it_is_cancelled) {
   const std::atomic<bool> cancel{true};
-  for (const std::optional<DType> t :
-       {std::optional<DType>(), std::optional(DType::int4), std::optional(DType::ternary), std::optional(DType::q4_0)}) {
+  for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::int4),
+                                       std::optional(DType::ternary), std::optional(DType::q4_0)}) {
     ModelOptions options;
     options.decoder.dtype = t, options.decoder.cancel = &cancel;
     const auto cancelled = with([](GgufWriter&) {}, options);

@@ -23,7 +23,8 @@ std::string logits_hash(const std::string& path, std::optional<DType> dtype = st
   auto session = Session::create(model->decoder, session_options);
   if (!session) return session.error().text();
   std::vector<std::int32_t> ids;
-  for (std::int32_t i = 0; i < 20; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 5) % model->decoder->config.vocab_size));
+  for (std::int32_t i = 0; i < 20; ++i)
+    ids.push_back(static_cast<std::int32_t>((i * 37 + 5) % model->decoder->config.vocab_size));
   const auto logits = (*session)->feed(ids);
   if (!logits) return logits.error().text();
   Sha256 hash;
@@ -31,7 +32,8 @@ std::string logits_hash(const std::string& path, std::optional<DType> dtype = st
   return to_hex(hash.finish());
 }
 
-Result<Digest> convert(const std::string& from, const std::string& to, std::optional<DType> dtype = std::nullopt, int threads = 2) {
+Result<Digest> convert(const std::string& from, const std::string& to, std::optional<DType> dtype = std::nullopt,
+                       int threads = 2) {
   LOOM_TRY(const ModelContents model, read_model(from));
   ModelEntityOptions options;
   options.threads = threads, options.dtype = dtype;
@@ -77,8 +79,8 @@ TEST_F(ModelEntity, F_04_F_31_gguf_gives_the_same_logits_tokenizer_and_template)
 
 TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) {
   const std::string source = test::source_path("tests/golden/models/qwen2_biases");
-  for (const DType t : {DType::float64, DType::float32, DType::bfloat16, DType::fp8e4m3, DType::int16, DType::uint8, DType::int4, DType::fp4,
-                        DType::ternary, DType::binary}) {
+  for (const DType t : {DType::float64, DType::float32, DType::bfloat16, DType::fp8e4m3, DType::int16, DType::uint8,
+                        DType::int4, DType::fp4, DType::ternary, DType::binary}) {
     const std::string path = temp("typed.entity");
     const auto written = convert(source, path, t);
     ASSERT_TRUE(written) << name(t) << ": " << written.error().text();
@@ -94,8 +96,8 @@ TEST_F(ModelEntity, D_26_block_formats_on_request) {
 }
 
 TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
-  for (const char* model : {"llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear", "llama_yarn", "mistral_window",
-                            "qwen2_biases", "qwen3_head_norm"}) {
+  for (const char* model : {"llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear",
+                            "llama_yarn", "mistral_window", "qwen2_biases", "qwen3_head_norm"}) {
     const std::string folder = test::source_path(std::string("tests/golden/models/") + model), path = temp("hf.entity");
     const auto written = convert(folder, path);
     ASSERT_TRUE(written) << model << ": " << written.error().text();
@@ -107,7 +109,8 @@ TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
 
 TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
   for (const auto& [source, t] :
-       {std::pair(small(), std::optional<DType>()), std::pair(test::source_path("tests/golden/models/llama_biases"), std::optional(DType::int8))}) {
+       {std::pair(small(), std::optional<DType>()),
+        std::pair(test::source_path("tests/golden/models/llama_biases"), std::optional(DType::int8))}) {
     ASSERT_TRUE(convert(source, temp("a.entity"), t, 1));
     ASSERT_TRUE(convert(source, temp("b.entity"), t, 3));
     ASSERT_TRUE(convert(temp("a.entity"), temp("c.entity")));
@@ -152,7 +155,8 @@ TEST_F(ModelEntity, F_01_damage_behind_right_hashes_is_an_error_or_another_model
 
 TEST_F(ModelEntity, F_31_configs_come_back_field_by_field) {
   for (const char* model : {"llama3_scaled", "llama_yarn", "mistral_window", "qwen3_head_norm"}) {
-    const ModelConfig config = read_model(test::source_path(std::string("tests/golden/models/") + model)).value().source.config;
+    const ModelConfig config =
+        read_model(test::source_path(std::string("tests/golden/models/") + model)).value().source.config;
     const Json json = config_to_entity(config);
     const auto back = config_from_entity(json);
     ASSERT_TRUE(back) << back.error().text();
@@ -194,8 +198,8 @@ TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
 // Inside a tensor: src/dtypes/stop_test.cpp counts what lies between two questions.
 TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_nothing) {
   const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
-  for (const std::optional<DType> t :
-       {std::optional<DType>(), std::optional(DType::ternary), std::optional(DType::int4), std::optional(DType::uint16)}) {
+  for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::ternary),
+                                       std::optional(DType::int4), std::optional(DType::uint16)}) {
     std::size_t asked = 0;
     for (const std::size_t last : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{40}}) {
       ModelEntityOptions options;

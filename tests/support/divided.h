@@ -1,5 +1,6 @@
 #pragma once
-// For tests that vary the threads: tensors below a bound (ops/for_rows.h) are not divided, and then such a test shows nothing.
+// For tests that vary the threads: tensors below a bound (ops/for_rows.h) are not divided, and then such a test shows
+// nothing.
 
 #include <gtest/gtest.h>
 

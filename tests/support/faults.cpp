@@ -2,7 +2,8 @@
 // What counts as a call of a save: making, writing, cutting, flushing and renaming a regular file, making a folder.
 //   LOOM_FAIL_SAVE=N    the N-th of them says that the disk is full
 //   LOOM_KILL_SAVE=N    before the N-th of them the program is killed
-//   LOOM_FAIL_ALLOC=N   the N-th request for LOOM_FAIL_BYTES or more says that there is no memory, and so does every later one
+//   LOOM_FAIL_ALLOC=N   the N-th request for LOOM_FAIL_BYTES or more says that there is no memory, and so does every
+//     later one
 //   LOOM_COUNT=FILE     how many of either there were, as two numbers, when the program ends by itself
 
 #include <dlfcn.h>
@@ -85,15 +86,23 @@ int open(const char* path, int flags, ...) {
   if ((flags & O_CREAT) != 0 && save_fails()) return -1;
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
-ssize_t write(int fd, const void* from, size_t n) { return is_regular(fd) && save_fails() ? -1 : syscall(SYS_write, fd, from, n); }
-ssize_t pwrite(int fd, const void* from, size_t n, off_t at) { return is_regular(fd) && save_fails() ? -1 : syscall(SYS_pwrite64, fd, from, n, at); }
+ssize_t write(int fd, const void* from, size_t n) {
+  return is_regular(fd) && save_fails() ? -1 : syscall(SYS_write, fd, from, n);
+}
+ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
+  return is_regular(fd) && save_fails() ? -1 : syscall(SYS_pwrite64, fd, from, n, at);
+}
 int fsync(int fd) { return save_fails() ? -1 : static_cast<int>(syscall(SYS_fsync, fd)); }
 int rename(const char* from, const char* to) noexcept {
   return save_fails() ? -1 : static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
-int ftruncate(int fd, off_t size) noexcept { return save_fails() ? -1 : static_cast<int>(syscall(SYS_ftruncate, fd, size)); }
-int mkdir(const char* path, mode_t mode) noexcept { return save_fails() ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode)); }
+int ftruncate(int fd, off_t size) noexcept {
+  return save_fails() ? -1 : static_cast<int>(syscall(SYS_ftruncate, fd, size));
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+  return save_fails() ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
 // The C library's own files write by calls of its own: what a journal holds back goes out here.
 int fflush(FILE* file) {
   static const auto real = reinterpret_cast<int (*)(FILE*)>(dlsym(RTLD_NEXT, "fflush"));
@@ -103,7 +112,9 @@ int fflush(FILE* file) {
 void* malloc(size_t n) { return allocation_fails(n) ? nullptr : __libc_malloc(n); }
 void* calloc(size_t n, size_t size) { return allocation_fails(n * size) ? nullptr : __libc_calloc(n, size); }
 void* realloc(void* old, size_t n) { return allocation_fails(n) ? nullptr : __libc_realloc(old, n); }
-void* aligned_alloc(size_t alignment, size_t n) { return allocation_fails(n) ? nullptr : __libc_memalign(alignment, n); }
+void* aligned_alloc(size_t alignment, size_t n) {
+  return allocation_fails(n) ? nullptr : __libc_memalign(alignment, n);
+}
 void* mmap(void* at, size_t n, int protection, int flags, int fd, off_t offset) noexcept {
   if (allocation_fails(n)) return MAP_FAILED;
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, n, protection, flags, fd, offset));

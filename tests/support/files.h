@@ -17,7 +17,8 @@
 
 namespace loom::test {
 
-// Models and texts that are not in the repository. A name that cannot exist when LOOM_DATA is unset, so that the test fails.
+// Models and texts that are not in the repository. A name that cannot exist when LOOM_DATA is unset, so that the test
+// fails.
 inline std::string data_path(const std::string& name) {
   const char* folder = std::getenv("LOOM_DATA");
   return (folder ? std::string(folder) : std::string("LOOM_DATA is not set")) + "/" + name;

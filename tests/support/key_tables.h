@@ -23,7 +23,9 @@ inline std::string without_links(std::string text) {
   return text;
 }
 
-inline std::string row_text(const KeyRow& row) { return fmt::format("| `{}` | {} | {} |", row.key, row.standard == "-" ? "-" : "`" + row.standard + "`", row.help); }
+inline std::string row_text(const KeyRow& row) {
+  return fmt::format("| `{}` | {} | {} |", row.key, row.standard == "-" ? "-" : "`" + row.standard + "`", row.help);
+}
 
 // Fails with the line that is missing or differs, ready to be copied into the page.
 inline void expect_documented(const Json& schema, const std::string& page, std::size_t least) {
@@ -33,8 +35,10 @@ inline void expect_documented(const Json& schema, const std::string& page, std::
   std::istringstream in(*text);
   for (std::string line; std::getline(in, line);) {
     const std::size_t end = line.find('`', 3);
-    if (line.rfind("| `", 0) != 0 || (line.compare(end, 6, "` | - ") != 0 && line.compare(end, 5, "` | `") != 0)) continue;
-    EXPECT_TRUE(lines.emplace(line.substr(3, end - 3), without_links(line)).second) << page << " has two rows of " << line.substr(3, end - 3);
+    if (line.rfind("| `", 0) != 0 || (line.compare(end, 6, "` | - ") != 0 && line.compare(end, 5, "` | `") != 0))
+      continue;
+    EXPECT_TRUE(lines.emplace(line.substr(3, end - 3), without_links(line)).second)
+        << page << " has two rows of " << line.substr(3, end - 3);
   }
   const std::vector<KeyRow> rows = key_rows(schema);
   EXPECT_GT(rows.size(), least);

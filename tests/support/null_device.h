@@ -1,5 +1,6 @@
 #pragma once
-// A device that computes nothing and whose memory faults when the host touches it: a pass that runs on it never asks for a value.
+// A device that computes nothing and whose memory faults when the host touches it: a pass that runs on it never asks
+// for a value.
 
 #include <sys/mman.h>
 

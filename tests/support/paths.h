@@ -1,6 +1,6 @@
 #pragma once
-// Folders of this checkout and of this build. Functions, not macros: a path in a compiler's arguments would keep checkouts at
-// different paths from sharing their objects (ccache).
+// Folders of this checkout and of this build. Functions, not macros: a path in a compiler's arguments would keep
+// checkouts at different paths from sharing their objects (ccache).
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-// The meaning of every type in plain loops over its codes, scales and zero points (engine D-30 to D-35): what simulate_precision() is in the
-// specification. Nothing here knows panels, lanes or kernels.
+// The meaning of every type in plain loops over its codes, scales and zero points (engine D-30 to D-35): what
+// simulate_precision() is in the specification. Nothing here knows panels, lanes or kernels.
 
 #include <algorithm>
 #include <bit>
@@ -36,7 +36,8 @@ inline double number_of_code(const QuantizedMatrix& q, std::size_t i) {
     case DType::fp8e4m3: return Fp8E4M3::decode(static_cast<std::uint8_t>(c));
     case DType::fp8e5m2: return Fp8E5M2::decode(static_cast<std::uint8_t>(c));
     case DType::fp4: return Fp4E2M1::decode(static_cast<std::uint8_t>(c));
-    default: return static_cast<double>(c - (q.zero_points.empty() ? 0 : q.zero_points[q.span_of(i / q.cols, i % q.cols)]));
+    default:
+      return static_cast<double>(c - (q.zero_points.empty() ? 0 : q.zero_points[q.span_of(i / q.cols, i % q.cols)]));
   }
 }
 
@@ -61,8 +62,8 @@ T plain_chain(std::size_t n, std::size_t block, Term term, const std::vector<T>&
   return total;
 }
 
-// How inputs meet a weight of an INT type: Activations for scales that lie as the weights' own, else one int8 scale per row, or per group of
-// columns. The largest size of a whole row counts as at least `floor`.
+// How inputs meet a weight of an INT type: Activations for scales that lie as the weights' own, else one int8 scale per
+// row, or per group of columns. The largest size of a whole row counts as at least `floor`.
 struct InputWay {
   Activations activations = Activations::int8;
   PanelScales scales = PanelScales::None;
@@ -80,26 +81,32 @@ inline PlainCodes plain_codes(const float* x, std::size_t n, float top, float fl
   for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
   PlainCodes r{std::vector<std::int64_t>(n), largest == 0 ? 0.0f : largest / top};
   const float inverse = largest == 0 ? 0.0f : top / largest;
-  for (std::size_t i = 0; i < n; ++i) r.q[i] = static_cast<std::int64_t>(nearest_even(std::clamp(x[i] * inverse, -top, top)));
+  for (std::size_t i = 0; i < n; ++i)
+    r.q[i] = static_cast<std::int64_t>(nearest_even(std::clamp(x[i] * inverse, -top, top)));
   return r;
 }
 
 // Outputs [first, last) for one row of inputs, before the bias, snapped.
-inline std::vector<float> plain_integer_product(const PlainMatrix& m, std::size_t first, std::size_t last, const float* x, const InputWay& way) {
+inline std::vector<float> plain_integer_product(const PlainMatrix& m, std::size_t first, std::size_t last,
+                                                const float* x, const InputWay& way) {
   const std::size_t n = m.cols;
-  const bool grouped = m.span.granularity == Granularity::Group, groups_inputs = way.scales == PanelScales::None ? grouped : way.scales == PanelScales::ByGroup;
+  const bool grouped = m.span.granularity == Granularity::Group,
+             groups_inputs = way.scales == PanelScales::None ? grouped : way.scales == PanelScales::ByGroup;
   const std::size_t span = grouped ? m.span.group_size : groups_inputs ? 32 : n;
-  const float top = grouped && way.scales == PanelScales::None && way.activations == Activations::int16 ? 32512.0f : 127.0f;
+  const float top =
+      grouped && way.scales == PanelScales::None && way.activations == Activations::int16 ? 32512.0f : 127.0f;
   const PlainCodes row = plain_codes(x, n, top, way.floor);
   std::vector<PlainCodes> groups;
-  for (std::size_t b = 0; groups_inputs && b < n; b += span) groups.push_back(plain_codes(x + b, std::min(span, n - b), top));
+  for (std::size_t b = 0; groups_inputs && b < n; b += span)
+    groups.push_back(plain_codes(x + b, std::min(span, n - b), top));
   std::vector<float> y;
   for (std::size_t o = first; o < last; ++o) {
     float total = 0;
     for (std::size_t b = 0; b < n; b += span) {
       const std::int64_t* const q = groups_inputs ? groups[b / span].q.data() : row.q.data() + b;
       std::int64_t sum = 0;
-      for (std::size_t i = 0; i < std::min(span, n - b); ++i) sum += static_cast<std::int64_t>(m.number(o, b + i)) * q[i];
+      for (std::size_t i = 0; i < std::min(span, n - b); ++i)
+        sum += static_cast<std::int64_t>(m.number(o, b + i)) * q[i];
       // One scale per row multiplies the total of groups, and the one sum that there is where the weight has no groups.
       const float sx = groups_inputs ? groups[b / span].scale : grouped ? 1.0f : row.scale;
       total = total + static_cast<float>(sum) * (static_cast<float>(m.scale(o, b)) * sx);
@@ -109,7 +116,8 @@ inline std::vector<float> plain_integer_product(const PlainMatrix& m, std::size_
   return y;
 }
 
-inline std::vector<float> plain_product(const PlainMatrix& m, std::size_t first, std::size_t last, const float* x, const InputWay& way) {
+inline std::vector<float> plain_product(const PlainMatrix& m, std::size_t first, std::size_t last, const float* x,
+                                        const InputWay& way) {
   if (m.compute == ComputeClass::Int) return plain_integer_product(m, first, last, x, way);
   std::vector<float> y;
   for (std::size_t o = first; o < last; ++o) {

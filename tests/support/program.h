@@ -21,32 +21,33 @@ namespace loom::test {
 
 inline std::string loom_binary() { return test::binary_path("bin/loom"); }
 
-// Until something holds that another process brings about. Looks often, and gives up only when a machine that is busy with other work would have
-// come to it too.
+// Until something holds that another process brings about. Looks often, and gives up only when a machine that is busy
+// with other work would have come to it too.
 constexpr std::chrono::minutes kPatience{10};
 template <class F>
 bool wait_until(F done) {
-  for (const auto deadline = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < deadline; usleep(2000))
+  for (const auto deadline = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < deadline;
+       usleep(2000))
     if (done()) return true;
   return false;
 }
 
 struct Outcome {
-  int status = -1;   // exit code, or 128 + signal
+  int status = -1;  // exit code, or 128 + signal
   std::string out, err;
 };
 
 // One run. The streams are pipes unless a member below says otherwise.
 class Program {
  public:
-  std::string stdout_file;             // a path instead of the pipe
+  std::string stdout_file;  // a path instead of the pipe
   bool close_stdin = false, close_stdout = false;
   std::vector<std::string> environment;  // NAME=VALUE, beside what this process has
   int ignored_signal = 0;                // as nohup does with SIGHUP
   std::size_t memory_limit = 0;          // bytes of address space
 
   explicit Program(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
-    signal(SIGPIPE, SIG_IGN);   // a write to a program that has ended is an error of send(), not the end of the tests
+    signal(SIGPIPE, SIG_IGN);  // a write to a program that has ended is an error of send(), not the end of the tests
   }
   ~Program() {
     if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
@@ -65,7 +66,8 @@ class Program {
     pid_ = fork();
     ASSERT_GE(pid_, 0);
     if (pid_ == 0) {
-      for (const int stop : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(stop, stop == ignored_signal ? SIG_IGN : SIG_DFL);
+      for (const int stop : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+        signal(stop, stop == ignored_signal ? SIG_IGN : SIG_DFL);
       if (memory_limit != 0) {
         const rlimit limit{memory_limit, memory_limit};
         setrlimit(RLIMIT_AS, &limit);
@@ -84,7 +86,8 @@ class Program {
   // A program may end, or close its input, before it has read this; the outcome tells whether it should have.
   void send(const std::string& text) {
     const ssize_t written = write(in_, text.data(), text.size());
-    EXPECT_TRUE(written == static_cast<ssize_t>(text.size()) || errno == EPIPE) << written << " of " << text.size() << " bytes written";
+    EXPECT_TRUE(written == static_cast<ssize_t>(text.size()) || errno == EPIPE)
+        << written << " of " << text.size() << " bytes written";
   }
   void end_input() { close(in_), in_ = -1; }
   void interrupt(int signal = SIGINT) { EXPECT_EQ(kill(pid_, signal), 0); }
@@ -106,7 +109,8 @@ class Program {
     });
     return worked && runs;
   }
-  // Reads until stdout holds `bytes` bytes behind what it held, or `text`; false when the program ended or kPatience went by.
+  // Reads until stdout holds `bytes` bytes behind what it held, or `text`; false when the program ended or kPatience
+  // went by.
   bool wait_for_output(std::size_t bytes) {
     const std::size_t wanted = outcome_.out.size() + bytes;
     while (outcome_.out.size() < wanted)

@@ -52,11 +52,13 @@ class SchemaCheck {
     if (keyword == "maximum") return !value.is_number() || value <= want;
     if (keyword == "minItems") return !value.is_array() || value.size() >= want.get<std::size_t>();
     if (keyword == "maxItems") return !value.is_array() || value.size() <= want.get<std::size_t>();
-    if (keyword == "items") return !value.is_array() || std::ranges::all_of(value, [&](const Json& item) { return fits(item, want); });
+    if (keyword == "items")
+      return !value.is_array() || std::ranges::all_of(value, [&](const Json& item) { return fits(item, want); });
     if (keyword == "anyOf") return count(value, want) >= 1;
     if (keyword == "oneOf") return count(value, want) == 1;
     if (keyword == "required")
-      return !value.is_object() || std::ranges::all_of(want, [&](const Json& key) { return value.contains(key.get<std::string>()); });
+      return !value.is_object() ||
+             std::ranges::all_of(want, [&](const Json& key) { return value.contains(key.get<std::string>()); });
     if (keyword == "properties") {
       if (!value.is_object()) return true;
       return std::ranges::all_of(value.items(), [&](const auto& member) {
@@ -66,7 +68,8 @@ class SchemaCheck {
     }
     if (keyword == "additionalProperties" && want == false) {
       if (!value.is_object()) return true;
-      return std::ranges::all_of(value.items(), [&](const auto& member) { return find(schema["properties"], member.key()) != nullptr; });
+      return std::ranges::all_of(
+          value.items(), [&](const auto& member) { return find(schema["properties"], member.key()) != nullptr; });
     }
     if (keyword == "$ref" && want == "#/$defs/layer") return fits(value, root_["$defs"]["layer"]);
     ADD_FAILURE() << "a keyword that this test does not know: " << keyword << " " << want;

@@ -1,5 +1,6 @@
 #pragma once
-// SmolLM2's tokenizer, chat template and first block as a GGUF file of its own: every path of a published model in milliseconds.
+// SmolLM2's tokenizer, chat template and first block as a GGUF file of its own: every path of a published model in
+// milliseconds.
 
 #include "files.h"
 #include "io/gguf/gguf.h"

@@ -29,7 +29,8 @@ inline void on_small_stack(const std::function<void()>& work, std::size_t bytes 
     (*static_cast<const std::function<void()>*>(f))();
     return nullptr;
   };
-  if (pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&work)) == 0) pthread_join(thread, nullptr);
+  if (pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&work)) == 0)
+    pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
 }
 

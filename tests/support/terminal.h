@@ -21,8 +21,8 @@ namespace loom::test {
 
 class Terminal {
  public:
-  Terminal(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment, unsigned short columns = 80,
-           unsigned short rows = 24) {
+  Terminal(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment,
+           unsigned short columns = 80, unsigned short rows = 24) {
     winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     pid_ = forkpty(&fd_, nullptr, nullptr, &size);
     EXPECT_GE(pid_, 0);
@@ -46,12 +46,15 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  void type(const std::string& keys) { EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
+  void type(const std::string& keys) {
+    EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
   void resize(unsigned short columns) {
     winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     EXPECT_EQ(ioctl(fd_, TIOCSWINSZ, &size), 0);
   }
-  // Until the text has come since the last call that found its own; false when the program ended or ten minutes went by.
+  // Until the text has come since the last call that found its own; false when the program ended or ten minutes went
+  // by.
   bool wait_for(const std::string& text) {
     for (;;) {
       if (const std::size_t at = out_.find(text, seen_); at != out_.npos) {
@@ -80,7 +83,7 @@ class Terminal {
     pollfd fds{fd_, POLLIN, 0};
     if (poll(&fds, 1, 1000) <= 0) return true;
     char buffer[4096];
-    const ssize_t n = read(fd_, buffer, sizeof buffer);   // EIO: the other side is gone
+    const ssize_t n = read(fd_, buffer, sizeof buffer);  // EIO: the other side is gone
     if (n <= 0) return false;
     out_.append(buffer, static_cast<std::size_t>(n));
     return true;

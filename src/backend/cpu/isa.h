@@ -1,5 +1,6 @@
 #pragma once
-// Which instruction set the kernels use. A choice of speed only: every one gives the same bits. The list of them: simd/targets.inc.
+// Which instruction set the kernels use. A choice of speed only: every one gives the same bits. The list of them:
+// simd/targets.inc.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
-// Tables of text (RFC 4180): records of fields, quoted where they hold delimiters, quotes or line ends. Lines end with CRLF or LF; blank
-// lines are skipped, and a UTF-8 byte order mark in front.
+// Tables of text (RFC 4180): records of fields, quoted where they hold delimiters, quotes or line ends. Lines end with
+// CRLF or LF; blank lines are skipped, and a UTF-8 byte order mark in front.
 
 #include <cstddef>
 #include <memory>
@@ -33,20 +33,24 @@ class CsvParser {
 struct CsvOptions {
   bool header = true;  // the first record names the columns
   char delimiter = ',';
-  std::string target_column = {};             // by name, needs a header; empty: by index
-  int target_index = -1;                      // from 0; negative from the end
+  std::string target_column = {};  // by name, needs a header; empty: by index
+  int target_index = -1;           // from 0; negative from the end
   TargetKind targets = TargetKind::classes;
-  bool class_ids = false;                     // the column holds ids, not names; names get ids in the order in which they first appear
+  // the column holds ids, not names; names get ids in the order in which they first appear
+  bool class_ids = false;
   std::vector<std::string> class_names = {};  // given: ids in this order, others are errors
   std::optional<Shape> input = {};            // another shape for a sample; otherwise [columns - 1]
 };
 
-// All columns but the target are numbers. CorruptData, NonFinite, OutOfRange with line, column and what was expected; UnknownName for a
-// column or class that is not there; ShapeMismatch for a record of another length; Unsupported for gzip'd files without zlib.
-Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::string& name, const Digest& sha256, const CsvOptions& options = {});
+// All columns but the target are numbers. CorruptData, NonFinite, OutOfRange with line, column and what was expected;
+// UnknownName for a column or class that is not there; ShapeMismatch for a record of another length; Unsupported for
+// gzip'd files without zlib.
+Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::string& name, const Digest& sha256,
+                                           const CsvOptions& options = {});
 Result<std::unique_ptr<Dataset>> open_csv(const std::string& path, const CsvOptions& options = {});
 
-// A decimal number, spaces around it allowed, to the nearest f64 whatever the locale says; nothing for other text and beyond f64.
+// A decimal number, spaces around it allowed, to the nearest f64 whatever the locale says; nothing for other text and
+// beyond f64.
 std::optional<double> parse_number(std::string_view text);
 
 }  // namespace loom

@@ -28,7 +28,8 @@ class TableReader {
       if (!any) return fail(Code::CorruptData, "line 1: no records, expected a header");
       header_ = fields;
     } else if (!options_.target_column.empty()) {
-      return fail(Code::InvalidConfig, "a target column by name (\"{}\") needs a header", printable(options_.target_column));
+      return fail(Code::InvalidConfig, "a target column by name (\"{}\") needs a header",
+                  printable(options_.target_column));
     }
     for (const std::string& name : options_.class_names)
       if (!ids_.emplace(name, static_cast<std::int32_t>(ids_.size())).second)
@@ -58,7 +59,8 @@ class TableReader {
 
   Result<void> find_target(std::size_t columns) {
     columns_ = columns;
-    if (columns < 2) return fail(Code::ShapeMismatch, "line {}: {} column, expected inputs and a target", parser_.line(), columns);
+    if (columns < 2)
+      return fail(Code::ShapeMismatch, "line {}: {} column, expected inputs and a target", parser_.line(), columns);
     if (!options_.target_column.empty()) {
       const auto found = std::ranges::find(header_, options_.target_column);
       const std::vector<std::string_view> known(header_.begin(), header_.end());
@@ -69,7 +71,8 @@ class TableReader {
       return {};
     }
     const auto n = static_cast<std::int64_t>(columns), index = std::int64_t{options_.target_index};
-    if (index >= n || index < -n) return fail(Code::IndexOutOfRange, "target column {}, expected {} to {}", index, -n, n - 1);
+    if (index >= n || index < -n)
+      return fail(Code::IndexOutOfRange, "target column {}, expected {} to {}", index, -n, n - 1);
     target_ = static_cast<std::size_t>(index < 0 ? index + n : index);
     return {};
   }
@@ -87,22 +90,26 @@ class TableReader {
       const auto id = parse_number(field);
       const std::size_t limit = class_names_.empty() ? kMaxClasses : class_names_.size();
       if (!id || *id < 0 || *id >= static_cast<double>(limit) || *id != std::floor(*id))
-        return fail(Code::OutOfRange, "{}: \"{}\", expected a class id from 0 to {}", place(target_), printable(field), limit - 1);
+        return fail(Code::OutOfRange, "{}: \"{}\", expected a class id from 0 to {}", place(target_), printable(field),
+                    limit - 1);
       return static_cast<std::int32_t>(*id);
     }
     const auto known = ids_.find(field);
     if (known != ids_.end()) return known->second;
     if (!options_.class_names.empty())
-      return fail(Code::UnknownName, "{}: class \"{}\" is none of the {} that were given", place(target_), printable(field), class_names_.size());
+      return fail(Code::UnknownName, "{}: class \"{}\" is none of the {} that were given", place(target_),
+                  printable(field), class_names_.size());
     if (field.empty()) return fail(Code::CorruptData, "{}: empty, expected the name of a class", place(target_));
-    if (class_names_.size() == kMaxClasses) return fail(Code::LimitExceeded, "{}: more than {} classes", place(target_), kMaxClasses);
+    if (class_names_.size() == kMaxClasses)
+      return fail(Code::LimitExceeded, "{}: more than {} classes", place(target_), kMaxClasses);
     class_names_.push_back(field);
     return ids_.emplace(field, static_cast<std::int32_t>(ids_.size())).first->second;
   }
 
   Result<void> add(const std::vector<std::string>& fields, Table& table) {
     if (columns_ == 0) LOOM_TRY_VOID(find_target(options_.header ? header_.size() : fields.size()));
-    if (fields.size() != columns_) return fail(Code::ShapeMismatch, "line {}: {} fields, expected {}", parser_.line(), fields.size(), columns_);
+    if (fields.size() != columns_)
+      return fail(Code::ShapeMismatch, "line {}: {} fields, expected {}", parser_.line(), fields.size(), columns_);
     for (std::size_t c = 0; c < columns_; ++c) {
       if (c == target_ && options_.targets == TargetKind::classes) {
         LOOM_TRY(const std::int32_t id, label(fields[c]));
@@ -124,7 +131,8 @@ class TableReader {
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::string& name, const Digest& sha256, const CsvOptions& options) {
+Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::string& name, const Digest& sha256,
+                                           const CsvOptions& options) {
   if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r')
     return fail(Code::InvalidConfig, "{}: a quote or a line end cannot be the delimiter", name);
   auto table = std::make_shared<Table>();
@@ -141,7 +149,11 @@ Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::str
              classes ? std::as_bytes(std::span(table->labels)) : std::as_bytes(std::span(table->values)),
              table};
   return dataset_of(std::move(x), std::move(t), sha256,
-                    {.targets = options.targets, .classes = 0, .class_names = reader.class_names(), .columns = reader.input_names(), .input = options.input});
+                    {.targets = options.targets,
+                     .classes = 0,
+                     .class_names = reader.class_names(),
+                     .columns = reader.input_names(),
+                     .input = options.input});
 }
 
 Result<std::unique_ptr<Dataset>> open_csv(const std::string& path, const CsvOptions& options) {

@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::int32_t> ids(1);
   for (std::uint32_t s = 0; s < about.samples; ++s) {
     LOOM_ASSERT((*set)->read(std::span(&s, 1), {inputs, ids, values}).has_value());
-    LOOM_ASSERT(about.targets != TargetKind::classes || (ids[0] >= 0 && static_cast<std::size_t>(ids[0]) < about.classes));
+    LOOM_ASSERT(about.targets != TargetKind::classes ||
+                (ids[0] >= 0 && static_cast<std::size_t>(ids[0]) < about.classes));
   }
   return 0;
 }

@@ -54,7 +54,8 @@ std::optional<double> parse_number(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   const auto d = decimal_of(text);
   if (!d) return std::nullopt;
-  // Integers below 2^53 and powers of ten up to 10^22 are exact, so one multiplication or division rounds once (Clinger 1990).
+  // Integers below 2^53 and powers of ten up to 10^22 are exact, so one multiplication or division rounds once (Clinger
+  // 1990).
   const auto scale = static_cast<long long>(d->exponent) - static_cast<long long>(d->fraction.size());
   if (d->whole.size() + d->fraction.size() <= 15 && scale >= -22 && scale <= 22) {
     double digits = 0, power = 1;
@@ -67,8 +68,8 @@ std::optional<double> parse_number(std::string_view text) {
   // The JSON reader rounds every other number, once it is spelt as JSON wants it.
   std::string_view whole = d->whole;
   while (whole.size() > 1 && whole[0] == '0') whole.remove_prefix(1);
-  const std::string json =
-      fmt::format("{}{}.{}e{}", d->negative ? "-" : "", whole.empty() ? "0" : whole, d->fraction.empty() ? "0" : d->fraction, d->exponent);
+  const std::string json = fmt::format("{}{}.{}e{}", d->negative ? "-" : "", whole.empty() ? "0" : whole,
+                                       d->fraction.empty() ? "0" : d->fraction, d->exponent);
   const auto value = nlohmann::json::parse(json, nullptr, false);
   if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
   return value.get<double>();

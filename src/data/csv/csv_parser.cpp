@@ -11,14 +11,17 @@ CsvParser::CsvParser(std::string_view text, char delimiter) : text_(text), delim
   if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
 }
 
-bool CsvParser::at_line_end() const { return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
+bool CsvParser::at_line_end() const {
+  return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
+}
 
 // After the opening quote, up to and over the closing one.
 Result<void> CsvParser::read_quoted(std::string& field, std::size_t column) {
   const std::size_t opened = line_;
   for (;;) {
     const std::size_t quote = text_.find('"', at_);
-    if (quote == text_.npos) return fail(Code::CorruptData, "line {}, column {}: a quoted field has no end", opened, column);
+    if (quote == text_.npos)
+      return fail(Code::CorruptData, "line {}, column {}: a quoted field has no end", opened, column);
     for (const char c : text_.substr(at_, quote - at_)) line_ += c == '\n';
     field.append(text_, at_, quote - at_);
     at_ = quote + 1;
@@ -34,15 +37,20 @@ Result<void> CsvParser::read_field(std::string& field, std::size_t column) {
     ++at_;
     LOOM_TRY_VOID(read_quoted(field, column));
     if (!at_line_end() && text_[at_] != delimiter_)
-      return fail(Code::CorruptData, "line {}, column {}: text behind the closing quote, expected a delimiter or the end of the line", line_, column);
+      return fail(Code::CorruptData,
+                  "line {}, column {}: text behind the closing quote, expected a delimiter or the end of the line",
+                  line_, column);
     return {};
   }
   const std::size_t begin = at_;
   for (; !at_line_end() && text_[at_] != delimiter_; ++at_) {
     if (text_[at_] == '"')
-      return fail(Code::CorruptData, "line {}, column {}: a quote inside a field that is not quoted; such a field is quoted and the quote doubled",
-                  line_, column);
-    if (text_[at_] == '\r') return fail(Code::CorruptData, "line {}, column {}: a carriage return without a line feed", line_, column);
+      return fail(
+          Code::CorruptData,
+          "line {}, column {}: a quote inside a field that is not quoted; such a field is quoted and the quote doubled",
+          line_, column);
+    if (text_[at_] == '\r')
+      return fail(Code::CorruptData, "line {}, column {}: a carriage return without a line feed", line_, column);
   }
   field.assign(text_, begin, at_ - begin);
   return {};

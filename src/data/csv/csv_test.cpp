@@ -5,7 +5,9 @@
 namespace loom {
 namespace {
 
-Result<std::unique_ptr<Dataset>> parse(std::string_view text, const CsvOptions& options = {}) { return parse_csv(text, "t.csv", Digest{}, options); }
+Result<std::unique_ptr<Dataset>> parse(std::string_view text, const CsvOptions& options = {}) {
+  return parse_csv(text, "t.csv", Digest{}, options);
+}
 
 TEST(Csv, F_01_records_are_those_of_pythons_csv) {
   const auto bytes = bytes_of_file(golden_data("quoted.csv"));
@@ -31,11 +33,13 @@ TEST(Csv, T_42_classes_get_ids_in_order_of_first_appearance) {
 }
 
 TEST(Csv, F_01_delimiter_mark_blank_lines_and_columns) {
-  const auto set = open_csv(golden_data("table.csv"), {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
+  const auto set = open_csv(golden_data("table.csv"),
+                            {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
   ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ(read_all(**set)->values, (std::vector<float>{3, -1, 7}));
   EXPECT_EQ(read_all(**set)->inputs, (std::vector<float>{1, 2, 0.5f, 4, 8, 9}));
-  const auto named = parse("x,class,y\n1,b,2\n3,a,4\n", {.target_column = "class", .class_names = {"a", "b"}, .input = Shape::of({2, 1})});
+  const auto named = parse("x,class,y\n1,b,2\n3,a,4\n",
+                           {.target_column = "class", .class_names = {"a", "b"}, .input = Shape::of({2, 1})});
   ASSERT_TRUE(named) << named.error().text();
   EXPECT_EQ(read_all(**named)->labels, (std::vector<std::int32_t>{1, 0}));
   EXPECT_EQ((*named)->info().input, Shape::of({2, 1}));
@@ -65,24 +69,26 @@ TEST(Csv, T_42_errors_name_line_column_and_what_was_expected) {
 }
 
 TEST(Csv, F_01_numbers_are_rounded_to_nearest_whatever_their_spelling) {
-  const std::pair<const char*, double> cases[] = {{"0", 0},
-                                                  {"-1.5", -1.5},
-                                                  {"+.5", 0.5},
-                                                  {"5.", 5},
-                                                  {" 7\t", 7},
-                                                  {"1e22", 1e22},
-                                                  {"1e23", 1e23},
-                                                  {"0.1", 0.1},
-                                                  {"1E-5", 1e-5},
-                                                  {"007", 7},
-                                                  {"1e-400", 0},
-                                                  {"4.9e-324", 4.9e-324},
-                                                  {"9007199254740993", 9007199254740992.0},
-                                                  {"179769313486231570000000000e282", 1.7976931348623157e308},
-                                                  {"0.30000000000000004", 0.30000000000000004},
-                                                  {".00000000000000000000000000012345678901234567", 1.2345678901234567e-28}};
+  const std::pair<const char*, double> cases[] = {
+      {"0", 0},
+      {"-1.5", -1.5},
+      {"+.5", 0.5},
+      {"5.", 5},
+      {" 7\t", 7},
+      {"1e22", 1e22},
+      {"1e23", 1e23},
+      {"0.1", 0.1},
+      {"1E-5", 1e-5},
+      {"007", 7},
+      {"1e-400", 0},
+      {"4.9e-324", 4.9e-324},
+      {"9007199254740993", 9007199254740992.0},
+      {"179769313486231570000000000e282", 1.7976931348623157e308},
+      {"0.30000000000000004", 0.30000000000000004},
+      {".00000000000000000000000000012345678901234567", 1.2345678901234567e-28}};
   for (const auto& [text, value] : cases) EXPECT_EQ(parse_number(text), value) << text;
-  for (const char* bad : {"", " ", "-", ".", "e5", "1e", "1e+", "0x10", "1,5", "1 2", "inf", "NaN", "1e400", "1e999999999999", "--1", "1.2.3"})
+  for (const char* bad : {"", " ", "-", ".", "e5", "1e", "1e+", "0x10", "1,5", "1 2", "inf", "NaN", "1e400",
+                          "1e999999999999", "--1", "1.2.3"})
     EXPECT_FALSE(parse_number(bad)) << bad;
 }
 
@@ -109,7 +115,8 @@ TEST(Csv, T_42_iris_and_mnist_read_whole) {
   EXPECT_EQ((*iris)->info().samples, 150u);
   EXPECT_EQ((*iris)->info().input, Shape::of({4}));
   EXPECT_EQ((*iris)->info().classes, 3u);
-  const auto mnist = open_csv(data_path("data/mnist_5k.csv.gz"), {.header = false, .class_ids = true, .input = Shape::of({28, 28})});
+  const auto mnist =
+      open_csv(data_path("data/mnist_5k.csv.gz"), {.header = false, .class_ids = true, .input = Shape::of({28, 28})});
   ASSERT_TRUE(mnist) << mnist.error().text();
   EXPECT_EQ((*mnist)->info().samples, 5000u);
   EXPECT_EQ((*mnist)->info().classes, 10u);

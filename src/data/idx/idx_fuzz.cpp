@@ -18,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint32_t last[] = {static_cast<std::uint32_t>(about.samples - 1)};
   const auto read = (*set)->read(last, {inputs, ids, values});
   LOOM_ASSERT(read || read.error().code == Code::NonFinite);
-  for (const std::int32_t id : ids) LOOM_ASSERT(about.targets != TargetKind::classes || (id >= 0 && static_cast<std::size_t>(id) < about.classes));
+  for (const std::int32_t id : ids)
+    LOOM_ASSERT(about.targets != TargetKind::classes || (id >= 0 && static_cast<std::size_t>(id) < about.classes));
   return 0;
 }

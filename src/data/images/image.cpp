@@ -19,7 +19,8 @@ Image with_channels(const Image& image, std::size_t channels) {
   for (std::size_t i = 0; i < pixels; ++i) {
     const std::uint8_t* from = image.pixels.data() + i * image.channels;
     if (channels == 1)
-      out.pixels[i] = static_cast<std::uint8_t>((19595u * from[0] + 38470u * from[1] + 7471u * from[2] + 0x8000u) >> 16);
+      out.pixels[i] =
+          static_cast<std::uint8_t>((19595u * from[0] + 38470u * from[1] + 7471u * from[2] + 0x8000u) >> 16);
     else
       for (std::size_t c = 0; c < channels; ++c) out.pixels[i * channels + c] = from[0];
   }

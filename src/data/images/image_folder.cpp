@@ -51,8 +51,8 @@ class ImageFolder final : public Dataset {
     LOOM_TRY(const Image read, read_image(files_[sample].path));
     const Shape& shape = info().input;
     if (read.height != shape[1] || read.width != shape[2])
-      return fail(Code::ShapeMismatch, "{}: {} x {} pixels, expected {} x {} as the first image has", files_[sample].path, read.height, read.width,
-                  shape[1], shape[2]);
+      return fail(Code::ShapeMismatch, "{}: {} x {} pixels, expected {} x {} as the first image has",
+                  files_[sample].path, read.height, read.width, shape[1], shape[2]);
     const Image image = with_channels(read, shape[0]);
     const std::size_t pixels = image.height * image.width;
     for (std::size_t c = 0; c < image.channels; ++c)
@@ -67,7 +67,8 @@ class ImageFolder final : public Dataset {
 
 Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, const ImageFolderOptions& options) {
   if (options.channels != 0 && options.channels != 1 && options.channels != 3)
-    return fail(Code::InvalidConfig, "{}: {} channels, expected 1, 3 or 0 (as the first image has)", folder, options.channels);
+    return fail(Code::InvalidConfig, "{}: {} channels, expected 1, 3 or 0 (as the first image has)", folder,
+                options.channels);
   DatasetInfo about;
   about.source = folder, about.class_names = options.class_names;
   std::vector<File> files;
@@ -80,7 +81,8 @@ Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, co
     std::erase_if(images, [](const std::string& image) { return !is_image_name(image); });
     if (options.class_names.empty()) about.class_names.push_back(name);
     const auto known = std::ranges::find(about.class_names, name);
-    if (known == about.class_names.end() && !images.empty()) return fail(Code::UnknownName, "{}: no class of that name", below);
+    if (known == about.class_names.end() && !images.empty())
+      return fail(Code::UnknownName, "{}: no class of that name", below);
     for (const std::string& image : images) {
       if (files.size() == kMaxSamples) return fail(Code::LimitExceeded, "{}: more than {} images", folder, kMaxSamples);
       files.push_back({below + "/" + image, static_cast<std::int32_t>(known - about.class_names.begin())});

@@ -38,8 +38,8 @@ struct Decoder {
   jpeg_progress_mgr progress;
 };
 
-// A progressive file refines the whole picture with every scan, and a scan that changes nothing takes a few bytes: without a limit a small
-// file keeps the processor busy for hours. Cameras and encoders write 10 to 20 scans.
+// A progressive file refines the whole picture with every scan, and a scan that changes nothing takes a few bytes:
+// without a limit a small file keeps the processor busy for hours. Cameras and encoders write 10 to 20 scans.
 void limit_scans(j_common_ptr any) {
   constexpr std::size_t kMaxScans = 100, kMaxPixelsOfAllScans = std::size_t{1} << 30;
   const auto* info = reinterpret_cast<j_decompress_ptr>(any);
@@ -72,7 +72,8 @@ bool finish(Decoder& d, unsigned char* pixels, std::size_t row_bytes) {
   d.info.out_color_space = d.info.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
   d.info.dct_method = JDCT_ISLOW;
   jpeg_start_decompress(&d.info);
-  if (d.info.output_height != d.info.image_height || std::size_t{d.info.output_width} * d.info.output_components != row_bytes) {
+  if (d.info.output_height != d.info.image_height ||
+      std::size_t{d.info.output_width} * d.info.output_components != row_bytes) {
     std::snprintf(d.errors.message, sizeof d.errors.message, "the decoder gives another size than the header");
     return false;
   }
@@ -100,7 +101,8 @@ Result<Image> decode_jpeg(std::span<const std::byte> file, std::size_t max_pixel
   Image out{d.info.image_height, d.info.image_width, static_cast<std::size_t>(d.info.num_components), {}};
   if (out.height == 0 || out.width == 0 || out.width > max_pixels / out.height)
     return fail(Code::LimitExceeded, "JPEG: {} x {} pixels, expected 1 to {}", out.width, out.height, max_pixels);
-  if (out.channels != 1 && out.channels != 3) return fail(Code::Unsupported, "JPEG: {} components, grey and RGB are read", out.channels);
+  if (out.channels != 1 && out.channels != 3)
+    return fail(Code::Unsupported, "JPEG: {} components, grey and RGB are read", out.channels);
   out.pixels.resize(out.height * out.width * out.channels);
   if (!finish(d, out.pixels.data(), out.width * out.channels))
     return fail(d.errors.too_many_scans ? Code::LimitExceeded : Code::CorruptData, "JPEG: {}", d.errors.message);

@@ -8,7 +8,8 @@ namespace loom {
 namespace {
 
 TEST(Images, F_01_folders_give_what_pillow_reads) {
-  const std::vector<std::string> order = {"a/alpha.PNG", "a/grey.png", "a/rgb.png", "b/grey.jpeg", "b/palette.png", "b/smooth.jpg"};
+  const std::vector<std::string> order = {"a/alpha.PNG", "a/grey.png",    "a/rgb.png",
+                                          "b/grey.jpeg", "b/palette.png", "b/smooth.jpg"};
   for (const std::size_t channels : {std::size_t{3}, std::size_t{1}}) {
     const auto set = open_image_folder(golden_data("folder"), {.channels = channels});
     ASSERT_TRUE(set) << set.error().text();
@@ -20,8 +21,10 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->labels, (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1}));
     for (std::size_t s = 0; s < order.size(); ++s) {
-      const auto expected = expected_data()["images"][order[s]][channels == 3 ? "rgb" : "grey"].get<std::vector<float>>();
-      // Pillow brings its own JPEG library; two decoders may differ by a unit (IEEE 1180), and a unit more where colours are converted.
+      const auto expected =
+          expected_data()["images"][order[s]][channels == 3 ? "rgb" : "grey"].get<std::vector<float>>();
+      // Pillow brings its own JPEG library; two decoders may differ by a unit (IEEE 1180), and a unit more where
+      // colours are converted.
       const float bound = order[s].find(".j") != std::string::npos ? 2 : 0;
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_NEAR(read->inputs[s * expected.size() + i], expected[i], bound) << order[s] << " " << i;
@@ -34,7 +37,8 @@ TEST(Images, T_42_given_classes_decide_the_ids) {
   ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().classes, 3u);
   EXPECT_EQ(read_all(**set)->labels, (std::vector<std::int32_t>{2, 2, 2, 0, 0, 0}));
-  expect_error(open_image_folder(golden_data("folder"), {.class_names = {"a"}}), Code::UnknownName, {"folder/b", "no class"});
+  expect_error(open_image_folder(golden_data("folder"), {.class_names = {"a"}}), Code::UnknownName,
+               {"folder/b", "no class"});
 }
 
 TEST(Images, F_01_errors_name_the_file) {
@@ -81,7 +85,8 @@ std::vector<std::byte> png_chunk(std::string_view type, std::span<const std::byt
   return out;
 }
 
-// The size of the picture was once read from bytes 16 to 24 of the file, whatever chunk they belong to, and libpng then filled its own.
+// The size of the picture was once read from bytes 16 to 24 of the file, whatever chunk they belong to, and libpng then
+// filled its own.
 TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
   const auto good = bytes_of_file(golden_data("folder/a/rgb.png"));
   const auto with = [&](std::size_t at, const std::vector<std::byte>& chunk) {
@@ -94,7 +99,8 @@ TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
     add_big32(*content, content == &small ? 2 : 600);
     add_big32(*content, content == &small ? 2 : 500);
     content->insert(content->end(), {std::byte{8}, std::byte{2}, std::byte{0}, std::byte{0}, std::byte{0}});
-    for (const char* type : {"tEXt", "IDAT"}) expect_error(decode_image(with(8, png_chunk(type, *content))), Code::CorruptData, {"first chunk"});
+    for (const char* type : {"tEXt", "IDAT"})
+      expect_error(decode_image(with(8, png_chunk(type, *content))), Code::CorruptData, {"first chunk"});
     expect_error(decode_image(with(8, png_chunk("IHDR", *content))), Code::CorruptData, {"first chunk"});
     expect_error(decode_image(with(8 + 25, png_chunk("IHDR", *content))), Code::CorruptData, {"first chunk"});
     EXPECT_TRUE(decode_image(with(8 + 25, png_chunk("tEXt", *content)))) << "behind the header any text may stand";
@@ -132,7 +138,8 @@ std::vector<std::byte> jpeg_of_scans(int refinements) {
   }
   const auto scan = [&](int coefficient, int high, int low) {
     s += std::string("\xff\xda\0\x08\1\1\0", 7);
-    s += static_cast<char>(coefficient), s += static_cast<char>(coefficient), s += static_cast<char>(high << 4 | low), s += '\x7f';
+    s += static_cast<char>(coefficient), s += static_cast<char>(coefficient), s += static_cast<char>(high << 4 | low),
+        s += '\x7f';
   };
   scan(0, 0, 0);
   for (int pass = 0; pass <= refinements; ++pass)
@@ -153,7 +160,8 @@ TEST(Images, F_01_damaged_images_are_errors_or_pictures) {
   for (const char* name : {"folder/a/alpha.PNG", "folder/b/palette.png", "folder/b/smooth.jpg"}) {
     const auto good = bytes_of_file(golden_data(name));
     ASSERT_TRUE(decode_image(good));
-    for (std::size_t n = 0; n < good.size() - 2; ++n) EXPECT_FALSE(decode_image(std::span(good).first(n))) << name << " " << n;
+    for (std::size_t n = 0; n < good.size() - 2; ++n)
+      EXPECT_FALSE(decode_image(std::span(good).first(n))) << name << " " << n;
     for (std::size_t i = 0; i < good.size(); ++i)
       for (const std::byte change : {std::byte{1}, std::byte{0x80}}) {
         auto bad = good;

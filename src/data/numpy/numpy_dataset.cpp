@@ -17,7 +17,8 @@ RawArray raw_array(std::string name, NpyArray array) {
 Result<RawArray> array_of(const Source& source) {
   auto view = view_npy(source.bytes);
   if (!view) return at(source.path, std::move(view).error());
-  if (!view->fortran_order) return RawArray{source.path, view->dtype, view->big_endian, std::move(view->shape), view->bytes, source.owner};
+  if (!view->fortran_order)
+    return RawArray{source.path, view->dtype, view->big_endian, std::move(view->shape), view->bytes, source.owner};
   auto array = parse_npy(source.bytes);
   if (!array) return at(source.path, std::move(array).error());
   return raw_array(source.path, std::move(*array));
@@ -28,14 +29,16 @@ Result<RawArray> take(std::map<std::string, NpyArray>& arrays, const std::string
   if (found == arrays.end()) {
     std::vector<std::string_view> known;
     for (const auto& [key, array] : arrays) known.push_back(key);
-    return fail(Code::UnknownName, "{}: no array \"{}\"; the nearest: {}", path, printable(name), nearest_names(name, known));
+    return fail(Code::UnknownName, "{}: no array \"{}\"; the nearest: {}", path, printable(name),
+                nearest_names(name, known));
   }
   return raw_array(path + ": " + name, std::move(found->second));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> open_npy(const std::string& inputs, const std::string& targets, const ArrayOptions& options) {
+Result<std::unique_ptr<Dataset>> open_npy(const std::string& inputs, const std::string& targets,
+                                          const ArrayOptions& options) {
   LOOM_TRY(const Source x, open_source(inputs));
   LOOM_TRY(const Source t, open_source(targets));
   LOOM_TRY(RawArray input, array_of(x));
@@ -43,9 +46,10 @@ Result<std::unique_ptr<Dataset>> open_npy(const std::string& inputs, const std::
   return dataset_of(std::move(input), std::move(target), sha256_of({x.stored, t.stored}), options);
 }
 
-Result<std::unique_ptr<Dataset>> open_npz(const std::string& path, const std::string& inputs, const std::string& targets,
-                                          const ArrayOptions& options) {
-  if (inputs == targets) return fail(Code::InvalidConfig, "{}: inputs and targets are both \"{}\"", path, printable(inputs));
+Result<std::unique_ptr<Dataset>> open_npz(const std::string& path, const std::string& inputs,
+                                          const std::string& targets, const ArrayOptions& options) {
+  if (inputs == targets)
+    return fail(Code::InvalidConfig, "{}: inputs and targets are both \"{}\"", path, printable(inputs));
   LOOM_TRY(const Source source, open_source(path));
   auto arrays = parse_npz(source.bytes);
   if (!arrays) return at(path, std::move(arrays).error());

@@ -7,11 +7,13 @@
 
 namespace loom {
 
-Result<Batches> Batches::create(const Dataset& data, std::vector<std::uint32_t> samples, const BatchConfig& config, Normalisation normalisation) {
+Result<Batches> Batches::create(const Dataset& data, std::vector<std::uint32_t> samples, const BatchConfig& config,
+                                Normalisation normalisation) {
   const DatasetInfo& about = data.info();
   if (config.batch_size == 0) return fail(Code::InvalidConfig, "{}: batches of 0 samples", about.source);
   for (const std::uint32_t s : samples)
-    if (s >= about.samples) return fail(Code::IndexOutOfRange, "{}: sample {}, there are {}", about.source, s, about.samples);
+    if (s >= about.samples)
+      return fail(Code::IndexOutOfRange, "{}: sample {}, there are {}", about.source, s, about.samples);
   Batches out(data, config);
   out.config_.batch_size = std::min(config.batch_size, std::max<std::size_t>(1, samples.size()));
   // A batch that no part of the data fills stays short, and is dropped where short ones are.
@@ -20,7 +22,8 @@ Result<Batches> Batches::create(const Dataset& data, std::vector<std::uint32_t> 
   LOOM_TRY_VOID(normalisation.check(out.output_));
   out.normalisation_ = std::move(normalisation);
   LOOM_TRY(const std::size_t inputs, checked_product({out.config_.batch_size, out.output_.elements(), sizeof(float)}));
-  LOOM_TRY(const std::size_t targets, checked_product({out.config_.batch_size, about.target.elements(), sizeof(float)}));
+  LOOM_TRY(const std::size_t targets,
+           checked_product({out.config_.batch_size, about.target.elements(), sizeof(float)}));
   LOOM_TRY(out.inputs_, Buffer::create(inputs));
   LOOM_TRY(out.targets_, Buffer::create(targets));
   if (config.augment.moves_pixels()) {
@@ -32,11 +35,14 @@ Result<Batches> Batches::create(const Dataset& data, std::vector<std::uint32_t> 
   return out;
 }
 
-std::size_t Batches::batches() const { return config_.drop_last ? order_.size() / config_.batch_size : ceil_div(order_.size(), config_.batch_size); }
+std::size_t Batches::batches() const {
+  return config_.drop_last ? order_.size() / config_.batch_size : ceil_div(order_.size(), config_.batch_size);
+}
 
 Result<void> Batches::seek(std::uint32_t epoch, std::size_t position) {
   if (position > order_.size())
-    return fail(Code::OutOfRange, "{}: position {} of epoch {}, which has {} samples", data_->info().source, position, epoch, order_.size());
+    return fail(Code::OutOfRange, "{}: position {} of epoch {}, which has {} samples", data_->info().source, position,
+                epoch, order_.size());
   epoch_ = epoch;
   position_ = position;
   std::ranges::copy(given_, order_.begin());
@@ -48,7 +54,8 @@ Result<bool> Batches::next(Batch& batch) {
   const DatasetInfo& about = data_->info();
   const std::size_t end = (position_ / config_.batch_size + 1) * config_.batch_size;
   if (position_ == order_.size() || (config_.drop_last && end > order_.size())) return false;
-  const std::size_t count = std::min(end, order_.size()) - position_, input = output_.elements(), target = about.target.elements();
+  const std::size_t count = std::min(end, order_.size()) - position_, input = output_.elements(),
+                    target = about.target.elements();
   batch = {};
   batch.size = count;
   batch.samples = std::span(order_).subspan(position_, count);

@@ -64,7 +64,8 @@ class ChainSums {
 };
 
 Result<void> expect_samples(const Dataset& data, std::span<const std::uint32_t> samples) {
-  if (samples.empty()) return fail(Code::InvalidArgument, "{}: no samples to fit a normalisation on", data.info().source);
+  if (samples.empty())
+    return fail(Code::InvalidArgument, "{}: no samples to fit a normalisation on", data.info().source);
   return {};
 }
 
@@ -74,8 +75,8 @@ Result<void> Normalisation::check(const Shape& shape) const {
   if (offset.empty() && scale.empty()) return {};
   const std::size_t groups = groups_of(shape, by);
   if (offset.size() != groups || scale.size() != groups)
-    return fail(Code::ShapeMismatch, "normalisation: {} offsets and {} scales, samples of {} need {}", offset.size(), scale.size(), shape.text(),
-                groups);
+    return fail(Code::ShapeMismatch, "normalisation: {} offsets and {} scales, samples of {} need {}", offset.size(),
+                scale.size(), shape.text(), groups);
   for (std::size_t g = 0; g < groups; ++g)
     if (!std::isfinite(offset[g]) || !std::isfinite(scale[g]))
       return fail(Code::NonFinite, "normalisation: group {} has no finite offset and scale", g);
@@ -125,7 +126,8 @@ Result<Normalisation> fit_min_max(const Dataset& data, std::span<const std::uint
   LOOM_TRY_VOID(expect_samples(data, samples));
   const Shape& shape = data.info().input;
   const std::size_t groups = groups_of(shape, by);
-  std::vector<float> least(groups, std::numeric_limits<float>::infinity()), greatest(groups, -std::numeric_limits<float>::infinity());
+  std::vector<float> least(groups, std::numeric_limits<float>::infinity()),
+      greatest(groups, -std::numeric_limits<float>::infinity());
   LOOM_TRY_VOID(for_samples(data, samples, [&](std::size_t, std::span<const float> x) {
     for (std::size_t e = 0; e < x.size(); ++e) {
       const std::size_t g = group_of(shape, by, e);

@@ -10,15 +10,18 @@ namespace loom {
 
 void shuffle(std::span<std::uint32_t> order, std::uint64_t seed, std::uint32_t epoch, std::uint32_t site) {
   const RandomStream stream{seed, RandomDomain::Shuffle, epoch, site};
-  for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[stream.below(i, static_cast<std::uint32_t>(i + 1))]);
+  for (std::size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[stream.below(i, static_cast<std::uint32_t>(i + 1))]);
 }
 
 namespace {
 
 Result<Split> split(std::vector<std::uint32_t> order, double fraction) {
-  if (!(fraction >= 0 && fraction < 1)) return fail(Code::OutOfRange, "validation fraction {}, expected 0 or more and below 1", fraction);
+  if (!(fraction >= 0 && fraction < 1))
+    return fail(Code::OutOfRange, "validation fraction {}, expected 0 or more and below 1", fraction);
   const auto held = static_cast<std::size_t>(static_cast<double>(order.size()) * fraction + 0.5);
-  if (held >= order.size()) return fail(Code::OutOfRange, "validation fraction {} leaves none of {} samples to train", fraction, order.size());
+  if (held >= order.size())
+    return fail(Code::OutOfRange, "validation fraction {} leaves none of {} samples to train", fraction, order.size());
   const auto border = order.end() - static_cast<std::ptrdiff_t>(held);
   return Split{{order.begin(), border}, {border, order.end()}};
 }

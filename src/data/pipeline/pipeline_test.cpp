@@ -23,7 +23,8 @@ std::unique_ptr<Dataset> numbered(std::size_t samples) {
   }
   const bool big = std::endian::native == std::endian::big;
   return std::move(*dataset_of({"x", DType::float32, big, {samples, 2, 3, 4}, std::as_bytes(std::span(kept->x)), kept},
-                               {"t", DType::uint8, false, {samples}, std::as_bytes(std::span(kept->t)), kept}, Digest{}));
+                               {"t", DType::uint8, false, {samples}, std::as_bytes(std::span(kept->t)), kept},
+                               Digest{}));
 }
 
 TEST(Order, T_42_fisher_yates_of_domain_4_keyed_by_seed_and_epoch) {
@@ -71,12 +72,14 @@ TEST(Order, T_50_splits_hold_out_the_last_or_shuffled_samples) {
   std::ranges::sort(both);
   EXPECT_EQ(both, all_of(100));
   EXPECT_EQ(split_shuffled(100, 0.2, 3)->training, mixed->training);
-  for (const double bad : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) expect_error(split_last(10, bad), Code::OutOfRange, {"fraction"});
+  for (const double bad : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
+    expect_error(split_last(10, bad), Code::OutOfRange, {"fraction"});
   expect_error(split_last(2, 0.8), Code::OutOfRange, {"none of 2"});
 }
 
 TEST(Normalise, T_42_means_and_deviations_are_numpys) {
-  const auto set = open_csv(golden_data("table.csv"), {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
+  const auto set = open_csv(golden_data("table.csv"),
+                            {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
   ASSERT_TRUE(set);
   const auto& expected = expected_data()["fit"];
   const auto fit = fit_mean_std(**set, all_of(3), NormaliseBy::element);
@@ -106,9 +109,11 @@ TEST(Normalise, T_42_groups_and_constant_features) {
   const auto constant = fit_mean_std(*set, all_of(1), NormaliseBy::element);
   EXPECT_EQ(constant->scale, std::vector<float>(24, 1.0f));
   EXPECT_EQ(fit_mean_std(*set, all_of(1), NormaliseBy::last_axis)->offset, (std::vector<float>{10, 11, 12, 13}));
-  expect_error(Normalisation{NormaliseBy::whole, {1, 2}, {1, 2}}.check(set->info().input), Code::ShapeMismatch, {"2 offsets", "need 1"});
-  expect_error(Normalisation{NormaliseBy::whole, {1}, {std::numeric_limits<float>::infinity()}}.check(set->info().input), Code::NonFinite,
-               {"group 0"});
+  expect_error(Normalisation{NormaliseBy::whole, {1, 2}, {1, 2}}.check(set->info().input), Code::ShapeMismatch,
+               {"2 offsets", "need 1"});
+  expect_error(
+      Normalisation{NormaliseBy::whole, {1}, {std::numeric_limits<float>::infinity()}}.check(set->info().input),
+      Code::NonFinite, {"group 0"});
 }
 
 TEST(Augment, T_42_every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {
@@ -135,7 +140,8 @@ TEST(Augment, T_42_every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {
     seen.insert(out);
   }
   EXPECT_EQ(seen.size(), 9u);
-  EXPECT_TRUE(seen.contains({0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 6, 7, 0, 0, 0, 0, 0, 13, 14, 15, 0, 17, 18, 19}));  // down and right
+  // down and right
+  EXPECT_TRUE(seen.contains({0, 0, 0, 0, 0, 1, 2, 3, 0, 5, 6, 7, 0, 0, 0, 0, 0, 13, 14, 15, 0, 17, 18, 19}));
 
   const AugmentConfig crop{.crop_height = 2, .crop_width = 2, .padding = 1};
   const auto cropped = crop.output_shape(input);
@@ -165,7 +171,8 @@ TEST(Augment, T_42_noise_is_normal_and_of_its_own_for_every_sample) {
   EXPECT_NE(a, b);
 }
 
-std::vector<float> inputs_from(Batches& batches, std::uint32_t epoch, std::size_t position, std::vector<std::int32_t>* labels = nullptr) {
+std::vector<float> inputs_from(Batches& batches, std::uint32_t epoch, std::size_t position,
+                               std::vector<std::int32_t>* labels = nullptr) {
   EXPECT_TRUE(batches.seek(epoch, position));
   std::vector<float> out;
   for (Batch batch; batches.next(batch).value();) {
@@ -210,7 +217,8 @@ TEST(Batches, T_60_a_run_resumes_from_any_sample_with_the_same_bits) {
   ASSERT_EQ(whole.size(), 23 * size);
   for (std::size_t position = 0; position <= 23; ++position) {
     auto other = Batches::create(*set, all_of(23), config, *fit);
-    EXPECT_EQ(inputs_from(*other, 2, position), std::vector<float>(whole.begin() + static_cast<std::ptrdiff_t>(position * size), whole.end()))
+    EXPECT_EQ(inputs_from(*other, 2, position),
+              std::vector<float>(whole.begin() + static_cast<std::ptrdiff_t>(position * size), whole.end()))
         << position;
   }
   EXPECT_NE(inputs_from(*one, 3, 0), whole);
@@ -236,7 +244,8 @@ TEST(Batches, N_01_next_allocates_nothing) {
 TEST(Batches, T_42_bits_are_those_of_the_table) {
   const auto set = numbered(23);
   BatchConfig config{.batch_size = 4, .shuffle = true, .seed = 9};
-  config.augment = {.flip_horizontal = true, .flip_vertical = true, .shift = 1, .crop_height = 2, .padding = 1, .noise = 0.1f};
+  config.augment = {
+      .flip_horizontal = true, .flip_vertical = true, .shift = 1, .crop_height = 2, .padding = 1, .noise = 0.1f};
   auto batches = Batches::create(*set, all_of(23), config, *fit_mean_std(*set, all_of(23), NormaliseBy::first_axis));
   ASSERT_TRUE(batches);
   Sha256 hash;

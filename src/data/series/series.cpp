@@ -14,7 +14,11 @@ namespace {
 class Series final : public Dataset {
  public:
   Series(DatasetInfo info, std::vector<float> rows, std::size_t columns, const SeriesOptions& options)
-      : Dataset(std::move(info)), rows_(std::move(rows)), columns_(columns), length_(options.length), stride_(options.stride) {}
+      : Dataset(std::move(info)),
+        rows_(std::move(rows)),
+        columns_(columns),
+        length_(options.length),
+        stride_(options.stride) {}
 
  private:
   Result<void> read_sample(std::size_t sample, const SampleBuffers& to) const override {
@@ -29,12 +33,14 @@ class Series final : public Dataset {
 };
 
 // Which fields of a record are wanted, in the order of the options.
-Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& header, std::size_t fields, const SeriesOptions& options) {
+Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& header, std::size_t fields,
+                                                const SeriesOptions& options) {
   std::vector<std::size_t> wanted;
   for (const std::string& name : options.columns) {
     const auto found = std::ranges::find(header, name);
     const std::vector<std::string_view> known(header.begin(), header.end());
-    if (found == header.end()) return fail(Code::UnknownName, "no column \"{}\"; the nearest: {}", printable(name), nearest_names(name, known));
+    if (found == header.end())
+      return fail(Code::UnknownName, "no column \"{}\"; the nearest: {}", printable(name), nearest_names(name, known));
     wanted.push_back(static_cast<std::size_t>(found - header.begin()));
   }
   if (options.columns.empty())
@@ -42,7 +48,8 @@ Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& 
   return wanted;
 }
 
-Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions& options, std::size_t& columns, std::vector<std::string>& names) {
+Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions& options, std::size_t& columns,
+                                     std::vector<std::string>& names) {
   CsvParser parser(text, options.delimiter);
   std::vector<std::string> fields, header;
   if (options.header) {
@@ -61,9 +68,11 @@ Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions&
     if (wanted.empty()) {
       LOOM_TRY(wanted, wanted_columns(header, count, options));
     }
-    if (fields.size() != count) return fail(Code::ShapeMismatch, "line {}: {} fields, expected {}", parser.line(), fields.size(), count);
+    if (fields.size() != count)
+      return fail(Code::ShapeMismatch, "line {}: {} fields, expected {}", parser.line(), fields.size(), count);
     for (const std::size_t c : wanted) {
-      const std::string place = fmt::format("line {}, column {}{}", parser.line(), c + 1, c < header.size() ? " (" + printable(header[c]) + ")" : "");
+      const std::string place = fmt::format("line {}, column {}{}", parser.line(), c + 1,
+                                            c < header.size() ? " (" + printable(header[c]) + ")" : "");
       const auto value = parse_number(fields[c]);
       if (!value) return fail(Code::CorruptData, "{}: \"{}\", expected a number", place, printable(fields[c]));
       const auto narrow = static_cast<float>(*value * options.scale);
@@ -79,23 +88,28 @@ Result<std::vector<float>> read_rows(std::string_view text, const SeriesOptions&
 
 }  // namespace
 
-Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::string& name, const Digest& sha256, const SeriesOptions& options) {
+Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::string& name, const Digest& sha256,
+                                              const SeriesOptions& options) {
   if (options.delimiter == '"' || options.delimiter == '\n' || options.delimiter == '\r')
     return fail(Code::InvalidConfig, "{}: a quote or a line end cannot be the delimiter", name);
-  if (!(options.scale > 0 && std::isfinite(options.scale))) return fail(Code::InvalidConfig, "{}: scale {}, expected a number above 0", name, options.scale);
-  if (options.length == 0 || options.stride == 0) return fail(Code::InvalidConfig, "{}: length and stride begin at 1", name);
+  if (!(options.scale > 0 && std::isfinite(options.scale)))
+    return fail(Code::InvalidConfig, "{}: scale {}, expected a number above 0", name, options.scale);
+  if (options.length == 0 || options.stride == 0)
+    return fail(Code::InvalidConfig, "{}: length and stride begin at 1", name);
   std::size_t columns = 0;
   DatasetInfo info;
   auto rows = read_rows(text, options, columns, info.columns);
   if (!rows) return at(name, std::move(rows).error());
   const std::size_t count = columns == 0 ? 0 : rows->size() / columns;
   if (count < options.length + 1)
-    return fail(Code::ShapeMismatch, "{}: {} rows, expected at least {} for samples of {} rows and the one behind", name, count, options.length + 1, options.length);
+    return fail(Code::ShapeMismatch, "{}: {} rows, expected at least {} for samples of {} rows and the one behind",
+                name, count, options.length + 1, options.length);
   info.source = name, info.sha256 = sha256;
   LOOM_TRY(info.input, Shape::create(std::vector<std::size_t>{options.length, columns}));
   LOOM_TRY(info.target, Shape::create(std::vector<std::size_t>{columns}));
   info.samples = (count - options.length - 1) / options.stride + 1;
-  if (info.samples > kMaxSamples) return fail(Code::LimitExceeded, "{}: {} samples, at most {}", name, info.samples, kMaxSamples);
+  if (info.samples > kMaxSamples)
+    return fail(Code::LimitExceeded, "{}: {} samples, at most {}", name, info.samples, kMaxSamples);
   info.targets = TargetKind::values;
   return std::unique_ptr<Dataset>(new Series(std::move(info), std::move(*rows), columns, options));
 }

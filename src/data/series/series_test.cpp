@@ -6,7 +6,8 @@ namespace loom {
 namespace {
 
 TEST(Series, windows_and_the_row_behind_each) {
-  const auto data = parse_series("year,spots,wind\n1,10,100\n2,20,200\n3,30,300\n4,40,400\n", "t.csv", {}, {.columns = {"wind", "spots"}, .length = 2});
+  const auto data = parse_series("year,spots,wind\n1,10,100\n2,20,200\n3,30,300\n4,40,400\n", "t.csv", {},
+                                 {.columns = {"wind", "spots"}, .length = 2});
   ASSERT_TRUE(data) << data.error().text();
   EXPECT_EQ((*data)->info().samples, 2u);
   EXPECT_EQ((*data)->info().input, Shape::of({2, 2}));

@@ -51,12 +51,15 @@ Result<Vocabulary> vocabulary_of(const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     const auto bytes = std::as_bytes(std::span(entry));
     const auto [c, length] = entry.empty() ? std::pair{char32_t{0}, std::size_t{0}} : character_at(bytes, 0);
-    if (length == 0 || length != entry.size()) return fail(Code::InvalidConfig, "entry {} of the vocabulary is no single character", out.size());
+    if (length == 0 || length != entry.size())
+      return fail(Code::InvalidConfig, "entry {} of the vocabulary is no single character", out.size());
     out.emplace_back(c, static_cast<std::uint32_t>(out.size()));
   }
   std::ranges::sort(out);
   const auto twice = std::ranges::adjacent_find(out, {}, &Vocabulary::value_type::first);
-  if (twice != out.end()) return fail(Code::InvalidConfig, "U+{:04X} stands twice in the vocabulary", static_cast<std::uint32_t>(twice->first));
+  if (twice != out.end())
+    return fail(Code::InvalidConfig, "U+{:04X} stands twice in the vocabulary",
+                static_cast<std::uint32_t>(twice->first));
   return out;
 }
 
@@ -66,8 +69,8 @@ Result<void> to_ids(std::vector<char32_t>& text, const Vocabulary& vocabulary) {
   for (char32_t& c : text) {
     const auto found = std::ranges::lower_bound(vocabulary, c, {}, &Vocabulary::value_type::first);
     if (found == vocabulary.end() || found->first != c)
-      return fail(Code::UnknownName, "line {}, column {}: U+{:04X} is not in the vocabulary of {} characters", line, column,
-                  static_cast<std::uint32_t>(c), vocabulary.size());
+      return fail(Code::UnknownName, "line {}, column {}: U+{:04X} is not in the vocabulary of {} characters", line,
+                  column, static_cast<std::uint32_t>(c), vocabulary.size());
     ++column;
     if (c == U'\n') ++line, column = 1;
     c = found->second;
@@ -125,10 +128,12 @@ Result<std::unique_ptr<Dataset>> open_text(const std::string& path, const TextWi
     if (auto done = to_ids(ids, *vocabulary); !done) return at(path, std::move(done).error());
     about.classes = about.class_names.size();
   }
-  if (tokens <= options.length) return fail(Code::ShapeMismatch, "{}: {} ids, a window and its targets need {} + 1", path, tokens, options.length);
+  if (tokens <= options.length)
+    return fail(Code::ShapeMismatch, "{}: {} ids, a window and its targets need {} + 1", path, tokens, options.length);
   const std::size_t stride = options.stride == 0 ? options.length : options.stride;
   about.samples = (tokens - options.length - 1) / stride + 1;
-  if (about.samples > kMaxSamples) return fail(Code::LimitExceeded, "{}: {} windows, at most {}", path, about.samples, kMaxSamples);
+  if (about.samples > kMaxSamples)
+    return fail(Code::LimitExceeded, "{}: {} windows, at most {}", path, about.samples, kMaxSamples);
   about.input = about.target = Shape::of({options.length});
   return std::unique_ptr<Dataset>(new TextWindows(std::move(about), std::move(source), std::move(ids), stride));
 }

@@ -14,9 +14,10 @@ struct TextWindowOptions {
   std::vector<std::string> vocabulary = {};  // characters, by id; empty: those of the text by code point
 };
 
-// Inputs [length] hold ids as f32, targets [length] as classes; class_names is the vocabulary of characters. InvalidConfig for a length of 0 or an
-// entry that is no single character or stands twice; CorruptData with the offset for bytes that are no UTF-8; UnknownName with line and column for a
-// character outside the vocabulary; ShapeMismatch for a text shorter than length + 1.
+// Inputs [length] hold ids as f32, targets [length] as classes; class_names is the vocabulary of characters.
+// InvalidConfig for a length of 0 or an entry that is no single character or stands twice; CorruptData with the offset
+// for bytes that are no UTF-8; UnknownName with line and column for a character outside the vocabulary; ShapeMismatch
+// for a text shorter than length + 1.
 Result<std::unique_ptr<Dataset>> open_text(const std::string& path, const TextWindowOptions& options = {});
 
 }  // namespace loom

@@ -36,7 +36,8 @@ TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
   expect_error(given({"a", "a"}), Code::InvalidConfig, {"U+0061", "twice"});
   expect_error(given({"ab"}), Code::InvalidConfig, {"entry 0"});
   for (const char* bad : {"ab\x80", "\xc0\x80 ", "\xed\xa0\x80", "a\xf4\x90\x80\x80", "ab\xe2\x82"})
-    expect_error(open_text(write_test_file("bad.txt", bad), {.unit = TextUnit::characters, .length = 1}), Code::CorruptData, {"offset", "UTF-8"});
+    expect_error(open_text(write_test_file("bad.txt", bad), {.unit = TextUnit::characters, .length = 1}),
+                 Code::CorruptData, {"offset", "UTF-8"});
 }
 
 TEST(TextWindows, T_42_a_book_reads_whole) {

@@ -19,7 +19,8 @@ double squared(const Point& a, const Point& b) {
 Result<void> check(std::span<const Point> points) {
   for (std::size_t p = 0; p < points.size(); ++p) {
     if (points[p].size() != points[0].size() || points[p].empty())
-      return fail(Code::ShapeMismatch, "point {} has {} numbers, the first one {}", p, points[p].size(), points[0].size());
+      return fail(Code::ShapeMismatch, "point {} has {} numbers, the first one {}", p, points[p].size(),
+                  points[0].size());
     for (const double v : points[p])
       if (!std::isfinite(v)) return fail(Code::NonFinite, "point {} holds a number that is not finite", p);
   }
@@ -47,7 +48,8 @@ std::vector<Point> spread_starts(std::span<const Point> points, std::size_t k, c
       const double d = squared(points[p], points[taken.back()]);
       nearest[p] = taken.size() == 1 ? d : std::min(nearest[p], d);
     }
-    const double total = std::accumulate(nearest.begin(), nearest.end(), 0.0), wanted = static_cast<double>(stream.uniform(taken.size())) * total;
+    const double total = std::accumulate(nearest.begin(), nearest.end(), 0.0),
+                 wanted = static_cast<double>(stream.uniform(taken.size())) * total;
     double sum = 0;
     std::size_t pick = points.size();
     for (std::size_t p = 0; p < points.size(); ++p) {
@@ -101,7 +103,8 @@ Result<KmeansResult> kmeans_cluster(std::span<const Point> points, std::size_t k
       for (std::size_t p = 0; p < points.size(); ++p)
         if (r.assignment[p] == c) mine.push_back(p);
       for (std::size_t i = 0; i < width; ++i)
-        r.centres[c][i] = lanes16(mine.size(), [&](std::size_t m) { return points[mine[m]][i]; }) / static_cast<double>(mine.size());
+        r.centres[c][i] =
+            lanes16(mine.size(), [&](std::size_t m) { return points[mine[m]][i]; }) / static_cast<double>(mine.size());
     }
   }
   return r;
@@ -127,7 +130,9 @@ Result<double> silhouette(std::span<const Point> points, std::span<const std::si
         alone = true;  // only the own cluster can be empty without the point
         continue;
       }
-      const double mean = lanes16(there.size(), [&](std::size_t i) { return std::sqrt(squared(points[p], points[there[i]])); }) / static_cast<double>(there.size());
+      const double mean =
+          lanes16(there.size(), [&](std::size_t i) { return std::sqrt(squared(points[p], points[there[i]])); }) /
+          static_cast<double>(there.size());
       if (c == assignment[p])
         own = mean;
       else if (other < 0 || mean < other)
@@ -171,7 +176,8 @@ TensorGrouping group_tensors(std::vector<NamedTensor> tensors) {
     std::size_t end = at == std::string::npos ? 0 : at + kWord.size();
     const std::size_t digits = end;
     std::size_t layer = 0;
-    while (at != std::string::npos && end < t.name.size() && t.name[end] >= '0' && t.name[end] <= '9' && end - digits < 9)
+    while (at != std::string::npos && end < t.name.size() && t.name[end] >= '0' && t.name[end] <= '9' &&
+           end - digits < 9)
       layer = layer * 10 + static_cast<std::size_t>(t.name[end++] - '0');
     if (at == std::string::npos || end == digits || end >= t.name.size() || t.name[end] != '.') {
       out.unresolved.push_back(t.name + ": no \"layers.N.\" in its name");

@@ -13,25 +13,29 @@ namespace loom {
 
 struct KmeansOptions {
   std::size_t max_iterations = 100;
-  std::uint64_t seed = 0;      // domain 8
-  bool plus_plus = false;      // starts far apart (Arthur & Vassilvitskii 2007); otherwise k distinct points
+  std::uint64_t seed = 0;  // domain 8
+  bool plus_plus = false;  // starts far apart (Arthur & Vassilvitskii 2007); otherwise k distinct points
 };
 struct KmeansResult {
-  std::vector<std::size_t> assignment;       // by point; ties to the lowest centre
+  std::vector<std::size_t> assignment;  // by point; ties to the lowest centre
   std::vector<std::vector<double>> centres;
   std::size_t iterations = 0;
-  bool converged = false;                    // nothing changed in the last one
+  bool converged = false;  // nothing changed in the last one
 };
-// Lloyd's rounds in f64, sums by lanes16. An empty cluster takes the point that lies farthest from its centre. InvalidArgument for k
-// outside 1..points, ShapeMismatch for points of different lengths, NonFinite.
-Result<KmeansResult> kmeans_cluster(std::span<const std::vector<double>> points, std::size_t k, const KmeansOptions& options = {});
+// Lloyd's rounds in f64, sums by lanes16. An empty cluster takes the point that lies farthest from its centre.
+// InvalidArgument for k outside 1..points, ShapeMismatch for points of different lengths, NonFinite.
+Result<KmeansResult> kmeans_cluster(std::span<const std::vector<double>> points, std::size_t k,
+                                    const KmeansOptions& options = {});
 
-// Mean silhouette (Rousseeuw 1987) in [-1, 1]: (b - a) / max(a, b) with a the mean Euclidean distance to the own cluster and b to the nearest
-// other one; 0 for a point alone. InvalidArgument for fewer than two clusters or lists of different lengths.
+// Mean silhouette (Rousseeuw 1987) in [-1, 1]: (b - a) / max(a, b) with a the mean Euclidean distance to the own
+// cluster and b to the nearest other one; 0 for a point alone. InvalidArgument for fewer than two clusters or lists of
+// different lengths.
 Result<double> silhouette(std::span<const std::vector<double>> points, std::span<const std::size_t> assignment);
 
-// Groups of points linked by steps of at most `threshold` cosine distance (single linkage); groups in order of their first point.
-Result<std::vector<std::vector<std::size_t>>> hierarchical_group(std::span<const std::vector<double>> points, double threshold);
+// Groups of points linked by steps of at most `threshold` cosine distance (single linkage); groups in order of their
+// first point.
+Result<std::vector<std::vector<std::size_t>>> hierarchical_group(std::span<const std::vector<double>> points,
+                                                                 double threshold);
 
 // A tensor of a checkpoint or a network.
 struct NamedTensor {
@@ -41,9 +45,9 @@ struct NamedTensor {
 };
 // The tensors under one "...layers.N.block" prefix.
 struct TensorGroup {
-  std::string prefix;              // "model.layers.3.self_attn"
+  std::string prefix;  // "model.layers.3.self_attn"
   std::size_t layer = 0;
-  std::string block;               // "self_attn"; empty for what stands in the layer itself
+  std::string block;                 // "self_attn"; empty for what stands in the layer itself
   std::vector<NamedTensor> tensors;  // with their values; never empty
 };
 struct TensorGrouping {

@@ -18,7 +18,8 @@ std::vector<Point> clouds() {
   const RandomStream stream{3, RandomDomain::Noise, 0, 1};
   std::vector<Point> out;
   for (std::size_t i = 0; i < 60; ++i)
-    out.push_back({(i % 3 == 1 ? 10 : 0) + static_cast<double>(stream.uniform(2 * i)), (i % 3 == 2 ? 10 : 0) + static_cast<double>(stream.uniform(2 * i + 1))});
+    out.push_back({(i % 3 == 1 ? 10 : 0) + static_cast<double>(stream.uniform(2 * i)),
+                   (i % 3 == 2 ? 10 : 0) + static_cast<double>(stream.uniform(2 * i + 1))});
   return out;
 }
 
@@ -56,8 +57,8 @@ TEST(Cluster, E_32_ties_go_to_the_lowest_centre_and_empty_clusters_take_the_fart
   EXPECT_EQ(kmeans_cluster(same, 1)->centres[0], (Point{2, 2}));
 }
 
-// Lloyd's rounds as the header tells them, in plain loops: starts drawn without putting back, ties to the lowest centre, an empty cluster
-// takes the point farthest from its own centre whose cluster keeps another.
+// Lloyd's rounds as the header tells them, in plain loops: starts drawn without putting back, ties to the lowest
+// centre, an empty cluster takes the point farthest from its own centre whose cluster keeps another.
 KmeansResult lloyd(const std::vector<Point>& points, std::size_t k, std::uint64_t seed, std::size_t& empty) {
   const RandomStream stream{seed, RandomDomain::Cluster, 0, random_site("kmeans")};
   std::vector<Point> left = points;
@@ -85,7 +86,8 @@ KmeansResult lloyd(const std::vector<Point>& points, std::size_t k, std::uint64_
       ++empty;
       std::size_t farthest = points.size();
       for (std::size_t p = 0; p < points.size(); ++p)
-        if (std::ranges::count(now, now[p]) > 1 && (farthest == points.size() || distance[p] > distance[farthest])) farthest = p;
+        if (std::ranges::count(now, now[p]) > 1 && (farthest == points.size() || distance[p] > distance[farthest]))
+          farthest = p;
       now[farthest] = c, distance[farthest] = 0;
     }
     const bool same = now == r.assignment;
@@ -111,7 +113,8 @@ TEST(Cluster, E_32_assignments_and_centres_are_those_of_the_rounds_by_hand) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const RandomStream draws{seed, RandomDomain::Noise, 0, 2};
     std::vector<Point> points;
-    for (std::size_t i = 0; i < 12; ++i) points.push_back({static_cast<double>(draws.below(2 * i, 4)), static_cast<double>(draws.below(2 * i + 1, 3))});
+    for (std::size_t i = 0; i < 12; ++i)
+      points.push_back({static_cast<double>(draws.below(2 * i, 4)), static_cast<double>(draws.below(2 * i + 1, 3))});
     const std::size_t k = 2 + draws.below(99, 5);
     const KmeansResult wanted = lloyd(points, k, seed, empty);
     const auto r = kmeans_cluster(points, k, {100, seed, false});
@@ -179,7 +182,8 @@ TEST(Cluster, E_33_groups_carry_weights_and_the_rest_is_named) {
 }
 
 TEST(Cluster, E_33_a_network_groups_whole) {
-  const Network n = evolution_test::read(evolution_test::row_of({R"({"type":"sequential","sequential_layers":[)" + evolution_test::dense(2, 2) + "]}"}));
+  const Network n = evolution_test::read(
+      evolution_test::row_of({R"({"type":"sequential","sequential_layers":[)" + evolution_test::dense(2, 2) + "]}"}));
   const TensorGrouping g = group_tensors(tensors_of(n));
   ASSERT_EQ(g.groups.size(), 1u);
   EXPECT_EQ(g.groups[0].prefix, "layers.0.sequential_layers");

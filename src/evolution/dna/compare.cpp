@@ -78,7 +78,7 @@ DnaDrift drift_of(std::span<const Dna> sequence, bool nested) {
         const auto here = keyed[n].find(key), there = keyed[from].find(key);
         row.push_back(here == keyed[n].end() || there == keyed[from].end() ? 1
                       : from == n                                          ? 0
-                                                                           : 1 - similarity(*here->second, *there->second));
+                                  : 1 - similarity(*here->second, *there->second));
       }
       return row;
     };

@@ -78,10 +78,12 @@ class Extractor {
   }
 
   Result<Values> values_of(Layer& layer, int depth) {
-    if (depth > kMaxDepth) return fail(Code::NestingTooDeep, "dna: links and containers nest deeper than {}", kMaxDepth);
+    if (depth > kMaxDepth)
+      return fail(Code::NestingTooDeep, "dna: links and containers nest deeper than {}", kMaxDepth);
     if (const Share* share = layer_as<Share>(layer)) {  // it is what its target is
       LOOM_TRY(const std::size_t target, network_.target_of(*share));
-      if (network_.cell(target).is_empty()) return fail(Code::LinkToEmpty, "dna: a link leads to {}, which is empty", network_.place_text(target));
+      if (network_.cell(target).is_empty())
+        return fail(Code::LinkToEmpty, "dna: a link leads to {}, which is empty", network_.place_text(target));
       return values_of_cell(target, depth + 1);
     }
     Values out;
@@ -107,7 +109,8 @@ class Extractor {
     if (out.values.empty()) out.values = {1};
     normalise(out.values);
     total_ += out.values.size();
-    if (total_ > options_.max_values) return fail(Code::LimitExceeded, "dna: more than {} values in all", options_.max_values);
+    if (total_ > options_.max_values)
+      return fail(Code::LimitExceeded, "dna: more than {} values in all", options_.max_values);
     return out;
   }
 

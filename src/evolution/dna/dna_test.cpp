@@ -17,7 +17,8 @@ Dna dna(const Network& n) {
 }
 
 TEST(Dna, E_01_unit_vectors_in_flat_order_and_zero_stays_zero) {
-  Network n = read(row_of({dense(2, 1, R"("bias":true)"), dense(1, 2, R"("init":"zeros")"), R"({"type":"softmax","input_height":2})"}));
+  Network n = read(row_of(
+      {dense(2, 1, R"("bias":true)"), dense(1, 2, R"("init":"zeros")"), R"({"type":"softmax","input_height":2})"}));
   fill(n, 0, {3, 0, 4});
   const Dna d = dna(n);
   ASSERT_EQ(d.signatures.size(), 3u);
@@ -31,13 +32,16 @@ TEST(Dna, E_01_unit_vectors_in_flat_order_and_zero_stays_zero) {
 }
 
 TEST(Dna, E_01_containers_join_unit_vectors_and_links_are_their_targets) {
-  const std::string parallel = R"({"type":"parallel","combine_mode":"filter","parallel_branches":[)" + dense(2, 2) +
-                               R"(,{"is_remote_link":true,"target_z":0,"target_y":0,"target_x":1,"target_l":0}],"filter_gate":)" + dense(2, 2) + "}";
+  const std::string parallel =
+      R"({"type":"parallel","combine_mode":"filter","parallel_branches":[)" + dense(2, 2) +
+      R"(,{"is_remote_link":true,"target_z":0,"target_y":0,"target_x":1,"target_l":0}],"filter_gate":)" + dense(2, 2) +
+      "}";
   Network n = read(row_of({parallel, dense(2, 2)}));
   const auto set = [](Layer& l, double v) {
     l.visit_weights([&](Weight& w) { ASSERT_TRUE(w.set(std::span<const double>(std::vector<double>{v, 0, 0, 0}))); });
   };
-  n.cell(0).layer->visit_children([&](const std::string& path, Layer& child) { set(child, path == "filter_gate" ? -7 : 5); });
+  n.cell(0).layer->visit_children(
+      [&](const std::string& path, Layer& child) { set(child, path == "filter_gate" ? -7 : 5); });
   set(*n.cell(1).layer, 2);
   const Dna d = dna(n);
   const double third = 1 / std::sqrt(3.0);
@@ -127,7 +131,8 @@ TEST(Dna, E_04_G_83_shifts_none_against_itself_two_for_swapped_cells) {
 }
 
 TEST(Dna, E_04_ties_go_home_then_to_the_lower_index) {
-  Network a = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)})), b = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)}));
+  Network a = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)})),
+          b = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)}));
   for (std::size_t i = 0; i < 3; ++i) fill(a, i, {1, 2, 3, 4}), fill(b, i, {2, 4, 6, 8});
   EXPECT_TRUE(compare_dna(dna(a), dna(b)).shifts.empty());
   fill(b, 2, {-1, 0, 0, 0});

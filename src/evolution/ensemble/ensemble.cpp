@@ -17,19 +17,24 @@ double share(const std::vector<bool>& mask) {
 
 }  // namespace
 
-Result<std::vector<ComplementaryMatch>> find_complementary_matches(std::span<const ModelPerformance> models, double min_coverage) {
+Result<std::vector<ComplementaryMatch>> find_complementary_matches(std::span<const ModelPerformance> models,
+                                                                   double min_coverage) {
   std::vector<ComplementaryMatch> out;
   for (std::size_t a = 0; a < models.size(); ++a)
     for (std::size_t b = a + 1; b < models.size(); ++b) {
       const std::size_t n = models[a].mask.size();
-      if (models[b].mask.size() != n) return fail(Code::ShapeMismatch, "masks of {} and {} cases", n, models[b].mask.size());
+      if (models[b].mask.size() != n)
+        return fail(Code::ShapeMismatch, "masks of {} and {} cases", n, models[b].mask.size());
       std::size_t either = 0, both = 0;
-      for (std::size_t i = 0; i < n; ++i) either += models[a].mask[i] || models[b].mask[i], both += models[a].mask[i] && models[b].mask[i];
+      for (std::size_t i = 0; i < n; ++i)
+        either += models[a].mask[i] || models[b].mask[i], both += models[a].mask[i] && models[b].mask[i];
       if (n == 0) continue;
       const double coverage = static_cast<double>(either) / static_cast<double>(n);
       if (coverage >= min_coverage) out.push_back({a, b, coverage, static_cast<double>(both) / static_cast<double>(n)});
     }
-  std::ranges::stable_sort(out, [](const auto& x, const auto& y) { return x.coverage != y.coverage ? x.coverage > y.coverage : x.overlap < y.overlap; });
+  std::ranges::stable_sort(out, [](const auto& x, const auto& y) {
+    return x.coverage != y.coverage ? x.coverage > y.coverage : x.overlap < y.overlap;
+  });
   return out;
 }
 
@@ -49,11 +54,13 @@ Result<std::int32_t> majority_vote(std::span<const std::int32_t> votes) {
 }
 
 Result<std::int32_t> weighted_vote(std::span<const std::int32_t> votes, std::span<const double> weights) {
-  if (votes.empty() || votes.size() != weights.size()) return fail(Code::InvalidArgument, "{} votes with {} weights", votes.size(), weights.size());
+  if (votes.empty() || votes.size() != weights.size())
+    return fail(Code::InvalidArgument, "{} votes with {} weights", votes.size(), weights.size());
   std::map<std::int32_t, double> sums;
   for (std::size_t i = 0; i < votes.size(); ++i) {
     if (votes[i] < 0) return fail(Code::InvalidArgument, "vote {} is class {}", i, votes[i]);
-    if (!(weights[i] >= 0) || !std::isfinite(weights[i])) return fail(Code::InvalidArgument, "vote {} weighs {}", i, weights[i]);
+    if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
+      return fail(Code::InvalidArgument, "vote {} weighs {}", i, weights[i]);
     sums[votes[i]] += weights[i];
   }
   auto best = sums.begin();
@@ -114,7 +121,10 @@ Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, R
   LOOM_TRY(Network joined, ensemble_network(pair));
   LOOM_TRY_VOID(joined.prepare(task.input()));
   LOOM_TRY(const std::vector<bool> mask, task.right(runner, joined));
-  return EnsembleReport{{models[match.a].model, models[match.b].model}, match.coverage, match.overlap, share(mask),
+  return EnsembleReport{{models[match.a].model, models[match.b].model},
+                        match.coverage,
+                        match.overlap,
+                        share(mask),
                         std::max(share(models[match.a].mask), share(models[match.b].mask))};
 }
 

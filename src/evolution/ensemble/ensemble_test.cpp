@@ -11,7 +11,10 @@ namespace {
 using namespace evolution_test;
 
 TEST(Ensemble, E_31_pairs_by_coverage_then_overlap_then_place) {
-  const std::vector<ModelPerformance> m = {{"a", {true, true, false, false}}, {"b", {false, true, true, false}}, {"c", {false, false, true, true}}, {"d", {true, true, true, true}}};
+  const std::vector<ModelPerformance> m = {{"a", {true, true, false, false}},
+                                           {"b", {false, true, true, false}},
+                                           {"c", {false, false, true, true}},
+                                           {"d", {true, true, true, true}}};
   const auto found = find_complementary_matches(m, 0.75);
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 6u);
@@ -51,7 +54,8 @@ TEST(Ensemble, E_31_the_combined_network_is_built_and_runs) {
   ASSERT_TRUE(joined) << joined.error().text();
   const auto y = outputs(*joined, input, x);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_FLOAT_EQ(y[i], (ya[i] + yb[i]) * 0.5f);
-  Network linked = read(row_of({dense(2, 2), R"({"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0})"}));
+  Network linked =
+      read(row_of({dense(2, 2), R"({"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0})"}));
   const Network* const one[] = {&linked};
   EXPECT_EQ(ensemble_network(one).error().code, Code::Unsupported);
 }
@@ -61,14 +65,18 @@ TEST(Ensemble, E_31_of_a_population_beside_its_best_member) {
   const auto task = spirals_task(24);
   IslandsConfig config;
   config.population.size = 12;
-  config.population.mutation.connection_add_rate = 0, config.population.mutation.node_rate = 0, config.population.mutation.weight_perturb_scale = 1;
+  config.population.mutation.connection_add_rate = 0, config.population.mutation.node_rate = 0,
+  config.population.mutation.weight_perturb_scale = 1;
   const Network base = read(row_of({dense(2, 8, R"("activation":"tanh","bias":true)"), dense(8, 1, R"("bias":true)")}));
   Islands islands = Islands::create(5, config, base, task->input(), workers).value();
   const auto report = best_ensemble(islands, *task, workers.runner(0));
   ASSERT_TRUE(report) << report.error().text();
   EXPECT_EQ(report->members.size(), 2u);
-  // Every pair of members by hand: the largest coverage, then the least overlap, then the first; judged as the mean of both outputs.
-  const auto share = [](const std::vector<bool>& mask) { return static_cast<double>(std::ranges::count(mask, true)) / static_cast<double>(mask.size()); };
+  // Every pair of members by hand: the largest coverage, then the least overlap, then the first; judged as the mean of
+  // both outputs.
+  const auto share = [](const std::vector<bool>& mask) {
+    return static_cast<double>(std::ranges::count(mask, true)) / static_cast<double>(mask.size());
+  };
   std::vector<std::vector<bool>> masks;
   const auto members = islands.populations()[0].members();
   for (const Member& m : members) masks.push_back(task->right(workers.runner(0), m.network).value());
@@ -77,8 +85,10 @@ TEST(Ensemble, E_31_of_a_population_beside_its_best_member) {
   for (std::size_t a = 0; a < masks.size(); ++a)
     for (std::size_t b = a + 1; b < masks.size(); ++b) {
       std::vector<bool> any(masks[a].size()), all(masks[a].size());
-      for (std::size_t i = 0; i < any.size(); ++i) any[i] = masks[a][i] || masks[b][i], all[i] = masks[a][i] && masks[b][i];
-      if (share(any) > coverage || (share(any) == coverage && share(all) < overlap)) coverage = share(any), overlap = share(all), best = {a, b};
+      for (std::size_t i = 0; i < any.size(); ++i)
+        any[i] = masks[a][i] || masks[b][i], all[i] = masks[a][i] && masks[b][i];
+      if (share(any) > coverage || (share(any) == coverage && share(all) < overlap))
+        coverage = share(any), overlap = share(all), best = {a, b};
     }
   EXPECT_DOUBLE_EQ(report->coverage, coverage);
   EXPECT_DOUBLE_EQ(report->overlap, overlap);

@@ -19,12 +19,14 @@ Result<LayerPtr> dense_between(std::size_t in, std::size_t out, const MutationCo
 }
 
 // sequential[ Dense where the target reads another width, share, Dense where it gives another width ]
-Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t to, const MutationConfig& config, std::uint64_t seed) {
+Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t to, const MutationConfig& config,
+                           std::uint64_t seed) {
   const Network& network = editor.network();
   const Shape in = editor.before(from), out = network.shape_after(from);
   if (network.cell(to).is_fed()) return fail(Code::Unsupported, "{} reads another cell", network.place_text(to));
   const Layer& target = *network.cell(to).operation();
-  // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in the forward pass.
+  // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in
+  // the forward pass.
   const Shape reads = target.output_shape(in) ? in : editor.before(to);
   std::vector<LayerPtr> children;
   LOOM_TRY(const Shape fitted, in.with_cols(reads.cols()));
@@ -52,7 +54,8 @@ bool adds(const Layer& layer) {
 bool is_sharing(Layer& branch) {
   bool found = layer_as<Share>(branch) != nullptr;
   if (branch.kind_row().inside == Inside::Chain)
-    branch.visit_children([&](const std::string&, Layer& child) { found = found || layer_as<Share>(child) != nullptr; });
+    branch.visit_children(
+        [&](const std::string&, Layer& child) { found = found || layer_as<Share>(child) != nullptr; });
   return found;
 }
 

@@ -9,8 +9,8 @@
 namespace loom {
 namespace {
 
-// Number of layers that a forward pass runs. Links to links double it with every step, so each cell is counted once. The network is prepared: no
-// cycles.
+// Number of layers that a forward pass runs. Links to links double it with every step, so each cell is counted once.
+// The network is prepared: no cycles.
 class Operations {
  public:
   explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}
@@ -49,7 +49,8 @@ Result<Editor> Editor::create(Network& network, const Shape& input, std::size_t 
 
 bool Editor::fits(Layer* parent) {
   if (parent != nullptr && !parent->build()) return false;
-  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ && Operations(*network_).all() <= max_operations_;
+  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ &&
+         Operations(*network_).all() <= max_operations_;
 }
 
 // Cannot fail: the layers that stood there before fitted.
@@ -78,7 +79,8 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
 bool Editor::toggle(const LayerPlace& place) {
   CommonSettings& settings = place.slot != nullptr ? (*place.slot)->common : network_->cell(place.cell).settings();
   Layer* parent = place.parent;
-  if (parent != nullptr && layer_as<Lora>(*parent) != nullptr) parent = nullptr;  // its build() would attach the adapters once more
+  // its build() would attach the adapters once more
+  if (parent != nullptr && layer_as<Lora>(*parent) != nullptr) parent = nullptr;
   settings.is_disabled = !settings.is_disabled;
   if (fits(parent)) return true;
   settings.is_disabled = !settings.is_disabled;

@@ -16,9 +16,10 @@ namespace loom {
 struct LayerPlace {
   std::size_t cell = 0;
   std::string path;
-  Layer* parent = nullptr;    // null: the cell itself
-  LayerPtr* slot = nullptr;   // in the parent
-  bool is_adapted = false;    // inside a lora: what its adapters learned belongs to these matrices, so that no other layer may stand here
+  Layer* parent = nullptr;   // null: the cell itself
+  LayerPtr* slot = nullptr;  // in the parent
+  // inside a lora: what its adapters learned belongs to these matrices, so that no other layer may stand here
+  bool is_adapted = false;
 
   LayerPlace child(const std::string& below, Layer& holder, LayerPtr& in) const {
     return {cell, path + "." + below, &holder, &in, is_adapted || layer_as<Lora>(holder) != nullptr};
@@ -31,14 +32,17 @@ class Editor {
   static Result<Editor> create(Network& network, const Shape& input, std::size_t max_operations);
 
   Network& network() const { return *network_; }
-  // In a cell that has a link that link's share, which has neither weights nor children: what stands behind a link is left alone.
-  Layer* at(const LayerPlace& place) const { return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).front(); }
+  // In a cell that has a link that link's share, which has neither weights nor children: what stands behind a link is
+  // left alone.
+  Layer* at(const LayerPlace& place) const {
+    return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).front();
+  }
   // Shape in front of a cell.
   Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
 
-  // Layers that run in one forward pass, each use of a shared one counted, stay within max_operations or what the network began with.
-  // The network is prepared after each of these, changed or not; false: the change did not fit and was taken back. A null layer empties a
-  // cell.
+  // Layers that run in one forward pass, each use of a shared one counted, stay within max_operations or what the
+  // network began with. The network is prepared after each of these, changed or not; false: the change did not fit and
+  // was taken back. A null layer empties a cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
   bool toggle(const LayerPlace& place);
   bool append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child);
@@ -63,7 +67,9 @@ class Draws {
   Draws(std::uint64_t seed, const MutationKey& key, std::string_view path, std::string_view what)
       : stream_{seed, RandomDomain::Mutate, key.generation, site(key.individual, path, what)} {}
   bool chance(double rate) { return static_cast<double>(uniform_of(word())) < rate; }
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>((std::uint64_t{word()} * static_cast<std::uint32_t>(n)) >> 32); }
+  std::size_t below(std::size_t n) {
+    return static_cast<std::size_t>((std::uint64_t{word()} * static_cast<std::uint32_t>(n)) >> 32);
+  }
   std::uint64_t seed() {
     const std::uint64_t high = word();
     return high << 32 | word();
@@ -124,7 +130,8 @@ void perturb_values(const RandomStream& stream, double scale, std::span<T> value
   for (std::size_t i = 0; i < values.size(); i += 4) {
     const PhiloxBlock words = stream.block(i / 4);
     for (std::size_t j = i; j < std::min(i + 4, values.size()); ++j) {
-      const double moved = static_cast<double>(values[j]) + (2.0 * static_cast<double>(uniform_of(words[j % 4])) - 1.0) * scale;
+      const double moved =
+          static_cast<double>(values[j]) + (2.0 * static_cast<double>(uniform_of(words[j % 4])) - 1.0) * scale;
       if (is_f32(moved)) values[j] = static_cast<T>(moved);
     }
   }

@@ -11,13 +11,11 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, kNumMutations> kNames = {"perturb", "activation", "type", "toggle", "add_connection", "drop_connection",
-                                                                "dtype",   "grow",       "prune"};
+constexpr std::array<std::string_view, kNumMutations> kNames = {
+    "perturb", "activation", "type", "toggle", "add_connection", "drop_connection", "dtype", "grow", "prune"};
 
 // Layers that keep what stands inside them; nothing takes their place.
-bool holds_others(Layer& layer) {
-  return layer.kind_row().inside != Inside::None;
-}
+bool holds_others(Layer& layer) { return layer.kind_row().inside != Inside::None; }
 
 class Mutator {
  public:
@@ -28,7 +26,8 @@ class Mutator {
     for (std::size_t i = 0; i < network().num_cells(); ++i)
       if (!network().cell(i).is_empty()) {
         const Shape out = network().shape_after(i);
-        LOOM_TRY_VOID(layer({i, Network::path(i)}, editor_.before(i), network().cell(i).runs() ? std::optional(out) : std::nullopt));
+        LOOM_TRY_VOID(layer({i, Network::path(i)}, editor_.before(i),
+                            network().cell(i).runs() ? std::optional(out) : std::nullopt));
       }
     std::size_t layers = 0;
     network().each_layer([&](std::size_t, const std::string&, Layer&) { ++layers; });
@@ -49,7 +48,8 @@ class Mutator {
   Draws draws(std::string_view path, std::string_view what) const { return Draws(config_.seed, key_, path, what); }
   void count(Mutation m, bool made) { ++(made ? report_.made : report_.skipped)[static_cast<std::size_t>(m)]; }
 
-  // Engine E-21: perturb, activation, type, toggle, then what is nested. Shapes that are not known allow no change of kind.
+  // Engine E-21: perturb, activation, type, toggle, then what is nested. Shapes that are not known allow no change of
+  // kind.
   Result<void> layer(const LayerPlace& place, const std::optional<Shape>& in, const std::optional<Shape>& out) {
     const LayerDraws drawn(config_, key_, place.path);
     if (drawn.perturbs) {
@@ -67,7 +67,8 @@ class Mutator {
 
   Result<void> children(const LayerPlace& place, std::optional<Shape> in) {
     Layer& parent = *editor_.at(place);
-    const bool is_sequence = parent.kind_row().inside == Inside::Chain, is_parallel = parent.kind_row().inside == Inside::Branches;
+    const bool is_sequence = parent.kind_row().inside == Inside::Chain,
+               is_parallel = parent.kind_row().inside == Inside::Branches;
     Result<void> done;
     visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
       if (!done) return;
@@ -109,7 +110,8 @@ class Mutator {
     const Activation wanted = config_.activations[index];
     if (*setting == wanted) return;
     auto copy = clone_layer(layer, [&](Layer& l) { *activation_setting(l) = wanted; });
-    count(Mutation::Activation, copy && layer.tied_to() == nullptr && !place.is_adapted && editor_.replace(place, std::move(*copy)));
+    count(Mutation::Activation,
+          copy && layer.tied_to() == nullptr && !place.is_adapted && editor_.replace(place, std::move(*copy)));
   }
 
   bool type(const LayerPlace& place, const Shape& in, const Shape& out) {
@@ -124,7 +126,8 @@ class Mutator {
     auto fresh = repaired_layer(kind, in, out, old.common.encoding, config_, d.seed(), activation);
     if (!fresh) return false;
     (*fresh)->common.name = old.common.name, (*fresh)->common.scatter_to = old.common.scatter_to;
-    (*fresh)->common.trainable = old.common.trainable, (*fresh)->common.learning_rate_scale = old.common.learning_rate_scale;
+    (*fresh)->common.trainable = old.common.trainable,
+    (*fresh)->common.learning_rate_scale = old.common.learning_rate_scale;
     return editor_.replace(place, std::move(*fresh));
   }
 
@@ -179,10 +182,15 @@ class Mutator {
     const Activation activation = config_.activations[d.below(config_.activations.size())];
     if (width > config_.max_adapter_weights / width) return count(Mutation::Grow, false);
     // A linear map that begins as the identity, or x + f(W x) with W = 0: the latter bends once W moves.
-    Json dense{{"type", "dense"}, {"input_height", width}, {"output_height", width}, {"bias", true}, {"init", bends ? "zeros" : "identity"}};
+    Json dense{{"type", "dense"},
+               {"input_height", width},
+               {"output_height", width},
+               {"bias", true},
+               {"init", bends ? "zeros" : "identity"}};
     const bool starts_at_zero = activation != Activation::Sigmoid;  // sigmoid(0) = 0.5
     if (bends) dense["activation"] = std::string(loom::name(starts_at_zero ? activation : Activation::Tanh));
-    auto layer = layer_from_json(bends ? Json{{"type", "sequential"}, {"residual", true}, {"sequential_layers", Json::array({dense})}} : dense);
+    auto layer = layer_from_json(
+        bends ? Json{{"type", "sequential"}, {"residual", true}, {"sequential_layers", Json::array({dense})}} : dense);
     const bool filled = layer && initialise_weights(Network::path(cell), **layer, d.seed());
     count(Mutation::Grow, filled && editor_.replace({cell, Network::path(cell)}, std::move(*layer)));
   }
@@ -190,13 +198,15 @@ class Mutator {
   bool prune(const LayerPlace& place) {
     Draws d = draws(place.path, "prune");
     if (!d.chance(config_.layer_prune_rate)) return false;
-    std::vector<LayerPtr>* siblings = place.parent == nullptr ? nullptr : child_list(*place.parent, "sequential_layers");
+    std::vector<LayerPtr>* siblings =
+        place.parent == nullptr ? nullptr : child_list(*place.parent, "sequential_layers");
     bool made = false;
     if (place.parent == nullptr) {
       made = editor_.replace(place, nullptr);
     } else if (siblings != nullptr && siblings->size() > 1 && !place.is_adapted) {
       const auto at = std::ranges::find_if(*siblings, [&](const LayerPtr& l) { return &l == place.slot; });
-      made = at != siblings->end() && editor_.remove(*place.parent, *siblings, static_cast<std::size_t>(at - siblings->begin()));
+      made = at != siblings->end() &&
+             editor_.remove(*place.parent, *siblings, static_cast<std::size_t>(at - siblings->begin()));
     }
     count(Mutation::Prune, made);
     return made;
@@ -212,7 +222,8 @@ class Mutator {
 
 std::string_view name(Mutation mutation) { return kNames[static_cast<std::size_t>(mutation)]; }
 
-Result<void> mutate(Network& network, const Shape& input, const MutationConfig& config, const MutationKey& key, MutationReport* report) {
+Result<void> mutate(Network& network, const Shape& input, const MutationConfig& config, const MutationKey& key,
+                    MutationReport* report) {
   if (config.activations.empty()) return fail(Code::InvalidConfig, "mutation: the list of activations is empty");
   MutationReport unread;
   LOOM_TRY(Editor editor, Editor::create(network, input, config.max_operations));

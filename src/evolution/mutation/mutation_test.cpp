@@ -17,7 +17,8 @@ using namespace evolution_test;
 
 MutationConfig only(double MutationConfig::* rate, double value = 1) {
   MutationConfig c;
-  c.weight_perturb_rate = c.activation_rate = c.node_rate = c.layer_toggle_rate = c.connection_add_rate = c.connection_drop_rate = 0;
+  c.weight_perturb_rate = c.activation_rate = c.node_rate = c.layer_toggle_rate = c.connection_add_rate =
+      c.connection_drop_rate = 0;
   c.*rate = value;
   return c;
 }
@@ -55,7 +56,8 @@ TEST(Mutation, E_20_defaults) {
 
 TEST(Mutation, E_20_the_settings_are_those_of_the_layers_they_make) {
   MutationConfig c;
-  c.d_model = 12, c.num_heads = 2, c.in_channels = 3, c.filters = 5, c.kernel_size = 5, c.vocab_size = 40, c.num_clusters = 6;
+  c.d_model = 12, c.num_heads = 2, c.in_channels = 3, c.filters = 5, c.kernel_size = 5, c.vocab_size = 40,
+  c.num_clusters = 6;
   const auto made = [&](const char* kind, const Shape& in, const Shape& out) {
     const auto layer = repaired_layer(kind, in, out, {}, c, 5, Activation::Tanh);
     EXPECT_TRUE(layer) << kind;
@@ -66,7 +68,8 @@ TEST(Mutation, E_20_the_settings_are_those_of_the_layers_they_make) {
   EXPECT_NE(made("cnn2", flat, out).find(R"("shape":[3,1,8])"), std::string::npos) << made("cnn2", flat, out);
   for (const char* part : {R"("input_channels":3)", R"("filters":5)", R"("kernel_size":5)"})
     EXPECT_NE(made("cnn1", flat, out).find(part), std::string::npos) << part;
-  EXPECT_NE(made("cnn1", Shape::of({2, 25}), Shape::of({2, 25})).find(R"("shape":[1,25])"), std::string::npos);  // 3 does not divide it
+  EXPECT_NE(made("cnn1", Shape::of({2, 25}), Shape::of({2, 25})).find(R"("shape":[1,25])"),
+            std::string::npos);  // 3 does not divide it
   EXPECT_NE(made("mha", Shape::of({2, 3, 24}), Shape::of({2, 3, 24})).find(R"("num_heads":2)"), std::string::npos);
   EXPECT_NE(made("embedding", flat, out).find(R"("embedding_dim":12)"), std::string::npos);
   EXPECT_NE(made("embedding", flat, out).find(R"("vocab_size":40)"), std::string::npos);
@@ -91,7 +94,8 @@ TEST(Mutation, E_20_perturbation_is_uniform_within_its_scale) {
 }
 
 TEST(Mutation, E_21_same_seed_same_child_other_keys_other_children) {
-  const Network base = read(row_of({dense(4, 8, R"("activation":"tanh","bias":true)"), dense(8, 8, R"("dtype":"int8")"), dense(8, 3)}));
+  const Network base =
+      read(row_of({dense(4, 8, R"("activation":"tanh","bias":true)"), dense(8, 8, R"("dtype":"int8")"), dense(8, 3)}));
   MutationConfig c;
   c.node_rate = c.connection_add_rate = 0.5;
   const auto child = [&](std::uint64_t seed, std::uint32_t generation, std::uint32_t individual) {
@@ -108,8 +112,9 @@ TEST(Mutation, E_21_same_seed_same_child_other_keys_other_children) {
 }
 
 TEST(Mutation, E_21_nested_layers_are_reached) {
-  Network n = read(row_of({R"({"type":"parallel","combine_mode":"add","parallel_branches":[{"type":"sequential","sequential_layers":[)" +
-                           dense(2, 2, R"("activation":"silu")") + "]}," + dense(2, 2, R"("activation":"silu")") + "]}"}));
+  Network n = read(row_of(
+      {R"({"type":"parallel","combine_mode":"add","parallel_branches":[{"type":"sequential","sequential_layers":[)" +
+       dense(2, 2, R"("activation":"silu")") + "]}," + dense(2, 2, R"("activation":"silu")") + "]}"}));
   MutationConfig c = only(&MutationConfig::activation_rate);
   c.activations = {Activation::Tanh};
   EXPECT_EQ(changed(n, Shape::of({1, 2}), c).of(Mutation::Activation), 2u);
@@ -119,7 +124,8 @@ TEST(Mutation, E_21_nested_layers_are_reached) {
 
 // Engine E-21: perturb, activation, type, toggle; then a connection is added, then one dropped.
 TEST(Mutation, E_21_changes_are_made_in_their_order) {
-  const Network base = read(row_of({dense(4, 4, R"("activation":"tanh")"), dense(4, 4, R"("activation":"tanh")")}, R"("seed":3,)"));
+  const Network base =
+      read(row_of({dense(4, 4, R"("activation":"tanh")"), dense(4, 4, R"("activation":"tanh")")}, R"("seed":3,)"));
   const Shape input = Shape::of({1, 4});
   const auto child = [&](const MutationConfig& c, MutationReport& report) {
     Network n = clone_network(base).value();
@@ -144,7 +150,8 @@ TEST(Mutation, E_21_changes_are_made_in_their_order) {
   c.node_rate = c.layer_toggle_rate = 0;
   const Network both = child(c, r);
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(values_of(*find_weight(*both.cell(i).layer, "weight")), values_of(*find_weight(*perturbed.cell(i).layer, "weight")));
+    EXPECT_EQ(values_of(*find_weight(*both.cell(i).layer, "weight")),
+              values_of(*find_weight(*perturbed.cell(i).layer, "weight")));
     EXPECT_EQ(layer_to_json(*both.cell(i).layer)["activation"], "silu");
   }
   // A network without connections has one to drop only after one was added.
@@ -158,9 +165,12 @@ TEST(Mutation, E_21_changes_are_made_in_their_order) {
 TEST(Mutation, E_22_every_kind_fits_every_place) {
   const MutationConfig c;
   const auto runner = Runner::create().value();
-  const std::pair<Shape, Shape> places[] = {{Shape::of({3, 6}), Shape::of({3, 6})},       {Shape::of({3, 6}), Shape::of({3, 2})},
-                                            {Shape::of({3, 5, 6}), Shape::of({3, 5, 4})}, {Shape::of({3, 2, 4, 6}), Shape::of({3, 8})},
-                                            {Shape::of({2, 3, 4, 5}), Shape::of({2, 3, 4, 5})}, {Shape::of({2, 7}), Shape::of({2, 2, 3, 4})},
+  const std::pair<Shape, Shape> places[] = {{Shape::of({3, 6}), Shape::of({3, 6})},
+                                            {Shape::of({3, 6}), Shape::of({3, 2})},
+                                            {Shape::of({3, 5, 6}), Shape::of({3, 5, 4})},
+                                            {Shape::of({3, 2, 4, 6}), Shape::of({3, 8})},
+                                            {Shape::of({2, 3, 4, 5}), Shape::of({2, 3, 4, 5})},
+                                            {Shape::of({2, 7}), Shape::of({2, 2, 3, 4})},
                                             {Shape::of({2, 1}), Shape::of({2, 1})}};
   for (const std::string& kind : c.layer_types)
     for (const auto& [in, out] : places) {
@@ -180,8 +190,9 @@ TEST(Mutation, E_22_every_kind_fits_every_place) {
 
 // Its adapters' values belong to the matrices that they were learned beside.
 TEST(Mutation, E_22_layers_inside_a_lora_keep_their_place) {
-  const std::string inside = R"({"type":"lora","base_layer":{"type":"sequential","sequential_layers":[)" + dense(6, 6, R"("activation":"tanh")") + "," +
-                             dense(6, 6, R"("activation":"tanh")") + "]}}";
+  const std::string inside = R"({"type":"lora","base_layer":{"type":"sequential","sequential_layers":[)" +
+                             dense(6, 6, R"("activation":"tanh")") + "," + dense(6, 6, R"("activation":"tanh")") +
+                             "]}}";
   const std::string alone = R"({"type":"lora","base_layer":)" + dense(6, 6, R"("activation":"tanh")") + "}";
   const Network base = read(row_of({inside, alone}));
   for (double MutationConfig::* rate : {&MutationConfig::node_rate, &MutationConfig::activation_rate}) {
@@ -218,9 +229,11 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
 
 // A cell goes off and on with its link, and away and back.
 TEST(Mutation, E_22_E_26_a_linked_cell_is_switched_and_pruned_as_one) {
-  const auto linked = [](const char* mode) { return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":0,"link_mode":"{}")", mode)); };
-  const std::vector<std::string> cells = {dense(4, 4), linked("feed"), linked("auto"), R"({"is_remote_link":true,"target_x":1,"link_mode":"feed"})",
-                                          dense(4, 2)};
+  const auto linked = [](const char* mode) {
+    return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":0,"link_mode":"{}")", mode));
+  };
+  const std::vector<std::string> cells = {dense(4, 4), linked("feed"), linked("auto"),
+                                          R"({"is_remote_link":true,"target_x":1,"link_mode":"feed"})", dense(4, 2)};
   Network n = read(row_of(cells));
   const auto before = bytes(n);
   const MutationConfig all = only(&MutationConfig::layer_toggle_rate);
@@ -245,14 +258,16 @@ TEST(Mutation, E_22_a_toggle_inside_a_lora_leaves_its_adapters_alone) {
   MutationConfig c = only(&MutationConfig::layer_toggle_rate);
   for (int i = 0; i < 8; ++i) changed(n, Shape::of({1, 4}), c);
   std::size_t halves = 0;
-  n.visit_weights([&](const std::string&, const Weight& w, const Layer&) { halves += w.role() == WeightRole::Adapter; });
+  n.visit_weights(
+      [&](const std::string&, const Weight& w, const Layer&) { halves += w.role() == WeightRole::Adapter; });
   EXPECT_EQ(halves, 2u) << text(n);
 }
 
 // A gate that is off would make a network that no file can hold.
 TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
-  const std::string filter = R"({"type":"parallel","combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"
-                             R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":4},{"type":"dense","input_height":4,"output_height":4}]})";
+  const std::string filter =
+      R"({"type":"parallel","combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"
+      R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":4},{"type":"dense","input_height":4,"output_height":4}]})";
   Network n = read(row_of({filter}));
   const MutationReport r = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_toggle_rate));
   EXPECT_GE(r.skips(Mutation::Toggle), 1u);
@@ -261,7 +276,8 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
 
 TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
   for (const bool widths_differ : {false, true}) {
-    Network n = read(row_of({dense(4, widths_differ ? 6 : 4, R"("activation":"tanh")"), dense(widths_differ ? 6 : 4, 4)}));
+    Network n =
+        read(row_of({dense(4, widths_differ ? 6 : 4, R"("activation":"tanh")"), dense(widths_differ ? 6 : 4, 4)}));
     const Shape input = Shape::of({2, 4});
     const std::vector<float> x = {1, 2, -1, 0.5f, 0.25f, -2, 1, 1};
     const std::vector<float> before = outputs(n, input, x);
@@ -269,7 +285,8 @@ TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
     EXPECT_NE(text(n).find("is_remote_link"), std::string::npos) << text(n);
     const std::vector<float> after = outputs(n, input, x);
     double moved = 0;
-    for (std::size_t i = 0; i < before.size(); ++i) moved = std::max(moved, std::abs(static_cast<double>(after[i] - before[i])));
+    for (std::size_t i = 0; i < before.size(); ++i)
+      moved = std::max(moved, std::abs(static_cast<double>(after[i] - before[i])));
     EXPECT_GT(moved, 1e-3);
   }
 }
@@ -278,12 +295,15 @@ TEST(Mutation, E_23_connections_append_drop_and_unwrap) {
   Network n = read(row_of({dense(3, 3), dense(3, 3)}));
   const Shape input = Shape::of({1, 3});
   const std::string before = text(n);
-  const MutationConfig add = only(&MutationConfig::connection_add_rate), drop = only(&MutationConfig::connection_drop_rate);
+  const MutationConfig add = only(&MutationConfig::connection_add_rate),
+                       drop = only(&MutationConfig::connection_drop_rate);
   std::size_t added = 0;
   for (std::uint32_t g = 0; g < 12; ++g) added += changed(n, input, add, {g, 0}).of(Mutation::AddConnection);
   EXPECT_GT(added, 2u);
   std::size_t appended = 0;
-  for (std::size_t i = 0; i < 2; ++i) n.cell(i).layer->visit_children([&](const std::string& path, Layer&) { appended += path == "parallel_branches.2"; });
+  for (std::size_t i = 0; i < 2; ++i)
+    n.cell(i).layer->visit_children(
+        [&](const std::string& path, Layer&) { appended += path == "parallel_branches.2"; });
   EXPECT_GE(appended, 1u);
   std::size_t dropped = 0;
   for (std::uint32_t g = 0; g < 12; ++g) dropped += changed(n, input, drop, {g, 0}).of(Mutation::DropConnection);
@@ -339,20 +359,28 @@ TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
 #ifdef LOOM_SANITIZED
   left = std::min<std::size_t>(left, 300);
 #endif
-  const std::string sequence = R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":6},)" +
-                               dense(6, 6, R"("activation":"silu","bias":true)") + "]}";
+  const std::string sequence =
+      R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":6},)" +
+      dense(6, 6, R"("activation":"silu","bias":true)") + "]}";
   const std::string mha = R"({"type":"mha","d_model":6,"num_heads":1})";
-  const std::string conv = R"({"type":"cnn2","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"activation":"relu"})";
-  const std::string skip = R"({"type":"sequential","sequential_layers":[)" + dense(6, 6) + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
+  const std::string conv =
+      R"({"type":"cnn2","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"activation":"relu"})";
+  const std::string skip =
+      R"({"type":"sequential","sequential_layers":[)" + dense(6, 6) + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
   const std::pair<std::string, Shape> bases[] = {
       {row_of({dense(4, 6, R"("activation":"tanh")"), "", sequence, dense(6, 2)}), Shape::of({3, 4})},
-      {row_of({dense(4, 6), mha, "", R"({"type":"lstm","input_height":6,"output_height":5})", dense(5, 3)}), Shape::of({2, 3, 4})},
-      {row_of({conv, R"({"type":"reshape","shape":[-1]})", dense(48, 4, R"("dtype":"int8")"), R"({"type":"softmax","input_height":4})"}),
+      {row_of({dense(4, 6), mha, "", R"({"type":"lstm","input_height":6,"output_height":5})", dense(5, 3)}),
+       Shape::of({2, 3, 4})},
+      {row_of({conv, R"({"type":"reshape","shape":[-1]})", dense(48, 4, R"("dtype":"int8")"),
+               R"({"type":"softmax","input_height":4})"}),
        Shape::of({2, 2, 4, 4})},
-      {row_of({dense(4, 6, R"("activation":"tanh")"), R"({"type":"lora","base_layer":)" + sequence + "}", skip, dense(6, 6), skip}), Shape::of({3, 4})}};
+      {row_of({dense(4, 6, R"("activation":"tanh")"), R"({"type":"lora","base_layer":)" + sequence + "}", skip,
+               dense(6, 6), skip}),
+       Shape::of({3, 4})}};
   MutationConfig c;
   c.node_rate = 0.3, c.connection_add_rate = 0.3, c.connection_drop_rate = 0.2, c.layer_toggle_rate = 0.1;
-  c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 40, c.max_operations = 80, c.max_adapter_weights = 4096;
+  c.dtype_rate = 0.1, c.cell_grow_rate = 0.3, c.layer_prune_rate = 0.05, c.vocab_size = 16, c.max_layers = 40,
+  c.max_operations = 80, c.max_adapter_weights = 4096;
   const auto runner = Runner::create().value();
   MutationReport total;
   for (std::uint32_t line = 0; left > 0; ++line) {

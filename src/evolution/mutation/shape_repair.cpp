@@ -37,13 +37,20 @@ class Chain {
     LOOM_TRY_VOID(layer->build());
     LOOM_TRY(shape_, layer->output_shape(shape_));
     std::size_t weights = 0;
-    layer->visit_weights([&](Weight& w) { weights = w.elements() > config_.max_adapter_weights ? w.elements() : weights; });
-    if (weights != 0) return fail(Code::LimitExceeded, "{} weights in one matrix of a new layer, at most {} are allowed", weights, config_.max_adapter_weights);
+    layer->visit_weights(
+        [&](Weight& w) { weights = w.elements() > config_.max_adapter_weights ? w.elements() : weights; });
+    if (weights != 0)
+      return fail(Code::LimitExceeded, "{} weights in one matrix of a new layer, at most {} are allowed", weights,
+                  config_.max_adapter_weights);
     layers.push_back(std::move(layer));
     return {};
   }
-  Result<void> reshape(const Sizes& sample) { return add(std::make_unique<Reshape>(ReshapeConfig{{sample.begin(), sample.end()}})); }
-  Result<void> dense(std::size_t to) { return add(std::make_unique<Dense>(DenseConfig{.input_height = shape_.cols(), .output_height = to})); }
+  Result<void> reshape(const Sizes& sample) {
+    return add(std::make_unique<Reshape>(ReshapeConfig{{sample.begin(), sample.end()}}));
+  }
+  Result<void> dense(std::size_t to) {
+    return add(std::make_unique<Dense>(DenseConfig{.input_height = shape_.cols(), .output_height = to}));
+  }
 
   std::vector<LayerPtr> layers;
 
@@ -58,8 +65,8 @@ bool same_but_width(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Shape& out, const Encoding& encoding, const MutationConfig& config,
-                                std::uint64_t seed, Activation activation) {
+Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Shape& out, const Encoding& encoding,
+                                const MutationConfig& config, std::uint64_t seed, Activation activation) {
   const bool has_batch = in.rank() > 1 && out.rank() > 1;
   if (has_batch && in[0] != out[0]) return fail(Code::ShapeMismatch, "{} samples become {}", in[0], out[0]);
   Sizes sample = sample_of(in);
@@ -72,13 +79,20 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
     if (sample.size() != rank) {
       const bool has_room = sample.size() < rank;
       sample = with_rank(sample, rank);
-      if (has_room && row->matrix == MatrixUse::Places && sample.back() % config.in_channels == 0) sample.front() = config.in_channels, sample.back() /= config.in_channels;
+      if (has_room && row->matrix == MatrixUse::Places && sample.back() % config.in_channels == 0)
+        sample.front() = config.in_channels, sample.back() /= config.in_channels;
       LOOM_TRY_VOID(chain.reshape(sample));
     }
   }
   const std::size_t d_model = config.d_model != 0 ? config.d_model : std::min<std::size_t>(sample.back(), 16);
-  LOOM_TRY_VOID(chain.add(row->fit({.in = sample, .out = wanted, .d_model = d_model, .num_heads = config.num_heads, .filters = config.filters,
-                                    .kernel_size = config.kernel_size, .vocab_size = config.vocab_size, .num_clusters = config.num_clusters,
+  LOOM_TRY_VOID(chain.add(row->fit({.in = sample,
+                                    .out = wanted,
+                                    .d_model = d_model,
+                                    .num_heads = config.num_heads,
+                                    .filters = config.filters,
+                                    .kernel_size = config.kernel_size,
+                                    .vocab_size = config.vocab_size,
+                                    .num_clusters = config.num_clusters,
                                     .activation = activation})));
   if (!(chain.shape() == out)) {
     if (same_but_width(chain.shape(), out)) {
@@ -97,7 +111,8 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
       }
     }
   }
-  if (!(chain.shape() == out)) return fail(Code::ShapeMismatch, "{} gives {}, {} wanted", kind, chain.shape().text(), out.text());
+  if (!(chain.shape() == out))
+    return fail(Code::ShapeMismatch, "{} gives {}, {} wanted", kind, chain.shape().text(), out.text());
   for (LayerPtr& layer : chain.layers) layer->common.encoding = encoding;
   LayerPtr whole;
   if (chain.layers.size() == 1) {

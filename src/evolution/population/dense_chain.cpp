@@ -18,10 +18,12 @@ bool DenseChain::read(const Network& network) {
     const Weight &weight = dense->weight(), &bias = dense->bias();
     if (!weight.adapters().empty() || !weight.has_value()) return false;
     const Matrix& matrix = *weight.matrix();
-    if (matrix.layout().quantises_input() || (!calls_.empty() && matrix.cols() != calls_.back().weight->rows())) return false;
+    if (matrix.layout().quantises_input() || (!calls_.empty() && matrix.cols() != calls_.back().weight->rows()))
+      return false;
     if (bias.declared() && (!bias.has_value() || bias.plain() == nullptr)) return false;
     const ActivationFn& activation = dense->config().activation;
-    calls_.push_back({&matrix, bias.declared() ? bias.plain() : nullptr, activation.is_linear() ? nullptr : &activation});
+    calls_.push_back(
+        {&matrix, bias.declared() ? bias.plain() : nullptr, activation.is_linear() ? nullptr : &activation});
     widest_ = std::max(widest_, matrix.rows());
   }
   return !calls_.empty();

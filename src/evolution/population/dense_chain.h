@@ -1,7 +1,7 @@
 #pragma once
-// Small networks whose running cells are all dense layers, the common case of neuro-evolution, written down as the calls of kernels that
-// their forward pass is. Nothing is rehearsed, shared out or watched, so a network that never ran before runs in the time of its
-// arithmetic; the kernels, and so the bits, are those of Network::forward().
+// Small networks whose running cells are all dense layers, the common case of neuro-evolution, written down as the
+// calls of kernels that their forward pass is. Nothing is rehearsed, shared out or watched, so a network that never ran
+// before runs in the time of its arithmetic; the kernels, and so the bits, are those of Network::forward().
 
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace loom {
 
 class DenseChain {
  public:
-  // Writes down a network, which stays as it is while the chain runs. False when it is none: another kind of layer, adapters, f64, types
-  // that quantise their input.
+  // Writes down a network, which stays as it is while the chain runs. False when it is none: another kind of layer,
+  // adapters, f64, types that quantise their input.
   bool read(const Network& network);
   // An input that forward() may run: false where shapes do not fit, or outputs are many.
   bool takes(const Shape& input);
@@ -22,14 +22,14 @@ class DenseChain {
  private:
   struct Call {
     const Matrix* weight;
-    const float* bias;                // null: none
-    const ActivationFn* activation;   // null: linear
+    const float* bias;               // null: none
+    const ActivationFn* activation;  // null: linear
   };
   std::vector<Call> calls_;
-  std::size_t widest_ = 0;            // outputs of any call
-  Shape input_, output_;              // that takes() saw last, for a network of as many outputs
+  std::size_t widest_ = 0;  // outputs of any call
+  Shape input_, output_;    // that takes() saw last, for a network of as many outputs
   bool has_output_ = false;
-  std::vector<float> values_;         // of two neighbouring cells
+  std::vector<float> values_;  // of two neighbouring cells
 };
 
 }  // namespace loom

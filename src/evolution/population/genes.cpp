@@ -27,8 +27,8 @@ Genes::Genes(const Network& network) {
     if (network.cell(i).is_empty()) continue;
     Layer& layer = *network.cell(i).front();
     layer.visit_children([&](const std::string&, Layer&) { usable = false; });
-    usable = usable && network.cell(i).link == nullptr && layer_as<Lora>(layer) == nullptr && layer_as<Metacognition>(layer) == nullptr &&
-             layer.tied_to() == nullptr;
+    usable = usable && network.cell(i).link == nullptr && layer_as<Lora>(layer) == nullptr &&
+             layer_as<Metacognition>(layer) == nullptr && layer.tied_to() == nullptr;
     if (!usable) break;
     std::string path = Network::path(i);
     const std::uint32_t site = random_site(path);
@@ -43,19 +43,23 @@ Genes::Genes(const Network& network) {
 }
 
 Result<void> Genes::take(const Genes& a, const Genes* b, const SpliceConfig& config) {
-  for (std::size_t i = 0; i < weights_.size(); ++i) std::ranges::copy(a.weights_[i]->master(), values(*weights_[i]).begin());
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    std::ranges::copy(a.weights_[i]->master(), values(*weights_[i]).begin());
   if (b == nullptr) return {};
   const Mixer mixer(config);
   for (const Place& place : layers_) {
     std::vector<double> mine, theirs;
-    const auto append = [](std::vector<double>& to, std::span<const float> from) { to.insert(to.end(), from.begin(), from.end()); };
+    const auto append = [](std::vector<double>& to, std::span<const float> from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
     for (Weight* w : of(place)) append(mine, w->master());
     for (Weight* w : b->of(place)) append(theirs, w->master());
     mixer.mix(place.site, mine, theirs);
     std::size_t next = 0;
     for (Weight* w : of(place))
       for (float& v : values(*w)) {
-        if (!is_f32(mine[next])) return fail(Code::NonFinite, "{}: {}: a mixed value is not a finite number", place.path, w->name());
+        if (!is_f32(mine[next]))
+          return fail(Code::NonFinite, "{}: {}: a mixed value is not a finite number", place.path, w->name());
         v = snapped(static_cast<float>(mine[next++]));
       }
   }
@@ -63,7 +67,8 @@ Result<void> Genes::take(const Genes& a, const Genes* b, const SpliceConfig& con
 }
 
 bool Genes::move(const MutationConfig& config, const MutationKey& key, MutationReport& report) {
-  if (config.activations.empty() || config.dtype_rate > 0 || config.cell_grow_rate > 0 || config.layer_prune_rate > 0) return false;
+  if (config.activations.empty() || config.dtype_rate > 0 || config.cell_grow_rate > 0 || config.layer_prune_rate > 0)
+    return false;
   if (NetworkDraws(config, key).changes_connections()) return false;
   std::uint64_t moved = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {

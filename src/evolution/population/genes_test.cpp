@@ -25,8 +25,9 @@ Network ready(const std::string& spec, std::uint64_t seed) {
 Digest digest(const Network& network) { return network_digest(network, {}); }
 
 TEST(Genes, E_10_E_20_children_in_dead_networks_are_those_of_splice_and_mutate) {
-  const std::string spec = row_of({dense(3, 20, R"("activation":"tanh","bias":true)"), "", dense(20, 5, R"("trainable":false)"), R"({"type":"layernorm","input_height":5})",
-                                   dense(5, 2, R"("bias":true)")});
+  const std::string spec =
+      row_of({dense(3, 20, R"("activation":"tanh","bias":true)"), "", dense(20, 5, R"("trainable":false)"),
+              R"({"type":"layernorm","input_height":5})", dense(5, 2, R"("bias":true)")});
   const Network a = ready(spec, 1), b = ready(spec, 2);
   const Genes from_a(a), from_b(b);
   ASSERT_TRUE(from_a.usable());
@@ -72,7 +73,8 @@ TEST(Genes, E_10_E_20_children_in_dead_networks_are_those_of_splice_and_mutate) 
 TEST(Genes, E_20_networks_with_more_than_plain_weights_are_left_to_copies) {
   const std::vector<std::string> others = {
       R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":3,"output_height":3}]})",
-      R"({"type":"dense","input_height":3,"output_height":3,"dtype":"int8"})", R"({"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0})"};
+      R"({"type":"dense","input_height":3,"output_height":3,"dtype":"int8"})",
+      R"({"is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0})"};
   for (const std::string& other : others) {
     const Network network = ready(row_of({dense(3, 3), other}), 1);
     EXPECT_FALSE(Genes(network).usable()) << other;

@@ -5,18 +5,22 @@
 
 namespace loom {
 
-Result<Islands> Islands::create(std::uint64_t seed, const IslandsConfig& config, const Network& base, const Shape& input, Workers& workers) {
-  if (config.count < 1 || config.count > 1024) return fail(Code::InvalidConfig, "{} islands, 1 to 1024 expected", config.count);
+Result<Islands> Islands::create(std::uint64_t seed, const IslandsConfig& config, const Network& base,
+                                const Shape& input, Workers& workers) {
+  if (config.count < 1 || config.count > 1024)
+    return fail(Code::InvalidConfig, "{} islands, 1 to 1024 expected", config.count);
   Islands out;
   out.config_ = config;
   for (std::size_t i = 0; i < config.count; ++i) {
-    LOOM_TRY(Population p, Population::create(seed_of(seed, i), config.population, base, input, workers, static_cast<std::uint32_t>(i)));
+    LOOM_TRY(Population p, Population::create(seed_of(seed, i), config.population, base, input, workers,
+                                              static_cast<std::uint32_t>(i)));
     out.populations_.push_back(std::move(p));
   }
   return out;
 }
 
-Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen) {
+Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers& workers,
+                                        const std::function<void(const Member&)>& seen) {
   Report report;
   report.generation = generation();
   report.best = std::numeric_limits<double>::quiet_NaN();
@@ -37,7 +41,8 @@ Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers&
       LOOM_TRY(Member guest, p.emigrant());
       guests.push_back(std::move(guest));
     }
-    for (std::size_t i = 0; i < guests.size(); ++i) populations_[(i + 1) % populations_.size()].settle(std::move(guests[i]));
+    for (std::size_t i = 0; i < guests.size(); ++i)
+      populations_[(i + 1) % populations_.size()].settle(std::move(guests[i]));
   }
   return report;
 }
@@ -45,7 +50,9 @@ Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers&
 const Member* Islands::best_member() const {
   const Member* best = nullptr;
   for (const Population& p : populations_)
-    if (const Member* m = p.best_member(); m != nullptr && (best == nullptr || m->fitness->score() > best->fitness->score())) best = m;
+    if (const Member* m = p.best_member();
+        m != nullptr && (best == nullptr || m->fitness->score() > best->fitness->score()))
+      best = m;
   return best;
 }
 
@@ -58,7 +65,8 @@ Result<Json> Islands::state() const {
   return list;
 }
 
-Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const IslandsConfig& config, const Shape& input) {
+Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const IslandsConfig& config,
+                                 const Shape& input) {
   if (!state.is_array() || state.size() != config.count || config.count < 1)
     return fail(Code::CorruptData, "state: expected a list of {} islands", config.count);
   Islands out;
@@ -66,7 +74,8 @@ Result<Islands> Islands::restore(const Json& state, std::uint64_t seed, const Is
   for (std::size_t i = 0; i < config.count; ++i) {
     auto p = Population::restore(state[i], seed_of(seed, i), config.population, input, static_cast<std::uint32_t>(i));
     if (!p) return at("state", std::move(p.error().under({std::to_string(i)})));
-    if (i > 0 && p->generation() != out.generation()) return fail(Code::CorruptData, "state: islands of different generations");
+    if (i > 0 && p->generation() != out.generation())
+      return fail(Code::CorruptData, "state: islands of different generations");
     out.populations_.push_back(std::move(*p));
   }
   return out;

@@ -1,5 +1,6 @@
 #pragma once
-// Several populations side by side; every few generations the best of each takes the last place in the next one, round and round.
+// Several populations side by side; every few generations the best of each takes the last place in the next one, round
+// and round.
 
 #include "evolution/population/population.h"
 
@@ -14,17 +15,19 @@ struct IslandsConfig {
 class Islands {
  public:
   // InvalidConfig; errors of Population::create().
-  static Result<Islands> create(std::uint64_t seed, const IslandsConfig& config, const Network& base, const Shape& input, Workers& workers);
+  static Result<Islands> create(std::uint64_t seed, const IslandsConfig& config, const Network& base,
+                                const Shape& input, Workers& workers);
 
   struct Report {
     std::vector<GenerationReport> islands;
     std::uint32_t generation = 0;
-    double best = 0;           // of this generation, over all islands; NaN without any
+    double best = 0;  // of this generation, over all islands; NaN without any
     double average = 0;
     std::size_t evaluated = 0;
-    Digest hash{};             // of the islands' hashes
+    Digest hash{};  // of the islands' hashes
   };
-  Result<Report> evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen = nullptr);
+  Result<Report> evolve(const FitnessFunction& fitness, Workers& workers,
+                        const std::function<void(const Member&)>& seen = nullptr);
 
   std::uint32_t generation() const { return populations_.front().generation(); }
   std::span<const Population> populations() const { return populations_; }
@@ -32,7 +35,8 @@ class Islands {
   const Member* best_member() const;
 
   Result<Json> state() const;
-  static Result<Islands> restore(const Json& state, std::uint64_t seed, const IslandsConfig& config, const Shape& input);
+  static Result<Islands> restore(const Json& state, std::uint64_t seed, const IslandsConfig& config,
+                                 const Shape& input);
 
  private:
   static std::uint64_t seed_of(std::uint64_t seed, std::size_t island) { return seed + 0x9e3779b97f4a7c15u * island; }

@@ -21,7 +21,9 @@ void feed(Sha256& hash, std::uint64_t v) {
   hash.update_u32(static_cast<std::uint32_t>(v));
   hash.update_u32(static_cast<std::uint32_t>(v >> 32));
 }
-void feed(Sha256& hash, double v) { feed(hash, std::isnan(v) ? std::uint64_t{0x7ff8000000000000} : std::bit_cast<std::uint64_t>(v)); }
+void feed(Sha256& hash, double v) {
+  feed(hash, std::isnan(v) ? std::uint64_t{0x7ff8000000000000} : std::bit_cast<std::uint64_t>(v));
+}
 
 std::string text_of(const MutationReport& report, bool spliced) {
   std::string text = spliced ? "splice" : "";
@@ -85,13 +87,16 @@ void Fitness::drop_infinities() {
 }
 
 std::string GenerationReport::summary() const {
-  return fmt::format("Gen {} | best {:.6g} avg {:.6g} worst {:.6g} pop {}", generation, best, average, worst, scores.size());
+  return fmt::format("Gen {} | best {:.6g} avg {:.6g} worst {:.6g} pop {}", generation, best, average, worst,
+                     scores.size());
 }
 
-Result<Population> Population::create(std::uint64_t seed, const PopulationConfig& config, const Network& base, const Shape& input, Workers& workers,
-                                      std::uint32_t island) {
-  if (config.size < 1 || config.size > 65536) return fail(Code::InvalidConfig, "population of {}, 1 to 65536 expected", config.size);
-  if (config.elites > config.size) return fail(Code::InvalidConfig, "{} elites in a population of {}", config.elites, config.size);
+Result<Population> Population::create(std::uint64_t seed, const PopulationConfig& config, const Network& base,
+                                      const Shape& input, Workers& workers, std::uint32_t island) {
+  if (config.size < 1 || config.size > 65536)
+    return fail(Code::InvalidConfig, "population of {}, 1 to 65536 expected", config.size);
+  if (config.elites > config.size)
+    return fail(Code::InvalidConfig, "{} elites in a population of {}", config.elites, config.size);
   Population p;
   p.seed_ = seed, p.config_ = config, p.input_ = input, p.island_ = island;
   p.config_.mutation.seed = seed;
@@ -122,7 +127,8 @@ Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers,
       auto judged = fitness(runner, m.network);
       if (!judged) return at("member " + m.id.text(), std::move(judged).error());
       if (judged->objectives.size() != config_.objectives)
-        return fail(Code::InvalidArgument, "member {}: a fitness of {} objectives, {} expected", m.id.text(), judged->objectives.size(), config_.objectives);
+        return fail(Code::InvalidArgument, "member {}: a fitness of {} objectives, {} expected", m.id.text(),
+                    judged->objectives.size(), config_.objectives);
       m.fitness = std::move(*judged);
       m.fitness->drop_infinities();
     }
@@ -130,7 +136,8 @@ Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers,
   });
 }
 
-Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen) {
+Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Workers& workers,
+                                            const std::function<void(const Member&)>& seen) {
   GenerationReport report;
   report.generation = generation_;
   LOOM_TRY_VOID(judge(fitness, workers, report));
@@ -224,7 +231,8 @@ std::vector<Population::Plan> Population::plan() const {
       continue;
     }
     Draws draws(seed_, {generation_ + 1, static_cast<std::uint32_t>(i)}, "", "parents");
-    const std::size_t among = std::min(elites, order.size()), a = order[draws.below(among)], b = order[draws.below(among)];
+    const std::size_t among = std::min(elites, order.size()), a = order[draws.below(among)],
+                      b = order[draws.below(among)];
     plans[i] = {a, b, false, draws.chance(config_.splice_rate)};
   }
   return plans;
@@ -233,12 +241,14 @@ std::vector<Population::Plan> Population::plan() const {
 SpliceConfig Population::splicing(const Plan& plan, std::uint32_t place) const {
   SpliceConfig s;
   s.mode = config_.splice_mode, s.blend_alpha = config_.blend_alpha, s.split_ratio = config_.split_ratio;
-  if (config_.splice_by_fitness) s.fitness_a = members_[plan.a].fitness->score(), s.fitness_b = members_[plan.b].fitness->score();
+  if (config_.splice_by_fitness)
+    s.fitness_a = members_[plan.a].fitness->score(), s.fitness_b = members_[plan.b].fitness->score();
   s.seed = seed_ + place, s.step = generation_;
   return s;
 }
 
-// Members that neither live on nor have children are dead; a child of parents of one structure may take over a dead network of the same.
+// Members that neither live on nor have children are dead; a child of parents of one structure may take over a dead
+// network of the same.
 std::vector<std::size_t> Population::dead_for(std::span<const Plan> plans) const {
   std::vector<bool> lives(members_.size());
   for (const Plan& plan : plans) lives[plan.a] = lives[plan.b] = true;
@@ -248,7 +258,9 @@ std::vector<std::size_t> Population::dead_for(std::span<const Plan> plans) const
   std::vector<std::size_t> taken(plans.size(), kNobody);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Member &a = members_[plans[i].a], &b = members_[plans[i].b];
-    if (plans[i].is_elite || !a.genes.usable() || (plans[i].splices && (!b.genes.usable() || a.structure != b.structure))) continue;
+    if (plans[i].is_elite || !a.genes.usable() ||
+        (plans[i].splices && (!b.genes.usable() || a.structure != b.structure)))
+      continue;
     const auto same = dead.find(a.structure);
     if (same == dead.end() || same->second.empty()) continue;
     taken[i] = same->second.back();
@@ -275,7 +287,8 @@ Result<void> Population::reuse(Member& dead, const Plan& plan, std::uint32_t pla
 
 Result<Member> Population::child(const Plan& plan, std::uint32_t place) const {
   const Member &a = members_[plan.a], &b = members_[plan.b];
-  LOOM_TRY(Network network, plan.splices ? splice(a.network, b.network, splicing(plan, place)) : clone_network(a.network));
+  LOOM_TRY(Network network,
+           plan.splices ? splice(a.network, b.network, splicing(plan, place)) : clone_network(a.network));
   Member m{std::move(network), {}, {}, {}, a.structure, std::nullopt};
   MutationReport report;
   LOOM_TRY_VOID(mutate(m.network, input_, config_.mutation, {generation_, place}, &report));
@@ -300,12 +313,15 @@ Result<Member> Population::emigrant() const {
   return Member{std::move(copy), best.id, best.parents, best.operations, best.structure, best.fitness};
 }
 
-// Mean distance to the nearest behaviours, of this generation and of those that were most novel before (Lehman & Stanley 2011).
+// Mean distance to the nearest behaviours, of this generation and of those that were most novel before (Lehman &
+// Stanley 2011).
 void Population::add_novelty() {
   novelty_.assign(members_.size(), 0);
   std::size_t most = 0;
   const auto distance = [](std::span<const double> a, std::span<const double> b) {
-    return a.size() != b.size() ? 0.0 : std::sqrt(lanes16(a.size(), [&](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); }));
+    return a.size() != b.size()
+               ? 0.0
+               : std::sqrt(lanes16(a.size(), [&](std::size_t i) { return (a[i] - b[i]) * (a[i] - b[i]); }));
   };
   for (std::size_t i = 0; i < members_.size(); ++i) {
     std::vector<double> all;

@@ -1,6 +1,6 @@
 #pragma once
-// Networks that are judged, mixed and changed, generation by generation (engine 9.4). What a generation is follows from (seed, configuration,
-// fitness) alone; threads and the order of evaluation never show.
+// Networks that are judged, mixed and changed, generation by generation (engine 9.4). What a generation is follows from
+// (seed, configuration, fitness) alone; threads and the order of evaluation never show.
 
 #include <functional>
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace loom {
 
-// How good a network is. More is better in every place; the first is the score. One number: sorted by it; several: Pareto rank, then
-// crowding distance. `behaviour` is what novelty compares. Of one length each for all.
+// How good a network is. More is better in every place; the first is the score. One number: sorted by it; several:
+// Pareto rank, then crowding distance. `behaviour` is what novelty compares. Of one length each for all.
 struct Fitness {
   std::vector<double> objectives;
   std::vector<double> behaviour;
@@ -25,13 +25,13 @@ struct Fitness {
   void drop_infinities();
 };
 
-// Called from several threads, each with a runner of its own; Runner::use() comes first. An error ends the run; what only this network
-// cannot do is a score of NaN, which ranks last; so do infinities.
+// Called from several threads, each with a runner of its own; Runner::use() comes first. An error ends the run; what
+// only this network cannot do is a score of NaN, which ranks last; so do infinities.
 using FitnessFunction = std::function<Result<Fitness>(Runner& runner, const Network& network)>;
 
 struct PopulationConfig {
   std::size_t size = 64;
-  std::size_t objectives = 1;     // of every fitness
+  std::size_t objectives = 1;  // of every fitness
   MutationConfig mutation;
   SpliceConfig::Mode splice_mode = SpliceConfig::Mode::Blend;
   double blend_alpha = 0.5, split_ratio = 0.5;
@@ -39,8 +39,9 @@ struct PopulationConfig {
   double splice_rate = 1;         // of children with two parents; the others change one
   std::size_t elites = 0;         // 0: max(1, size / 4)
   double species_distance = 0;    // above 0: networks further apart (1 - structural overlap) are of different species
-  std::size_t stagnation = 15;    // generations without a better score after which a species, unless it is the best, leaves no children
-  double novelty_weight = 0;      // ranks by (1 - w) score + w novelty
+  // generations without a better score after which a species, unless it is the best, leaves no children
+  std::size_t stagnation = 15;
+  double novelty_weight = 0;  // ranks by (1 - w) score + w novelty
   std::size_t novelty_neighbours = 5;
 };
 
@@ -54,9 +55,9 @@ struct Member {
   Network network;
   MemberId id;
   std::vector<MemberId> parents;
-  std::string operations;            // "splice perturb:2 type:1"
-  Digest structure{};                // of the spec
-  std::optional<Fitness> fitness;    // of the current network; elites keep theirs
+  std::string operations;          // "splice perturb:2 type:1"
+  Digest structure{};              // of the spec
+  std::optional<Fitness> fitness;  // of the current network; elites keep theirs
   std::size_t species = 0;
   std::optional<Digest> digest = {};  // network_digest(), once a generation has been judged
   Genes genes = {};                   // likewise
@@ -64,22 +65,23 @@ struct Member {
 
 struct GenerationReport {
   std::uint32_t generation = 0;
-  std::vector<double> scores;        // of the generation evaluated, by place
-  double best = 0, average = 0, worst = 0;   // over scores that are numbers; NaN without any
+  std::vector<double> scores;               // of the generation evaluated, by place
+  double best = 0, average = 0, worst = 0;  // over scores that are numbers; NaN without any
   std::size_t best_index = 0, species = 1, evaluated = 0;
-  Digest hash{};                     // of its members and their fitness
-  std::string summary() const;       // "Gen n | best b avg a worst w pop p"
+  Digest hash{};                // of its members and their fitness
+  std::string summary() const;  // "Gen n | best b avg a worst w pop p"
 };
 
 class Population {
  public:
   // Members are mutations of `base`, which is prepared for `input`, a batch. InvalidConfig.
-  static Result<Population> create(std::uint64_t seed, const PopulationConfig& config, const Network& base, const Shape& input, Workers& workers,
-                                   std::uint32_t island = 0);
+  static Result<Population> create(std::uint64_t seed, const PopulationConfig& config, const Network& base,
+                                   const Shape& input, Workers& workers, std::uint32_t island = 0);
 
-  // Judges the members that have no fitness yet, then breeds the next generation. `seen`, when given, sees every judged member first.
-  // InvalidArgument for a fitness of other lengths than the others'.
-  Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers, const std::function<void(const Member&)>& seen = nullptr);
+  // Judges the members that have no fitness yet, then breeds the next generation. `seen`, when given, sees every judged
+  // member first. InvalidArgument for a fitness of other lengths than the others'.
+  Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers,
+                                  const std::function<void(const Member&)>& seen = nullptr);
 
   std::uint32_t generation() const { return generation_; }
   std::span<const Member> members() const { return members_; }
@@ -95,13 +97,15 @@ class Population {
   // `guest` takes the last place.
   void settle(Member guest) { members_.back() = std::move(guest); }
 
-  // State that a resumed run needs beside seed, configuration and base; networks are .entity files in Base64. CorruptData.
+  // State that a resumed run needs beside seed, configuration and base; networks are .entity files in Base64.
+  // CorruptData.
   Result<Json> state() const;
-  static Result<Population> restore(const Json& state, std::uint64_t seed, const PopulationConfig& config, const Shape& input, std::uint32_t island);
+  static Result<Population> restore(const Json& state, std::uint64_t seed, const PopulationConfig& config,
+                                    const Shape& input, std::uint32_t island);
 
  private:
   struct Species {
-    Dna dna;                     // of its first member
+    Dna dna;  // of its first member
     double best = 0;
     std::uint32_t improved = 0;  // generation
   };
@@ -129,12 +133,13 @@ class Population {
   std::uint32_t island_ = 0, generation_ = 0;
   std::vector<Member> members_;
   std::optional<Member> best_;
-  std::vector<double> novelty_;                  // by place
-  std::vector<std::vector<double>> archive_;     // behaviours
+  std::vector<double> novelty_;               // by place
+  std::vector<std::vector<double>> archive_;  // behaviours
   std::vector<Species> species_;
 };
 
-// Pareto rank of networks judged by equally many numbers: 0 for those that no other one dominates, and so on; fitness that is not finite ranks last.
+// Pareto rank of networks judged by equally many numbers: 0 for those that no other one dominates, and so on; fitness
+// that is not finite ranks last.
 std::vector<std::size_t> pareto_ranks(std::span<const Fitness* const> fitness);
 // Places, best first: one objective by value, several by Pareto rank, crowding distance (Deb et al. 2002), then index.
 std::vector<std::size_t> ranked(std::span<const Fitness* const> fitness);

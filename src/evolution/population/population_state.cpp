@@ -35,7 +35,10 @@ Result<Json> as_json(const Member& m) {
   LOOM_TRY(const auto bytes, network_to_entity(m.network, {true}));
   Json parents = Json::array();
   for (const MemberId& id : m.parents) parents.push_back(as_json(id));
-  Json out{{"id", as_json(m.id)}, {"parents", std::move(parents)}, {"operations", m.operations}, {"network", base64_encode(bytes)}};
+  Json out{{"id", as_json(m.id)},
+           {"parents", std::move(parents)},
+           {"operations", m.operations},
+           {"network", base64_encode(bytes)}};
   if (m.fitness) out["objectives"] = as_json(m.fitness->objectives), out["behaviour"] = as_json(m.fitness->behaviour);
   return out;
 }
@@ -130,19 +133,24 @@ Result<Json> Population::state() const {
   for (const Species& s : species_) {
     Json signatures = Json::array();
     for (const Signature& sig : s.dna.signatures)
-      signatures.push_back(Json{{"cell", std::vector<std::size_t>{sig.address.z, sig.address.y, sig.address.x, sig.address.l}},
-                                {"type", sig.type},
-                                {"weights", as_json(sig.weights)}});
+      signatures.push_back(
+          Json{{"cell", std::vector<std::size_t>{sig.address.z, sig.address.y, sig.address.x, sig.address.l}},
+               {"type", sig.type},
+               {"weights", as_json(sig.weights)}});
     species.push_back(Json{{"dna", std::move(signatures)}, {"best", as_json(s.best)}, {"improved", s.improved}});
   }
-  Json out{{"generation", generation_}, {"members", std::move(members)}, {"archive", std::move(archive)}, {"species", std::move(species)}};
+  Json out{{"generation", generation_},
+           {"members", std::move(members)},
+           {"archive", std::move(archive)},
+           {"species", std::move(species)}};
   if (best_) {
     LOOM_TRY(out["best"], as_json(*best_));
   }
   return out;
 }
 
-Result<Population> Population::restore(const Json& state, std::uint64_t seed, const PopulationConfig& config, const Shape& input, std::uint32_t island) {
+Result<Population> Population::restore(const Json& state, std::uint64_t seed, const PopulationConfig& config,
+                                       const Shape& input, std::uint32_t island) {
   Population p;
   p.seed_ = seed, p.config_ = config, p.input_ = input, p.island_ = island;
   p.config_.mutation.seed = seed;
@@ -184,8 +192,8 @@ Result<Population> Population::restore(const Json& state, std::uint64_t seed, co
       if (place.size() != 4) return bad("a cell of four numbers");
       for (const double c : place)
         if (!(c >= 0 && c <= 65535)) return bad("a cell of four numbers");
-      sig.address = {static_cast<std::size_t>(place[0]), static_cast<std::size_t>(place[1]), static_cast<std::size_t>(place[2]),
-                     static_cast<std::size_t>(place[3])};
+      sig.address = {static_cast<std::size_t>(place[0]), static_cast<std::size_t>(place[1]),
+                     static_cast<std::size_t>(place[2]), static_cast<std::size_t>(place[3])};
       LOOM_TRY(const Json* type, member_of(item, "type"));
       if (as_string(*type) == nullptr) return bad("a type");
       sig.type = *as_string(*type);

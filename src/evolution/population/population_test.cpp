@@ -19,12 +19,14 @@ namespace {
 
 using namespace evolution_test;
 
-const std::string kXorBase = row_of({dense(2, 4, R"("activation":"tanh","bias":true)"), dense(4, 1, R"("bias":true)")}, R"("seed":1,)");
+const std::string kXorBase =
+    row_of({dense(2, 4, R"("activation":"tanh","bias":true)"), dense(4, 1, R"("bias":true)")}, R"("seed":1,)");
 
 PopulationConfig weights_only(std::size_t size) {
   PopulationConfig c;
   c.size = size;
-  c.mutation.activation_rate = c.mutation.node_rate = c.mutation.layer_toggle_rate = c.mutation.connection_add_rate = c.mutation.connection_drop_rate = 0;
+  c.mutation.activation_rate = c.mutation.node_rate = c.mutation.layer_toggle_rate = c.mutation.connection_add_rate =
+      c.mutation.connection_drop_rate = 0;
   c.mutation.weight_perturb_scale = 0.8;
   c.splice_mode = SpliceConfig::Mode::Uniform, c.splice_rate = 0.3, c.splice_by_fitness = false;
   return c;
@@ -36,7 +38,8 @@ Network base_of(const EvolutionConfig& config) {
   return std::move(spec->network);
 }
 
-Population made(const PopulationConfig& c, Workers& workers, const Task& task, std::uint64_t seed = 1, const std::string& base = kXorBase) {
+Population made(const PopulationConfig& c, Workers& workers, const Task& task, std::uint64_t seed = 1,
+                const std::string& base = kXorBase) {
   auto p = Population::create(seed, c, read(base), task.input(), workers);
   EXPECT_TRUE(p) << (p ? "" : p.error().text());
   return std::move(*p);
@@ -92,12 +95,15 @@ TEST(Population, E_30_children_are_mutations_of_mixtures_of_two_elites) {
       const Member& m = p.members()[i];
       if (i < 3) {
         EXPECT_EQ(m.id.text(), names[order[i]]);
-        EXPECT_EQ(network_digest(m.network, spec_digest(m.network)), network_digest(before.at(names[order[i]]).first, spec_digest(m.network)));
+        EXPECT_EQ(network_digest(m.network, spec_digest(m.network)),
+                  network_digest(before.at(names[order[i]]).first, spec_digest(m.network)));
         continue;
       }
       ASSERT_EQ(m.parents.size(), 2u);
       for (const MemberId& parent : m.parents)
-        EXPECT_TRUE(parent.text() == names[order[0]] || parent.text() == names[order[1]] || parent.text() == names[order[2]]) << parent.text();
+        EXPECT_TRUE(parent.text() == names[order[0]] || parent.text() == names[order[1]] ||
+                    parent.text() == names[order[2]])
+            << parent.text();
       const auto &a = before.at(m.parents[0].text()), &b = before.at(m.parents[1].text());
       SpliceConfig s;
       s.fitness_a = a.second, s.fitness_b = b.second, s.seed = kSeed + i, s.step = generation;
@@ -105,7 +111,8 @@ TEST(Population, E_30_children_are_mutations_of_mixtures_of_two_elites) {
       MutationConfig mutation = c.mutation;
       mutation.seed = kSeed;
       ASSERT_TRUE(mutate(child, task->input(), mutation, {generation, i}));
-      EXPECT_EQ(network_digest(m.network, spec_digest(m.network)), network_digest(child, spec_digest(child))) << generation << " " << i;
+      EXPECT_EQ(network_digest(m.network, spec_digest(m.network)), network_digest(child, spec_digest(child)))
+          << generation << " " << i;
     }
   }
 }
@@ -115,21 +122,27 @@ TEST(Population, E_30_nan_ranks_last_and_spoils_nothing) {
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
   std::size_t calls = 0;
-  const auto r = p.evolve([&](Runner&, const Network&) -> Result<Fitness> { return Fitness{{calls++ % 2 == 0 ? std::nan("") : static_cast<double>(calls)}, {}}; }, workers);
+  const auto r = p.evolve(
+      [&](Runner&, const Network&) -> Result<Fitness> {
+        return Fitness{{calls++ % 2 == 0 ? std::nan("") : static_cast<double>(calls)}, {}};
+      },
+      workers);
   ASSERT_TRUE(r);
   EXPECT_EQ(r->best, 8);
   EXPECT_EQ(r->worst, 2);
   EXPECT_EQ(r->average, 5);
   EXPECT_EQ(p.fitness_of(0)->score(), 8);
   Population none = made(weights_only(4), workers, *task);
-  const auto nothing = none.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{std::nan("")}, {}}; }, workers);
+  const auto nothing =
+      none.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{std::nan("")}, {}}; }, workers);
   ASSERT_TRUE(nothing);
   EXPECT_TRUE(std::isnan(nothing->best));
   EXPECT_EQ(none.best(), nullptr);
 }
 
 TEST(Population, E_26_pareto_rank_then_crowding_then_index) {
-  const std::vector<Fitness> f = {{{1, 1}, {}}, {{3, 0}, {}}, {{0, 3}, {}}, {{2, 2}, {}}, {{2.1, 1.9}, {}}, {{std::nan(""), 9}, {}}, {{1, 1}, {}}};
+  const std::vector<Fitness> f = {
+      {{1, 1}, {}}, {{3, 0}, {}}, {{0, 3}, {}}, {{2, 2}, {}}, {{2.1, 1.9}, {}}, {{std::nan(""), 9}, {}}, {{1, 1}, {}}};
   std::vector<const Fitness*> list;
   for (const Fitness& one : f) list.push_back(&one);
   EXPECT_EQ(pareto_ranks(list), (std::vector<std::size_t>{1, 0, 0, 0, 0, 2, 1}));
@@ -153,11 +166,12 @@ TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
   const std::string base = row_of({dense(2, 64, R"("activation":"tanh")"), dense(64, 1)}, R"("seed":1,)");
   const auto network = read(base);
   Population p = Population::create(3, c, network, task->input(), workers).value();
-  const FitnessFunction bytes = fitness_of(*task, {"score", "bytes"}).value(), flat = [&](Runner& r, const Network& n) -> Result<Fitness> {
-    LOOM_TRY(Fitness f, bytes(r, n));
-    f.objectives[0] = 0;
-    return f;
-  };
+  const FitnessFunction bytes = fitness_of(*task, {"score", "bytes"}).value(),
+                        flat = [&](Runner& r, const Network& n) -> Result<Fitness> {
+                          LOOM_TRY(Fitness f, bytes(r, n));
+                          f.objectives[0] = 0;
+                          return f;
+                        };
   const auto r = p.evolve(flat, workers);
   ASSERT_TRUE(r);
   for (std::size_t i = 1; i < p.members().size(); ++i)
@@ -169,7 +183,8 @@ TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
   EXPECT_EQ(multiply_adds(judged, task->input()), 2 * 64 + 64);
 }
 
-std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const EvolutionConfig& config, std::size_t generations) {
+std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const EvolutionConfig& config,
+                                std::size_t generations) {
   auto workers = Workers::create(threads, isa).value();
   const auto task = built_in_task(config.task).value();
   Network base = base_of(config);
@@ -185,13 +200,19 @@ std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const Evolu
 }
 
 EvolutionConfig everything_on(const std::string& task) {
-  Json json = parse_json(R"({"population":10,"islands":2,"migrate_every":2,"seed":9,"objectives":["score","bytes","multiply_adds"],
+  Json json =
+      parse_json(
+          R"({"population":10,"islands":2,"migrate_every":2,"seed":9,"objectives":["score","bytes","multiply_adds"],
     "mutation":{"weight_perturb_scale":0.5,"node_rate":0.2,"connection_add_rate":0.3,"dtype_rate":0.1,"cell_grow_rate":0.2,"layer_prune_rate":0.05,
       "max_layers":24,"max_operations":40,"vocab_size":8},
-    "splice":{"mode":"uniform"},"species":{"distance":0.6},"novelty":{"weight":0.3}})").value();
+    "splice":{"mode":"uniform"},"species":{"distance":0.6},"novelty":{"weight":0.3}})")
+          .value();
   json["task"] = task == "cart_pole" ? Json{{"name", task}, {"episodes", 2}, {"steps", 60}} : Json(task);
   const std::size_t in = task == "cart_pole" ? 4 : 2;
-  json["network"] = parse_json(row_of({dense(in, 4, R"("activation":"tanh","bias":true)"), "", dense(4, 1, R"("bias":true)")}, R"("seed":1,)")).value();
+  json["network"] =
+      parse_json(row_of({dense(in, 4, R"("activation":"tanh","bias":true)"), "", dense(4, 1, R"("bias":true)")},
+                        R"("seed":1,)"))
+          .value();
   auto config = evolution_config_from(json);
   EXPECT_TRUE(config) << (config ? "" : config.error().text());
   return *config;
@@ -245,7 +266,8 @@ TEST(Population, states_that_are_damaged_are_errors) {
   EXPECT_FALSE(Islands::restore(damaged, config.seed, config.islands, task->input()));
 }
 
-// The fitness in a state must fit the run that reads it (E-26): the same number of objectives, and behaviours of one length.
+// The fitness in a state must fit the run that reads it (E-26): the same number of objectives, and behaviours of one
+// length.
 TEST(Population, E_26_states_of_another_fitness_are_errors) {
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(1).value();
@@ -264,7 +286,9 @@ TEST(Population, E_26_states_of_another_fitness_are_errors) {
     EXPECT_EQ(restored.error().text(), message);
   };
   for (const Json& objectives : {Json::array(), Json{1.0}, Json{1.0, 2.0}, Json{1.0, 2.0, 3.0, 4.0}}) {
-    const auto told = [&](const char* place) { return fmt::format("state: {}/objectives: expected 3 numbers, got {}", place, objectives.size()); };
+    const auto told = [&](const char* place) {
+      return fmt::format("state: {}/objectives: expected 3 numbers, got {}", place, objectives.size());
+    };
     refused("/0/members/0/objectives", objectives, told("/0/members/0").c_str());
     refused("/1/members/1/objectives", objectives, told("/1/members/1").c_str());
     refused("/0/best/objectives", objectives, told("/0/best").c_str());
@@ -289,9 +313,12 @@ TEST(Islands, E_30_all_leave_before_any_arrives) {
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
-  Islands islands = Islands::create(1, {.count = 3, .migrate_every = 1, .population = weights_only(1)}, read(kXorBase), task->input(), workers).value();
+  Islands islands = Islands::create(1, {.count = 3, .migrate_every = 1, .population = weights_only(1)}, read(kXorBase),
+                                    task->input(), workers)
+                        .value();
   std::vector<Digest> before;
-  for (const Population& p : islands.populations()) before.push_back(network_digest(p.members()[0].network, p.members()[0].structure));
+  for (const Population& p : islands.populations())
+    before.push_back(network_digest(p.members()[0].network, p.members()[0].structure));
   ASSERT_TRUE(islands.evolve(fitness, workers));
   for (std::size_t i = 0; i < 3; ++i) {
     const Member& m = islands.populations()[i].members()[0];
@@ -306,8 +333,10 @@ TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kMost = std::numeric_limits<double>::max();
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
-  const std::vector<std::vector<double>> fields = {{-kInf, 1, 2, 3}, {kInf, 1, 2, 3},       {std::nan(""), 1, 2, 3}, {-kInf, kInf, std::nan(""), 3},
-                                                   {kMost, -kMost, 0, 3}, {-kInf, -kInf, -kInf, -kInf}, {kInf, kInf, kInf, kInf},   {kMost, kMost, kMost, kMost}};
+  const std::vector<std::vector<double>> fields = {{-kInf, 1, 2, 3},         {kInf, 1, 2, 3},
+                                                   {std::nan(""), 1, 2, 3},  {-kInf, kInf, std::nan(""), 3},
+                                                   {kMost, -kMost, 0, 3},    {-kInf, -kInf, -kInf, -kInf},
+                                                   {kInf, kInf, kInf, kInf}, {kMost, kMost, kMost, kMost}};
   for (const auto& scores : fields)
     for (int way = 0; way < 16; ++way) {
       IslandsConfig config{.count = (way & 1) != 0 ? 3u : 1u, .migrate_every = 1, .population = weights_only(8)};
@@ -318,7 +347,8 @@ TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
       std::size_t calls = 0;
       const FitnessFunction fitness = [&](Runner&, const Network&) -> Result<Fitness> {
         const double score = scores[calls++ % scores.size()];
-        return (way & 8) != 0 ? Fitness{{score, static_cast<double>(calls % 3)}, {score, 1}} : Fitness{{score}, {score, 1}};
+        return (way & 8) != 0 ? Fitness{{score, static_cast<double>(calls % 3)}, {score, 1}}
+                              : Fitness{{score}, {score, 1}};
       };
       Islands islands = Islands::create(1, config, read(kXorBase), task->input(), workers).value();
       const std::string what = fmt::format("{} way {}", fmt::join(scores, " "), way);
@@ -392,7 +422,8 @@ TEST(Population, E_30_errors_of_the_fitness_end_the_generation) {
   auto workers = Workers::create(3).value();
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
-  const auto r = p.evolve([](Runner&, const Network&) -> Result<Fitness> { return fail(Code::Cancelled, "enough"); }, workers);
+  const auto r =
+      p.evolve([](Runner&, const Network&) -> Result<Fitness> { return fail(Code::Cancelled, "enough"); }, workers);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().code, Code::Cancelled);
 }

@@ -21,11 +21,14 @@ bool dominates(const Fitness& a, const Fitness& b) {
   return better;
 }
 
-// Crowding distance within one front: sum over objectives of (distance between both neighbours) / (range of the objective); infinite at both ends.
-void add_crowding(std::span<const Fitness* const> fitness, const std::vector<std::size_t>& front, std::vector<double>& crowding) {
+// Crowding distance within one front: sum over objectives of (distance between both neighbours) / (range of the
+// objective); infinite at both ends.
+void add_crowding(std::span<const Fitness* const> fitness, const std::vector<std::size_t>& front,
+                  std::vector<double>& crowding) {
   for (std::size_t o = 0; o < fitness[front[0]]->objectives.size(); ++o) {
     std::vector<std::size_t> order = front;
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return fitness[a]->objectives[o] < fitness[b]->objectives[o]; });
+    std::ranges::stable_sort(
+        order, [&](std::size_t a, std::size_t b) { return fitness[a]->objectives[o] < fitness[b]->objectives[o]; });
     const double low = fitness[order.front()]->objectives[o], range = fitness[order.back()]->objectives[o] - low;
     crowding[order.front()] = crowding[order.back()] = std::numeric_limits<double>::infinity();
     if (!(range > 0) || !std::isfinite(range)) continue;
@@ -81,7 +84,9 @@ std::vector<std::size_t> ranked(std::span<const Fitness* const> fitness) {
     if (front.empty()) break;
     add_crowding(fitness, front, crowding);
   }
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return rank[a] != rank[b] ? rank[a] < rank[b] : crowding[a] > crowding[b]; });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return rank[a] != rank[b] ? rank[a] < rank[b] : crowding[a] > crowding[b];
+  });
   return order;
 }
 

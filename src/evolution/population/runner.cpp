@@ -33,7 +33,8 @@ Result<void> Runner::plan(const Shape& input) {
   Arena measuring = Arena::measuring();
   const Exec exec{*pool_, *kernels_, measuring, nullptr, network_->settings.quantized_inputs};
   // Placeholder address: never dereferenced, above every address of the measuring arena.
-  const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, network_->settings.activations};
+  const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input,
+                          network_->settings.activations};
   network_->forward(run_on(exec), nothing, 0, network_->num_cells());
   if (exec.status) return tl::make_unexpected(*exec.status);
   const Arena::Mark needed = measuring.peak();
@@ -45,7 +46,8 @@ Result<void> Runner::plan(const Shape& input) {
 }
 
 Result<ConstView> Runner::forward(const ConstView& x) {
-  if (x.element != network_->settings.activations) return fail(Code::InvalidArgument, "the input is of another element type than the network's");
+  if (x.element != network_->settings.activations)
+    return fail(Code::InvalidArgument, "the input is of another element type than the network's");
   const FpEnvironment environment;
   if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
   if (is_chain_) cells_.assign(network_->num_cell_sources(), {});  // the general way says what is wrong

@@ -1,6 +1,7 @@
 #pragma once
-// Forward passes of many small networks, one after the other: one arena and one table of kernels serve them all, where a session would
-// set up its own. One runner per worker; it keeps no state between calls, so recurrent layers begin at 0.
+// Forward passes of many small networks, one after the other: one arena and one table of kernels serve them all, where
+// a session would set up its own. One runner per worker; it keeps no state between calls, so recurrent layers begin at
+// 0.
 
 #include <memory>
 #include <optional>

@@ -65,14 +65,16 @@ TEST(Runner, E_30_chains_of_dense_cells_give_the_bits_of_a_session_on_every_targ
       const bool disabled = below(8) == 0;
       const std::size_t out = disabled ? in : width();
       layers.push_back(dense(in, out,
-                             fmt::format(R"("activation":"{}","bias":{},"is_disabled":{},"dtype":"{}")", name(static_cast<Activation>(below(kNumActivations))),
-                                         below(2) == 0, disabled, types[below(static_cast<std::uint32_t>(types.size()))])));
+                             fmt::format(R"("activation":"{}","bias":{},"is_disabled":{},"dtype":"{}")",
+                                         name(static_cast<Activation>(below(kNumActivations))), below(2) == 0, disabled,
+                                         types[below(static_cast<std::uint32_t>(types.size()))])));
       in = out;
     }
     const std::string spec = row_of(layers, fmt::format(R"("seed":{},)", seed));
     for (const Shape& shape : {Shape::of({rows, first}), Shape::of({2, rows, first})}) {
       const Network network = ready(spec, shape);
-      for (std::size_t i = 0; i < runners.size(); ++i) expect_same(*runners[i], network, usable_isas()[i], shape, fmt::format("{} {}", seed, spec));
+      for (std::size_t i = 0; i < runners.size(); ++i)
+        expect_same(*runners[i], network, usable_isas()[i], shape, fmt::format("{} {}", seed, spec));
     }
   }
 }

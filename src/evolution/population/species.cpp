@@ -19,7 +19,9 @@ Result<void> Population::assign_species(Workers& workers) {
   species_.clear();
   std::vector<std::size_t> place(kept.size(), ~std::size_t{0});  // of the old ones among those that live on
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const auto near = [&](const Species& s) { return 1 - compare_dna(s.dna, dna[i]).structural <= config_.species_distance; };
+    const auto near = [&](const Species& s) {
+      return 1 - compare_dna(s.dna, dna[i]).structural <= config_.species_distance;
+    };
     std::size_t found = ~std::size_t{0};
     for (std::size_t s = 0; s < kept.size() && found == ~std::size_t{0}; ++s)
       if (near(kept[s])) {
@@ -42,8 +44,8 @@ Result<void> Population::assign_species(Workers& workers) {
   return {};
 }
 
-// Places are shared out by the mean of each species' scores above the worst (fitness sharing); its champion lives on, and the better half
-// has children.
+// Places are shared out by the mean of each species' scores above the worst (fitness sharing); its champion lives on,
+// and the better half has children.
 std::vector<Population::Plan> Population::plan_by_species() {
   const std::vector<std::size_t> order = ranking();
   const std::vector<double> values = selection_values();

@@ -33,8 +33,10 @@ void task_fields(ConfigVisitor& visit, TaskConfig& c) {
   if (is("idx")) visit({"labels", "idx: the file of labels"}, c.labels);
   if (is("csv", "idx", "spirals")) {
     std::size_t score = 0;
-    visit.choice({"score", "csv, idx, spirals: squared_error, accuracy, cross_entropy; empty: accuracy, of values squared_error"}, score,
-                 {"", kScores[0], kScores[1], kScores[2]});
+    visit.choice(
+        {"score",
+         "csv, idx, spirals: squared_error, accuracy, cross_entropy; empty: accuracy, of values squared_error"},
+        score, {"", kScores[0], kScores[1], kScores[2]});
     c.score = score == 0 ? "" : kScores[score - 1];
   }
   if (is("spirals")) visit({"points", "spirals: of each arm"}, c.points, {1, 65536});
@@ -45,7 +47,6 @@ void task_fields(ConfigVisitor& visit, TaskConfig& c) {
   }
   visit({"target", "The score that ends the run. Without it: the task's own"}, c.target, {-1e300, 1e300});
 }
-
 
 // Lists of names as they are given; mutation_of() looks them up.
 struct MutationNames {
@@ -63,7 +64,8 @@ void mutation_fields(ConfigVisitor& visit, MutationConfig& c, MutationNames& nam
   visit({"layer_types", "Kinds that a layer may become"}, names.layer_types);
   visit({"activations", "Activations that a layer may get"}, names.activations);
   visit({"dtypes", "Numeric types, of which a mutation takes the next or the one before"}, names.dtypes);
-  visit({"d_model", "Width of embeddings, and what `filters` follows from; 0: the layer's input width, at most 16"}, c.d_model, {0, 65536});
+  visit({"d_model", "Width of embeddings, and what `filters` follows from; 0: the layer's input width, at most 16"},
+        c.d_model, {0, 65536});
   visit({"num_heads", "Of an mha; fewer where they do not divide the width"}, c.num_heads, {1, 1024});
   visit({"in_channels", "Channels that a sample without axes is cut into"}, c.in_channels, {1, 65536});
   visit({"filters", "Of a convolution; 0: a quarter of `d_model`"}, c.filters, {0, 65536});
@@ -71,12 +73,15 @@ void mutation_fields(ConfigVisitor& visit, MutationConfig& c, MutationNames& nam
   visit({"vocab_size", "Of an embedding"}, c.vocab_size, {1, 1 << 20});
   visit({"num_clusters", "Of a kmeans layer"}, c.num_clusters, {1, 65536});
   visit({"max_layers", "Nothing is added beyond"}, c.max_layers, {1, 1 << 20});
-  visit({"max_operations", "Layers that run in one forward pass, each use through a link counted"}, c.max_operations, {1, 1 << 20});
-  visit({"max_adapter_weights", "Weights of a dense layer that repairs a shape"}, c.max_adapter_weights, {1, std::uint64_t{1} << 31});
+  visit({"max_operations", "Layers that run in one forward pass, each use through a link counted"}, c.max_operations,
+        {1, 1 << 20});
+  visit({"max_adapter_weights", "Weights of a dense layer that repairs a shape"}, c.max_adapter_weights,
+        {1, std::uint64_t{1} << 31});
 }
 
 // `known` answers each name of a list in turn, or says why it cannot.
-Result<void> look_up(const char* key, const std::vector<std::string>& names, const std::function<Result<void>(const std::string&)>& known) {
+Result<void> look_up(const char* key, const std::vector<std::string>& names,
+                     const std::function<Result<void>(const std::string&)>& known) {
   if (names.empty() || names.size() > 64)
     return fail_at({"mutation", key}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -101,7 +106,8 @@ Result<void> mutation_of(const MutationNames& names, MutationConfig& to) {
   }));
   return look_up("dtypes", names.dtypes, [&](const std::string& name) -> Result<void> {
     LOOM_TRY(const DType type, dtype_from_name(name));
-    if (index(type) >= kNumTypes) return fail(Code::InvalidConfig, "{} is a block type of language models; networks have none", loom::name(type));
+    if (index(type) >= kNumTypes)
+      return fail(Code::InvalidConfig, "{} is a block type of language models; networks have none", loom::name(type));
     to.dtypes.push_back(type);
     return {};
   });
@@ -109,18 +115,25 @@ Result<void> mutation_of(const MutationNames& names, MutationConfig& to) {
 
 void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& names) {
   PopulationConfig& p = c.islands.population;
-  visit.object({"task", "A name, or an object. Default `xor`"}, [&](ConfigVisitor& inner) { task_fields(inner, c.task); }, "name");
-  visit.json({"network", "Required. The spec, or a file beside the configuration, that the first generation is made of; its output must be one that "
-                         "the task can score"},
+  visit.object(
+      {"task", "A name, or an object. Default `xor`"}, [&](ConfigVisitor& inner) { task_fields(inner, c.task); },
+      "name");
+  visit.json({"network",
+              "Required. The spec, or a file beside the configuration, that the first generation is made of; its "
+              "output must be one that "
+              "the task can score"},
              c.network);
   visit({"population", "Members of each island"}, p.size, {1, 65536});
   visit({"elites", "How many live on (0: a quarter), where there are no `species`"}, p.elites, {0, 65536});
   visit({"generations", "Generations at most"}, c.generations, {1, 1 << 30});
   visit({"seed", "Of every draw"}, c.seed, kAnySeed);
   visit({"islands", "Populations beside each other"}, c.islands.count, {1, 1024});
-  visit({"migrate_every", "Generations after which the best of each island takes the last place of the next one; 0: never"}, c.islands.migrate_every,
-        {0, 1 << 30});
-  visit({"objectives", "`score`, then any of `bytes`, `multiply_adds`: Pareto rank, then crowding distance. Scores that are not finite rank last"},
+  visit({"migrate_every",
+         "Generations after which the best of each island takes the last place of the next one; 0: never"},
+        c.islands.migrate_every, {0, 1 << 30});
+  visit({"objectives",
+         "`score`, then any of `bytes`, `multiply_adds`: Pareto rank, then crowding distance. Scores that are not "
+         "finite rank last"},
         c.objectives);
   visit.object({"mutation", "An object"}, [&](ConfigVisitor& inner) { mutation_fields(inner, p.mutation, names); });
   visit.object({"splice", "An object: how two networks become one"}, [&](ConfigVisitor& inner) {
@@ -131,9 +144,9 @@ void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& n
     inner({"rate", "Share of the children that have two parents"}, p.splice_rate, {0, 1});
   });
   visit.object({"species", "An object"}, [&](ConfigVisitor& inner) {
-    inner({"distance", "Networks further apart compete in different species, of which the best member lives on; 0: there are none"},
-          p.species_distance,
-          {0, 2});
+    inner({"distance",
+           "Networks further apart compete in different species, of which the best member lives on; 0: there are none"},
+          p.species_distance, {0, 2});
     inner({"stagnation", "Generations without a better member after which a species ends"}, p.stagnation, {1, 1 << 30});
   });
   visit.object({"novelty", "An object"}, [&](ConfigVisitor& inner) {
@@ -141,8 +154,9 @@ void evolution_fields(ConfigVisitor& visit, EvolutionConfig& c, MutationNames& n
     inner({"neighbours", "Of a network, whose mean distance is its novelty"}, p.novelty_neighbours, {1, 1024});
   });
   visit({"ensemble",
-         "At the end, joins the two members that cover the most cases into one network, runs it, and shows it beside the better one; where "
-                     "no two can be joined a warning says why"},
+         "At the end, joins the two members that cover the most cases into one network, runs it, and shows it beside "
+         "the better one; where "
+         "no two can be joined a warning says why"},
         c.ensemble);
 }
 
@@ -150,8 +164,10 @@ Result<void> check_objectives(const std::vector<std::string>& names) {
   if (names.empty() || names.size() > 64)
     return fail_at({"objectives"}, Code::InvalidConfig, "expected a list of 1 to 64 names, got {}", names.size());
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
-      return fail_at({"objectives", std::to_string(i)}, Code::InvalidConfig, "\"{}\" stands twice", printable(names[i]));
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i))
+      return fail_at({"objectives", std::to_string(i)}, Code::InvalidConfig, "\"{}\" stands twice",
+                     printable(names[i]));
   return {};
 }
 
@@ -173,8 +189,10 @@ Result<EvolutionConfig> evolution_config_from(const Json& json) {
   p.objectives = c.objectives.size();
   LOOM_TRY_VOID(mutation_of(names, p.mutation));
   if (find(json, "elites") != nullptr && p.species_distance > 0)
-    return fail_at({"elites"}, Code::InvalidConfig, "has no effect beside /species/distance, with which the best of each species lives on");
-  if (p.elites > p.size) return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
+    return fail_at({"elites"}, Code::InvalidConfig,
+                   "has no effect beside /species/distance, with which the best of each species lives on");
+  if (p.elites > p.size)
+    return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
   return c;
 }
 

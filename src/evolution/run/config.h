@@ -7,27 +7,27 @@
 namespace loom {
 
 struct TaskConfig {
-  std::string name = "xor";        // xor, spirals, cart_pole, csv, idx
-  std::string path, labels;        // of csv and idx: the file, and for idx the file of labels
-  std::string target_column;       // csv; empty: the last column
-  bool header = true;              // csv
-  bool values = false;             // csv: targets are numbers
-  std::size_t limit = 0;           // the first samples of a data set; 0: all
-  std::string score;               // squared_error, accuracy, cross_entropy; empty: the task's own
-  std::optional<double> target;    // the score that ends the run; empty: the task's own
-  std::size_t points = 96;         // spirals: of each arm
+  std::string name = "xor";               // xor, spirals, cart_pole, csv, idx
+  std::string path, labels;               // of csv and idx: the file, and for idx the file of labels
+  std::string target_column;              // csv; empty: the last column
+  bool header = true;                     // csv
+  bool values = false;                    // csv: targets are numbers
+  std::size_t limit = 0;                  // the first samples of a data set; 0: all
+  std::string score;                      // squared_error, accuracy, cross_entropy; empty: the task's own
+  std::optional<double> target;           // the score that ends the run; empty: the task's own
+  std::size_t points = 96;                // spirals: of each arm
   std::size_t episodes = 5, steps = 500;  // cart_pole
-  std::uint64_t seed = 0;          // cart_pole: of the starts
+  std::uint64_t seed = 0;                 // cart_pole: of the starts
 };
 
 struct EvolutionConfig {
   TaskConfig task;
-  Json network;                    // a spec, or a path
+  Json network;  // a spec, or a path
   IslandsConfig islands;
   std::uint64_t seed = 0;
   std::size_t generations = 100;
   std::vector<std::string> objectives = {"score"};
-  bool ensemble = false;           // at the end, two members that complete each other are joined and judged together
+  bool ensemble = false;  // at the end, two members that complete each other are joined and judged together
 };
 
 // InvalidConfig, UnknownName, UnknownKey with a JSON pointer.

@@ -17,7 +17,8 @@ TEST(EvolutionConfig, defaults_and_every_key) {
   EXPECT_EQ(plain->task.name, "xor");
   EXPECT_EQ(plain->islands.population.size, 64u);
   EXPECT_EQ(plain->islands.population.mutation.weight_perturb_rate, 0.8);
-  const auto all = config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,
+  const auto all =
+      config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,
     "islands":3,"migrate_every":4,"generations":5,"seed":6,"objectives":["score","bytes"],"ensemble":true,
     "mutation":{"weight_perturb_scale":2,"node_rate":0,"layer_types":["dense"],"activations":["tanh"],"dtypes":["int8","int4"]},
     "splice":{"mode":"point","blend_alpha":0.1,"split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
@@ -32,7 +33,9 @@ TEST(EvolutionConfig, defaults_and_every_key) {
 
 TEST(EvolutionConfig, E_25_every_key_stands_in_the_manual_with_its_default) {
   test::expect_documented(evolution_schema(), "docs/evolution.md", 50);
-  EXPECT_GE(test::expect_examples_fit(evolution_schema(), "examples/evolve", [](const Json& file) { return find(file, "population") != nullptr; }), 4u);
+  EXPECT_GE(test::expect_examples_fit(evolution_schema(), "examples/evolve",
+                                      [](const Json& file) { return find(file, "population") != nullptr; }),
+            4u);
 }
 
 TEST(EvolutionConfig, errors_say_where) {
@@ -48,9 +51,12 @@ TEST(EvolutionConfig, errors_say_where) {
       {R"({"network":{},"seed":-1})", Code::InvalidConfig, "/seed"},
       {R"({"network":{},"population":2,"elites":3})", Code::InvalidConfig, "/elites"},
       {R"({"network":{},"elites":2,"species":{"distance":0.4}})", Code::InvalidConfig, "/elites: "},
-      {R"({"network":{},"mutation":{"dtypes":["int8","q4_0"]}})", Code::InvalidConfig, "/mutation/dtypes/1: q4_0 is a block type of language models"},
-      {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName, "/task/name: \"xr\" is unknown; nearest: xor"},
-      {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig, "/objectives/2: \"score\" stands twice"}};
+      {R"({"network":{},"mutation":{"dtypes":["int8","q4_0"]}})", Code::InvalidConfig,
+       "/mutation/dtypes/1: q4_0 is a block type of language models"},
+      {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName,
+       "/task/name: \"xr\" is unknown; nearest: xor"},
+      {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig,
+       "/objectives/2: \"score\" stands twice"}};
   for (const auto& [text, code, where] : bad) {
     const auto c = config(text);
     ASSERT_FALSE(c) << text;
@@ -73,22 +79,26 @@ TEST(EvolutionConfig, E_30_elites_are_counted_where_no_species_are_told_apart) {
 // All that a mutation may choose can be saved.
 TEST(EvolutionConfig, E_25_mutations_choose_among_the_types_that_networks_have) {
   for (std::size_t t = 0; t < kNumDTypes; ++t) {
-    const Json json{{"network", Json::object()}, {"mutation", Json{{"dtypes", Json::array({std::string(name(static_cast<DType>(t)))})}}}};
+    const Json json{{"network", Json::object()},
+                    {"mutation", Json{{"dtypes", Json::array({std::string(name(static_cast<DType>(t)))})}}}};
     EXPECT_EQ(evolution_config_from(json).has_value(), t < kNumTypes) << name(static_cast<DType>(t));
   }
 }
 
 TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
-  const std::tuple<const char*, std::set<std::string>> tasks[] = {{"xor", {"target"}},
-                                                                  {"spirals", {"target", "points", "score"}},
-                                                                  {"cart_pole", {"target", "episodes", "steps", "seed"}},
-                                                                  {"csv", {"target", "path", "target_column", "header", "values", "limit", "score"}},
-                                                                  {"idx", {"target", "path", "labels", "limit", "score"}}};
-  const std::pair<const char*, Json> keys[] = {{"target", 0.5}, {"points", 3}, {"score", "accuracy"}, {"episodes", 2}, {"steps", 3}, {"seed", 1}, {"path", "x"},
-                                               {"labels", "y"}, {"target_column", "z"}, {"header", true}, {"values", false}, {"limit", 4}};
+  const std::tuple<const char*, std::set<std::string>> tasks[] = {
+      {"xor", {"target"}},
+      {"spirals", {"target", "points", "score"}},
+      {"cart_pole", {"target", "episodes", "steps", "seed"}},
+      {"csv", {"target", "path", "target_column", "header", "values", "limit", "score"}},
+      {"idx", {"target", "path", "labels", "limit", "score"}}};
+  const std::pair<const char*, Json> keys[] = {
+      {"target", 0.5}, {"points", 3},   {"score", "accuracy"},  {"episodes", 2},  {"steps", 3},      {"seed", 1},
+      {"path", "x"},   {"labels", "y"}, {"target_column", "z"}, {"header", true}, {"values", false}, {"limit", 4}};
   for (const auto& [task, own] : tasks)
     for (const auto& [key, value] : keys) {
-      const auto read = evolution_config_from(Json{{"network", Json::object()}, {"task", Json{{"name", task}, {key, value}}}});
+      const auto read =
+          evolution_config_from(Json{{"network", Json::object()}, {"task", Json{{"name", task}, {key, value}}}});
       ASSERT_EQ(read.has_value(), own.contains(key)) << task << " " << key;
       if (read) continue;
       EXPECT_EQ(read.error().code, Code::UnknownKey);

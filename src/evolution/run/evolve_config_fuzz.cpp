@@ -1,4 +1,5 @@
-// Any text as the configuration of a run, and as the state of one that goes on: an Error, or values within their ranges.
+// Any text as the configuration of a run, and as the state of one that goes on: an Error, or values within their
+// ranges.
 
 #include "core/json.h"
 #include "evolution/run/config.h"
@@ -11,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] % 2 == 0) {
     const auto config = evolution_config_from(*json);
     if (!config) return 0;
-    LOOM_ASSERT(config->islands.population.size >= 1 && config->islands.population.elites <= config->islands.population.size);
+    LOOM_ASSERT(config->islands.population.size >= 1 &&
+                config->islands.population.elites <= config->islands.population.size);
     LOOM_ASSERT(config->network.is_object() || config->network.is_string());
     return 0;
   }

@@ -14,7 +14,8 @@ std::string hash_of(std::string_view text) {
 }  // namespace
 
 std::string evolution_state_text(const EvolutionState& s) {
-  std::string text = dump_json(Json{{"identity", s.identity}, {"lineage", to_json(s.lineage)}, {"hash", s.hash}, {"islands", s.islands}});
+  std::string text = dump_json(
+      Json{{"identity", s.identity}, {"lineage", to_json(s.lineage)}, {"hash", s.hash}, {"islands", s.islands}});
   text.pop_back();
   return fmt::format("{}{}{}\"}}", text, kSealed, hash_of(text));
 }
@@ -28,7 +29,8 @@ Result<EvolutionState> parse_evolution_state(std::string_view text) {
   LOOM_TRY(Json json, parse_json(text, {kMost, 256}));
   const Json *hash = find(json, "hash"), *identity = find(json, "identity");
   const auto islands = json.find("islands");
-  if (identity == nullptr || !identity->is_object() || islands == json.end() || hash == nullptr || as_string(*hash) == nullptr)
+  if (identity == nullptr || !identity->is_object() || islands == json.end() || hash == nullptr ||
+      as_string(*hash) == nullptr)
     return fail(Code::CorruptData, "identity, hash or islands are missing");
   EvolutionState out{*identity, {}, *as_string(*hash), std::move(*islands)};
   LOOM_TRY(out.lineage, journal_mark_from(find(json, "lineage")));

@@ -1,6 +1,7 @@
 #pragma once
-// state.json of a run's folder: a population between two generations, what it belongs to, and the lineage that it counts on. Its last member
-// is the SHA-256 of all text before it, so that nothing in it is believed that the run did not write.
+// state.json of a run's folder: a population between two generations, what it belongs to, and the lineage that it
+// counts on. Its last member is the SHA-256 of all text before it, so that nothing in it is believed that the run did
+// not write.
 
 #include <string>
 
@@ -9,7 +10,8 @@
 namespace loom {
 
 struct EvolutionState {
-  Json identity;        // the config but for what may change, and hashes of the files it names: of a run that goes on, the same
+  // the config but for what may change, and hashes of the files it names: of a run that goes on, the same
+  Json identity;
   JournalMark lineage;  // lineage.jsonl begins with these bytes
   std::string hash;     // of all generations
   Json islands;         // Islands::state()

@@ -19,7 +19,8 @@ std::pair<double, double> shifted(double a, double b) {
   const bool has_a = std::isfinite(a), has_b = std::isfinite(b);
   if (!has_a) a = has_b ? b : 0;
   if (!has_b) b = has_a ? a : 0;
-  if (std::max(std::abs(a), std::abs(b)) > 0x1p1020) a *= 0.25, b *= 0.25;  // so that their distance and their sum are numbers too
+  // so that their distance and their sum are numbers too
+  if (std::max(std::abs(a), std::abs(b)) > 0x1p1020) a *= 0.25, b *= 0.25;
   const double least = a < b ? a : b;
   if (least < 0) a -= least, b -= least;
   if (has_a && !has_b) b = 0;  // the lower one
@@ -78,7 +79,8 @@ void Mixer::mix(std::uint32_t site, std::span<double> a, std::span<const double>
   const std::size_t n = a.size();
   if (config_.mode == Mode::Point) {
     const double split = std::floor(static_cast<double>(n) * config_.split_ratio);
-    for (std::size_t i = split < 0 ? 0 : static_cast<std::size_t>(std::min(split, static_cast<double>(n))); i < n; ++i) a[i] = b[i];
+    for (std::size_t i = split < 0 ? 0 : static_cast<std::size_t>(std::min(split, static_cast<double>(n))); i < n; ++i)
+      a[i] = b[i];
   } else if (config_.mode == Mode::Uniform) {
     const RandomStream stream{config_.seed, RandomDomain::Splice, config_.step, site};
     for (std::size_t i = 0; i < n; i += 4) {
@@ -95,19 +97,22 @@ void Mixer::mix(std::uint32_t site, std::span<double> a, std::span<const double>
 Result<SpliceConfig::Mode> splice_mode_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kModes.size(); ++i)
     if (kModes[i] == name) return static_cast<SpliceConfig::Mode>(i);
-  return fail(Code::UnknownName, "splice mode \"{}\" is unknown; nearest: {}", name.substr(0, 40), nearest_names(name, kModes));
+  return fail(Code::UnknownName, "splice mode \"{}\" is unknown; nearest: {}", name.substr(0, 40),
+              nearest_names(name, kModes));
 }
 
 Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& config, SpliceReport* report) {
   LOOM_TRY(Network child, clone_network(a));
   LOOM_TRY_VOID(child.resolve_ties());
   std::map<std::string, Layer*> others;
-  b.each_layer([&](std::size_t, const std::string& path, Layer& l) { others.emplace(path, &l); });  // a link hides the layer behind it
+  // a link hides the layer behind it
+  b.each_layer([&](std::size_t, const std::string& path, Layer& l) { others.emplace(path, &l); });
   const Mixer mixer(config);
   Result<void> done;
   child.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
     const auto other = others.find(path);
-    if (!done || other == others.end() || &other->second->kind_row() != &layer.kind_row() || !alike(own_weights(layer), own_weights(*other->second)))
+    if (!done || other == others.end() || &other->second->kind_row() != &layer.kind_row() ||
+        !alike(own_weights(layer), own_weights(*other->second)))
       return;
     done = mix_layers(mixer, path, layer, *other->second, report);
   });
@@ -116,7 +121,8 @@ Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& c
     LOOM_TRY(report->parent_a, extract_dna(a));
     LOOM_TRY(report->parent_b, extract_dna(b));
     LOOM_TRY(report->child, extract_dna(child));
-    for (const auto& layer : compare_dna(report->parent_a, report->parent_b).layers) report->blended_count += layer.overlap > 0;
+    for (const auto& layer : compare_dna(report->parent_a, report->parent_b).layers)
+      report->blended_count += layer.overlap > 0;
   }
   return child;
 }

@@ -69,7 +69,8 @@ TEST(Splice, E_10_blend_by_fitness_and_similarity) {
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{0.5, 0.5, 0, 0}));
   c.fitness_a = 2, c.fitness_b = -std::numeric_limits<double>::infinity();
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{1, 0, 0, 0}));
-  c.fitness_a = -std::numeric_limits<double>::max(), c.fitness_b = std::numeric_limits<double>::max();  // further apart than the largest number
+  // further apart than the largest number
+  c.fitness_a = -std::numeric_limits<double>::max(), c.fitness_b = std::numeric_limits<double>::max();
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{0.5, 0.5, 0, 0}));
 }
 

@@ -20,7 +20,8 @@ void step(Cart& c, bool right) {
   constexpr double kGravity = 9.8, kPole = 0.1, kTotal = 1.1, kHalfLength = 0.5, kForce = 10, kSeconds = 0.02;
   const double cosine = cos64(c.angle), sine = sin64(c.angle), force = right ? kForce : -kForce;
   const double push = (force + kPole * kHalfLength * c.turn * c.turn * sine) / kTotal;
-  const double turning = (kGravity * sine - cosine * push) / (kHalfLength * (4.0 / 3.0 - kPole * cosine * cosine / kTotal));
+  const double turning =
+      (kGravity * sine - cosine * push) / (kHalfLength * (4.0 / 3.0 - kPole * cosine * cosine / kTotal));
   const double moving = push - kPole * kHalfLength * turning * cosine / kTotal;
   c.x += kSeconds * c.speed, c.speed += kSeconds * moving;
   c.angle += kSeconds * c.turn, c.turn += kSeconds * turning;
@@ -34,7 +35,8 @@ class CartPole final : public Task {
   explicit CartPole(const CartPoleConfig& config) : config_(config) {
     const RandomStream stream{config.seed, RandomDomain::Noise, 0, random_site("cart_pole")};
     const auto draw = [&](std::size_t i) { return (2 * static_cast<double>(stream.uniform(i)) - 1) * 0.05; };
-    for (std::size_t e = 0; e < config.episodes; ++e) starts_.push_back({draw(4 * e), draw(4 * e + 1), draw(4 * e + 2), draw(4 * e + 3)});
+    for (std::size_t e = 0; e < config.episodes; ++e)
+      starts_.push_back({draw(4 * e), draw(4 * e + 1), draw(4 * e + 2), draw(4 * e + 3)});
   }
   std::string_view name() const override { return "cart_pole"; }
   Shape input() const override { return Shape::of({config_.episodes, 4}); }
@@ -43,7 +45,8 @@ class CartPole final : public Task {
   Result<void> check_output(const Shape& output) const override {
     const std::size_t width = output.elements() / config_.episodes;
     if (output[0] == config_.episodes && (width == 1 || width == 2)) return {};
-    return fail(Code::ShapeMismatch, "an output {} for {} episodes: {} outputs each, 1 or 2 expected", output.text(), config_.episodes, width);
+    return fail(Code::ShapeMismatch, "an output {} for {} episodes: {} outputs each, 1 or 2 expected", output.text(),
+                config_.episodes, width);
   }
 
   Result<Fitness> judge(Runner& runner, const Network& network) const override {
@@ -54,9 +57,10 @@ class CartPole final : public Task {
       f.behaviour.push_back(carts ? (*carts)[e].x : 0);
       f.behaviour.push_back(carts ? static_cast<double>((*carts)[e].steps) / all : 0);
     }
-    f.objectives = {carts ? lanes16(carts->size(), [&](std::size_t e) { return static_cast<double>((*carts)[e].steps) / all; }) /
-                                static_cast<double>(carts->size())
-                          : std::numeric_limits<double>::quiet_NaN()};
+    f.objectives = {
+        carts ? lanes16(carts->size(), [&](std::size_t e) { return static_cast<double>((*carts)[e].steps) / all; }) /
+                    static_cast<double>(carts->size())
+              : std::numeric_limits<double>::quiet_NaN()};
     return f;
   }
 
@@ -80,11 +84,13 @@ class CartPole final : public Task {
       bool any = false;
       for (std::size_t e = 0; e < carts.size(); ++e) {
         any = any || !carts[e].fallen;
-        seen[4 * e] = carts[e].x, seen[4 * e + 1] = carts[e].speed, seen[4 * e + 2] = carts[e].angle, seen[4 * e + 3] = carts[e].turn;
+        seen[4 * e] = carts[e].x, seen[4 * e + 1] = carts[e].speed, seen[4 * e + 2] = carts[e].angle,
+                 seen[4 * e + 3] = carts[e].turn;
       }
       if (!any) break;
       if (!wide) narrow.assign(seen.begin(), seen.end());
-      LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape, network.settings.activations}));
+      LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape,
+                                                  network.settings.activations}));
       LOOM_TRY_VOID(check_output(y.shape));
       const std::size_t width = y.shape.elements() / carts.size();
       const auto out = [&](std::size_t i) { return wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); };
@@ -118,7 +124,9 @@ double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool
   layer.visit_weights([&](Weight& w) {
     if (w.role() != WeightRole::Matrix) return;
     // Each filter meets every place of its output, each row of another matrix every row of the input.
-    const double places = use == MatrixUse::Places ? static_cast<double>(out->elements()) / static_cast<double>((*out)[0] * w.rows()) : static_cast<double>(in.rows()) / static_cast<double>(in[0]);
+    const double places = use == MatrixUse::Places
+                              ? static_cast<double>(out->elements()) / static_cast<double>((*out)[0] * w.rows())
+                              : static_cast<double>(in.rows()) / static_cast<double>(in[0]);
     sum += static_cast<double>(w.elements()) * places;
   });
   return sum;
@@ -141,12 +149,15 @@ double multiply_adds(const Network& network, const Shape& input) {
 Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives) {
   for (const std::string& name : objectives)
     if (name != "score" && name != "bytes" && name != "multiply_adds")
-      return fail(Code::UnknownName, "objective \"{}\" is unknown; known: score bytes multiply_adds", name.substr(0, 40));
-  if (objectives.empty() || objectives[0] != "score") return fail(Code::InvalidConfig, "the first objective is \"score\"");
+      return fail(Code::UnknownName, "objective \"{}\" is unknown; known: score bytes multiply_adds",
+                  name.substr(0, 40));
+  if (objectives.empty() || objectives[0] != "score")
+    return fail(Code::InvalidConfig, "the first objective is \"score\"");
   return FitnessFunction([&task, objectives](Runner& runner, const Network& network) -> Result<Fitness> {
     LOOM_TRY(Fitness f, task.judge(runner, network));
     for (std::size_t i = 1; i < objectives.size(); ++i)
-      f.objectives.push_back(objectives[i] == "bytes" ? -static_cast<double>(network.resident_bytes()) : -multiply_adds(network, task.input()));
+      f.objectives.push_back(objectives[i] == "bytes" ? -static_cast<double>(network.resident_bytes())
+                                                      : -multiply_adds(network, task.input()));
     return f;
   });
 }

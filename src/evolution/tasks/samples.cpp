@@ -17,7 +17,9 @@ struct Outputs {
   std::size_t width = 0;  // outputs per sample
 
   std::size_t size() const { return y.shape.elements(); }
-  double operator[](std::size_t i) const { return y.element == Element::f64 ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); }
+  double operator[](std::size_t i) const {
+    return y.element == Element::f64 ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]);
+  }
 };
 
 class SampleTask final : public Task {
@@ -38,12 +40,13 @@ class SampleTask final : public Task {
     const std::size_t width = output.elements() / count_;
     if (samples_.labels.empty()) {
       if (width == samples_.outputs) return {};
-      return fail(Code::ShapeMismatch, "{} output{} for each sample, {} expected", width, width == 1 ? "" : "s", samples_.outputs);
+      return fail(Code::ShapeMismatch, "{} output{} for each sample, {} expected", width, width == 1 ? "" : "s",
+                  samples_.outputs);
     }
     const bool takes_one = samples_.classes <= 2 && score_ != Score::CrossEntropy;
     if (width == 1 ? takes_one : width >= samples_.classes) return {};
-    return fail(Code::ShapeMismatch, "{} output{} for {} classes, {}{} or more expected", width, width == 1 ? "" : "s", samples_.classes,
-                takes_one ? "1, " : "", std::max<std::size_t>(samples_.classes, 2));
+    return fail(Code::ShapeMismatch, "{} output{} for {} classes, {}{} or more expected", width, width == 1 ? "" : "s",
+                samples_.classes, takes_one ? "1, " : "", std::max<std::size_t>(samples_.classes, 2));
   }
 
   Result<Fitness> judge(Runner& runner, const Network& network) const override {
@@ -72,7 +75,8 @@ class SampleTask final : public Task {
   Result<Outputs> outputs(Runner& runner, const Network& network) const {
     const bool wide = network.settings.activations == Element::f64;
     runner.use(network);
-    LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(), batch_, network.settings.activations}));
+    LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(),
+                                                batch_, network.settings.activations}));
     LOOM_TRY_VOID(check_output(y.shape));
     return Outputs{y, y.shape.elements() / count_};
   }
@@ -103,18 +107,19 @@ class SampleTask final : public Task {
     switch (score_) {
       case Score::SquaredError:
         return 1 - lanes16(out.size(), [&](std::size_t i) {
-                     const double gap = out[i] - (samples_.labels.empty() ? static_cast<double>(samples_.values[i]) : wanted(i / width, i % width, width));
+                     const double gap = out[i] - (samples_.labels.empty() ? static_cast<double>(samples_.values[i])
+                                                                          : wanted(i / width, i % width, width));
                      return gap * gap;
                    }) / static_cast<double>(out.size());
       case Score::Accuracy: return lanes16(count_, [&](std::size_t i) { return is_right(out, i) ? 1.0 : 0.0; }) / n;
       case Score::CrossEntropy:
         return -lanes16(count_, [&](std::size_t i) {
-                 const auto row = [&](std::size_t o) { return out[i * width + o]; };
-                 double most = row(0);
-                 for (std::size_t o = 1; o < width; ++o) most = row(o) > most ? row(o) : most;
-                 const double sum = lanes16(width, [&](std::size_t o) { return exp64(row(o) - most); });
-                 return log64(sum) - (row(static_cast<std::size_t>(samples_.labels[i])) - most);
-               }) / n;
+          const auto row = [&](std::size_t o) { return out[i * width + o]; };
+          double most = row(0);
+          for (std::size_t o = 1; o < width; ++o) most = row(o) > most ? row(o) : most;
+          const double sum = lanes16(width, [&](std::size_t o) { return exp64(row(o) - most); });
+          return log64(sum) - (row(static_cast<std::size_t>(samples_.labels[i])) - most);
+        }) / n;
     }
     return nan;
   }
@@ -132,12 +137,15 @@ class SampleTask final : public Task {
 
 Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples s, Score score, double target) {
   const std::size_t each = s.input.elements(), n = s.inputs.size() / each;
-  if (n == 0 || n * each != s.inputs.size()) return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
+  if (n == 0 || n * each != s.inputs.size())
+    return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
   if (s.labels.empty() ? s.outputs == 0 || s.values.size() != n * s.outputs : s.labels.size() != n)
     return fail(Code::InvalidConfig, "task: targets do not fit {} samples", n);
-  if (s.labels.empty() && score == Score::CrossEntropy) return fail(Code::InvalidConfig, "task: cross_entropy is of classes, the targets are values");
+  if (s.labels.empty() && score == Score::CrossEntropy)
+    return fail(Code::InvalidConfig, "task: cross_entropy is of classes, the targets are values");
   for (const std::int32_t label : s.labels)
-    if (label < 0 || static_cast<std::size_t>(label) >= s.classes) return fail(Code::OutOfRange, "task: label {} of {} classes", label, s.classes);
+    if (label < 0 || static_cast<std::size_t>(label) >= s.classes)
+      return fail(Code::OutOfRange, "task: label {} of {} classes", label, s.classes);
   LOOM_TRY_VOID(checked_mul(n, each));
   return std::make_unique<SampleTask>(std::move(name), std::move(s), score, target);
 }

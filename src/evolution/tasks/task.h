@@ -25,12 +25,13 @@ class Task {
   virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
 };
 
-// TaskSamples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the largest is the class.
+// TaskSamples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the
+// largest is the class.
 struct TaskSamples {
-  Shape input = Shape::of({1});          // of one sample
+  Shape input = Shape::of({1});  // of one sample
   std::vector<float> inputs;
-  std::vector<std::int32_t> labels;      // classes, or
-  std::vector<float> values;             // values, `outputs` per sample
+  std::vector<std::int32_t> labels;  // classes, or
+  std::vector<float> values;         // values, `outputs` per sample
   std::size_t outputs = 1, classes = 0;
 };
 enum class Score : std::uint8_t {
@@ -46,19 +47,22 @@ std::unique_ptr<Task> xor_task();
 // Two arms wound round each other, `points` each; classes 0 and 1, one output.
 std::unique_ptr<Task> spirals_task(std::size_t points = 96, Score score = Score::Accuracy, double target = 0.98);
 
-// A pole on a cart, held up by pushes to the left or right (Barto, Sutton & Anderson 1983): force 10 N, 20 ms a step, Euler; an episode ends
-// beyond 2.4 m, beyond 12 degrees, or after `steps`. Inputs: position, speed, angle, angular speed. One output pushes right above 0, two by
-// the larger one. Starts are drawn from `seed`, uniform in +-0.05. The score is the mean share of the steps survived.
+// A pole on a cart, held up by pushes to the left or right (Barto, Sutton & Anderson 1983): force 10 N, 20 ms a step,
+// Euler; an episode ends beyond 2.4 m, beyond 12 degrees, or after `steps`. Inputs: position, speed, angle, angular
+// speed. One output pushes right above 0, two by the larger one. Starts are drawn from `seed`, uniform in +-0.05. The
+// score is the mean share of the steps survived.
 struct CartPoleConfig {
   std::size_t episodes = 5, steps = 500;
   std::uint64_t seed = 0;
 };
 std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config = {});
 
-// Multiply-adds of the matrices that one sample meets in a network prepared for `input`, embeddings left out; links count what they run.
+// Multiply-adds of the matrices that one sample meets in a network prepared for `input`, embeddings left out; links
+// count what they run.
 double multiply_adds(const Network& network, const Shape& input);
 
-// The objectives a run asks for: "score", "bytes" (resident, fewer is better), "multiply_adds" (fewer is better). UnknownName.
+// The objectives a run asks for: "score", "bytes" (resident, fewer is better), "multiply_adds" (fewer is better).
+// UnknownName.
 Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives);
 
 }  // namespace loom

@@ -1,11 +1,13 @@
 #pragma once
 // .entity version 2 (engine 10.4), the container: a header, a directory and hashed sections, all little-endian.
 //     0  "ENTITY" 0 0     8  u16 version 2     10  u16 flags     12  u32 numerics version     16  u64 file length
-//    24  u32 sections    28  u32 0             32  root hash: SHA-256 of bytes 0-31 and of the directory, in which the hash field of
+//    24  u32 sections    28  u32 0             32  root hash: SHA-256 of bytes 0-31 and of the directory, in which the
+//      hash field of
 //                                                  an entry "signatur" counts as zero
 //    64  directory: {8-byte kind, u32 index, u32 flags, u64 offset, u64 length, SHA-256 of the section} per section
-// Sections follow in the order of the directory, at multiples of 64 ("weights" 4096), with zeros between them; the file ends with the
-// last one. The writer sorts the directory by kind, then index, and leaves the least gaps, so equal sections give equal files.
+// Sections follow in the order of the directory, at multiples of 64 ("weights" 4096), with zeros between them; the file
+// ends with the last one. The writer sorts the directory by kind, then index, and leaves the least gaps, so equal
+// sections give equal files.
 
 #include <atomic>
 #include <cstdint>
@@ -24,12 +26,15 @@
 namespace loom {
 
 inline constexpr std::uint16_t kEntityVersion = 2;
-inline constexpr std::uint16_t kEntitySigned = 1, kEntityOptimiserState = 2;  // flags of a file: has a section "signatur", "optim"
-inline constexpr std::uint32_t kSectionMandatory = 1;                         // flag of a section: who does not know the kind refuses the file
+// flags of a file: has a section "signatur", "optim"
+inline constexpr std::uint16_t kEntitySigned = 1, kEntityOptimiserState = 2;
+// flag of a section: who does not know the kind refuses the file
+inline constexpr std::uint32_t kSectionMandatory = 1;
 
 // The kinds of engine F-31.
-inline constexpr std::string_view kEntityKinds[] = {"network",  "tensors", "weights", "optim",   "train",    "tokenize",
-                                                    "template", "kvcache", "session", "licence", "metadata", "signatur"};
+inline constexpr std::string_view kEntityKinds[] = {"network", "tensors",  "weights",  "optim",
+                                                    "train",   "tokenize", "template", "kvcache",
+                                                    "session", "licence",  "metadata", "signatur"};
 
 struct EntitySection {
   std::string kind;
@@ -40,8 +45,8 @@ struct EntitySection {
 
 class EntityReader {
  public:
-  // Maps the file; checks header, directory and root hash. CorruptData with the offset; Unsupported for other versions of the format,
-  // newer numerics versions and unknown mandatory sections; NotFound, IoError.
+  // Maps the file; checks header, directory and root hash. CorruptData with the offset; Unsupported for other versions
+  // of the format, newer numerics versions and unknown mandatory sections; NotFound, IoError.
   static Result<EntityReader> open(const std::string& path);
   // The caller keeps the bytes alive.
   static Result<EntityReader> parse(std::span<const std::byte> bytes);
@@ -83,22 +88,24 @@ class EntityWriter {
   // Gives the bytes of a section, in pieces and in order, to the sink; may be called more than once.
   using Producer = std::function<Result<void>(const Sink&)>;
 
-  // InvalidArgument for a kind of no or more than 8 characters, of others than printable ASCII, or one that was added with this index.
-  // The caller keeps the bytes alive until the last write.
+  // InvalidArgument for a kind of no or more than 8 characters, of others than printable ASCII, or one that was added
+  // with this index. The caller keeps the bytes alive until the last write.
   Result<void> add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::span<const std::byte> bytes);
-  Result<void> add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::uint64_t length, Producer produce);
+  Result<void> add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::uint64_t length,
+                   Producer produce);
   // Keeps the bytes itself.
   Result<void> add_text(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::string text);
 
-  // All sections of another file, unknown ones too, and its numerics version, for a rewrite; the reader's bytes are kept alive by the
-  // caller, or by the map of an opened file. remove() first takes out what is to be replaced. Hashes are checked while copying.
+  // All sections of another file, unknown ones too, and its numerics version, for a rewrite; the reader's bytes are
+  // kept alive by the caller, or by the map of an opened file. remove() first takes out what is to be replaced. Hashes
+  // are checked while copying.
   Result<void> add_all(const EntityReader& from);
   bool remove(std::string_view kind, std::uint32_t index = 0);
   // Numerics version that the contents belong to; this build's unless set.
   void set_numerics_version(std::uint32_t version) { numerics_version_ = version; }
 
-  // Returns the root hash. Atomic: the file is complete or the old one is still there. DiskFull, IoError; InvalidArgument when a
-  // producer gave another number of bytes than was said; what producers return.
+  // Returns the root hash. Atomic: the file is complete or the old one is still there. DiskFull, IoError;
+  // InvalidArgument when a producer gave another number of bytes than was said; what producers return.
   Result<Digest> write(const std::string& path) const;
   Result<std::vector<std::byte>> to_bytes() const;
 
@@ -108,7 +115,8 @@ class EntityWriter {
     Producer produce;
   };
   Result<std::uint64_t> lay_out(std::vector<EntitySection>& sections) const;
-  Result<std::vector<std::byte>> write_sections(std::vector<EntitySection>& sections, std::uint64_t length, const Sink& out, Digest& root) const;
+  Result<std::vector<std::byte>> write_sections(std::vector<EntitySection>& sections, std::uint64_t length,
+                                                const Sink& out, Digest& root) const;
 
   std::vector<Part> parts_;  // in order of kind and index
   std::uint32_t numerics_version_ = kNumericsVersion;

@@ -1,5 +1,5 @@
-// Any bytes as an .entity file, as they are and with their hashes made right: sections and tensors inside the file, which come back
-// from a rewrite, or an Error.
+// Any bytes as an .entity file, as they are and with their hashes made right: sections and tensors inside the file,
+// which come back from a rewrite, or an Error.
 
 #include <cstdint>
 
@@ -32,7 +32,8 @@ void check(std::span<const std::byte> bytes) {
   if (!file) return;
   for (const EntitySection& s : file->sections()) {
     const auto part = file->section(s.kind, s.index);
-    LOOM_ASSERT(!part || part->empty() || (part->data() >= bytes.data() && part->data() + part->size() <= bytes.data() + bytes.size()));
+    LOOM_ASSERT(!part || part->empty() ||
+                (part->data() >= bytes.data() && part->data() + part->size() <= bytes.data() + bytes.size()));
   }
   check_tensors(*file);
   if (!file->verify()) return;

@@ -23,7 +23,9 @@ Digest sha256_of(std::span<const std::byte> bytes) {
   return hash.finish();
 }
 
-std::string shown(const EntitySection& s) { return fmt::format("offset {}: section \"{}\" {}", s.offset, s.kind, s.index); }
+std::string shown(const EntitySection& s) {
+  return fmt::format("offset {}: section \"{}\" {}", s.offset, s.kind, s.index);
+}
 
 }  // namespace
 
@@ -34,7 +36,8 @@ class EntityParser {
   Result<EntityReader> parse() {
     LOOM_TRY_VOID(header());
     for (std::size_t i = 0; i < count_; ++i) LOOM_TRY_VOID(entry(i));
-    if (end_ != bytes_.size()) return fail(Code::CorruptData, "offset {}: {} bytes behind the last section", end_, bytes_.size() - end_);
+    if (end_ != bytes_.size())
+      return fail(Code::CorruptData, "offset {}: {} bytes behind the last section", end_, bytes_.size() - end_);
     LOOM_TRY_VOID(check_flags());
     out_.checked_ = std::make_unique<std::atomic<bool>[]>(count_);
     out_.bytes_ = bytes_;
@@ -42,22 +45,27 @@ class EntityParser {
   }
 
  private:
-  // Everything the root hash covers is believed only after the hash was right, so that damage never passes for a newer version.
+  // Everything the root hash covers is believed only after the hash was right, so that damage never passes for a newer
+  // version.
   Result<void> header() {
     if (bytes_.size() < kEntityHeaderBytes || as_text(bytes_.first(kEntityMagic.size())) != kEntityMagic)
       return fail(Code::CorruptData, "offset 0: header: no .entity file");
     const auto version = load_le<std::uint16_t>(bytes_.data() + 8);
     if (version != kEntityVersion) return other_version(version);
     const auto length = load_le<std::uint64_t>(bytes_.data() + 16);
-    if (length != bytes_.size()) return fail(Code::CorruptData, "offset 16: header: a file of {} bytes, {} are there", length, bytes_.size());
+    if (length != bytes_.size())
+      return fail(Code::CorruptData, "offset 16: header: a file of {} bytes, {} are there", length, bytes_.size());
     LOOM_TRY_VOID(check_root(bytes_.first(kEntityHeaderBytes)));
     out_.flags_ = load_le<std::uint16_t>(bytes_.data() + 10);
     out_.numerics_version_ = load_le<std::uint32_t>(bytes_.data() + 12);
     out_.root_ = digest_at(bytes_.data() + 32);
     if (out_.numerics_version_ > kNumericsVersion)
-      return fail(Code::Unsupported, "offset 12: header: numerics version {} is newer than {}, the newest of this build; a newer Loom can read it",
-                  out_.numerics_version_, kNumericsVersion);
-    if (out_.numerics_version_ == 0) return fail(Code::CorruptData, "offset 12: header: numerics version 0, versions begin with 1");
+      return fail(
+          Code::Unsupported,
+          "offset 12: header: numerics version {} is newer than {}, the newest of this build; a newer Loom can read it",
+          out_.numerics_version_, kNumericsVersion);
+    if (out_.numerics_version_ == 0)
+      return fail(Code::CorruptData, "offset 12: header: numerics version 0, versions begin with 1");
     if (const auto reserved = load_le<std::uint32_t>(bytes_.data() + 28); reserved != 0)
       return fail(Code::CorruptData, "offset 28: header: reserved field is {}, expected 0", reserved);
     out_.sections_.reserve(count_);
@@ -71,7 +79,8 @@ class EntityParser {
     if (count > (bytes_.size() - kEntityHeaderBytes) / kEntityEntryBytes)
       return fail(Code::CorruptData, "offset 24: header: {} sections do not fit in {} bytes", count, bytes_.size());
     count_ = count;
-    if (entity_root_hash(header, bytes_.subspan(kEntityHeaderBytes, count_ * kEntityEntryBytes)) != digest_at(header.data() + 32))
+    if (entity_root_hash(header, bytes_.subspan(kEntityHeaderBytes, count_ * kEntityEntryBytes)) !=
+        digest_at(header.data() + 32))
       return fail(Code::CorruptData, "offset 32: root hash differs: header or directory are damaged");
     return {};
   }
@@ -81,9 +90,11 @@ class EntityParser {
     std::byte ours[kEntityHeaderBytes];
     std::memcpy(ours, bytes_.data(), sizeof ours);
     store_le(ours + 8, kEntityVersion);
-    if (check_root(ours)) return fail(Code::CorruptData, "offset 8: header: format version {} is damaged, expected {}", version, kEntityVersion);
-    return fail(Code::Unsupported, "offset 8: header: .entity format version {}, this build reads {}{}", version, kEntityVersion,
-                version > kEntityVersion ? "; a newer Loom can read it" : "");
+    if (check_root(ours))
+      return fail(Code::CorruptData, "offset 8: header: format version {} is damaged, expected {}", version,
+                  kEntityVersion);
+    return fail(Code::Unsupported, "offset 8: header: .entity format version {}, this build reads {}{}", version,
+                kEntityVersion, version > kEntityVersion ? "; a newer Loom can read it" : "");
   }
 
   Result<void> entry(std::size_t i) {
@@ -101,15 +112,19 @@ class EntityParser {
     s.length = load_le<std::uint64_t>(at + 24);
     s.sha256 = digest_at(at + kEntityHashInEntry);
     const auto wrong = [&](const std::string& what) {
-      return fail(Code::CorruptData, "offset {}: directory: section \"{}\" {} of {} bytes at {}: {}", place, s.kind, s.index, s.length, s.offset,
-                  what);
+      return fail(Code::CorruptData, "offset {}: directory: section \"{}\" {} of {} bytes at {}: {}", place, s.kind,
+                  s.index, s.length, s.offset, what);
     };
-    if (s.offset % section_alignment(s.kind) != 0) return wrong(fmt::format("no multiple of {}", section_alignment(s.kind)));
+    if (s.offset % section_alignment(s.kind) != 0)
+      return wrong(fmt::format("no multiple of {}", section_alignment(s.kind)));
     if (s.offset < end_) return wrong(fmt::format("overlaps what ends at {}, or is out of order", end_));
     if (s.offset > bytes_.size() || s.length > bytes_.size() - s.offset) return wrong("leaves the file");
     if (!names_.emplace(s.kind, s.index).second) return wrong("appears twice");
-    if ((s.flags & kSectionMandatory) != 0 && std::find(std::begin(kEntityKinds), std::end(kEntityKinds), s.kind) == std::end(kEntityKinds))
-      return fail(Code::Unsupported, "offset {}: directory: section \"{}\" must be understood, and this build does not know the kind", place, s.kind);
+    if ((s.flags & kSectionMandatory) != 0 &&
+        std::find(std::begin(kEntityKinds), std::end(kEntityKinds), s.kind) == std::end(kEntityKinds))
+      return fail(Code::Unsupported,
+                  "offset {}: directory: section \"{}\" must be understood, and this build does not know the kind",
+                  place, s.kind);
     end_ = static_cast<std::size_t>(s.offset + s.length);
     out_.sections_.push_back(std::move(s));
     return {};
@@ -117,12 +132,14 @@ class EntityParser {
 
   Result<void> check_flags() {
     const auto has = [&](std::string_view kind) {
-      return std::any_of(out_.sections_.begin(), out_.sections_.end(), [&](const EntitySection& s) { return s.kind == kind; });
+      return std::any_of(out_.sections_.begin(), out_.sections_.end(),
+                         [&](const EntitySection& s) { return s.kind == kind; });
     };
     const int expected = (has("signatur") ? kEntitySigned : 0) | (has("optim") ? kEntityOptimiserState : 0);
     if ((out_.flags_ & ~(kEntitySigned | kEntityOptimiserState)) != 0)
       return fail(Code::Unsupported, "offset 10: header: flags 0x{:x} are not known to this build", out_.flags_);
-    if (out_.flags_ != expected) return fail(Code::CorruptData, "offset 10: header: flags 0x{:x}, the sections say 0x{:x}", out_.flags_, expected);
+    if (out_.flags_ != expected)
+      return fail(Code::CorruptData, "offset 10: header: flags 0x{:x}, the sections say 0x{:x}", out_.flags_, expected);
     return {};
   }
 
@@ -143,7 +160,8 @@ Result<EntityReader> EntityReader::open(const std::string& path) {
 }
 
 const EntitySection* EntityReader::find(std::string_view kind, std::uint32_t index) const {
-  const auto it = std::find_if(sections_.begin(), sections_.end(), [&](const EntitySection& s) { return s.kind == kind && s.index == index; });
+  const auto it = std::find_if(sections_.begin(), sections_.end(),
+                               [&](const EntitySection& s) { return s.kind == kind && s.index == index; });
   return it == sections_.end() ? nullptr : &*it;
 }
 
@@ -151,7 +169,8 @@ std::string EntityReader::where() const { return file_ ? file_->path() + ": " : 
 
 Result<void> EntityReader::check(std::size_t i) const {
   if (sha256_of(contents(sections_[i])) != sections_[i].sha256)
-    return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(sections_[i]), sections_[i].length);
+    return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(sections_[i]),
+                sections_[i].length);
   checked_[i] = true;
   return {};
 }
@@ -170,7 +189,8 @@ Result<void> EntityReader::verify() const {
     const EntitySection& s = sections_[i];
     for (; end < s.offset; ++end)
       if (bytes_[end] != std::byte{0})
-        return fail(Code::CorruptData, "{}offset {}: the gap before section \"{}\" {} is not zero", where(), end, s.kind, s.index);
+        return fail(Code::CorruptData, "{}offset {}: the gap before section \"{}\" {} is not zero", where(), end,
+                    s.kind, s.index);
     LOOM_TRY_VOID(check(i));
     end = static_cast<std::size_t>(s.offset + s.length);
   }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kBlobAlignment = 64;
 constexpr std::array<std::string_view, 4> kRoles = {"active", "adapter", "feedback", "master"};
-constexpr std::array<std::string_view, 4> kGranularities = {"auto", "tensor", "row", "group"};  // as Granularity; "auto" is never stored
+// as Granularity; "auto" is never stored
+constexpr std::array<std::string_view, 4> kGranularities = {"auto", "tensor", "row", "group"};
 
 auto order_of(const EntityTensor& t) { return std::tie(t.path, t.weight, t.role); }
 
@@ -74,27 +75,32 @@ class TableParser {
   static Result<std::size_t> one_of(const Json& object, const char* key, std::span<const std::string_view> names) {
     LOOM_TRY(const std::string s, text(object, key));
     const auto it = std::find(names.begin(), names.end(), s);
-    if (it == names.end()) return fail_at({std::string(key)}, Code::UnknownName, "\"{}\" is unknown; known: {}", printable(s), fmt::join(names, " "));
+    if (it == names.end())
+      return fail_at({std::string(key)}, Code::UnknownName, "\"{}\" is unknown; known: {}", printable(s),
+                     fmt::join(names, " "));
     return static_cast<std::size_t>(it - names.begin());
   }
 
   // Files hold the one name of a type, not its other spellings.
   static Result<DType> stored_dtype(const std::string& text) {
     LOOM_TRY(const DType dtype, dtype_from_name(text));
-    if (name(dtype) != text) return fail_at({"dtype"}, Code::CorruptData, "\"{}\", files spell it \"{}\"", printable(text), name(dtype));
+    if (name(dtype) != text)
+      return fail_at({"dtype"}, Code::CorruptData, "\"{}\", files spell it \"{}\"", printable(text), name(dtype));
     return dtype;
   }
 
   static Result<std::size_t> count(const Json* value, const char* what) {
     const auto n = value && value->is_number_integer() ? as_int(*value) : std::nullopt;
-    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > SIZE_MAX) return fail_at({std::string(what)}, Code::CorruptData, "expected a count");
+    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > SIZE_MAX)
+      return fail_at({std::string(what)}, Code::CorruptData, "expected a count");
     return static_cast<std::size_t>(*n);
   }
 
   static Result<Shape> shape(const Json& entry) {
     const Json* value = find(entry, "shape");
     if (!value || !value->is_array()) return fail_at({"shape"}, Code::CorruptData, "expected an array of extents");
-    if (value->size() > Shape::kMaxRank) return fail_at({"shape"}, Code::ShapeMismatch, "{} axes, at most {}", value->size(), Shape::kMaxRank);
+    if (value->size() > Shape::kMaxRank)
+      return fail_at({"shape"}, Code::ShapeMismatch, "{} axes, at most {}", value->size(), Shape::kMaxRank);
     std::vector<std::size_t> extents;
     for (const Json& extent : *value) {
       LOOM_TRY(const std::size_t n, count(&extent, "shape"));
@@ -113,7 +119,8 @@ class TableParser {
     LOOM_TRY(const std::size_t known, one_of(entry, "granularity", std::span(kGranularities).subspan(1)));
     t.span.granularity = static_cast<Granularity>(known + 1);
     if (t.span.granularity != Granularity::Group)
-      return group ? Result<void>(fail_at({"group_size"}, Code::CorruptData, "scales are not by group")) : Result<void>();
+      return group ? Result<void>(fail_at({"group_size"}, Code::CorruptData, "scales are not by group"))
+                   : Result<void>();
     LOOM_TRY(t.span.group_size, count(group, "group_size"));
     return {};
   }
@@ -122,11 +129,16 @@ class TableParser {
   Result<std::span<const std::byte>> blob(const Json& place, std::size_t size) {
     LOOM_TRY(const std::size_t offset, count(find(place, "offset"), "offset"));
     LOOM_TRY(const std::size_t length, count(find(place, "length"), "length"));
-    if (length != size) return fail_at({"length"}, Code::ShapeMismatch, "{} bytes, shape and type need {}", length, size);
-    if (offset % kBlobAlignment != 0) return fail_at({"offset"}, Code::CorruptData, "{} is no multiple of {}", offset, kBlobAlignment);
-    if (offset < end_) return fail_at({"offset"}, Code::CorruptData, "{} overlaps the blob that ends at {}, or is out of order", offset, end_);
+    if (length != size)
+      return fail_at({"length"}, Code::ShapeMismatch, "{} bytes, shape and type need {}", length, size);
+    if (offset % kBlobAlignment != 0)
+      return fail_at({"offset"}, Code::CorruptData, "{} is no multiple of {}", offset, kBlobAlignment);
+    if (offset < end_)
+      return fail_at({"offset"}, Code::CorruptData, "{} overlaps the blob that ends at {}, or is out of order", offset,
+                     end_);
     if (offset > weights_.size() || length > weights_.size() - offset)
-      return fail_at({"offset"}, Code::CorruptData, "{} bytes at {} leave the {} bytes of weights", length, offset, weights_.size());
+      return fail_at({"offset"}, Code::CorruptData, "{} bytes at {} leave the {} bytes of weights", length, offset,
+                     weights_.size());
     end_ = offset + length;
     return weights_.subspan(offset, length);
   }
@@ -139,7 +151,8 @@ class TableParser {
       return std::span<const std::byte>();
     }
     const auto* members = value ? value->get_ptr<const Json::object_t*>() : nullptr;
-    if (!members || members->size() != 3) return fail_at({std::string(key)}, Code::CorruptData, "expected an object of dtype, offset and length");
+    if (!members || members->size() != 3)
+      return fail_at({std::string(key)}, Code::CorruptData, "expected an object of dtype, offset and length");
     const Json* type = find(*value, "dtype");
     if (!type || !as_string(*type) || *as_string(*type) != name(dtype))
       return fail_at({std::string(key), "dtype"}, Code::CorruptData, "expected \"{}\"", name(dtype));
@@ -153,7 +166,8 @@ class TableParser {
 };
 
 std::string shown_tensor(const EntityTensor& t) {
-  return fmt::format("tensor \"{}\" of \"{}\" ({})", printable(t.weight), printable(t.path), kRoles[static_cast<std::size_t>(t.role)]);
+  return fmt::format("tensor \"{}\" of \"{}\" ({})", printable(t.weight), printable(t.path),
+                     kRoles[static_cast<std::size_t>(t.role)]);
 }
 
 // Gives each blob its place behind the others.
@@ -176,11 +190,14 @@ class Layout {
 };
 
 Result<Json> entry_of(const EntityTensor& t, Layout& layout) {
-  if (t.path.empty() || t.weight.empty() || !is_utf8(t.path) || !is_utf8(t.weight)) return fail(Code::InvalidArgument, "path or weight is no name");
+  if (t.path.empty() || t.weight.empty() || !is_utf8(t.path) || !is_utf8(t.weight))
+    return fail(Code::InvalidArgument, "path or weight is no name");
   LOOM_TRY(const BlobSizes sizes, sizes_of(t));
-  if ((!t.make_codes && t.codes.size() != sizes.codes) || t.scales.size() != sizes.scales || t.zeros.size() != sizes.zeros)
-    return fail(Code::ShapeMismatch, "{} bytes of codes, {} of scales and {} of zero points; {} {} has {}, {} and {}", t.codes.size(),
-                t.scales.size(), t.zeros.size(), name(t.dtype), t.shape.text(), sizes.codes, sizes.scales, sizes.zeros);
+  if ((!t.make_codes && t.codes.size() != sizes.codes) || t.scales.size() != sizes.scales ||
+      t.zeros.size() != sizes.zeros)
+    return fail(Code::ShapeMismatch, "{} bytes of codes, {} of scales and {} of zero points; {} {} has {}, {} and {}",
+                t.codes.size(), t.scales.size(), t.zeros.size(), name(t.dtype), t.shape.text(), sizes.codes,
+                sizes.scales, sizes.zeros);
   Json entry = layout.place(sizes.codes);
   entry["path"] = t.path;
   entry["weight"] = t.weight;
@@ -210,7 +227,8 @@ Result<void> put_tensor(const EntityTensor& t, std::size_t& end, const EntityWri
   if (t.make_codes) {
     LOOM_TRY(const auto codes, t.make_codes());
     LOOM_TRY(const BlobSizes sizes, sizes_of(t));
-    if (codes.size() != sizes.codes) return fail(Code::ShapeMismatch, "{} bytes of codes, {} are needed", codes.size(), sizes.codes);
+    if (codes.size() != sizes.codes)
+      return fail(Code::ShapeMismatch, "{} bytes of codes, {} are needed", codes.size(), sizes.codes);
     LOOM_TRY_VOID(put_blob(codes, end, out));
   } else {
     LOOM_TRY_VOID(put_blob(t.codes, end, out));
@@ -236,7 +254,8 @@ Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, st
     auto t = parser.tensor(entry);
     if (!t) return under({std::to_string(tensors.size())}, t.error());
     if (!tensors.empty() && !(order_of(tensors.back()) < order_of(*t)))
-      return fail_at({std::to_string(tensors.size())}, Code::CorruptData, "{} is out of order or appears twice", shown_tensor(*t));
+      return fail_at({std::to_string(tensors.size())}, Code::CorruptData, "{} is out of order or appears twice",
+                     shown_tensor(*t));
     tensors.push_back(std::move(*t));
   }
   return tensors;
@@ -252,23 +271,26 @@ Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file) 
 }
 
 Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const EntityTensor& a, const EntityTensor& b) { return order_of(a) < order_of(b); });
+  std::sort(tensors.begin(), tensors.end(),
+            [](const EntityTensor& a, const EntityTensor& b) { return order_of(a) < order_of(b); });
   Json table = Json::array();
   Layout layout;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (i > 0 && order_of(tensors[i - 1]) == order_of(tensors[i])) return fail(Code::InvalidArgument, "{} is there twice", shown_tensor(tensors[i]));
+    if (i > 0 && order_of(tensors[i - 1]) == order_of(tensors[i]))
+      return fail(Code::InvalidArgument, "{} is there twice", shown_tensor(tensors[i]));
     auto entry = entry_of(tensors[i], layout);
     if (!entry) return at(shown_tensor(tensors[i]), entry.error());
     table.push_back(std::move(*entry));
   }
   LOOM_TRY(std::string json, dump_canonical(table));
   LOOM_TRY_VOID(file.add_text("tensors", 0, 0, std::move(json)));
-  return file.add("weights", 0, 0, layout.end(), [tensors = std::move(tensors)](const EntityWriter::Sink& out) -> Result<void> {
-    std::size_t end = 0;
-    for (const EntityTensor& t : tensors)
-      if (auto done = put_tensor(t, end, out); !done) return at(shown_tensor(t), done.error());
-    return {};
-  });
+  return file.add("weights", 0, 0, layout.end(),
+                  [tensors = std::move(tensors)](const EntityWriter::Sink& out) -> Result<void> {
+                    std::size_t end = 0;
+                    for (const EntityTensor& t : tensors)
+                      if (auto done = put_tensor(t, end, out); !done) return at(shown_tensor(t), done.error());
+                    return {};
+                  });
 }
 
 }  // namespace loom

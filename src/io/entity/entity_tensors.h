@@ -1,8 +1,9 @@
 #pragma once
-// The tensors of an .entity file: section "tensors", canonical JSON [{path, weight, role, dtype, shape, granularity, group_size, offset,
-// length, scales {dtype, offset, length}, zeros {..}}], and section "weights", their blobs at multiples of 64 (engine F-31).
-// Tensors stand in order of path, weight and role; blobs in the order of tensors: codes, scales, zero points; offsets count from the
-// start of the section. granularity, scales and zeros are there where the type has such, group_size where scales go by group.
+// The tensors of an .entity file: section "tensors", canonical JSON [{path, weight, role, dtype, shape, granularity,
+// group_size, offset, length, scales {dtype, offset, length}, zeros {..}}], and section "weights", their blobs at
+// multiples of 64 (engine F-31). Tensors stand in order of path, weight and role; blobs in the order of tensors: codes,
+// scales, zero points; offsets count from the start of the section. granularity, scales and zeros are there where the
+// type has such, group_size where scales go by group.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,8 @@
 
 namespace loom {
 
-// Role of a tensor in its cell: the weight in the active type, the exact master beside it (float32 or float64), a part of an adapter, a feedback
-// matrix of target propagation.
+// Role of a tensor in its cell: the weight in the active type, the exact master beside it (float32 or float64), a part
+// of an adapter, a feedback matrix of target propagation.
 enum class EntityRole : std::uint8_t { Active, Adapter, Feedback, Master };  // in order of their names in files
 
 struct EntityTensor {
@@ -32,7 +33,8 @@ struct EntityTensor {
   ScaleSpan span;  // resolved; without meaning for types without scales
   // Canonical packing (dtypes/packing.h). A reader's point into the file.
   std::span<const std::byte> codes, scales, zeros;
-  // For writing, in place of `codes`: makes them when their turn has come, so that no second copy of a model has to fit in memory.
+  // For writing, in place of `codes`: makes them when their turn has come, so that no second copy of a model has to fit
+  // in memory.
   std::function<Result<std::vector<std::byte>>()> make_codes = nullptr;
 
   // As a matrix: one row per index of the first axis; a vector is one row.
@@ -42,15 +44,16 @@ struct EntityTensor {
   Result<QuantizedMatrix> quantized() const;
 };
 
-// Parses the two sections. CorruptData, UnknownName, UnknownKey, ShapeMismatch, SizeOverflow with the JSON pointer: unknown names and keys, sizes
-// that are not those of shape and type, blobs that overlap, leave the section or are not in order, tensors that are not in order or appear twice.
-// Codes are checked by quantized() alone.
+// Parses the two sections. CorruptData, UnknownName, UnknownKey, ShapeMismatch, SizeOverflow with the JSON pointer:
+// unknown names and keys, sizes that are not those of shape and type, blobs that overlap, leave the section or are not
+// in order, tensors that are not in order or appear twice. Codes are checked by quantized() alone.
 Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, std::span<const std::byte> weights);
 // The tensors of a file; the spans live as long as the reader's bytes. A file without tensors has neither section.
 Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file);
 
-// Sorts the tensors and adds both sections. The caller keeps the spans alive until the last write. InvalidArgument for a name that is
-// empty or no UTF-8, two tensors of one path, weight and role, a span that is not resolved; ShapeMismatch for sizes.
+// Sorts the tensors and adds both sections. The caller keeps the spans alive until the last write. InvalidArgument for
+// a name that is empty or no UTF-8, two tensors of one path, weight and role, a span that is not resolved;
+// ShapeMismatch for sizes.
 Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors);
 
 }  // namespace loom

@@ -13,20 +13,22 @@ namespace {
 std::vector<std::byte> golden() { return bytes_of_file(test::source_path("tests/golden/small.entity")); }
 
 // Codes as a function of row and column, in the least number of bytes.
-QuantizedMatrix matrix(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::vector<double> scales, std::vector<std::int64_t> zeros,
-                       auto code) {
+QuantizedMatrix matrix(DType dtype, std::size_t rows, std::size_t cols, ScaleSpan span, std::vector<double> scales,
+                       std::vector<std::int64_t> zeros, auto code) {
   QuantizedMatrix m{dtype, rows, cols, span, {}, std::move(scales), std::move(zeros)};
   m.codes.resize(rows * cols * m.code_bytes());
   for (std::size_t i = 0; i < rows * cols; ++i) {
     const std::int64_t c = code(static_cast<std::int64_t>(i / cols), static_cast<std::int64_t>(i % cols));
-    for (std::size_t k = 0; k < m.code_bytes(); ++k) m.codes[i * m.code_bytes() + k] = static_cast<std::byte>(c >> (8 * k) & 255);
+    for (std::size_t k = 0; k < m.code_bytes(); ++k)
+      m.codes[i * m.code_bytes() + k] = static_cast<std::byte>(c >> (8 * k) & 255);
   }
   return m;
 }
 
 QuantizedMatrix floats(std::size_t rows, std::size_t cols, std::vector<float> values) {
   return matrix(DType::float32, rows, cols, {Granularity::Tensor}, {}, {}, [&](std::int64_t r, std::int64_t c) {
-    return std::int64_t{std::bit_cast<std::int32_t>(values[static_cast<std::size_t>(r) * cols + static_cast<std::size_t>(c)])};
+    return std::int64_t{
+        std::bit_cast<std::int32_t>(values[static_cast<std::size_t>(r) * cols + static_cast<std::size_t>(c)])};
   });
 }
 
@@ -42,18 +44,22 @@ std::vector<Named> golden_tensors() {
   using I = std::int64_t;
   std::vector<Named> all;
   all.push_back({"layers.2", "\xc3\xbc\"", EntityRole::Feedback, Shape::of({2}),
-                 matrix(DType::int32, 1, 2, {Granularity::Tensor}, {0.1}, {}, [](I, I c) { return 1000003 * (c + 1) * (c % 2 ? -1 : 1); })});
+                 matrix(DType::int32, 1, 2, {Granularity::Tensor}, {0.1}, {},
+                        [](I, I c) { return 1000003 * (c + 1) * (c % 2 ? -1 : 1); })});
   all.push_back({"layers.2", "W", EntityRole::Active, Shape::of({2, 33}),
-                 matrix(DType::binary, 2, 33, {Granularity::Row}, {0.5, 0}, {}, [](I r, I c) { return (c * c + r) % 3 % 2 ? 1 : -1; })});
-  all.push_back({"layers.10", "W", EntityRole::Active, Shape::of({2, 5}),
-                 matrix(DType::ternary, 2, 5, {Granularity::Tensor}, {0.75}, {}, [](I r, I c) { return (r + c) % 3 - 1; })});
+                 matrix(DType::binary, 2, 33, {Granularity::Row}, {0.5, 0}, {},
+                        [](I r, I c) { return (c * c + r) % 3 % 2 ? 1 : -1; })});
+  all.push_back(
+      {"layers.10", "W", EntityRole::Active, Shape::of({2, 5}),
+       matrix(DType::ternary, 2, 5, {Granularity::Tensor}, {0.75}, {}, [](I r, I c) { return (r + c) % 3 - 1; })});
   all.push_back({"layers.1", "W", EntityRole::Active, Shape::of({3, 3}),
-                 matrix(DType::uint8, 3, 3, {Granularity::Row}, {1, 2, 0.5}, {3, 128, 255}, [](I r, I c) { return 50 * r + c; })});
+                 matrix(DType::uint8, 3, 3, {Granularity::Row}, {1, 2, 0.5}, {3, 128, 255},
+                        [](I r, I c) { return 50 * r + c; })});
   all.push_back({"layers.0", "b", EntityRole::Active, Shape::of({3}), floats(1, 3, {0.5f, -0.5f, 7})});
   all.push_back({"layers.0", "W", EntityRole::Master, Shape::of({2, 2}), floats(2, 2, {1, -2, 0.1f, 3e9f})});
-  all.push_back(
-      {"layers.0", "W", EntityRole::Active, Shape::of({2, 40}),
-       matrix(DType::int4, 2, 40, {Granularity::Group, 32}, {0.5, 0.25, -0.125, 1}, {}, [](I r, I c) { return 7 * (40 * r + c) % 15 - 7; })});
+  all.push_back({"layers.0", "W", EntityRole::Active, Shape::of({2, 40}),
+                 matrix(DType::int4, 2, 40, {Granularity::Group, 32}, {0.5, 0.25, -0.125, 1}, {},
+                        [](I r, I c) { return 7 * (40 * r + c) % 15 - 7; })});
   return all;
 }
 
@@ -93,8 +99,9 @@ TEST(EntityTensors, F_31_reads_every_value_back) {
   const auto named = golden_tensors();
   ASSERT_EQ(tensors->size(), named.size());
   for (const EntityTensor& t : *tensors) {
-    const auto n =
-        std::find_if(named.begin(), named.end(), [&](const Named& k) { return k.path == t.path && k.weight == t.weight && k.role == t.role; });
+    const auto n = std::find_if(named.begin(), named.end(), [&](const Named& k) {
+      return k.path == t.path && k.weight == t.weight && k.role == t.role;
+    });
     ASSERT_NE(n, named.end()) << t.path;
     EXPECT_EQ(t.shape, n->shape);
     EXPECT_EQ(t.codes.data() >= good.data() && t.codes.data() < good.data() + good.size(), true);  // no copy
@@ -113,7 +120,8 @@ TEST(EntityTensors, F_03_every_type_and_span_comes_back_byte_for_byte) {
   std::vector<EntityTensor> tensors;
   packed.reserve(1000);
   for (std::size_t t = 0; t < kNumTypes; ++t)
-    for (const ScaleSpan& span : {ScaleSpan{}, {Granularity::Tensor}, {Granularity::Row}, {Granularity::Group, 32}, {Granularity::Group, 128}})
+    for (const ScaleSpan& span :
+         {ScaleSpan{}, {Granularity::Tensor}, {Granularity::Row}, {Granularity::Group, 32}, {Granularity::Group, 128}})
       for (const Shape& shape : {Shape::of({1}), Shape::of({37}), Shape::of({3, 5, 7, 2}), Shape::of({4, 129})}) {
         EntityTensor e;
         e.shape = shape;
@@ -162,7 +170,8 @@ Code code_of(std::string_view json, std::size_t weights, const char* expected) {
 
 // {"dtype": .., ..} with members changed (JSON text) or taken away (empty).
 std::string entry(std::initializer_list<std::pair<const char*, const char*>> changes, const char* base = nullptr) {
-  Json e = parse_json(base ? base : R"({"dtype":"uint8","granularity":"row","length":64,"offset":0,"path":"p","role":"active",
+  Json e = parse_json(base ? base
+                           : R"({"dtype":"uint8","granularity":"row","length":64,"offset":0,"path":"p","role":"active",
       "scales":{"dtype":"float32","length":8,"offset":64},"shape":[2,3],"weight":"W","zeros":{"dtype":"uint8","length":2,"offset":128}})")
                .value();
   for (const auto& [key, text] : changes) {
@@ -179,7 +188,8 @@ TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
     return code_of("[" + entry(changes) + "]", 130, expected);
   };
   EXPECT_EQ(one({}, ""), Code{});
-  for (const char* key : {"dtype", "granularity", "length", "offset", "path", "role", "scales", "shape", "weight", "zeros"})
+  for (const char* key :
+       {"dtype", "granularity", "length", "offset", "path", "role", "scales", "shape", "weight", "zeros"})
     EXPECT_EQ(one({{key, ""}}, key), Code::CorruptData) << key;
   EXPECT_EQ(one({{"extra", "1"}}, "/0: key \"extra\" is unknown"), Code::UnknownKey);
   EXPECT_EQ(one({{"dtype", "\"int3\""}}, "int3"), Code::UnknownName);
@@ -212,14 +222,16 @@ TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
   EXPECT_EQ(one({{"dtype", "\"int8\""}}, "/zeros"), Code::CorruptData);
   EXPECT_EQ(one({{"dtype", "\"q4_0\""}, {"shape", "[2,3]"}}, "/granularity"), Code::CorruptData);
 
-  const char* vector = R"({"dtype":"float32","length":128,"offset":0,"path":"p","role":"active","shape":[3],"weight":"b"})";
+  const char* vector =
+      R"({"dtype":"float32","length":128,"offset":0,"path":"p","role":"active","shape":[3],"weight":"b"})";
   EXPECT_EQ(code_of("[" + entry({}, vector) + "]", 128, ""), Code{});
   const auto pair = [&](const char* offset, const char* weight) {
     return "[" + entry({}, vector) + "," + entry({{"offset", offset}, {"weight", weight}}, vector) + "]";
   };
   EXPECT_EQ(code_of(pair("128", "\"c\""), 256, ""), Code{});
   EXPECT_EQ(code_of(pair("192", "\"c\""), 320, ""), Code{});
-  EXPECT_EQ(code_of(pair("128", "\"b\""), 256, "/1: tensor \"b\" of \"p\" (active) is out of order or appears twice"), Code::CorruptData);
+  EXPECT_EQ(code_of(pair("128", "\"b\""), 256, "/1: tensor \"b\" of \"p\" (active) is out of order or appears twice"),
+            Code::CorruptData);
   EXPECT_EQ(code_of(pair("128", "\"a\""), 256, "out of order"), Code::CorruptData);
   EXPECT_EQ(code_of(pair("64", "\"c\""), 256, "overlaps"), Code::CorruptData);
   EXPECT_EQ(code_of(pair("0", "\"c\""), 256, "overlaps"), Code::CorruptData);
@@ -232,8 +244,9 @@ TEST(EntityTensors, F_01_survives_damage) {
   const auto good = golden();
   const auto reader = EntityReader::parse(good);
   const auto json = *reader->section("tensors"), weights = *reader->section("weights");
-  expect_survives_damage({json.begin(), json.end()}, json.size(), 40,
-                         [&](std::span<const std::byte> bytes) { return parse_entity_tensors(as_text(bytes), weights).has_value(); });
+  expect_survives_damage({json.begin(), json.end()}, json.size(), 40, [&](std::span<const std::byte> bytes) {
+    return parse_entity_tensors(as_text(bytes), weights).has_value();
+  });
   for (const char* unit : {"{},", "[],", "0,", "{\"path\":\"p\"},"}) {
     std::string text = "[";
     while (text.size() < 1 << 20) text += unit;
@@ -247,7 +260,8 @@ TEST(EntityTensors, F_01_survives_damage) {
 TEST(EntityTensors, F_31_the_writer_refuses) {
   const std::vector<std::byte> bytes(128);
   EntityTensor good;
-  good.path = "p", good.weight = "b", good.shape = Shape::of({3}), good.codes = bytes, good.span = {Granularity::Tensor};
+  good.path = "p", good.weight = "b", good.shape = Shape::of({3}), good.codes = bytes,
+  good.span = {Granularity::Tensor};
   const auto code = [](std::vector<EntityTensor> tensors) {
     EntityWriter writer;
     const auto added = add_entity_tensors(writer, std::move(tensors));

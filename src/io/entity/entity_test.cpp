@@ -49,9 +49,9 @@ TEST(Entity, F_30_byte_layout_by_hand) {
     std::memcpy(expected.data() + at, d.data(), 32);
   };
   put(0, {"ENTITY\0\0\2\0\0\0\2\0\0\0\x02\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});  // length 4098, two sections
-  put(64, {"network\0\3\0\0\0\1\0\0\0\xc0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});       // at 192
+  put(64, {"network\0\3\0\0\0\1\0\0\0\xc0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});    // at 192
   put_hash(96, bytes_of("{}"));
-  put(128, {"weights\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});      // at 4096
+  put(128, {"weights\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 32});  // at 4096
   put_hash(160, bytes_of("WW"));
   put(192, "{}");
   put(4096, "WW");
@@ -110,7 +110,8 @@ TEST(Entity, F_03_F_33_a_rewrite_keeps_every_byte_and_unknown_sections) {
 
 TEST(Entity, F_03_sections_stand_in_one_order) {
   EntityWriter a, b;
-  const std::pair<const char*, std::uint32_t> order[] = {{"weights", 0}, {"b", 2}, {"b", 10}, {"a", 0}, {"tokenize", 0}};
+  const std::pair<const char*, std::uint32_t> order[] = {
+      {"weights", 0}, {"b", 2}, {"b", 10}, {"a", 0}, {"tokenize", 0}};
   for (const auto& [kind, index] : order) ASSERT_TRUE(a.add(kind, index, 0, bytes_of("12345")));
   for (std::size_t i = 5; i-- > 0;) ASSERT_TRUE(b.add(order[i].first, order[i].second, 0, bytes_of("12345")));
   EXPECT_EQ(*a.to_bytes(), *b.to_bytes());
@@ -129,7 +130,8 @@ TEST(Entity, F_32_G_94_a_flipped_bit_is_found_and_named) {
     std::string place = "header";  // of header and directory
     if (bit / 8 >= 64 + 7 * 64) place = "gap";
     for (const EntitySection& s : file->sections())
-      if (bit / 8 >= s.offset && bit / 8 < s.offset + s.length) place = "section \"" + s.kind + "\" " + std::to_string(s.index) + ": its";
+      if (bit / 8 >= s.offset && bit / 8 < s.offset + s.length)
+        place = "section \"" + s.kind + "\" " + std::to_string(s.index) + ": its";
     // The root hash leaves out this field, so the section shows it.
     if (bit / 8 >= 64 + 2 * 64 + 32 && bit / 8 < 64 + 3 * 64) place = "section \"signatur\" 0: its";
     ASSERT_NE(done.error().text().find(place), std::string::npos) << bit << ": " << done.error().text();
@@ -158,7 +160,8 @@ TEST(Entity, F_32_a_section_is_checked_on_first_use) {
 
 TEST(Entity, F_01_survives_damage) {
   const auto good = golden();
-  expect_survives_damage(good, 64 + 7 * 64, 4, [](std::span<const std::byte> bytes) { return EntityReader::parse(bytes).has_value(); });
+  expect_survives_damage(good, 64 + 7 * 64, 4,
+                         [](std::span<const std::byte> bytes) { return EntityReader::parse(bytes).has_value(); });
   // The same behind right hashes: nothing but the structure is left to refuse a file.
   for (std::size_t i = 0; i < 64 + 7 * 64; ++i)
     for (const std::byte change : {std::byte{0x01}, std::byte{0x10}, std::byte{0x80}, std::byte{0xff}}) {
@@ -181,7 +184,8 @@ TEST(Entity, F_30_F_33_hostile_headers) {
     return bad;
   };
   EXPECT_EQ(code_of(with(12, std::uint32_t{0}), "numerics version 0"), Code::CorruptData);
-  EXPECT_EQ(code_of(with(12, kNumericsVersion + 1), "offset 12: header: numerics version 3 is newer than 2"), Code::Unsupported);
+  EXPECT_EQ(code_of(with(12, kNumericsVersion + 1), "offset 12: header: numerics version 3 is newer than 2"),
+            Code::Unsupported);
   EXPECT_EQ(code_of(with(28, std::uint32_t{1}), "offset 28"), Code::CorruptData);
   EXPECT_EQ(code_of(with(10, std::uint16_t{0}), "offset 10"), Code::CorruptData);
   EXPECT_EQ(code_of(with(10, std::uint16_t{3}), "offset 10"), Code::CorruptData);
@@ -192,7 +196,8 @@ TEST(Entity, F_30_F_33_hostile_headers) {
   store_le(newer.data() + 8, std::uint16_t{3});
   EXPECT_EQ(code_of(newer, "damaged"), Code::CorruptData);
   newer[40] ^= std::byte{1};
-  EXPECT_EQ(code_of(newer, "offset 8: header: .entity format version 3, this build reads 2; a newer Loom can read it"), Code::Unsupported);
+  EXPECT_EQ(code_of(newer, "offset 8: header: .entity format version 3, this build reads 2; a newer Loom can read it"),
+            Code::Unsupported);
   EXPECT_EQ(code_of({}, "offset 0"), Code::CorruptData);
   auto longer = good;
   longer.push_back({});
@@ -204,7 +209,8 @@ TEST(Entity, F_30_F_33_hostile_headers) {
   EXPECT_EQ(code_of(with(second, std::uint64_t{0}), "no kind"), Code::CorruptData);
   EXPECT_EQ(code_of(with(second, std::uint64_t{0x41004100}), "no kind"), Code::CorruptData);
   EXPECT_EQ(code_of(with(second, std::uint64_t{0x0a41}), "no kind"), Code::CorruptData);
-  EXPECT_EQ(code_of(with(second, std::uint64_t{0x797979}), "must be understood"), Code::Unsupported);  // "yyy", mandatory
+  // "yyy", mandatory
+  EXPECT_EQ(code_of(with(second, std::uint64_t{0x797979}), "must be understood"), Code::Unsupported);
   EXPECT_EQ(code_of(with(second + 16, std::uint64_t{512 + 32}), "no multiple of 64"), Code::CorruptData);
   EXPECT_EQ(code_of(with(second + 16, std::uint64_t{512}), "overlaps"), Code::CorruptData);
   EXPECT_EQ(code_of(with(second + 16, std::uint64_t{0}), "overlaps"), Code::CorruptData);

@@ -18,7 +18,9 @@ Result<void> write_zeros(const EntityWriter::Sink& out, std::uint64_t n) {
   return {};
 }
 
-bool before(const EntitySection& a, std::string_view kind, std::uint32_t index) { return a.kind != kind ? a.kind < kind : a.index < index; }
+bool before(const EntitySection& a, std::string_view kind, std::uint32_t index) {
+  return a.kind != kind ? a.kind < kind : a.index < index;
+}
 
 void put_entry(std::byte* to, const EntitySection& s) {
   std::memcpy(to, s.kind.data(), s.kind.size());
@@ -31,37 +33,43 @@ void put_entry(std::byte* to, const EntitySection& s) {
 
 }  // namespace
 
-Result<void> EntityWriter::add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::uint64_t length, Producer produce) {
+Result<void> EntityWriter::add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::uint64_t length,
+                               Producer produce) {
   const bool clean = std::all_of(kind.begin(), kind.end(), [](char c) { return c > ' ' && c <= '~'; });
   if (kind.empty() || kind.size() > kEntityKindBytes || !clean)
-    return fail(Code::InvalidArgument, "\"{}\" is no kind of section: 1 to {} printable characters", printable(kind), kEntityKindBytes);
-  const auto place = std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return !before(p.section, kind, index); });
+    return fail(Code::InvalidArgument, "\"{}\" is no kind of section: 1 to {} printable characters", printable(kind),
+                kEntityKindBytes);
+  const auto place =
+      std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return !before(p.section, kind, index); });
   if (place != parts_.end() && place->section.kind == kind && place->section.index == index)
     return fail(Code::InvalidArgument, "section \"{}\" {} was added before", kind, index);
   parts_.insert(place, Part{{std::string(kind), index, flags, 0, length, {}}, std::move(produce)});
   return {};
 }
 
-Result<void> EntityWriter::add(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::span<const std::byte> bytes) {
+Result<void> EntityWriter::add(std::string_view kind, std::uint32_t index, std::uint32_t flags,
+                               std::span<const std::byte> bytes) {
   return add(kind, index, flags, bytes.size(), [bytes](const Sink& out) { return out(bytes); });
 }
 
 Result<void> EntityWriter::add_text(std::string_view kind, std::uint32_t index, std::uint32_t flags, std::string text) {
   const std::size_t length = text.size();
-  return add(kind, index, flags, length, [text = std::move(text)](const Sink& out) { return out(std::as_bytes(std::span(text))); });
+  return add(kind, index, flags, length,
+             [text = std::move(text)](const Sink& out) { return out(std::as_bytes(std::span(text))); });
 }
 
 Result<void> EntityWriter::add_all(const EntityReader& from) {
   for (const EntitySection& s : from.sections()) {
     const auto bytes = from.contents(s);
-    LOOM_TRY_VOID(add(s.kind, s.index, s.flags, s.length, [bytes, file = from.file(), s](const Sink& out) -> Result<void> {
-      Sha256 hash;
-      hash.update(bytes);
-      if (hash.finish() != s.sha256)
-        return fail(Code::CorruptData, "offset {}: section \"{}\" {}: its {} bytes are damaged: SHA-256 differs", s.offset, s.kind, s.index,
-                    s.length);
-      return out(bytes);
-    }));
+    LOOM_TRY_VOID(
+        add(s.kind, s.index, s.flags, s.length, [bytes, file = from.file(), s](const Sink& out) -> Result<void> {
+          Sha256 hash;
+          hash.update(bytes);
+          if (hash.finish() != s.sha256)
+            return fail(Code::CorruptData, "offset {}: section \"{}\" {}: its {} bytes are damaged: SHA-256 differs",
+                        s.offset, s.kind, s.index, s.length);
+          return out(bytes);
+        }));
   }
   numerics_version_ = from.numerics_version();
   return {};
@@ -87,14 +95,15 @@ Result<std::uint64_t> EntityWriter::lay_out(std::vector<EntitySection>& sections
 }
 
 // Gives everything behind the directory to `out`; returns header and directory.
-Result<std::vector<std::byte>> EntityWriter::write_sections(std::vector<EntitySection>& sections, std::uint64_t length, const Sink& out,
-                                                            Digest& root) const {
+Result<std::vector<std::byte>> EntityWriter::write_sections(std::vector<EntitySection>& sections, std::uint64_t length,
+                                                            const Sink& out, Digest& root) const {
   std::vector<std::byte> front(kEntityHeaderBytes + sections.size() * kEntityEntryBytes);
   std::uint64_t end = front.size();
   std::uint16_t flags = 0;
   for (std::size_t i = 0; i < sections.size(); ++i) {
     EntitySection& s = sections[i];
-    flags = static_cast<std::uint16_t>(flags | (s.kind == "signatur" ? kEntitySigned : 0) | (s.kind == "optim" ? kEntityOptimiserState : 0));
+    flags = static_cast<std::uint16_t>(flags | (s.kind == "signatur" ? kEntitySigned : 0) |
+                                       (s.kind == "optim" ? kEntityOptimiserState : 0));
     LOOM_TRY_VOID(write_zeros(out, s.offset - end));
     Sha256 hash;
     std::uint64_t given = 0;
@@ -104,7 +113,8 @@ Result<std::vector<std::byte>> EntityWriter::write_sections(std::vector<EntitySe
       return out(bytes);
     }));
     if (given != s.length)
-      return fail(Code::InvalidArgument, "section \"{}\" {} was given {} bytes, {} were announced", s.kind, s.index, given, s.length);
+      return fail(Code::InvalidArgument, "section \"{}\" {} was given {} bytes, {} were announced", s.kind, s.index,
+                  given, s.length);
     s.sha256 = hash.finish();
     end = s.offset + s.length;
     put_entry(front.data() + kEntityHeaderBytes + i * kEntityEntryBytes, s);

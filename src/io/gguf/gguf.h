@@ -1,7 +1,8 @@
 #pragma once
-// GGUF, the container of llama.cpp: typed metadata and tensors in one memory-mapped file, versions 2 and 3, little-endian.
-// Layout: "GGUF", u32 version, u64 tensors, u64 keys, the keys with their values, the tensor table, padding, the data.
-// Nothing is copied: keys, strings and tensors look into the file, and opening it allocates less than four times its size.
+// GGUF, the container of llama.cpp: typed metadata and tensors in one memory-mapped file, versions 2 and 3,
+// little-endian. Layout: "GGUF", u32 version, u64 tensors, u64 keys, the keys with their values, the tensor table,
+// padding, the data. Nothing is copied: keys, strings and tensors look into the file, and opening it allocates less
+// than four times its size.
 
 #include <array>
 #include <memory>
@@ -29,13 +30,13 @@ struct GgufValue {
 };
 
 // Typed reads: nullopt when the value has another type or does not fit.
-std::optional<std::int64_t> as_int(const GgufValue& value);       // any integer width
-std::optional<double> as_number(const GgufValue& value);          // floats and integers
+std::optional<std::int64_t> as_int(const GgufValue& value);  // any integer width
+std::optional<double> as_number(const GgufValue& value);     // floats and integers
 std::optional<bool> as_bool(const GgufValue& value);
 std::optional<std::string_view> as_string(const GgufValue& value);
 std::optional<std::vector<std::string_view>> as_strings(const GgufValue& value);
-std::optional<std::vector<std::int32_t>> as_ints(const GgufValue& value);   // integers or bools that fit
-std::optional<std::vector<float>> as_floats(const GgufValue& value);        // f32, or f64 rounded
+std::optional<std::vector<std::int32_t>> as_ints(const GgufValue& value);  // integers or bools that fit
+std::optional<std::vector<float>> as_floats(const GgufValue& value);       // f32, or f64 rounded
 
 struct GgufTensor {
   std::string_view name;

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)as_strings(value), (void)as_ints(value), (void)as_floats(value);
   }
   for (const GgufTensor& tensor : file->tensors()) {
-    LOOM_ASSERT(tensor.bytes.empty() || (tensor.bytes.data() >= bytes.data() && tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + size));
+    LOOM_ASSERT(tensor.bytes.empty() || (tensor.bytes.data() >= bytes.data() &&
+                                         tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + size));
     LOOM_ASSERT(file->tensor(tensor.name) == &tensor);
   }
   return 0;

@@ -4,10 +4,11 @@ namespace loom {
 
 Result<const GgufValue*> GgufKeys::array(std::string_view key, GgufType element, GgufType other) const {
   const GgufValue* value = get(key);
-  if (value == nullptr || (value->type == GgufType::Array && (value->element == element || value->element == other))) return value;
+  if (value == nullptr || (value->type == GgufType::Array && (value->element == element || value->element == other)))
+    return value;
   const bool is_array = value->type == GgufType::Array;
-  return fail(Code::InvalidConfig, "{}{} is {} of type {}, expected an array of type {}", prefix_, key, is_array ? "an array" : "a value",
-              name(is_array ? value->element : value->type), name(element));
+  return fail(Code::InvalidConfig, "{}{} is {} of type {}, expected an array of type {}", prefix_, key,
+              is_array ? "an array" : "a value", name(is_array ? value->element : value->type), name(element));
 }
 
 Result<void> GgufKeys::texts(std::string_view key, std::vector<std::string>& to) const {

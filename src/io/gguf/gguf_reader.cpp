@@ -10,9 +10,10 @@ namespace loom {
 namespace {
 
 constexpr std::uint32_t kMaxArrayDepth = 4;
-// The shortest possible entries of both tables: a count that needs more than the bytes left is refused before it allocates.
-constexpr std::uint64_t kMinKeyBytes = 8 + 1 + 4 + 1;              // name length, name, type, value
-constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;   // name length, name, rank, extent, type, offset
+// The shortest possible entries of both tables: a count that needs more than the bytes left is refused before it
+// allocates.
+constexpr std::uint64_t kMinKeyBytes = 8 + 1 + 4 + 1;             // name length, name, type, value
+constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, rank, extent, type, offset
 
 // 0: the size is not fixed.
 std::size_t fixed_bytes(GgufType type) {
@@ -47,8 +48,10 @@ Result<std::vector<std::uint32_t>> index_by_name(const std::vector<Item>& items,
 }
 
 template <class Item, class NameOf>
-const Item* look_up(const std::vector<Item>& items, const std::vector<std::uint32_t>& order, std::string_view wanted, NameOf name_of) {
-  const auto it = std::lower_bound(order.begin(), order.end(), wanted, [&](auto i, auto n) { return name_of(items[i]) < n; });
+const Item* look_up(const std::vector<Item>& items, const std::vector<std::uint32_t>& order, std::string_view wanted,
+                    NameOf name_of) {
+  const auto it =
+      std::lower_bound(order.begin(), order.end(), wanted, [&](auto i, auto n) { return name_of(items[i]) < n; });
   return it != order.end() && name_of(items[*it]) == wanted ? &items[*it] : nullptr;
 }
 
@@ -72,8 +75,10 @@ class GgufParser {
  private:
   Result<void> header() {
     LOOM_TRY(const auto magic, in_.take(4, "the magic"));
-    if (as_text(magic) == "FUGG") return fail(Code::Unsupported, "offset 0: a big-endian GGUF file; only little-endian ones are read");
-    if (as_text(magic) != "GGUF") return fail(Code::CorruptData, "offset 0: no GGUF file (magic \"{}\")", printable(as_text(magic)));
+    if (as_text(magic) == "FUGG")
+      return fail(Code::Unsupported, "offset 0: a big-endian GGUF file; only little-endian ones are read");
+    if (as_text(magic) != "GGUF")
+      return fail(Code::CorruptData, "offset 0: no GGUF file (magic \"{}\")", printable(as_text(magic)));
     LOOM_TRY(out_.version_, in_.number<std::uint32_t>("the version"));
     if (out_.version_ != 0 && (out_.version_ & 0xffff) == 0)
       return fail(Code::Unsupported, "offset 4: a big-endian GGUF file; only little-endian ones are read");
@@ -83,7 +88,8 @@ class GgufParser {
     LOOM_TRY(num_keys_, in_.number<std::uint64_t>("the key count"));
     const std::uint64_t left = in_.left();
     if (num_keys_ > left / kMinKeyBytes || num_tensors_ > (left - num_keys_ * kMinKeyBytes) / kMinTensorBytes)
-      return fail(Code::CorruptData, "offset 8: {} tensors and {} keys cannot fit into the {} bytes that follow", num_tensors_, num_keys_, left);
+      return fail(Code::CorruptData, "offset 8: {} tensors and {} keys cannot fit into the {} bytes that follow",
+                  num_tensors_, num_keys_, left);
     if (std::max(num_keys_, num_tensors_) > std::numeric_limits<std::uint32_t>::max())
       return fail(Code::LimitExceeded, "offset 8: {} tensors and {} keys, at most 2^32 - 1", num_tensors_, num_keys_);
     return {};
@@ -105,7 +111,8 @@ class GgufParser {
   Result<GgufType> value_type() {
     const std::size_t at = in_.offset();
     LOOM_TRY(const auto type, in_.number<std::uint32_t>("a value type"));
-    if (type > static_cast<std::uint32_t>(GgufType::F64)) return fail(Code::CorruptData, "offset {}: value type {}, expected 0 to 12", at, type);
+    if (type > static_cast<std::uint32_t>(GgufType::F64))
+      return fail(Code::CorruptData, "offset {}: value type {}, expected 0 to 12", at, type);
     return static_cast<GgufType>(type);
   }
 
@@ -115,7 +122,8 @@ class GgufParser {
       GgufValue v;
       LOOM_TRY(v.key, entry_name("a key"));
       LOOM_TRY(v.type, value_type());
-      if (auto done = value(v, 0); !done) return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().text());
+      if (auto done = value(v, 0); !done)
+        return fail(done.error().code, "key \"{}\": {}", printable(v.key), done.error().text());
       out_.metadata_.push_back(v);
     }
     LOOM_TRY(out_.keys_by_name_, index_by_name(out_.metadata_, key_of, "key"));
@@ -134,7 +142,8 @@ class GgufParser {
       LOOM_TRY(v.bytes, in_.take(fixed_bytes(v.type), "a value"));
       return v.type == GgufType::Bool ? check_bools(v.bytes, at) : Result<void>{};
     }
-    if (depth == kMaxArrayDepth) return fail(Code::Unsupported, "offset {}: arrays nested deeper than {}", at, kMaxArrayDepth);
+    if (depth == kMaxArrayDepth)
+      return fail(Code::Unsupported, "offset {}: arrays nested deeper than {}", at, kMaxArrayDepth);
     LOOM_TRY(v.element, value_type());
     LOOM_TRY(v.count, in_.number<std::uint64_t>("an array's length"));
     return elements(v, depth);
@@ -144,11 +153,13 @@ class GgufParser {
     const std::size_t start = in_.offset();
     if (const std::size_t size = fixed_bytes(v.element); size != 0) {
       if (v.count > in_.left() / size)
-        return fail(Code::CorruptData, "offset {}: an array of {} {} needs more than the {} bytes left", start, v.count, name(v.element), in_.left());
+        return fail(Code::CorruptData, "offset {}: an array of {} {} needs more than the {} bytes left", start, v.count,
+                    name(v.element), in_.left());
       LOOM_TRY(v.bytes, in_.take(v.count * size, "an array"));
       return v.element == GgufType::Bool ? check_bools(v.bytes, start) : Result<void>{};
     }
-    for (std::uint64_t i = 0; i < v.count; ++i) {  // each element takes at least 8 bytes, so a false count ends with the file
+    // each element takes at least 8 bytes, so a false count ends with the file
+    for (std::uint64_t i = 0; i < v.count; ++i) {
       GgufValue inner;
       inner.type = v.element;
       LOOM_TRY_VOID(value(inner, depth + 1));
@@ -159,7 +170,8 @@ class GgufParser {
 
   static Result<void> check_bools(std::span<const std::byte> values, std::size_t at) {
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (values[i] > std::byte{1}) return fail(Code::CorruptData, "offset {}: bool is {}, expected 0 or 1", at + i, static_cast<int>(values[i]));
+      if (values[i] > std::byte{1})
+        return fail(Code::CorruptData, "offset {}: bool is {}, expected 0 or 1", at + i, static_cast<int>(values[i]));
     return {};
   }
 
@@ -168,7 +180,8 @@ class GgufParser {
     if (!v) return {};
     const auto n = as_int(*v);
     if (v->type != GgufType::U32 || !n || *n < 1 || !std::has_single_bit(static_cast<std::uint64_t>(*n)))
-      return fail(Code::CorruptData, "offset {}: general.alignment is no power of two of type u32", v->bytes.data() - bytes_.data());
+      return fail(Code::CorruptData, "offset {}: general.alignment is no power of two of type u32",
+                  v->bytes.data() - bytes_.data());
     out_.alignment_ = static_cast<std::size_t>(*n);
     return {};
   }
@@ -203,35 +216,42 @@ class GgufParser {
     if (!dtype) return fail(Code::Unsupported, "type {} {} is not read", type, ggml_type_name(type));
     t.dtype = *dtype;
     LOOM_TRY(const auto offset, in_.number<std::uint64_t>("the offset"));
-    if (offset > bytes_.size()) return fail(Code::CorruptData, "data offset {} lies outside the file of {} bytes", offset, bytes_.size());
+    if (offset > bytes_.size())
+      return fail(Code::CorruptData, "data offset {} lies outside the file of {} bytes", offset, bytes_.size());
     t.offset = static_cast<std::size_t>(offset);
     return {};
   }
 
   Result<void> tensor_data() {
     if (out_.tensors_.empty()) return {};
-    const std::size_t start = (in_.offset() + out_.alignment_ - 1) & ~(out_.alignment_ - 1);  // the power of two is at most 2^31
+    // the power of two is at most 2^31
+    const std::size_t start = (in_.offset() + out_.alignment_ - 1) & ~(out_.alignment_ - 1);
     if (start < in_.offset() || start > bytes_.size())
       return fail(Code::CorruptData, "offset {}: the file ends before its tensor data", in_.offset());
     std::size_t end = 0;  // of the tensor before, padded
     for (GgufTensor& t : out_.tensors_)
-      if (auto done = place(t, start, end); !done) return at(fmt::format("tensor \"{}\"", printable(t.name)), done.error());
+      if (auto done = place(t, start, end); !done)
+        return at(fmt::format("tensor \"{}\"", printable(t.name)), done.error());
     if (bytes_.size() - start > end)
-      return fail(Code::CorruptData, "offset {}: {} bytes follow the last tensor", start + end, bytes_.size() - start - end);
+      return fail(Code::CorruptData, "offset {}: {} bytes follow the last tensor", start + end,
+                  bytes_.size() - start - end);
     return {};
   }
 
-  // Each tensor stands where the one before it ends, padded, so that a size that follows from a false type or extent shows in the next offset
-  // or at the end of the file: it would otherwise be read as other numbers.
+  // Each tensor stands where the one before it ends, padded, so that a size that follows from a false type or extent
+  // shows in the next offset or at the end of the file: it would otherwise be read as other numbers.
   Result<void> place(GgufTensor& t, std::size_t start, std::size_t& end) {
     LOOM_TRY(std::size_t size, row_bytes(t.dtype, t.dims[t.rank - 1u]));
     for (std::size_t d = 0; d + 1 < t.rank; ++d) {
       LOOM_TRY(size, checked_mul(size, t.dims[d]));
     }
-    if (t.offset != end) return fail(Code::CorruptData, "its data begin at {}, expected {}, where the tensor before it ends", t.offset, end);
+    if (t.offset != end)
+      return fail(Code::CorruptData, "its data begin at {}, expected {}, where the tensor before it ends", t.offset,
+                  end);
     const std::size_t room = bytes_.size() - start;
     if (t.offset > room || size > room - t.offset)
-      return fail(Code::CorruptData, "{} bytes at offset {} + {} leave the file of {} bytes", size, start, t.offset, bytes_.size());
+      return fail(Code::CorruptData, "{} bytes at offset {} + {} leave the file of {} bytes", size, start, t.offset,
+                  bytes_.size());
     t.offset += start;
     t.bytes = bytes_.subspan(t.offset, size);
     LOOM_TRY(const std::size_t padded, checked_add(size, out_.alignment_ - 1));
@@ -261,6 +281,8 @@ Result<GgufFile> GgufFile::open(const std::string& path) {
 }
 
 const GgufValue* GgufFile::find(std::string_view key) const { return look_up(metadata_, keys_by_name_, key, key_of); }
-const GgufTensor* GgufFile::tensor(std::string_view wanted) const { return look_up(tensors_, tensors_by_name_, wanted, name_of); }
+const GgufTensor* GgufFile::tensor(std::string_view wanted) const {
+  return look_up(tensors_, tensors_by_name_, wanted, name_of);
+}
 
 }  // namespace loom

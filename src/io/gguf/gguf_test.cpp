@@ -56,9 +56,10 @@ TEST(Gguf, F_41_reads_every_vocabulary_file) {
   }
 }
 
-constexpr DType kWritten[] = {DType::float32, DType::float16, DType::bfloat16, DType::q8_0,  DType::q4_0,  DType::q4_1,  DType::q5_0,
-                              DType::q5_1,    DType::q2_k,    DType::q3_k,     DType::q4_k,  DType::q5_k,  DType::q6_k,  DType::tq1_0,
-                              DType::tq2_0,   DType::mxfp4,   DType::int8,     DType::int16, DType::int32, DType::int64, DType::float64};
+constexpr DType kWritten[] = {DType::float32, DType::float16, DType::bfloat16, DType::q8_0,  DType::q4_0, DType::q4_1,
+                              DType::q5_0,    DType::q5_1,    DType::q2_k,     DType::q3_k,  DType::q4_k, DType::q5_k,
+                              DType::q6_k,    DType::tq1_0,   DType::tq2_0,    DType::mxfp4, DType::int8, DType::int16,
+                              DType::int32,   DType::int64,   DType::float64};
 
 // Every kind of value and every tensor type; tools/golden/io_files.py knows the same contents.
 GgufWriter sample_writer() {
@@ -85,8 +86,8 @@ GgufWriter sample_writer() {
   for (const DType t : kWritten) {
     const std::size_t shape[] = {2, 3, info(t).block_elements * std::size_t{2}};
     const std::size_t size = 12u * info(t).block_bytes;
-    EXPECT_TRUE(
-        w.add_tensor(fmt::format("t.{}", name(t)), t, shape, [t, size]() -> Result<std::vector<std::byte>> { return random_bytes(index(t), size); }));
+    EXPECT_TRUE(w.add_tensor(fmt::format("t.{}", name(t)), t, shape,
+                             [t, size]() -> Result<std::vector<std::byte>> { return random_bytes(index(t), size); }));
   }
   return w;
 }
@@ -133,7 +134,8 @@ TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
     EXPECT_EQ(std::vector<std::size_t>(tensor->shape().begin(), tensor->shape().end()),
               (std::vector<std::size_t>{2, 3, info(t).block_elements * std::size_t{2}}));
     EXPECT_EQ(tensor->offset % 32, 0u);
-    EXPECT_EQ(std::vector<std::byte>(tensor->bytes.begin(), tensor->bytes.end()), random_bytes(index(t), tensor->bytes.size()));
+    EXPECT_EQ(std::vector<std::byte>(tensor->bytes.begin(), tensor->bytes.end()),
+              random_bytes(index(t), tensor->bytes.size()));
   }
   GgufWriter again;
   for (const GgufValue& v : file->metadata()) again.copy(v);
@@ -182,7 +184,8 @@ TEST(Gguf, F_41_writing_many_names_takes_no_square_of_their_number) {
     }
     return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   };
-  for (const bool tensors : {false, true}) EXPECT_LT(seconds_of(64000, tensors), 100 * std::max(seconds_of(4000, tensors), 2e-3)) << tensors;
+  for (const bool tensors : {false, true})
+    EXPECT_LT(seconds_of(64000, tensors), 100 * std::max(seconds_of(4000, tensors), 2e-3)) << tensors;
 }
 
 TEST(Gguf, WriterRefuses) {
@@ -205,7 +208,8 @@ TEST(Gguf, WriterRefuses) {
   EXPECT_EQ(add("y", DType::ternary, {16}), Code::Unsupported);
   EXPECT_EQ(add("y", DType::float32, {16}), Code{});  // what was refused is no name that was added before
   const std::size_t shape[] = {16};
-  ASSERT_TRUE(w.add_tensor("z", DType::float32, shape, []() -> Result<std::vector<std::byte>> { return fail(Code::Cancelled, "stop"); }));
+  ASSERT_TRUE(w.add_tensor("z", DType::float32, shape,
+                           []() -> Result<std::vector<std::byte>> { return fail(Code::Cancelled, "stop"); }));
   const std::string folder = ::testing::TempDir() + "loom_unfinished", path = folder + "/x.gguf";
   std::filesystem::create_directory(folder);
   EXPECT_EQ(w.write(path).error().code, Code::Cancelled);
@@ -227,7 +231,9 @@ struct Raw {
     for (const char c : s) bytes.push_back(static_cast<std::byte>(c));
     return *this;
   }
-  Raw& head(std::uint32_t version, std::uint64_t tensors, std::uint64_t keys) { return raw("GGUF").add(version).add(tensors).add(keys); }
+  Raw& head(std::uint32_t version, std::uint64_t tensors, std::uint64_t keys) {
+    return raw("GGUF").add(version).add(tensors).add(keys);
+  }
   Raw& tensor(std::string_view n, std::vector<std::uint64_t> extents, std::uint32_t type, std::uint64_t offset) {
     text(n).add<std::uint32_t>(static_cast<std::uint32_t>(extents.size()));
     for (const auto e : extents) add(e);
@@ -262,15 +268,20 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
   EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("").add(kU32).add(1u).data(32), "empty"), Code::CorruptData);
   EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(13u).add(1u).data(32), "value type 13"), Code::CorruptData);
   EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kBool).add<std::uint8_t>(2), "bool is 2"), Code::CorruptData);
-  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kString).add(~0ull).data(32), "key \"k\": offset 45"), Code::CorruptData);
-  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kArray).add(kU32).add(~0ull).data(32), "array"), Code::CorruptData);
-  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kArray).add(kString).add(~0ull).data(64), "a string"), Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kString).add(~0ull).data(32), "key \"k\": offset 45"),
+            Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kArray).add(kU32).add(~0ull).data(32), "array"),
+            Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("k").add(kArray).add(kString).add(~0ull).data(64), "a string"),
+            Code::CorruptData);
   auto nested = Raw().head(3, 0, 1).text("k").add(kArray);
   for (int i = 0; i < 8; ++i) nested.add(kArray).add(std::uint64_t{1});
   EXPECT_EQ(code_of(nested.add(kU32).add(std::uint64_t{0}), "nested"), Code::Unsupported);
-  EXPECT_EQ(code_of(Raw().head(3, 0, 2).text("k").add(kU32).add(1u).text("k").add(kU32).add(2u), "\"k\" appears twice"), Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 0, 2).text("k").add(kU32).add(1u).text("k").add(kU32).add(2u), "\"k\" appears twice"),
+            Code::CorruptData);
   for (const std::uint32_t align : {0u, 24u, 33u})
-    EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("general.alignment").add(kU32).add(align), "general.alignment"), Code::CorruptData);
+    EXPECT_EQ(code_of(Raw().head(3, 0, 1).text("general.alignment").add(kU32).add(align), "general.alignment"),
+              Code::CorruptData);
 
   const auto one = [](std::vector<std::uint64_t> extents, std::uint32_t type, std::uint64_t offset) {
     return Raw().head(3, 1, 0).tensor("a", extents, type, offset).data(64);
@@ -287,11 +298,15 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
   EXPECT_EQ(code_of(one({256}, 23, 0), "\"a\": type 23 IQ4_XS"), Code::Unsupported);
   EXPECT_EQ(code_of(one({256}, 42, 0), "\"a\": type 42 Q2_0"), Code::Unsupported);
   EXPECT_EQ(code_of(one({256}, 99, 0), "type 99 of no known name"), Code::Unsupported);
-  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {9}, 0, 0).tensor("b", {8}, 0, 32).data(64), "begin at 32, expected 64"), Code::CorruptData);
-  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 0).tensor("a", {8}, 0, 32).data(64), "\"a\" appears twice"), Code::CorruptData);
+  EXPECT_EQ(
+      code_of(Raw().head(3, 2, 0).tensor("a", {9}, 0, 0).tensor("b", {8}, 0, 32).data(64), "begin at 32, expected 64"),
+      Code::CorruptData);
+  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 0).tensor("a", {8}, 0, 32).data(64), "\"a\" appears twice"),
+            Code::CorruptData);
 }
 
-// A type or an extent of another size shows in what follows, as in llama.cpp, and of the last tensor at the end of the file.
+// A type or an extent of another size shows in what follows, as in llama.cpp, and of the last tensor at the end of the
+// file.
 TEST(Gguf, F_41_every_byte_of_the_data_belongs_to_a_tensor) {
   const auto file = [](std::uint32_t first, std::uint32_t second, std::size_t data) {
     return Raw().head(3, 2, 0).tensor("a", {32, 2}, first, 0).tensor("b", {32, 4}, second, 256).data(data);
@@ -299,21 +314,27 @@ TEST(Gguf, F_41_every_byte_of_the_data_belongs_to_a_tensor) {
   EXPECT_EQ(code_of(file(0, 0, 768), ""), Code{});
   EXPECT_EQ(code_of(file(0, 0, 768 - 1), "leave the file"), Code::CorruptData);
   EXPECT_EQ(code_of(file(0, 0, 768 + 1), "1 bytes follow the last tensor"), Code::CorruptData);
-  for (const std::uint32_t smaller : {1u, 2u, 8u, 24u, 25u, 30u}) {   // f16, q4_0, q8_0, i8, i16, bf16
+  for (const std::uint32_t smaller : {1u, 2u, 8u, 24u, 25u, 30u}) {  // f16, q4_0, q8_0, i8, i16, bf16
     EXPECT_EQ(code_of(file(smaller, 0, 768), "\"b\": its data begin at 256"), Code::CorruptData) << smaller;
     EXPECT_EQ(code_of(file(0, smaller, 768), "follow the last tensor"), Code::CorruptData) << smaller;
   }
-  EXPECT_EQ(code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 32).tensor("b", {8}, 0, 0).data(64), "begin at 32, expected 0"), Code::CorruptData);
-  EXPECT_EQ(code_of(Raw().head(3, 1, 0).tensor("a", {9}, 0, 0).data(36), ""), Code{});   // the padding behind the last one may be missing
+  EXPECT_EQ(
+      code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 32).tensor("b", {8}, 0, 0).data(64), "begin at 32, expected 0"),
+      Code::CorruptData);
+  // the padding behind the last one may be missing
+  EXPECT_EQ(code_of(Raw().head(3, 1, 0).tensor("a", {9}, 0, 0).data(36), ""), Code{});
 }
 
 TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
   GgufWriter w;
-  w.set("t.u8", std::uint8_t{1}), w.set("t.u16", std::uint16_t{1}), w.set("t.u32", std::uint32_t{1}), w.set("t.u64", std::uint64_t{1});
-  w.set("t.i8", std::int8_t{1}), w.set("t.i16", std::int16_t{1}), w.set("t.i32", std::int32_t{1}), w.set("t.i64", std::int64_t{1});
+  w.set("t.u8", std::uint8_t{1}), w.set("t.u16", std::uint16_t{1}), w.set("t.u32", std::uint32_t{1}),
+      w.set("t.u64", std::uint64_t{1});
+  w.set("t.i8", std::int8_t{1}), w.set("t.i16", std::int16_t{1}), w.set("t.i32", std::int32_t{1}),
+      w.set("t.i64", std::int64_t{1});
   w.set("t.f32", 1.0f), w.set("t.f64", 1.0), w.set("t.bool", true), w.set("t.string", "1");
   w.set("t.array string", std::vector<std::string_view>{"1"}), w.set("t.array i32", std::vector<std::int32_t>{1});
-  w.set("t.array u32", std::vector<std::uint32_t>{1}), w.set("t.array f32", std::vector<float>{1}), w.set("t.array bool", std::vector<bool>{true});
+  w.set("t.array u32", std::vector<std::uint32_t>{1}), w.set("t.array f32", std::vector<float>{1}),
+      w.set("t.array bool", std::vector<bool>{true});
   const std::string path = ::testing::TempDir() + "loom_keys.gguf";
   ASSERT_TRUE(w.write(path));
   const auto file = GgufFile::open(path);
@@ -335,8 +356,10 @@ TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
     std::vector<std::string> strings;
     std::vector<std::int32_t> ints;
     std::vector<float> floats;
-    add(u16, in.u16(key, integer)), add(u32, in.u32(key, integer)), add(f32, in.f32(key, number)), add(boolean, in.boolean(key, flag));
-    add(text, in.text(key, one)), add(texts, in.texts(key, strings)), add(i32s, in.i32s(key, ints)), add(f32s, in.f32s(key, floats));
+    add(u16, in.u16(key, integer)), add(u32, in.u32(key, integer)), add(f32, in.f32(key, number)),
+        add(boolean, in.boolean(key, flag));
+    add(text, in.text(key, one)), add(texts, in.texts(key, strings)), add(i32s, in.i32s(key, ints)),
+        add(f32s, in.f32s(key, floats));
     add(bytes, in.bytes(key, one));
   }
   using Names = std::vector<std::string>;
@@ -355,7 +378,8 @@ TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
   EXPECT_EQ(in.u32("missing", kept, true).error().code, Code::InvalidConfig);
   EXPECT_EQ(in.u32("i32", kept).error().text(), "t.i32 is of type i32, expected u32");
   std::vector<float> floats;
-  EXPECT_EQ(in.f32s("array i32", floats).error().text(), "t.array i32 is an array of type i32, expected an array of type f32");
+  EXPECT_EQ(in.f32s("array i32", floats).error().text(),
+            "t.array i32 is an array of type i32, expected an array of type f32");
 }
 
 TEST(Gguf, F_01_survives_damage) {
@@ -363,7 +387,8 @@ TEST(Gguf, F_01_survives_damage) {
   const std::size_t header = GgufFile::parse(good)->tensors()[0].offset;
   const GgufTensor last = GgufFile::parse(good)->tensors().back();
   good.resize(last.offset + last.bytes.size());  // without the padding, so that every shorter file lacks something
-  expect_survives_damage(good, header, 4, [](std::span<const std::byte> bytes) { return GgufFile::parse(bytes).has_value(); });
+  expect_survives_damage(good, header, 4,
+                         [](std::span<const std::byte> bytes) { return GgufFile::parse(bytes).has_value(); });
 }
 
 TEST(Gguf, F_01_many_small_entries_stay_within_memory) {

@@ -72,7 +72,8 @@ std::optional<std::vector<std::int32_t>> as_ints(const GgufValue& value) {
   out.reserve(static_cast<std::size_t>(value.count));
   for (std::size_t at = 0, step = element_bytes(value); at < value.bytes.size(); at += step) {
     const auto v = read_int(type, value.bytes.data() + at);
-    if (!v || *v < std::numeric_limits<std::int32_t>::min() || *v > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
+    if (!v || *v < std::numeric_limits<std::int32_t>::min() || *v > std::numeric_limits<std::int32_t>::max())
+      return std::nullopt;
     out.push_back(static_cast<std::int32_t>(*v));
   }
   return out;

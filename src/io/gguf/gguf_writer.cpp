@@ -31,7 +31,9 @@ GgufWriter::GgufWriter(std::uint32_t alignment) : alignment_(alignment) {
   if (alignment != 32) set("general.alignment", alignment);
 }
 
-std::string GgufWriter::text_bytes(std::string_view text) { return bytes_of(static_cast<std::uint64_t>(text.size())) + std::string(text); }
+std::string GgufWriter::text_bytes(std::string_view text) {
+  return bytes_of(static_cast<std::uint64_t>(text.size())) + std::string(text);
+}
 
 void GgufWriter::put(std::string_view key, GgufType type, const std::string& bytes) {
   std::string value = bytes_of(static_cast<std::uint32_t>(type)) + bytes;
@@ -43,7 +45,8 @@ void GgufWriter::put(std::string_view key, GgufType type, const std::string& byt
 }
 
 void GgufWriter::put_array(std::string_view key, GgufType element, std::size_t count, const std::string& bytes) {
-  put(key, GgufType::Array, bytes_of(static_cast<std::uint32_t>(element)) + bytes_of(static_cast<std::uint64_t>(count)) + bytes);
+  put(key, GgufType::Array,
+      bytes_of(static_cast<std::uint32_t>(element)) + bytes_of(static_cast<std::uint64_t>(count)) + bytes);
 }
 
 void GgufWriter::set(std::string_view key, std::string_view value) { put(key, GgufType::String, text_bytes(value)); }
@@ -65,14 +68,17 @@ void GgufWriter::copy(const GgufValue& value) {
     put(value.key, value.type, bytes);
 }
 
-Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, Producer producer) {
+Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape,
+                                    Producer producer) {
   const std::string shown = printable(name);
   if (name.empty() || name.size() > kMaxName)
-    return fail(Code::InvalidArgument, "tensor name \"{}\" has {} bytes, expected 1 to {}", shown, name.size(), kMaxName);
-  if (tensor_names_.contains(name))
-    return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
-  if (!ggml_type(dtype)) return fail(Code::Unsupported, "tensor \"{}\": GGUF has no type for {}", shown, loom::name(dtype));
-  if (shape.empty() || shape.size() > 4) return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, expected 1 to 4", shown, shape.size());
+    return fail(Code::InvalidArgument, "tensor name \"{}\" has {} bytes, expected 1 to {}", shown, name.size(),
+                kMaxName);
+  if (tensor_names_.contains(name)) return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
+  if (!ggml_type(dtype))
+    return fail(Code::Unsupported, "tensor \"{}\": GGUF has no type for {}", shown, loom::name(dtype));
+  if (shape.empty() || shape.size() > 4)
+    return fail(Code::ShapeMismatch, "tensor \"{}\": {} axes, expected 1 to 4", shown, shape.size());
   auto size = row_bytes(dtype, shape.back());
   for (std::size_t i = 0; size && i + 1 < shape.size(); ++i) size = checked_mul(*size, shape[i]);
   if (!size) return at(fmt::format("tensor \"{}\"", shown), size.error());
@@ -82,22 +88,24 @@ Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::spa
   return {};
 }
 
-Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, std::span<const std::byte> bytes) {
+Result<void> GgufWriter::add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape,
+                                    std::span<const std::byte> bytes) {
   LOOM_TRY_VOID(add_tensor(name, dtype, shape, Producer()));
   Pending& t = tensors_.back();
   if (t.size != bytes.size()) {
     const std::size_t needed = t.size;
     tensors_.pop_back();
     tensor_names_.erase(tensor_names_.find(name));
-    return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes, its shape needs {}", printable(name), bytes.size(), needed);
+    return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes, its shape needs {}", printable(name), bytes.size(),
+                needed);
   }
   t.bytes = bytes;
   return {};
 }
 
 Result<void> GgufWriter::write(const std::string& path) const {
-  std::string head =
-      "GGUF" + bytes_of(kVersion) + bytes_of(static_cast<std::uint64_t>(tensors_.size())) + bytes_of(static_cast<std::uint64_t>(entries_.size()));
+  std::string head = "GGUF" + bytes_of(kVersion) + bytes_of(static_cast<std::uint64_t>(tensors_.size())) +
+                     bytes_of(static_cast<std::uint64_t>(entries_.size()));
   for (const Entry& e : entries_) head += text_bytes(e.key) + e.bytes;
   std::size_t offset = 0;
   for (const Pending& t : tensors_) {
@@ -114,7 +122,8 @@ Result<void> GgufWriter::write(const std::string& path) const {
     if (t.producer) {
       LOOM_TRY(made, t.producer());
       if (made.size() != t.size)
-        return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes were made, its shape needs {}", printable(t.name), made.size(), t.size);
+        return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes were made, its shape needs {}", printable(t.name),
+                    made.size(), t.size);
     }
     LOOM_TRY_VOID(file.write(t.producer ? std::span<const std::byte>(made) : t.bytes));
     LOOM_TRY_VOID(write_padding(file, t.size, alignment_));

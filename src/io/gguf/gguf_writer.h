@@ -13,8 +13,9 @@ namespace loom {
 
 template <class T>
 concept GgufNumber = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint16_t> ||
-                     std::same_as<T, std::int16_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> || std::same_as<T, float> ||
-                     std::same_as<T, bool> || std::same_as<T, std::uint64_t> || std::same_as<T, std::int64_t> || std::same_as<T, double>;
+                     std::same_as<T, std::int16_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int32_t> ||
+                     std::same_as<T, float> || std::same_as<T, bool> || std::same_as<T, std::uint64_t> ||
+                     std::same_as<T, std::int64_t> || std::same_as<T, double>;
 
 class GgufWriter {
  public:
@@ -41,10 +42,11 @@ class GgufWriter {
   // As read from another file. general.alignment is left out: the writer has its own.
   void copy(const GgufValue& value);
 
-  // Shape outermost first. Unsupported for types that GGUF lacks; InvalidArgument for a name that is empty, repeated or longer than
-  // the 63 bytes that llama.cpp takes; ShapeMismatch when a row is no whole number of blocks or the bytes do not fit.
-  // With a span the caller keeps the bytes alive until write().
-  Result<void> add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, std::span<const std::byte> bytes);
+  // Shape outermost first. Unsupported for types that GGUF lacks; InvalidArgument for a name that is empty, repeated or
+  // longer than the 63 bytes that llama.cpp takes; ShapeMismatch when a row is no whole number of blocks or the bytes
+  // do not fit. With a span the caller keeps the bytes alive until write().
+  Result<void> add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape,
+                          std::span<const std::byte> bytes);
   Result<void> add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, Producer producer);
 
   // Atomic: the file is complete or not there.

@@ -15,8 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::memcpy(file.data(), header->data(), header->size());
   if (array->bytes.size() != 0) std::memcpy(file.data() + header->size(), array->bytes.data(), array->bytes.size());
   const auto again = parse_npy(file);
-  LOOM_ASSERT(again && again->shape == array->shape && again->dtype == array->dtype && again->is_bool == array->is_bool);
+  LOOM_ASSERT(again && again->shape == array->shape && again->dtype == array->dtype &&
+              again->is_bool == array->is_bool);
   LOOM_ASSERT(again->bytes.size() == array->bytes.size());
-  LOOM_ASSERT(array->bytes.size() == 0 || std::memcmp(again->bytes.data(), array->bytes.data(), array->bytes.size()) == 0);
+  LOOM_ASSERT(array->bytes.size() == 0 ||
+              std::memcmp(again->bytes.data(), array->bytes.data(), array->bytes.size()) == 0);
   return 0;
 }

@@ -30,11 +30,15 @@ class HeaderParser {
     while (!accept('}')) {
       LOOM_TRY(const std::string_view key, string());
       LOOM_TRY_VOID(expect(':'));
-      bool* const have = key == "descr" ? &have_descr : key == "fortran_order" ? &have_order : key == "shape" ? &have_shape : nullptr;
+      bool* const have = key == "descr"           ? &have_descr
+                         : key == "fortran_order" ? &have_order
+                         : key == "shape"         ? &have_shape
+                                                  : nullptr;
       if (!have) return error("key \"" + printable(key) + "\" is unknown");
       if (*have) return error("key \"" + printable(key) + "\" appears twice");
       *have = true;
-      if (auto done = have == &have_descr ? descr() : have == &have_order ? order() : shape(); !done) return tl::make_unexpected(done.error());
+      if (auto done = have == &have_descr ? descr() : have == &have_order ? order() : shape(); !done)
+        return tl::make_unexpected(done.error());
       if (!accept(',')) {
         LOOM_TRY_VOID(expect('}'));
         break;
@@ -48,7 +52,9 @@ class HeaderParser {
   }
 
  private:
-  tl::unexpected<Error> error(const std::string& what) const { return fail(Code::CorruptData, "offset {}: header: {}", offset_ + at_, what); }
+  tl::unexpected<Error> error(const std::string& what) const {
+    return fail(Code::CorruptData, "offset {}: header: {}", offset_ + at_, what);
+  }
   void skip_space() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
@@ -87,10 +93,13 @@ class HeaderParser {
     LOOM_TRY(const std::string_view name, string());
     const char order = name.empty() ? ' ' : name[0];
     const std::string_view kind = name.empty() ? name : name.substr(1);
-    const auto* type = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const NpyType& k) { return k.name == kind; });
+    const auto* type =
+        std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const NpyType& k) { return k.name == kind; });
     if ((order != '<' && order != '>' && order != '|') || type == std::end(kNpyTypes))
-      return fail(Code::Unsupported, "offset {}: header: element type \"{}\" is not read", offset_ + at_, printable(name));
-    if (order == '|' && info(type->dtype).bits != 8) return error("element type \"" + printable(name) + "\" has no byte order");
+      return fail(Code::Unsupported, "offset {}: header: element type \"{}\" is not read", offset_ + at_,
+                  printable(name));
+    if (order == '|' && info(type->dtype).bits != 8)
+      return error("element type \"" + printable(name) + "\" has no byte order");
     out_.type = type;
     out_.big_endian = order == '>';
     return {};
@@ -107,7 +116,8 @@ class HeaderParser {
     const std::size_t begin = at_;
     std::size_t n = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
-      if (__builtin_mul_overflow(n, std::size_t{10}, &n) || __builtin_add_overflow(n, static_cast<std::size_t>(text_[at_] - '0'), &n))
+      if (__builtin_mul_overflow(n, std::size_t{10}, &n) ||
+          __builtin_add_overflow(n, static_cast<std::size_t>(text_[at_] - '0'), &n))
         return error("an extent does not fit in memory");
     if (at_ == begin || (text_[begin] == '0' && at_ != begin + 1)) return error("expected an extent");
     return n;
@@ -119,7 +129,8 @@ class HeaderParser {
     bool comma = true;
     while (!accept(')')) {
       if (!comma) return error("expected a comma in shape");
-      if (out_.shape.size() == kMaxNpyRank) return fail(Code::Unsupported, "offset {}: header: more than {} axes", offset_ + at_, kMaxNpyRank);
+      if (out_.shape.size() == kMaxNpyRank)
+        return fail(Code::Unsupported, "offset {}: header: more than {} axes", offset_ + at_, kMaxNpyRank);
       LOOM_TRY(const std::size_t n, extent());
       out_.shape.push_back(n);
       comma = accept(',');
@@ -134,7 +145,8 @@ class HeaderParser {
 };
 
 // Turns elements that lie with the first axis fastest into row-major order.
-void transpose(const std::byte* from, std::byte* to, std::size_t element, std::span<const std::size_t> shape, std::size_t elements) {
+void transpose(const std::byte* from, std::byte* to, std::size_t element, std::span<const std::size_t> shape,
+               std::size_t elements) {
   std::array<std::size_t, kMaxNpyRank> at{}, stride{};
   std::size_t step = 1;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -161,14 +173,16 @@ Result<NpyView> view_npy(std::span<const std::byte> file) {
   if (as_text(magic) != kNpyMagic) return fail(Code::CorruptData, "offset 0: no .npy file");
   LOOM_TRY(const auto major, in.number<std::uint8_t>("the version"));
   LOOM_TRY(const auto minor, in.number<std::uint8_t>("the version"));
-  if (major < 1 || major > 3 || minor != 0) return fail(Code::Unsupported, "offset 6: .npy version {}.{}, 1.0 to 3.0 are read", major, minor);
+  if (major < 1 || major > 3 || minor != 0)
+    return fail(Code::Unsupported, "offset 6: .npy version {}.{}, 1.0 to 3.0 are read", major, minor);
   std::size_t length = 0;
   if (major == 1) {
     LOOM_TRY(length, in.number<std::uint16_t>("the header's length"));
   } else {
     LOOM_TRY(length, in.number<std::uint32_t>("the header's length"));
   }
-  if (length > kMaxNpyHeader) return fail(Code::LimitExceeded, "offset 8: a header of {} bytes, at most {} are read", length, kMaxNpyHeader);
+  if (length > kMaxNpyHeader)
+    return fail(Code::LimitExceeded, "offset 8: a header of {} bytes, at most {} are read", length, kMaxNpyHeader);
   const std::size_t start = in.offset();
   LOOM_TRY(const auto text, in.take(length, "the header"));
   LOOM_TRY(Header header, HeaderParser(as_text(text), start).parse());
@@ -179,13 +193,16 @@ Result<NpyView> view_npy(std::span<const std::byte> file) {
     LOOM_TRY(elements, checked_mul(elements, extent));
   }
   LOOM_TRY(const std::size_t size, checked_mul(elements, element));
-  if (size != in.left()) return fail(Code::CorruptData, "offset {}: {} bytes of data, shape and type need {}", in.offset(), in.left(), size);
+  if (size != in.left())
+    return fail(Code::CorruptData, "offset {}: {} bytes of data, shape and type need {}", in.offset(), in.left(), size);
   const std::byte* data = file.data() + in.offset();
   if (header.type->is_bool)
     for (std::size_t i = 0; i < size; ++i)
-      if (data[i] > std::byte{1}) return fail(Code::CorruptData, "offset {}: {} is no bool", in.offset() + i, std::to_integer<int>(data[i]));
+      if (data[i] > std::byte{1})
+        return fail(Code::CorruptData, "offset {}: {} is no bool", in.offset() + i, std::to_integer<int>(data[i]));
 
-  return NpyView{header.type->dtype, header.type->is_bool, header.big_endian, header.fortran_order, std::move(header.shape), file.subspan(in.offset())};
+  return NpyView{header.type->dtype,   header.type->is_bool,    header.big_endian,
+                 header.fortran_order, std::move(header.shape), file.subspan(in.offset())};
 }
 
 Result<NpyArray> parse_npy(std::span<const std::byte> file) {

@@ -89,7 +89,8 @@ TEST(Npy, F_03_writes_the_bytes_that_numpy_writes) {
   const std::vector<std::byte> bytes(12);
   EXPECT_EQ(write_npy(path, DType::float32, std::array<std::size_t, 1>{4}, bytes).error().code, Code::ShapeMismatch);
   EXPECT_EQ(write_npy(path, DType::bfloat16, std::array<std::size_t, 1>{6}, bytes).error().code, Code::Unsupported);
-  EXPECT_EQ(write_npy(path, DType::float32, std::array<std::size_t, 1>{3}, bytes, true).error().code, Code::Unsupported);
+  EXPECT_EQ(write_npy(path, DType::float32, std::array<std::size_t, 1>{3}, bytes, true).error().code,
+            Code::Unsupported);
   EXPECT_EQ(npy_header(DType::uint8, std::array<std::size_t, 9>{}).error().code, Code::Unsupported);
 }
 
@@ -139,10 +140,14 @@ TEST(Npy, F_01_the_header_is_parsed_strictly) {
                           "{'descr': '<f4, }",
                           "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}\n\n"})
     EXPECT_EQ(code_of(file_of(bad, 24)), Code::CorruptData) << bad;
-  EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 2)}", 24)), Code::SizeOverflow);
+  EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 2)}", 24)),
+            Code::SizeOverflow);
   for (const char* other : {"'|O'", "'<c8'", "'<U3'", "'=f4'", "'f4'", "''", "'<f16'", "[('a', '<f4')]"})
-    EXPECT_EQ(code_of(file_of(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (6,)}}", other), 24)), Code::Unsupported) << other;
-  EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", 4)), Code::Unsupported);
+    EXPECT_EQ(code_of(file_of(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (6,)}}", other), 24)),
+              Code::Unsupported)
+        << other;
+  EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", 4)),
+            Code::Unsupported);
   EXPECT_EQ(code_of(file_of("{}", 0, 4)), Code::Unsupported);
   auto two = file_of("{'descr': '|b1', 'fortran_order': False, 'shape': (1,)}", 1);
   EXPECT_EQ(code_of(two), Code{});
@@ -156,7 +161,8 @@ TEST(Npy, F_01_the_header_is_parsed_strictly) {
 TEST(Npy, F_01_survives_damage) {
   for (const char* name : {"fortran_big_f8", "version3_u1", "b1"}) {
     const auto good = bytes_of_file(golden(name));
-    expect_survives_damage(good, good.size(), 4, [](std::span<const std::byte> bytes) { return parse_npy(bytes).has_value(); });
+    expect_survives_damage(good, good.size(), 4,
+                           [](std::span<const std::byte> bytes) { return parse_npy(bytes).has_value(); });
   }
 }
 

@@ -14,9 +14,10 @@ struct NpyType {
 };
 
 inline constexpr NpyType kNpyTypes[] = {
-    {"f8", DType::float64, false}, {"f4", DType::float32, false}, {"f2", DType::float16, false}, {"i8", DType::int64, false},
-    {"i4", DType::int32, false},   {"i2", DType::int16, false},   {"i1", DType::int8, false},    {"u8", DType::uint64, false},
-    {"u4", DType::uint32, false},  {"u2", DType::uint16, false},  {"u1", DType::uint8, false},   {"b1", DType::uint8, true},
+    {"f8", DType::float64, false}, {"f4", DType::float32, false}, {"f2", DType::float16, false},
+    {"i8", DType::int64, false},   {"i4", DType::int32, false},   {"i2", DType::int16, false},
+    {"i1", DType::int8, false},    {"u8", DType::uint64, false},  {"u4", DType::uint32, false},
+    {"u2", DType::uint16, false},  {"u1", DType::uint8, false},   {"b1", DType::uint8, true},
 };
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 inline constexpr std::size_t kMaxNpyHeader = std::size_t{64} << 10;

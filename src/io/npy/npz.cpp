@@ -36,31 +36,38 @@ struct Entry {
 Result<Entry> read_entry(ByteReader& in) {
   const std::size_t start = in.offset();
   LOOM_TRY(const auto h, in.take(46, "an entry"));
-  if (load_le<std::uint32_t>(h.data()) != kCentral) return fail(Code::CorruptData, "offset {}: no entry of an archive", start);
+  if (load_le<std::uint32_t>(h.data()) != kCentral)
+    return fail(Code::CorruptData, "offset {}: no entry of an archive", start);
   Entry e;
   e.flags = load_le<std::uint16_t>(h.data() + 8), e.method = load_le<std::uint16_t>(h.data() + 10);
-  e.crc = load_le<std::uint32_t>(h.data() + 16), e.stored = load_le<std::uint32_t>(h.data() + 20), e.size = load_le<std::uint32_t>(h.data() + 24);
+  e.crc = load_le<std::uint32_t>(h.data() + 16), e.stored = load_le<std::uint32_t>(h.data() + 20),
+  e.size = load_le<std::uint32_t>(h.data() + 24);
   e.local = load_le<std::uint32_t>(h.data() + 42);
   LOOM_TRY(const auto name, in.take(load_le<std::uint16_t>(h.data() + 28), "a name"));
   e.name = as_text(name);
-  const std::size_t rest = std::size_t{load_le<std::uint16_t>(h.data() + 30)} + load_le<std::uint16_t>(h.data() + 32);  // extra fields, comment
+  // extra fields, comment
+  const std::size_t rest = std::size_t{load_le<std::uint16_t>(h.data() + 30)} + load_le<std::uint16_t>(h.data() + 32);
   LOOM_TRY_VOID(in.take(rest, "an entry"));
   if ((e.flags & 1) != 0) return fail(Code::Unsupported, "offset {}: the archive is encrypted", start);
-  if (e.method != 0) return fail(Code::Unsupported, "offset {}: the archive is compressed; numpy.savez writes one that is not", start);
-  if (e.stored == ~0u || e.size == ~0u || e.local == ~0u) return fail(Code::Unsupported, "offset {}: archives beyond 4 GiB are not read", start);
+  if (e.method != 0)
+    return fail(Code::Unsupported, "offset {}: the archive is compressed; numpy.savez writes one that is not", start);
+  if (e.stored == ~0u || e.size == ~0u || e.local == ~0u)
+    return fail(Code::Unsupported, "offset {}: archives beyond 4 GiB are not read", start);
   if (e.stored != e.size) return fail(Code::CorruptData, "offset {}: {} bytes stored for {}", start, e.stored, e.size);
   return e;
 }
 
 Result<std::span<const std::byte>> contents(std::span<const std::byte> file, const Entry& e) {
-  if (e.local > file.size() || file.size() - e.local < kLocalBytes || load_le<std::uint32_t>(file.data() + e.local) != kLocal)
+  if (e.local > file.size() || file.size() - e.local < kLocalBytes ||
+      load_le<std::uint32_t>(file.data() + e.local) != kLocal)
     return fail(Code::CorruptData, "offset {}: no header of {}", e.local, printable(e.name));
   const std::byte* h = file.data() + e.local;
   const std::size_t start = e.local + kLocalBytes + load_le<std::uint16_t>(h + 26) + load_le<std::uint16_t>(h + 28);
   if (start > file.size() || e.size > file.size() - start)
     return fail(Code::CorruptData, "offset {}: {} leaves the file", e.local, printable(e.name));
   const auto bytes = file.subspan(start, e.size);
-  if (crc32(bytes) != e.crc) return fail(Code::CorruptData, "offset {}: the checksum of {} is wrong", start, printable(e.name));
+  if (crc32(bytes) != e.crc)
+    return fail(Code::CorruptData, "offset {}: the checksum of {} is wrong", start, printable(e.name));
   return bytes;
 }
 
@@ -71,8 +78,10 @@ Result<std::map<std::string, NpyArray>> parse_npz(std::span<const std::byte> fil
   // The end record stands last; a comment of up to 64 KiB may follow it.
   std::size_t at_end = file.size() - kEndBytes;
   for (std::size_t back = 0; load_le<std::uint32_t>(file.data() + at_end) != kEnd; ++back, --at_end)
-    if (at_end == 0 || back == 65535) return fail(Code::CorruptData, "offset 0: no .npz file (an archive has an end record)");
-  const std::size_t count = load_le<std::uint16_t>(file.data() + at_end + 10), begin = load_le<std::uint32_t>(file.data() + at_end + 16);
+    if (at_end == 0 || back == 65535)
+      return fail(Code::CorruptData, "offset 0: no .npz file (an archive has an end record)");
+  const std::size_t count = load_le<std::uint16_t>(file.data() + at_end + 10),
+                    begin = load_le<std::uint32_t>(file.data() + at_end + 16);
   if (begin > at_end) return fail(Code::CorruptData, "offset {}: the directory leaves the file", at_end + 16);
   ByteReader in(file.first(at_end).subspan(begin));
   std::map<std::string, NpyArray> arrays;

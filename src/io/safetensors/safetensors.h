@@ -1,6 +1,7 @@
 #pragma once
-// safetensors: u64 length of a JSON header, the header {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {..}}, the data.
-// Files are memory-mapped; tensors look into the map. Sharded models are read through their index file.
+// safetensors: u64 length of a JSON header, the header {"name": {"dtype", "shape", "data_offsets"}, "__metadata__":
+// {..}}, the data. Files are memory-mapped; tensors look into the map. Sharded models are read through their index
+// file.
 
 #include <map>
 #include <memory>
@@ -16,16 +17,17 @@ namespace loom {
 
 struct SafeTensor {
   std::string name;
-  DType dtype = DType::float32;     // of F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I8..I64 U8..U64; BOOL is uint8 with is_bool
+  DType dtype = DType::float32;  // of F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I8..I64 U8..U64; BOOL is uint8 with is_bool
   bool is_bool = false;
-  std::vector<std::size_t> shape;   // row-major; empty for a scalar; an extent may be 0
-  std::size_t offset = 0;           // from the start of the file
+  std::vector<std::size_t> shape;  // row-major; empty for a scalar; an extent may be 0
+  std::size_t offset = 0;          // from the start of the file
   std::span<const std::byte> bytes;
 };
 
 class SafetensorsFile {
  public:
-  // NotFound, IoError; CorruptData with the place; Unsupported for other element types; LimitExceeded beyond a header of 100 MiB.
+  // NotFound, IoError; CorruptData with the place; Unsupported for other element types; LimitExceeded beyond a header
+  // of 100 MiB.
   static Result<SafetensorsFile> open(const std::string& path);
   static Result<SafetensorsFile> parse(std::shared_ptr<const MappedFile> file);
   // The caller keeps the bytes alive.
@@ -66,9 +68,10 @@ class SafetensorsModel {
 // Collects tensors, then writes them in name order (header and data alike), so equal contents give equal files.
 class SafetensorsWriter {
  public:
-  // The caller keeps the bytes alive until write(). InvalidArgument for an empty, repeated or reserved name or one that is no
-  // UTF-8; Unsupported for types the format lacks; ShapeMismatch when the bytes do not fit the shape.
-  Result<void> add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes, bool is_bool = false);
+  // The caller keeps the bytes alive until write(). InvalidArgument for an empty, repeated or reserved name or one that
+  // is no UTF-8; Unsupported for types the format lacks; ShapeMismatch when the bytes do not fit the shape.
+  Result<void> add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes,
+                   bool is_bool = false);
   void set_metadata(std::string key, std::string value) { metadata_[std::move(key)] = std::move(value); }
   // Atomic: the file is complete or not there.
   Result<void> write(const std::string& path) const;

@@ -10,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto file = SafetensorsFile::parse(bytes);
   if (!file) return 0;
   for (const SafeTensor& tensor : file->tensors())
-    LOOM_ASSERT(tensor.bytes.empty() || (tensor.bytes.data() >= bytes.data() && tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + size));
+    LOOM_ASSERT(tensor.bytes.empty() || (tensor.bytes.data() >= bytes.data() &&
+                                         tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + size));
   return 0;
 }

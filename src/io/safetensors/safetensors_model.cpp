@@ -13,7 +13,8 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   if (!index) return at(path, index.error());
   const Json* map = find(*index, "weight_map");
   const auto* entries = map ? map->get_ptr<const Json::object_t*>() : nullptr;
-  if (!entries || entries->empty()) return fail(Code::CorruptData, "{}: no object weight_map with at least one tensor", path);
+  if (!entries || entries->empty())
+    return fail(Code::CorruptData, "{}: no object weight_map with at least one tensor", path);
   std::map<std::string, std::string> shard_of;
   for (const auto& [name, file] : *entries) {
     if (!as_string(file)) return fail(Code::CorruptData, "{}: /weight_map/{} is no file name", path, printable(name));
@@ -22,7 +23,9 @@ Result<std::map<std::string, std::string>> read_index(const std::string& path) {
   return shard_of;
 }
 
-bool ends_with(std::string_view text, std::string_view end) { return text.size() >= end.size() && text.substr(text.size() - end.size()) == end; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
 
 }  // namespace
 

@@ -17,9 +17,11 @@ class SafetensorsParser {
     ByteReader in(bytes_);
     LOOM_TRY(const auto length, in.number<std::uint64_t>("the header's length"));
     if (length > kMaxSafetensorsHeader)
-      return fail(Code::LimitExceeded, "offset 0: a header of {} bytes, at most {} are read", length, kMaxSafetensorsHeader);
+      return fail(Code::LimitExceeded, "offset 0: a header of {} bytes, at most {} are read", length,
+                  kMaxSafetensorsHeader);
     LOOM_TRY(const auto text, in.take(length, "the header"));
-    if (text.empty() || text[0] != std::byte{'{'}) return fail(Code::CorruptData, "offset 8: the header is no JSON object");
+    if (text.empty() || text[0] != std::byte{'{'})
+      return fail(Code::CorruptData, "offset 8: the header is no JSON object");
     auto header = parse_json(as_text(text), {.max_bytes = kMaxSafetensorsHeader, .max_depth = 4});
     if (!header) return at("header at offset 8", header.error());
     data_ = bytes_.subspan(in.offset());
@@ -47,27 +49,34 @@ class SafetensorsParser {
 
   Result<void> tensor(const std::string& name, const Json& value) {
     const Json *dtype = find(value, "dtype"), *shape = find(value, "shape"), *offsets = find(value, "data_offsets");
-    if (!dtype || !as_string(*dtype) || !shape || !shape->is_array() || !offsets || !offsets->is_array() || value.size() != 3)
+    if (!dtype || !as_string(*dtype) || !shape || !shape->is_array() || !offsets || !offsets->is_array() ||
+        value.size() != 3)
       return fail(Code::CorruptData, "expected an object of dtype, shape and data_offsets");
     SafeTensor t;
     t.name = name;
     const std::string_view stored = *as_string(*dtype);
     t.is_bool = stored == "BOOL";
-    const auto type = std::ranges::find(kDTypes, t.is_bool ? info(DType::uint8).safetensors : stored, &DTypeInfo::safetensors);
-    if (type == kDTypes.end() || stored.empty()) return fail(Code::Unsupported, "element type \"{}\" is not read", printable(stored));
+    const auto type =
+        std::ranges::find(kDTypes, t.is_bool ? info(DType::uint8).safetensors : stored, &DTypeInfo::safetensors);
+    if (type == kDTypes.end() || stored.empty())
+      return fail(Code::Unsupported, "element type \"{}\" is not read", printable(stored));
     t.dtype = type->dtype;
-    if (shape->size() > kMaxSafetensorsRank) return fail(Code::CorruptData, "{} axes, at most {}", shape->size(), kMaxSafetensorsRank);
+    if (shape->size() > kMaxSafetensorsRank)
+      return fail(Code::CorruptData, "{} axes, at most {}", shape->size(), kMaxSafetensorsRank);
     std::size_t size = info(t.dtype).block_bytes;
     for (const Json& extent : *shape) {
       LOOM_TRY(const std::size_t n, count(extent, "an extent"));
       t.shape.push_back(n);
       LOOM_TRY(size, checked_mul(size, n));
     }
-    if (offsets->size() != 2) return fail(Code::CorruptData, "data_offsets has {} numbers, expected 2", offsets->size());
+    if (offsets->size() != 2)
+      return fail(Code::CorruptData, "data_offsets has {} numbers, expected 2", offsets->size());
     LOOM_TRY(const std::size_t begin, count((*offsets)[0], "data_offsets[0]"));
     LOOM_TRY(const std::size_t end, count((*offsets)[1], "data_offsets[1]"));
-    if (begin > end || end > data_.size()) return fail(Code::CorruptData, "bytes {} to {} leave the {} bytes of data", begin, end, data_.size());
-    if (end - begin != size) return fail(Code::CorruptData, "{} bytes of data, shape and type need {}", end - begin, size);
+    if (begin > end || end > data_.size())
+      return fail(Code::CorruptData, "bytes {} to {} leave the {} bytes of data", begin, end, data_.size());
+    if (end - begin != size)
+      return fail(Code::CorruptData, "{} bytes of data, shape and type need {}", end - begin, size);
     t.offset = bytes_.size() - data_.size() + begin;
     t.bytes = data_.subspan(begin, size);
     out_.tensors_.push_back(std::move(t));
@@ -76,23 +85,26 @@ class SafetensorsParser {
 
   static Result<std::size_t> count(const Json& value, const char* what) {
     const auto n = value.is_number_integer() ? as_int(value) : std::nullopt;
-    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > std::uint64_t{1} << 48 || static_cast<std::uint64_t>(*n) > SIZE_MAX)
+    if (!n || *n < 0 || static_cast<std::uint64_t>(*n) > std::uint64_t{1} << 48 ||
+        static_cast<std::uint64_t>(*n) > SIZE_MAX)
       return fail(Code::CorruptData, "{} is no count", what);
     return static_cast<std::size_t>(*n);
   }
 
   // The data has no gaps, no overlaps and nothing behind it.
   Result<void> check_layout() {
-    std::sort(out_.tensors_.begin(), out_.tensors_.end(),
-              [](const auto& a, const auto& b) { return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size(); });
+    std::sort(out_.tensors_.begin(), out_.tensors_.end(), [](const auto& a, const auto& b) {
+      return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size();
+    });
     std::size_t expected = bytes_.size() - data_.size();
     for (const SafeTensor& t : out_.tensors_) {
       if (t.offset != expected)
-        return fail(Code::CorruptData, "offset {}: tensor \"{}\" should start at {}: the data has an overlap or a gap", t.offset, printable(t.name),
-                    expected);
+        return fail(Code::CorruptData, "offset {}: tensor \"{}\" should start at {}: the data has an overlap or a gap",
+                    t.offset, printable(t.name), expected);
       expected += t.bytes.size();
     }
-    if (expected != bytes_.size()) return fail(Code::CorruptData, "offset {}: {} bytes that no tensor names", expected, bytes_.size() - expected);
+    if (expected != bytes_.size())
+      return fail(Code::CorruptData, "offset {}: {} bytes that no tensor names", expected, bytes_.size() - expected);
     return {};
   }
 
@@ -100,7 +112,9 @@ class SafetensorsParser {
   SafetensorsFile out_;
 };
 
-Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes) { return SafetensorsParser(bytes).parse(); }
+Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes) {
+  return SafetensorsParser(bytes).parse();
+}
 
 Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const MappedFile> file) {
   auto parsed = parse(file->bytes());
@@ -115,7 +129,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
 }
 
 const SafeTensor* SafetensorsFile::tensor(std::string_view name) const {
-  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name, [](const SafeTensor& t, std::string_view n) { return t.name < n; });
+  const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                                   [](const SafeTensor& t, std::string_view n) { return t.name < n; });
   return it != tensors_.end() && it->name == name ? &*it : nullptr;
 }
 

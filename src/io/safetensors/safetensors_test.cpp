@@ -12,10 +12,11 @@ struct Kind {
   DType dtype;
   bool is_bool;
 };
-constexpr Kind kKinds[] = {{DType::float64, false}, {DType::float32, false}, {DType::float16, false}, {DType::bfloat16, false},
-                           {DType::fp8e4m3, false}, {DType::fp8e5m2, false}, {DType::int64, false},   {DType::int32, false},
-                           {DType::int16, false},   {DType::int8, false},    {DType::uint64, false},  {DType::uint32, false},
-                           {DType::uint16, false},  {DType::uint8, false},   {DType::uint8, true}};
+constexpr Kind kKinds[] = {{DType::float64, false},  {DType::float32, false}, {DType::float16, false},
+                           {DType::bfloat16, false}, {DType::fp8e4m3, false}, {DType::fp8e5m2, false},
+                           {DType::int64, false},    {DType::int32, false},   {DType::int16, false},
+                           {DType::int8, false},     {DType::uint64, false},  {DType::uint32, false},
+                           {DType::uint16, false},   {DType::uint8, false},   {DType::uint8, true}};
 
 std::string write_sample() {
   std::vector<std::vector<std::byte>> contents(50);
@@ -116,12 +117,22 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
   EXPECT_EQ(code_of(file_of(entry("F32", "[281474976710656,281474976710656]", "[0,8]"), 8), "fit"), Code::SizeOverflow);
   EXPECT_EQ(code_of(file_of(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), 8), "axes"), Code::CorruptData);
   EXPECT_EQ(code_of(file_of(entry("F7", "[2]", "[0,8]"), 8), "F7"), Code::Unsupported);
-  EXPECT_EQ(code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}})", 1), "expected an object"), Code::CorruptData);
   EXPECT_EQ(
-      code_of(file_of(R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3), "overlap"),
+      code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}})", 1), "expected an object"),
       Code::CorruptData);
   EXPECT_EQ(
-      code_of(file_of(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", 1), "twice"),
+      code_of(
+          file_of(
+              R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+              3),
+          "overlap"),
+      Code::CorruptData);
+  EXPECT_EQ(
+      code_of(
+          file_of(
+              R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+              1),
+          "twice"),
       Code::CorruptData);
   EXPECT_EQ(code_of(file_of(R"({"__metadata__":{"a":1}})", 0), "no string"), Code::CorruptData);
   EXPECT_EQ(code_of(file_of(" {}", 0), "no JSON object"), Code::CorruptData);
@@ -136,7 +147,8 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
 TEST(Safetensors, F_01_survives_damage) {
   const auto good = bytes_of_file(test::source_path("tests/golden/reference.safetensors"));
   const std::size_t header = static_cast<std::size_t>(load_le<std::uint64_t>(good.data())) + 8;
-  expect_survives_damage(good, header, 40, [](std::span<const std::byte> bytes) { return SafetensorsFile::parse(bytes).has_value(); });
+  expect_survives_damage(good, header, 40,
+                         [](std::span<const std::byte> bytes) { return SafetensorsFile::parse(bytes).has_value(); });
 }
 
 TEST(Safetensors, F_40_sharded_models_stay_in_their_folder) {
@@ -147,8 +159,11 @@ TEST(Safetensors, F_40_sharded_models_stay_in_their_folder) {
   ASSERT_TRUE(b.add("b", DType::float32, {2}, two));
   ASSERT_TRUE(a.write(folder + "/shard-1.safetensors"));
   ASSERT_TRUE(b.write(folder + "/shard-2.safetensors"));
-  const auto open = [](std::string_view map) { return SafetensorsModel::open(write_test_file("model.safetensors.index.json", map)); };
-  const auto model = open(R"({"metadata":{"total_size":16},"weight_map":{"a":"shard-1.safetensors","b":"shard-2.safetensors"}})");
+  const auto open = [](std::string_view map) {
+    return SafetensorsModel::open(write_test_file("model.safetensors.index.json", map));
+  };
+  const auto model =
+      open(R"({"metadata":{"total_size":16},"weight_map":{"a":"shard-1.safetensors","b":"shard-2.safetensors"}})");
   ASSERT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->tensors().size(), 2u);
   EXPECT_EQ(model->files().size(), 2u);

@@ -9,9 +9,11 @@
 
 namespace loom {
 
-Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes, bool is_bool) {
+Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<std::size_t> shape,
+                                    std::span<const std::byte> bytes, bool is_bool) {
   const std::string shown = printable(name);
-  if (name.empty() || name == "__metadata__" || !is_utf8(name)) return fail(Code::InvalidArgument, "\"{}\" is no name for a tensor", shown);
+  if (name.empty() || name == "__metadata__" || !is_utf8(name))
+    return fail(Code::InvalidArgument, "\"{}\" is no name for a tensor", shown);
   if (tensors_.contains(name)) return fail(Code::InvalidArgument, "tensor \"{}\" was added before", shown);
   if (info(dtype).safetensors.empty() || (is_bool && dtype != DType::uint8))
     return fail(Code::Unsupported, "tensor \"{}\": safetensors has no type for {}", shown, loom::name(dtype));
@@ -21,7 +23,8 @@ Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<s
   for (const std::size_t extent : shape) {
     LOOM_TRY(size, checked_mul(size, extent));
   }
-  if (size != bytes.size()) return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes, its shape needs {}", shown, bytes.size(), size);
+  if (size != bytes.size())
+    return fail(Code::ShapeMismatch, "tensor \"{}\": {} bytes, its shape needs {}", shown, bytes.size(), size);
   SafeTensor t{name, dtype, is_bool, std::move(shape), 0, bytes};
   tensors_.emplace(std::move(name), std::move(t));
   return {};
@@ -40,15 +43,16 @@ Result<void> SafetensorsWriter::write(const std::string& path) const {
     const std::size_t end = offset + t.bytes.size();
     std::string shape;
     for (const std::size_t extent : t.shape) shape += fmt::format("{}{}", shape.empty() ? "" : ",", extent);
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)), t.is_bool ? "BOOL" : info(t.dtype).safetensors,
-                          shape, offset, end);
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", dump_json(Json(name)),
+                          t.is_bool ? "BOOL" : info(t.dtype).safetensors, shape, offset, end);
     offset = end;
   }
   if (header.back() == ',') header.pop_back();
   header += '}';
   header.resize(round_up(header.size(), 8), ' ');  // the data starts at a multiple of 8
   if (header.size() > kMaxSafetensorsHeader)
-    return fail(Code::LimitExceeded, "{}: a header of {} bytes, at most {}", path, header.size(), kMaxSafetensorsHeader);
+    return fail(Code::LimitExceeded, "{}: a header of {} bytes, at most {}", path, header.size(),
+                kMaxSafetensorsHeader);
   LOOM_TRY(auto file, AtomicFile::create(path));
   std::byte length[8];
   store_le(length, static_cast<std::uint64_t>(header.size()));

@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Activation, L_10_equals_pytorch) {
-  expect_goldens("activation/activation");
-}
+TEST(Activation, L_10_equals_pytorch) { expect_goldens("activation/activation"); }
 
 }  // namespace
 }  // namespace loom

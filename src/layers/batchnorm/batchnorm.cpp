@@ -9,7 +9,8 @@
 
 namespace loom {
 
-constinit const LayerKind BatchNorm::kKind{.id = 25, .name = "batchnorm", .make = make_layer<BatchNorm>, .width_key = "input_height"};
+constinit const LayerKind BatchNorm::kKind{
+    .id = 25, .name = "batchnorm", .make = make_layer<BatchNorm>, .width_key = "input_height"};
 
 void BatchNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
@@ -32,7 +33,9 @@ void BatchNorm::visit_weights(const std::function<void(Weight&)>& visit) {
   for (Weight* w : {&gamma_, &beta_, &running_mean_, &running_var_}) visit(*w);
 }
 
-Result<Shape> BatchNorm::output_shape(const Shape& input) const { return check_channels(kind(), input, config_.input_height); }
+Result<Shape> BatchNorm::output_shape(const Shape& input) const {
+  return check_channels(kind(), input, config_.input_height);
+}
 
 void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena(), run.keeps());
@@ -49,7 +52,8 @@ void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const
         const double m = config_.momentum, unbiased = n > 1 ? n / (n - 1) : 1;
         const auto move = [&](const Weight& running, const void* before, const void* measured, double share) {
           const void* const latest = run.statistics->latest(running);
-          blend(run, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element, run.statistics->put(run, running, x.element));
+          blend(run, latest != nullptr ? latest : before, 1 - m, measured, share, c, x.element,
+                run.statistics->put(run, running, x.element));
         };
         move(running_mean_, running_mean, mean.data, m);
         move(running_var_, running_var, variance.data, m * unbiased);
@@ -64,7 +68,8 @@ void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const
 }
 
 // xh = the normalised input, which the gradients of gamma and beta are taken with.
-void BatchNorm::add_gains(const Run& run, const ConstView& x, const ConstView& mean, const ConstView& deviation, const ConstView& dy, const View& xh) const {
+void BatchNorm::add_gains(const Run& run, const ConstView& x, const ConstView& mean, const ConstView& deviation,
+                          const ConstView& dy, const View& xh) const {
   const ChannelShape s = channels_of(x.shape);
   batch_norm(run, x, s, mean.data, deviation.data, nullptr, nullptr, xh);
   add_gain_gradients(run, s, dy, xh, gamma_, beta_, 16);
@@ -87,7 +92,8 @@ void BatchNorm::backward(const Run& run, const ConstView& dy, const View& dx) co
   // A batch's own statistics move with x; the running ones do not.
   if (run.training) take_mean(nullptr, mean_dy), take_mean(&normalised, mean_dot);
   with_element(x.element, [&]<class T>() {
-    batch_norm_backward(run, dy, xh, s, gamma_.values<T>(run), deviation.data, run.training ? mean_dy.data : nullptr, run.training ? mean_dot.data : nullptr, dx);
+    batch_norm_backward(run, dy, xh, s, gamma_.values<T>(run), deviation.data, run.training ? mean_dy.data : nullptr,
+                        run.training ? mean_dot.data : nullptr, dx);
   });
 }
 
@@ -96,7 +102,8 @@ void BatchNorm::target(const Run& run, const TweenRules& rules, const ConstView&
   const auto [x, mean, deviation] = run.saved<3>();
   add_gains(run, x, mean, deviation, e, run.view(x.shape, x.element));
   with_element(x.element, [&]<class T>() {
-    target_before_norm(run, rules, {.shape = channels_of(x.shape), .deviation = deviation.data}, x, gamma_.values<T>(run), e, d);
+    target_before_norm(run, rules, {.shape = channels_of(x.shape), .deviation = deviation.data}, x,
+                       gamma_.values<T>(run), e, d);
   });
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// y = (x - mean) / sqrt(variance + eps) * gamma + beta by channel; engine 3.10. In training mean and variance are those of the batch,
-// over samples and positions, and move the running ones: (1 - momentum) old + momentum new, with the unbiased variance (of a single
-// value: the biased one). Otherwise they are the running ones. A training result depends on the whole batch.
+// y = (x - mean) / sqrt(variance + eps) * gamma + beta by channel; engine 3.10. In training mean and variance are those
+// of the batch, over samples and positions, and move the running ones: (1 - momentum) old + momentum new, with the
+// unbiased variance (of a single value: the biased one). Otherwise they are the running ones. A training result depends
+// on the whole batch.
 
 #include "layers/layer.h"
 
@@ -26,10 +27,13 @@ class BatchNorm final : public Layer {
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
-  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.elements() / config_.input_height; }
+  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override {
+    return x.elements() / config_.input_height;
+  }
 
  private:
-  void add_gains(const Run& run, const ConstView& x, const ConstView& mean, const ConstView& deviation, const ConstView& dy, const View& xh) const;
+  void add_gains(const Run& run, const ConstView& x, const ConstView& mean, const ConstView& deviation,
+                 const ConstView& dy, const View& xh) const;
   BatchNormConfig config_;
   Weight gamma_, beta_, running_mean_, running_var_;
 };

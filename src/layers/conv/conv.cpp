@@ -12,8 +12,10 @@ namespace loom {
 namespace {
 
 // Elements of all padded planes of a sample: sixteen samples' bytes still fit an address.
-constexpr std::size_t kMostStored = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 38) : std::size_t{1} << 24;
-constexpr std::size_t kChunk = 128;  // output positions unfolded at a time: their patches stay in the second-level cache
+constexpr std::size_t kMostStored = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 38)
+                                                            : std::size_t{1} << 24;
+// output positions unfolded at a time: their patches stay in the second-level cache
+constexpr std::size_t kChunk = 128;
 
 template <std::size_t Axes, bool Transposed>
 LayerPtr fit_conv(const FitRequest& r) {
@@ -27,14 +29,23 @@ LayerPtr fit_conv(const FitRequest& r) {
 
 template <std::size_t Axes, bool Transposed>
 constexpr LayerKind conv_row(int id, std::string_view name, std::string_view aliases) {
-  return {.id = id, .name = name, .aliases = aliases, .make = make_layer<Conv, Axes, Transposed>, .matrix = MatrixUse::Places, .is_linear_map = true, .fit = fit_conv<Axes, Transposed>};
+  return {.id = id,
+          .name = name,
+          .aliases = aliases,
+          .make = make_layer<Conv, Axes, Transposed>,
+          .matrix = MatrixUse::Places,
+          .is_linear_map = true,
+          .fit = fit_conv<Axes, Transposed>};
 }
 
 }  // namespace
 
 constinit const std::array<LayerKind, 6> Conv::kKinds = {
-    conv_row<1, false>(4, "cnn1", "conv1d"), conv_row<2, false>(5, "cnn2", "conv2d"), conv_row<3, false>(6, "cnn3", "conv3d"),
-    conv_row<1, true>(10, "convtransposed1", "convtransposed1d|convtranspose1d"), conv_row<2, true>(11, "convtransposed2", "convtransposed2d|convtranspose2d"),
+    conv_row<1, false>(4, "cnn1", "conv1d"),
+    conv_row<2, false>(5, "cnn2", "conv2d"),
+    conv_row<3, false>(6, "cnn3", "conv3d"),
+    conv_row<1, true>(10, "convtransposed1", "convtransposed1d|convtranspose1d"),
+    conv_row<2, true>(11, "convtransposed2", "convtransposed2d|convtranspose2d"),
     conv_row<3, true>(12, "convtransposed3", "convtransposed3d|convtranspose3d")};
 
 void Conv::fields(FieldVisitor& visit) {
@@ -53,8 +64,10 @@ void Conv::fields(FieldVisitor& visit) {
 
 Result<void> Conv::build() {
   const ConvConfig& c = config_;
-  if (c.groups == 0 || c.input_channels == 0 || c.filters == 0 || c.input_channels % c.groups != 0 || c.filters % c.groups != 0)
-    return fail(Code::InvalidConfig, "{}: {} groups must divide {} channels and {} filters", kind(), c.groups, c.input_channels, c.filters);
+  if (c.groups == 0 || c.input_channels == 0 || c.filters == 0 || c.input_channels % c.groups != 0 ||
+      c.filters % c.groups != 0)
+    return fail(Code::InvalidConfig, "{}: {} groups must divide {} channels and {} filters", kind(), c.groups,
+                c.input_channels, c.filters);
   geometry_.transposed = transposed_;
   LOOM_TRY(geometry_.kernel, three_axes("kernel_size", c.kernel_size, axes_, 1, 1));
   LOOM_TRY(geometry_.stride, three_axes("stride", c.stride, axes_, 1, 1));
@@ -64,13 +77,14 @@ Result<void> Conv::build() {
   std::vector<std::size_t> extents{c.filters, c.input_channels / c.groups};
   for (std::size_t a = 3 - axes_; a < 3; ++a) {
     if (geometry_.kernel[a] == 0 || geometry_.stride[a] == 0 || geometry_.dilation[a] == 0)
-      return fail(Code::InvalidConfig, "{}: kernel {}, stride {}, dilation {} of axis {}: each must be at least 1", kind(), geometry_.kernel[a],
-                  geometry_.stride[a], geometry_.dilation[a], a + axes_ - 3);
+      return fail(Code::InvalidConfig, "{}: kernel {}, stride {}, dilation {} of axis {}: each must be at least 1",
+                  kind(), geometry_.kernel[a], geometry_.stride[a], geometry_.dilation[a], a + axes_ - 3);
     extents.push_back(geometry_.kernel[a]);
   }
   const std::size_t taps = c.input_channels / c.groups * geometry_.taps();
   const auto rule = is_relu_like(c.activation.kind) ? WeightInit::Rule::He : WeightInit::Rule::Glorot;
-  LOOM_TRY_VOID(weight_.declare("weight", WeightRole::Matrix, extents, {rule, taps, c.filters / c.groups * geometry_.taps()}, c.groups));
+  LOOM_TRY_VOID(weight_.declare("weight", WeightRole::Matrix, extents,
+                                {rule, taps, c.filters / c.groups * geometry_.taps()}, c.groups));
   if (c.bias) {
     LOOM_TRY_VOID(bias_.declare("bias", WeightRole::Vector, std::array{c.filters}));
   }
@@ -96,14 +110,14 @@ Result<Conv::Plan> Conv::plan(const Shape& input) const {
   LOOM_TRY(const ConvGeometry::Axes whole, g.out());
   Plan p;
   LOOM_TRY(p.out, cropped(kind(), sizes_.out, axes_, whole));
-  p.sizes = {input.elements() / (config_.input_channels * ConvGeometry::product(g.in)), config_.groups, config_.input_channels / config_.groups,
-             config_.filters / config_.groups};
+  p.sizes = {input.elements() / (config_.input_channels * ConvGeometry::product(g.in)), config_.groups,
+             config_.input_channels / config_.groups, config_.filters / config_.groups};
   LOOM_TRY(p.forward, PatchLayout::create(g, p.out));
   LOOM_TRY(p.reversed, PatchLayout::create(g.reversed(p.out), g.in));
   for (const std::size_t plane : {p.forward.plane(), p.reversed.plane()})
     if (plane > kMostStored / std::max(config_.input_channels, config_.filters))
-      return fail(Code::SizeOverflow, "{}: padded planes of {} elements for {} channels and {} filters", kind(), plane, config_.input_channels,
-                  config_.filters);
+      return fail(Code::SizeOverflow, "{}: padded planes of {} elements for {} channels and {} filters", kind(), plane,
+                  config_.input_channels, config_.filters);
   return p;
 }
 
@@ -126,7 +140,8 @@ void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const Vi
   }
   // Quantised types: im2col (unfold), then a quantised matmul.
   const std::size_t positions = plan.forward.positions(), size = bytes_of(x.element);
-  std::byte* stored = exec.arena.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
+  std::byte* stored =
+      exec.arena.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
   for (std::size_t i = 0; i < n.samples * n.groups; ++i) {
     const std::byte* planes = x.as<std::byte>() + i * n.channels * plan.forward.input_plane() * size;
     if (!plan.forward.in_place()) {
@@ -167,7 +182,8 @@ void Conv::backward(const Run& run, const ConstView& dy, const View& dx) const {
   add_products(run, p, x, g);
   if (dx.data == nullptr) return;
   const ConvSizes& n = p.sizes;
-  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, g.data, reversed_weight(run, p, x.element), nullptr, dx.data, x.element);
+  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, g.data, reversed_weight(run, p, x.element),
+           nullptr, dx.data, x.element);
 }
 
 // The weight as it meets gradients of outputs.
@@ -183,9 +199,11 @@ void Conv::add_products(const Run& run, const Plan& p, const ConstView& x, const
   const ConvSizes& n = p.sizes;
   const auto weight_gradient = [&](std::size_t samples, const void* xs, const void* gs, void* dw, void* db) {
     if (transposed_)
-      convolve_weight_gradient(run, p.reversed, {samples, n.groups, n.filters, n.channels}, gs, xs, true, dw, nullptr, x.element);
+      convolve_weight_gradient(run, p.reversed, {samples, n.groups, n.filters, n.channels}, gs, xs, true, dw, nullptr,
+                               x.element);
     else
-      convolve_weight_gradient(run, p.forward, {samples, n.groups, n.channels, n.filters}, xs, gs, false, dw, db, x.element);
+      convolve_weight_gradient(run, p.forward, {samples, n.groups, n.channels, n.filters}, xs, gs, false, dw, db,
+                               x.element);
   };
   void* const dw = run.gradient(weight_);
   void* const db = config_.bias ? run.gradient(bias_) : nullptr;
@@ -193,7 +211,8 @@ void Conv::add_products(const Run& run, const Plan& p, const ConstView& x, const
   if (db != nullptr && (dw == nullptr || transposed_))
     convolve_bias_gradient(run, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
   if (run.gradients == nullptr || !is_adapted(weight_)) return;
-  const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size, g_bytes = g.shape.elements() / n.samples * size;
+  const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size,
+                    g_bytes = g.shape.elements() / n.samples * size;
   each_run(n.samples, 16, [&](std::size_t first, std::size_t samples) {
     const ArenaScope part_scope(run.arena());
     const View d = run.view(weight_.shape(), x.element);
@@ -224,12 +243,14 @@ void Conv::target(const Run& run, const TweenRules& rules, const ConstView& e, c
     down = wanted;
   }
   const ConvSizes& n = p.sizes;
-  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, down.data, w.data, nullptr, d.data, x.element);
+  convolve(run, p.reversed, {n.samples, n.groups, n.filters, n.channels}, down.data, w.data, nullptr, d.data,
+           x.element);
   close_input(run, rules, p, w, x, g.shape.elements() / n.samples, d);
 }
 
 // Divides by what covers an input, the same in every sample; w is reversed and left as |w|.
-void Conv::close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, std::size_t outputs, const View& d) const {
+void Conv::close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x,
+                       std::size_t outputs, const View& d) const {
   const ConvSizes& n = plan.sizes;
   const std::size_t inputs = x.shape.elements() / n.samples;
   signed_gap(run, w, w, w);

@@ -1,8 +1,8 @@
 #pragma once
 // Convolutions and transposed convolutions over one to three axes (cnn1..3, convtransposed1..3); engine 3.4, 3.5.
-// x [B, C, in...] (or [C, in...]) -> y [B, F, out...] = act(sum over (c, k) of W[f, c, k] * patch + b[f]), cross-correlation.
-// W [F, C / groups, kernel...], filter-major for both. Quantised inputs have one scale per patch or 32 of it. A declared smaller output
-// is a crop at the end of each axis. Backward meets the weight's decoded values.
+// x [B, C, in...] (or [C, in...]) -> y [B, F, out...] = act(sum over (c, k) of W[f, c, k] * patch + b[f]),
+// cross-correlation. W [F, C / groups, kernel...], filter-major for both. Quantised inputs have one scale per patch or
+// 32 of it. A declared smaller output is a crop at the end of each axis. Backward meets the weight's decoded values.
 
 #include "layers/linear.h"
 #include "layers/spatial.h"
@@ -19,7 +19,8 @@ struct ConvConfig {
 
 class Conv final : public Layer {
  public:
-  Conv(std::size_t axes, bool transposed, ConvConfig config = {}) : axes_(axes), transposed_(transposed), config_(std::move(config)) {}
+  Conv(std::size_t axes, bool transposed, ConvConfig config = {})
+      : axes_(axes), transposed_(transposed), config_(std::move(config)) {}
 
   static const std::array<LayerKind, 6> kKinds;  // of one to three axes, then transposed
   const LayerKind& kind_row() const override { return kKinds[(transposed_ ? 3 : 0) + axes_ - 1]; }
@@ -38,7 +39,8 @@ class Conv final : public Layer {
   Result<Plan> plan(const Shape& input) const;
   void* reversed_weight(const Run& run, const Plan& plan, Element element) const;
   void add_products(const Run& run, const Plan& plan, const ConstView& x, const ConstView& g) const;
-  void close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x, std::size_t outputs, const View& d) const;
+  void close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x,
+                   std::size_t outputs, const View& d) const;
   void sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const;
   std::size_t axes_;
   bool transposed_;

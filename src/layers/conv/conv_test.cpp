@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Conv, L_02_equals_pytorch) {
-  expect_goldens("conv/conv");
-}
+TEST(Conv, L_02_equals_pytorch) { expect_goldens("conv/conv"); }
 
 }  // namespace
 }  // namespace loom

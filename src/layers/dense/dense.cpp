@@ -5,10 +5,17 @@
 
 namespace loom {
 
-constinit const LayerKind Dense::kKind{.id = 0, .name = "dense", .aliases = "linear", .make = make_layer<Dense>, .width_key = "input_height", .is_linear_map = true, .fit = fit};
+constinit const LayerKind Dense::kKind{.id = 0,
+                                       .name = "dense",
+                                       .aliases = "linear",
+                                       .make = make_layer<Dense>,
+                                       .width_key = "input_height",
+                                       .is_linear_map = true,
+                                       .fit = fit};
 
 LayerPtr Dense::fit(const FitRequest& r) {
-  return std::make_unique<Dense>(DenseConfig{.input_height = r.width(), .output_height = r.wanted_width(), .bias = true, .activation = r.activation});
+  return std::make_unique<Dense>(DenseConfig{
+      .input_height = r.width(), .output_height = r.wanted_width(), .bias = true, .activation = r.activation});
 }
 
 void Dense::fields(FieldVisitor& visit) {

@@ -1,5 +1,6 @@
 #pragma once
-// y = act(W x + b). W [out, in], b [out] optional; engine 3.3. A language-model head may share the embedding's table (L-102).
+// y = act(W x + b). W [out, in], b [out] optional; engine 3.3. A language-model head may share the embedding's table
+// (L-102).
 
 #include "layers/linear.h"
 

@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Dense, L_02_equals_pytorch) {
-  expect_goldens("dense/dense");
-}
+TEST(Dense, L_02_equals_pytorch) { expect_goldens("dense/dense"); }
 
 }  // namespace
 }  // namespace loom

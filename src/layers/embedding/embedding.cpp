@@ -8,10 +8,16 @@
 
 namespace loom {
 
-constinit const LayerKind Embedding::kKind{.id = 13, .name = "embedding", .make = make_layer<Embedding>, .width_key = "embedding_dim", .matrix = MatrixUse::Lookup, .fit = fit};
+constinit const LayerKind Embedding::kKind{.id = 13,
+                                           .name = "embedding",
+                                           .make = make_layer<Embedding>,
+                                           .width_key = "embedding_dim",
+                                           .matrix = MatrixUse::Lookup,
+                                           .fit = fit};
 
 LayerPtr Embedding::fit(const FitRequest& r) {
-  return std::make_unique<Embedding>(EmbeddingConfig{.vocab_size = r.vocab_size, .embedding_dim = r.d_model, .oob = OutOfTable::Zero});
+  return std::make_unique<Embedding>(
+      EmbeddingConfig{.vocab_size = r.vocab_size, .embedding_dim = r.d_model, .oob = OutOfTable::Zero});
 }
 
 void Embedding::fields(FieldVisitor& visit) {
@@ -23,7 +29,8 @@ void Embedding::fields(FieldVisitor& visit) {
 }
 
 Result<void> Embedding::build() {
-  return table_.declare("table", WeightRole::Matrix, std::array{config_.vocab_size, config_.embedding_dim}, {WeightInit::Rule::Normal, 1, 1, 0.02});
+  return table_.declare("table", WeightRole::Matrix, std::array{config_.vocab_size, config_.embedding_dim},
+                        {WeightInit::Rule::Normal, 1, 1, 0.02});
 }
 
 Result<Shape> Embedding::output_shape(const Shape& input) const { return input.appended(config_.embedding_dim); }
@@ -44,9 +51,12 @@ void Embedding::forward(const Run& run, const ConstView& x, const View& y) const
   run.save(ConstView{ids.data(), x.shape, Element::f32}, rows);  // ids: 32 bits each
 }
 
-bool Embedding::wants_gradients(const Run& run) const { return run.gradients != nullptr && (!table_.is_frozen() || is_adapted(table_)); }
+bool Embedding::wants_gradients(const Run& run) const {
+  return run.gradients != nullptr && (!table_.is_frozen() || is_adapted(table_));
+}
 
-void Embedding::add_rows(const Run& run, const ConstView& ids, std::size_t block, const ConstView& g, double factor) const {
+void Embedding::add_rows(const Run& run, const ConstView& ids, std::size_t block, const ConstView& g,
+                         double factor) const {
   const std::span<const std::int32_t> read(ids.as<std::int32_t>(), ids.shape.elements());
   if (void* const dtable = run.gradient(table_)) scatter_add_rows(run, read, factor, g, config_.vocab_size, dtable);
   adapt_rows_backward(run, table_, read, config_.embed_scale, g, block);

@@ -1,6 +1,6 @@
 #pragma once
-// y = act(table[id] * scale): ids to vectors. Table [vocab_size, embedding_dim]; engine L-100. Ids are the pass's, one per row, or else the
-// integral values of x.
+// y = act(table[id] * scale): ids to vectors. Table [vocab_size, embedding_dim]; engine L-100. Ids are the pass's, one
+// per row, or else the integral values of x.
 
 #include "layers/layer.h"
 #include "ops/gather/gather.h"
@@ -29,7 +29,8 @@ class Embedding final : public Layer {
   // dx is 0.
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
-  std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }  // every occurrence counts
+  // every occurrence counts
+  std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }
 
  private:
   static LayerPtr fit(const FitRequest& request);

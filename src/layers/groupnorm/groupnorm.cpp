@@ -8,7 +8,8 @@
 
 namespace loom {
 
-constinit const LayerKind GroupNorm::kKind{.id = 26, .name = "groupnorm", .make = make_layer<GroupNorm>, .width_key = "input_height"};
+constinit const LayerKind GroupNorm::kKind{
+    .id = 26, .name = "groupnorm", .make = make_layer<GroupNorm>, .width_key = "input_height"};
 
 void GroupNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height", config_.input_height, {1});
@@ -20,7 +21,8 @@ Result<void> GroupNorm::build() {
   LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
   const std::size_t channels = config_.input_height;
   if (channels % config_.num_groups != 0)
-    return fail(Code::InvalidConfig, "groupnorm: {} channels in {} groups, expected a multiple", channels, config_.num_groups);
+    return fail(Code::InvalidConfig, "groupnorm: {} channels in {} groups, expected a multiple", channels,
+                config_.num_groups);
   LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, std::array{channels}, {WeightInit::Rule::Ones}));
   return beta_.declare("beta", WeightRole::TypedVector, std::array{channels});
 }
@@ -30,12 +32,15 @@ void GroupNorm::visit_weights(const std::function<void(Weight&)>& visit) {
   visit(beta_);
 }
 
-Result<Shape> GroupNorm::output_shape(const Shape& input) const { return check_channels(kind(), input, config_.input_height); }
+Result<Shape> GroupNorm::output_shape(const Shape& input) const {
+  return check_channels(kind(), input, config_.input_height);
+}
 
 void GroupNorm::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
-    group_norm(run, x, channels_of(x.shape), config_.num_groups, gamma_.values<T>(run), beta_.values<T>(run), config_.eps, y);
+    group_norm(run, x, channels_of(x.shape), config_.num_groups, gamma_.values<T>(run), beta_.values<T>(run),
+               config_.eps, y);
   });
   run.save(x);
 }

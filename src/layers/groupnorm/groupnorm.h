@@ -26,7 +26,9 @@ class GroupNorm final : public Layer {
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
-  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.elements() / config_.input_height; }
+  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override {
+    return x.elements() / config_.input_height;
+  }
 
  private:
   GroupNormConfig config_;

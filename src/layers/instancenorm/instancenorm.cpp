@@ -9,7 +9,8 @@
 
 namespace loom {
 
-constinit const LayerKind InstanceNorm::kKind{.id = 31, .name = "instancenorm", .make = make_layer<InstanceNorm>, .width_key = "input_height"};
+constinit const LayerKind InstanceNorm::kKind{
+    .id = 31, .name = "instancenorm", .make = make_layer<InstanceNorm>, .width_key = "input_height"};
 
 void InstanceNorm::fields(FieldVisitor& visit) {
   visit("input_height|output_height|num_features", config_.input_height, {1});
@@ -20,7 +21,8 @@ void InstanceNorm::fields(FieldVisitor& visit) {
 Result<void> InstanceNorm::build() {
   LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
   if (!config_.affine) return {};
-  LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
+  LOOM_TRY_VOID(
+      gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
   return beta_.declare("beta", WeightRole::TypedVector, std::array{config_.input_height});
 }
 
@@ -32,7 +34,8 @@ void InstanceNorm::visit_weights(const std::function<void(Weight&)>& visit) {
 
 Result<Shape> InstanceNorm::output_shape(const Shape& input) const {
   if (input.rank() < 3 || input[1] != config_.input_height)
-    return fail(Code::ShapeMismatch, "instancenorm: an input of shape {}, expected [B, {}, positions...]", input.text(), config_.input_height);
+    return fail(Code::ShapeMismatch, "instancenorm: an input of shape {}, expected [B, {}, positions...]", input.text(),
+                config_.input_height);
   return input;
 }
 
@@ -68,7 +71,8 @@ void InstanceNorm::target(const Run& run, const TweenRules& rules, const ConstVi
   const ConstView x = run.tape->last();
   backward(run, e, d);
   const ArenaScope scope(run.arena());
-  const NormGap norm{.shape = channels_of(x.shape), .groups = config_.input_height, .centred = true, .eps = config_.eps};
+  const NormGap norm{
+      .shape = channels_of(x.shape), .groups = config_.input_height, .centred = true, .eps = config_.eps};
   target_before_norm(run, rules, norm, x, gains(run, x.element), e, d);
 }
 

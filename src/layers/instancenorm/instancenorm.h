@@ -1,7 +1,8 @@
 #pragma once
-// Instance normalisation (Ulyanov et al. 2016, arXiv 1607.08022): every channel of every sample by itself, over its positions.
-// x [B, C, positions...] -> y = (x - mean) / sqrt(variance + eps) * gamma + beta, mean and biased variance of that channel of that sample;
-// gamma, beta [C], with `affine` alone. The statistics are the input's own, in training and after it.
+// Instance normalisation (Ulyanov et al. 2016, arXiv 1607.08022): every channel of every sample by itself, over its
+// positions. x [B, C, positions...] -> y = (x - mean) / sqrt(variance + eps) * gamma + beta, mean and biased variance
+// of that channel of that sample; gamma, beta [C], with `affine` alone. The statistics are the input's own, in training
+// and after it.
 
 #include "layers/layer.h"
 
@@ -28,7 +29,9 @@ class InstanceNorm final : public Layer {
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.01; }
-  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.elements() / config_.input_height; }
+  std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override {
+    return x.elements() / config_.input_height;
+  }
 
  private:
   // Ones where the layer has no gains of its own.

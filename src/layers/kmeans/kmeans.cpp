@@ -11,11 +11,14 @@
 
 namespace loom {
 
-constinit const LayerKind Kmeans::kKind{.id = 14, .name = "kmeans", .make = make_layer<Kmeans>, .width_key = "input_height", .fit = fit};
+constinit const LayerKind Kmeans::kKind{
+    .id = 14, .name = "kmeans", .make = make_layer<Kmeans>, .width_key = "input_height", .fit = fit};
 
 LayerPtr Kmeans::fit(const FitRequest& r) {
   using Output = KmeansConfig::Output;
-  return std::make_unique<Kmeans>(KmeansConfig{.num_clusters = r.num_clusters, .input_height = r.width(), .output = r.in == r.out ? Output::Features : Output::Probabilities});
+  return std::make_unique<Kmeans>(KmeansConfig{.num_clusters = r.num_clusters,
+                                               .input_height = r.width(),
+                                               .output = r.in == r.out ? Output::Features : Output::Probabilities});
 }
 
 void Kmeans::fields(FieldVisitor& visit) {
@@ -35,7 +38,8 @@ Result<void> Kmeans::build() {
 
 Result<Shape> Kmeans::output_shape(const Shape& input) const {
   if (input.cols() != config_.input_height)
-    return fail(Code::ShapeMismatch, "kmeans: {} input features, the centers have {}", input.cols(), config_.input_height);
+    return fail(Code::ShapeMismatch, "kmeans: {} input features, the centers have {}", input.cols(),
+                config_.input_height);
   return gives_features() ? input : input.with_cols(config_.num_clusters);
 }
 
@@ -76,8 +80,8 @@ void Kmeans::backward(const Run& run, const ConstView& dy, const View& dx) const
     if (gives_features()) gemm(run, Operand::of(g), {centers, 1, config_.input_height}, config_.input_height, u);
     softmax_backward(run, a, gives_features() ? ConstView(u) : g, 1, {&row, 1}, u);
     if (void* dc = run.gradients == nullptr ? nullptr : run.gradients->of(run, centers_))
-      kmeans_center_gradient(run, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), t2(),
-                             rows_of_block(x.shape), dc);
+      kmeans_center_gradient(run, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(),
+                             t2(), rows_of_block(x.shape), dc);
     if (run.gradients != nullptr && is_adapted(centers_)) {
       each_run(x.shape.rows(), rows_of_block(x.shape), [&](std::size_t first, std::size_t rows) {
         const ArenaScope part_scope(run.arena());
@@ -108,7 +112,8 @@ void Kmeans::target(const Run& run, const TweenRules& rules, const ConstView& e,
   with_element(x.element, [&]<class T>() {
     const T* centers = adapted_values<T>(run, centers_);
     if (void* dc = run.gradient(centers_))
-      kmeans_center_gradient(run, x, centers, pull, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(), 1, rows_of_block(x.shape), dc);
+      kmeans_center_gradient(run, x, centers, pull, gives_features() ? a : ConstView(),
+                             gives_features() ? g : ConstView(), 1, rows_of_block(x.shape), dc);
     if (d.data == nullptr) return;
     gives_features() ? copy(run, g, d) : kmeans_input_gradient(run, x, centers, pull, 1, d);
   });

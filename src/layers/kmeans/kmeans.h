@@ -1,5 +1,6 @@
 #pragma once
-// Soft assignment of rows to centers: a = softmax(-|x - c_k|^2 / (2 T^2)); y = act(a) or act(sum_k a_k c_k). Centers [K, n]; engine 3.14.
+// Soft assignment of rows to centers: a = softmax(-|x - c_k|^2 / (2 T^2)); y = act(a) or act(sum_k a_k c_k). Centers
+// [K, n]; engine 3.14.
 
 #include "layers/layer.h"
 

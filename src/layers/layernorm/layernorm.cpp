@@ -8,7 +8,8 @@
 
 namespace loom {
 
-constinit const LayerKind LayerNorm::kKind{.id = 9, .name = "layernorm", .make = make_layer<LayerNorm>, .width_key = "input_height", .fit = fit};
+constinit const LayerKind LayerNorm::kKind{
+    .id = 9, .name = "layernorm", .make = make_layer<LayerNorm>, .width_key = "input_height", .fit = fit};
 
 LayerPtr LayerNorm::fit(const FitRequest& r) {
   return std::make_unique<LayerNorm>(LayerNormConfig{.input_height = r.width()});
@@ -22,7 +23,8 @@ void LayerNorm::fields(FieldVisitor& visit) {
 
 Result<void> LayerNorm::build() {
   LOOM_TRY_VOID(check_eps(kind(), "eps", config_.eps));
-  LOOM_TRY_VOID(gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
+  LOOM_TRY_VOID(
+      gamma_.declare("gamma", WeightRole::TypedVector, std::array{config_.input_height}, {WeightInit::Rule::Ones}));
   if (config_.bias) {
     LOOM_TRY_VOID(beta_.declare("beta", WeightRole::TypedVector, std::array{config_.input_height}));
   }
@@ -42,8 +44,9 @@ Result<Shape> LayerNorm::output_shape(const Shape& input) const {
 
 void LayerNorm::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena());
-  with_element(x.element,
-               [&]<class T>() { layer_norm(run, x, gamma_.values<T>(run), config_.bias ? beta_.values<T>(run) : nullptr, config_.eps, y); });
+  with_element(x.element, [&]<class T>() {
+    layer_norm(run, x, gamma_.values<T>(run), config_.bias ? beta_.values<T>(run) : nullptr, config_.eps, y);
+  });
   run.save(x);
 }
 
@@ -65,7 +68,8 @@ void LayerNorm::target(const Run& run, const TweenRules& rules, const ConstView&
   backward(run, e, d);
   const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
-    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .centred = true, .eps = config_.eps}, x, gamma_.values<T>(run), e, d);
+    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .centred = true, .eps = config_.eps},
+                       x, gamma_.values<T>(run), e, d);
   });
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// One layer whose matrices, and those of the layers inside it, all carry a low-rank adapter of one rank (engine 3.15). The adapters are
-// weights of the layers they belong to; by default they alone are trained (freeze_base).
+// One layer whose matrices, and those of the layers inside it, all carry a low-rank adapter of one rank (engine 3.15).
+// The adapters are weights of the layers they belong to; by default they alone are trained (freeze_base).
 
 #include "layers/layer.h"
 
@@ -24,7 +24,9 @@ class Lora final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
-  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override { take_back(run, e, d, &rules); }
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override {
+    take_back(run, e, d, &rules);
+  }
   const Layer& last_operation() const override { return base_->last_operation(); }
 
   // The adapters were merged into their matrices.

@@ -1,4 +1,5 @@
-// lora, adapters, tied tables and the parts of a spec that stand beside layers, against their requirements and against errors.
+// lora, adapters, tied tables and the parts of a spec that stand beside layers, against their requirements and against
+// errors.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +16,10 @@ namespace {
 using test::read;
 using test::seeded;
 
-std::string grid(const std::string& layers, int cells = 4, const std::string& more = R"("activations":"float64","default_dtype":"float64",)") {
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"seed":5,{}"layers":[{}]}})", cells, more, layers);
+std::string grid(const std::string& layers, int cells = 4,
+                 const std::string& more = R"("activations":"float64","default_dtype":"float64",)") {
+  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"seed":5,{}"layers":[{}]}})", cells, more,
+                     layers);
 }
 std::string cell(int l, std::string layer) { return layer.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l)); }
 std::string one(const std::string& layer) { return grid(cell(0, layer), 1); }
@@ -57,15 +60,18 @@ TEST(Adapters, L_140_lora_is_the_sum_of_dense_layers) {
   const std::vector<double> b = values(lora, "layers.0.base_layer.weight.lora0.b");
   std::vector<double> half(b);
   for (double& v : half) v *= 0.5;  // alpha / rank, exact
-  Network sum = read(one(R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense +
-                         R"(,{"type":"sequential","sequential_layers":[{"type":"dense","input_height":7,"output_height":4},
+  Network sum =
+      read(one(R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + kDense +
+               R"(,{"type":"sequential","sequential_layers":[{"type":"dense","input_height":7,"output_height":4},
                              {"type":"dense","input_height":4,"output_height":5}]}]})"));
   const std::map<std::string, std::vector<double>> given = {
       {"layers.0.parallel_branches.0.weight", values(lora, "layers.0.base_layer.weight")},
       {"layers.0.parallel_branches.0.bias", values(lora, "layers.0.base_layer.bias")},
       {"layers.0.parallel_branches.1.sequential_layers.0.weight", values(lora, "layers.0.base_layer.weight.lora0.a")},
       {"layers.0.parallel_branches.1.sequential_layers.1.weight", half}};
-  sum.visit_weights([&](const std::string& path, Weight& w, Layer&) { ASSERT_TRUE(w.set(std::span<const double>(given.at(path)))) << path; });
+  sum.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    ASSERT_TRUE(w.set(std::span<const double>(given.at(path)))) << path;
+  });
   const Shape shape = Shape::of({3, 7});
   EXPECT_EQ(run(lora, shape, seeded<double>("x", 21)), run(sum, shape, seeded<double>("x", 21)));
 }
@@ -102,10 +108,12 @@ TEST(Adapters, L_141_freeze_base_leaves_gradients_to_the_adapters) {
 }
 
 TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
-  for (const std::string& spec :
-       {one(R"({"type":"lora","rank":3,"base_layer":)" + kDense + "}"),
-        one(R"({"adapters":[{"rank":2},{"name":"more","rank":1,"alpha":-1},{"name":"off","rank":1,"enabled":false}],)" + kDense.substr(1)),
-        one(R"({"type":"lora","rank":2,"base_layer":{"type":"cnn1","input_channels":1,"filters":4,"kernel_size":3}})")}) {
+  for (
+      const std::string& spec :
+      {one(R"({"type":"lora","rank":3,"base_layer":)" + kDense + "}"),
+       one(R"({"adapters":[{"rank":2},{"name":"more","rank":1,"alpha":-1},{"name":"off","rank":1,"enabled":false}],)" +
+           kDense.substr(1)),
+       one(R"({"type":"lora","rank":2,"base_layer":{"type":"cnn1","input_channels":1,"filters":4,"kernel_size":3}})")}) {
     Network network = read(spec);
     fill(network);
     const Shape shape = spec.find("cnn1") != spec.npos ? Shape::of({3, 1, 7}) : Shape::of({3, 7});
@@ -123,8 +131,11 @@ TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
 }
 
 TEST(Adapters, L_140_D_26_a_packed_base_stays_packed) {
-  const std::string spec =
-      grid(cell(0, R"({"type":"lora","rank":3,"base_layer":{"type":"dense","input_height":64,"output_height":32,"dtype":"int4"}})"), 1, "");
+  const std::string spec = grid(
+      cell(
+          0,
+          R"({"type":"lora","rank":3,"base_layer":{"type":"dense","input_height":64,"output_height":32,"dtype":"int4"}})"),
+      1, "");
   Network network = read(spec);
   network.release_masters();
   ASSERT_TRUE(network.prepare(Shape::of({2, 64})));
@@ -174,14 +185,16 @@ TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
   const std::string head = R"({"type":"dense","input_height":3,"output_height":5,"tied_to":)";
   Network tied = read(grid(cell(0, embedding) + "," + cell(1, head + R"("layers.0"})")));
   Network by_address = read(grid(cell(0, embedding) + "," + cell(1, head + "[0,0,0,0]}")));
-  Network apart = read(grid(cell(0, embedding) + "," + cell(1, R"({"type":"dense","input_height":3,"output_height":5})")));
+  Network apart =
+      read(grid(cell(0, embedding) + "," + cell(1, R"({"type":"dense","input_height":3,"output_height":5})")));
   std::vector<std::string> names;
   tied.visit_weights([&](const std::string& path, Weight&, Layer&) { names.push_back(path); });
   EXPECT_EQ(names, (std::vector<std::string>{"layers.0.table"}));
   const std::vector<double> table = seeded<double>("table", 15), ids = {0, 3, 4, 3}, dy = seeded<double>("dy", 20);
   const Shape shape = Shape::of({4});
   for (Network* n : {&tied, &by_address, &apart})
-    n->visit_weights([&](const std::string&, Weight& w, Layer&) { ASSERT_TRUE(w.set(std::span<const double>(table))); });
+    n->visit_weights(
+        [&](const std::string&, Weight& w, Layer&) { ASSERT_TRUE(w.set(std::span<const double>(table))); });
   EXPECT_EQ(run(tied, shape, ids), run(apart, shape, ids));
   EXPECT_EQ(run(by_address, shape, ids), run(apart, shape, ids));
   const auto gradients = [&](Network& n) {
@@ -207,10 +220,12 @@ TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
 
 TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
   const std::string embedding = R"({"type":"embedding","vocab_size":5,"embedding_dim":3})";
-  const auto expect = [&](const std::string& target, Code code, const std::string& width = "3", const std::string& more = "") {
-    const auto result = network_from_json(grid(cell(1, embedding) + "," +
-                                               cell(2, R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":)" + width +
-                                                           R"(,"output_height":5)" + more + R"(,"tied_to":)" + target + "}]}")));
+  const auto expect = [&](const std::string& target, Code code, const std::string& width = "3",
+                          const std::string& more = "") {
+    const auto result = network_from_json(
+        grid(cell(1, embedding) + "," +
+             cell(2, R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":)" + width +
+                         R"(,"output_height":5)" + more + R"(,"tied_to":)" + target + "}]}")));
     ASSERT_FALSE(result) << target;
     EXPECT_EQ(result.error().code, code) << result.error().text();
     EXPECT_TRUE(result.error().text().starts_with("/layers/1/sequential_layers/0/")) << result.error().text();
@@ -228,7 +243,8 @@ TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
 
 TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
   const Json arch =
-      parse_json(R"({"arch_config":{"id":"a","name":"n","gridDepth":1,"gridRows":2,"gridCols":2,"layersPerCell":1,"dModel":8,"numHeads":2,
+      parse_json(
+          R"({"arch_config":{"id":"a","name":"n","gridDepth":1,"gridRows":2,"gridCols":2,"layersPerCell":1,"dModel":8,"numHeads":2,
                                    "activation":"gelu","dtype":"int8","initScale":0.05}})")
           .value();
   auto built = build_from_arch(arch);
@@ -250,14 +266,15 @@ TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
   ASSERT_TRUE(network.prepare(Shape::of({2, 3, 8})));
   EXPECT_EQ(network.shape_after(3).text(), "[2, 3, 8]");
   EXPECT_TRUE(build_from_arch(*find(arch, "arch_config")));
-  const std::pair<const char*, Code> bad[] = {{R"({"numHeads":2})", Code::InvalidConfig},
-                                              {R"({"dModel":8,"numHeads":3})", Code::InvalidConfig},
-                                              {R"({"dModel":8,"gridRows":0})", Code::InvalidConfig},
-                                              {R"({"dModel":8,"gridRows":65536,"gridCols":65536})", Code::InvalidConfig},
-                                              {R"({"dModel":1,"gridRows":4096,"gridCols":4096})", Code::LimitExceeded},
-                                              {R"({"dModel":8,"activation":"geul"})", Code::UnknownName},
-                                              {R"({"dModel":8,"heads":1})", Code::UnknownKey},
-                                              {R"([])", Code::InvalidConfig}};
+  const std::pair<const char*, Code> bad[] = {
+      {R"({"numHeads":2})", Code::InvalidConfig},
+      {R"({"dModel":8,"numHeads":3})", Code::InvalidConfig},
+      {R"({"dModel":8,"gridRows":0})", Code::InvalidConfig},
+      {R"({"dModel":8,"gridRows":65536,"gridCols":65536})", Code::InvalidConfig},
+      {R"({"dModel":1,"gridRows":4096,"gridCols":4096})", Code::LimitExceeded},
+      {R"({"dModel":8,"activation":"geul"})", Code::UnknownName},
+      {R"({"dModel":8,"heads":1})", Code::UnknownKey},
+      {R"([])", Code::InvalidConfig}};
   for (const auto& [text, code] : bad) {
     const auto result = build_from_arch(*parse_json(text));
     ASSERT_FALSE(result) << text;
@@ -266,7 +283,9 @@ TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
 }
 
 TEST(Spec, J_21_strict_false_turns_unknown_keys_into_warnings) {
-  const auto spec = [](const char* strict) { return grid(cell(0, R"({"type":"softmax","wdth":3})"), 1, std::string(strict) + R"("bias":1,)"); };
+  const auto spec = [](const char* strict) {
+    return grid(cell(0, R"({"type":"softmax","wdth":3})"), 1, std::string(strict) + R"("bias":1,)");
+  };
   const auto strict = network_from_json(spec(""));
   ASSERT_FALSE(strict);
   EXPECT_EQ(strict.error().code, Code::UnknownKey);
@@ -288,15 +307,20 @@ TEST(Spec, J_22_errors_of_shapes_and_links_carry_pointers) {
   const std::string six = R"({"type":"dense","input_height":6,"output_height":6})";
   EXPECT_TRUE(message(cell(3, six)).starts_with("/layers/0: "));
   EXPECT_TRUE(
-      message(cell(2, R"({"type":"softmax"})") + "," +
-              cell(1, R"({"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"parallel","parallel_branches":[)" + six + "]}]}"))
+      message(
+          cell(2, R"({"type":"softmax"})") + "," +
+          cell(
+              1,
+              R"({"type":"sequential","sequential_layers":[{"type":"softmax"},{"type":"parallel","parallel_branches":[)" +
+                  six + "]}]}"))
           .starts_with("/layers/1/sequential_layers/1/parallel_branches/0: "));
   EXPECT_TRUE(message(cell(1, R"({"type":"parallel","parallel_branches":[{"is_remote_link":true,"target_l":2}]})"))
                   .starts_with("/layers/0/parallel_branches/0: "));
 }
 
 TEST(Session, V_31_L_110_the_external_skip_gets_its_gradient) {
-  const std::string inner = R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},
+  const std::string inner =
+      R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},
     {"type":"residual","skip_from":"external"},{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},
     {"type":"residual","skip_from":"external"}]})";
   Network network = read(one(inner));

@@ -1,5 +1,6 @@
 #pragma once
-// A session's memory of one metacognition layer: figures of its last outputs, when its rules last fired, and the changes they asked for.
+// A session's memory of one metacognition layer: figures of its last outputs, when its rules last fired, and the
+// changes they asked for.
 
 #include <array>
 #include <bitset>
@@ -15,15 +16,16 @@ class Metacognition;
 struct MetaState {
   static constexpr std::size_t kHistory = 100, kMaxRules = 64;
 
-  std::array<TensorStats, kHistory> history{};     // of the observed layer's output; call c stands at (c - 1) mod kHistory
+  // of the observed layer's output; call c stands at (c - 1) mod kHistory
+  std::array<TensorStats, kHistory> history{};
   std::uint64_t calls = 0;
-  std::array<std::uint64_t, kMaxRules> spoke{};    // the call in which a rule last held and had cooled down; 0: never
-  std::bitset<kMaxRules> queued;                   // rules whose commands wait for commit_meta()
-  Shape input, output;                             // of the observed layer in the last call
-  std::uint32_t site = 0;                          // of the layer
+  std::array<std::uint64_t, kMaxRules> spoke{};  // the call in which a rule last held and had cooled down; 0: never
+  std::bitset<kMaxRules> queued;                 // rules whose commands wait for commit_meta()
+  Shape input, output;                           // of the observed layer in the last call
+  std::uint32_t site = 0;                        // of the layer
   bool planned = false;
-  // Figures of the layer's input and of its observed layer's output in the call at hand, in memory of that many elements, and the layer, whose rules
-  // look at them when the pass has ended (hear()); null: they have.
+  // Figures of the layer's input and of its observed layer's output in the call at hand, in memory of that many
+  // elements, and the layer, whose rules look at them when the pass has ended (hear()); null: they have.
   double figures[2][TensorStats::kCount] = {};
   Element element = Element::f32;
   const Metacognition* layer = nullptr;
@@ -31,7 +33,9 @@ struct MetaState {
   Tensor figures_of(std::size_t i) { return {figures[i], 1, TensorStats::kCount, element}; }
   std::size_t remembered() const { return calls < kHistory ? static_cast<std::size_t>(calls) : kHistory; }
   // The entry `back` calls ago; 0 is the last one. back < remembered().
-  const TensorStats& before(std::size_t back) const { return history[static_cast<std::size_t>((calls - 1 - back) % kHistory)]; }
+  const TensorStats& before(std::size_t back) const {
+    return history[static_cast<std::size_t>((calls - 1 - back) % kHistory)];
+  }
 };
 
 }  // namespace loom

@@ -7,7 +7,8 @@
 
 namespace loom {
 
-constinit const LayerKind Metacognition::kKind{.id = 19, .name = "metacognition", .aliases = "meta", .make = make_layer<Metacognition>, .inside = Inside::Wrapped};
+constinit const LayerKind Metacognition::kKind{
+    .id = 19, .name = "metacognition", .aliases = "meta", .make = make_layer<Metacognition>, .inside = Inside::Wrapped};
 namespace {
 
 constexpr std::size_t kFigures = TensorStats::kCount;
@@ -21,8 +22,10 @@ bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& befo
     case MetaCondition::AvgBelow: return std::abs(after.avg) < rule.threshold;
     case MetaCondition::MaxAbove: return std::abs(after.max) > rule.threshold;
     case MetaCondition::ActiveBelow: return after.active / after.total < rule.threshold;
-    case MetaCondition::GradientStorm: return state.remembered() >= 3 && after.std / (state.before(2).std + 1e-8) > rule.threshold;
-    case MetaCondition::GainDrift: return std::abs(before.avg) >= 1e-6 && std::abs(std::abs(after.avg) / std::abs(before.avg) - 1) > rule.threshold;
+    case MetaCondition::GradientStorm:
+      return state.remembered() >= 3 && after.std / (state.before(2).std + 1e-8) > rule.threshold;
+    case MetaCondition::GainDrift:
+      return std::abs(before.avg) >= 1e-6 && std::abs(std::abs(after.avg) / std::abs(before.avg) - 1) > rule.threshold;
   }
   return false;
 }
@@ -31,10 +34,12 @@ bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& befo
 
 void MetaRule::fields(ConfigVisitor& visit) {
   visit.choice("condition", condition,
-               {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below", "gradient_storm", "gain_drift"});
+               {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below",
+                "gradient_storm", "gain_drift"});
   visit("threshold", threshold);
   visit.choice("command", command,
-               {"dense|70", "cnn1|80", "rnn|81", "softmax|83", "rmsnorm|90", "swiglu|91", "mha|92", "lstm|93", "kmeans|98", "morph|99", "reset|101"});
+               {"dense|70", "cnn1|80", "rnn|81", "softmax|83", "rmsnorm|90", "swiglu|91", "mha|92", "lstm|93",
+                "kmeans|98", "morph|99", "reset|101"});
   visit("param", param);
   visit("cooldown", cooldown);
   visit("self_only", self_only);
@@ -50,7 +55,8 @@ void Metacognition::fields(FieldVisitor& visit) {
 }
 
 Result<void> Metacognition::build() {
-  if (!observed_) return fail(Code::InvalidConfig, "metacognition: meta_observed_layer, the layer to watch, is missing");
+  if (!observed_)
+    return fail(Code::InvalidConfig, "metacognition: meta_observed_layer, the layer to watch, is missing");
   if (has_effect() && !network_) return fail(Code::InvalidConfig, "metacognition: an effect needs a meta_network");
   return {};
 }
@@ -97,7 +103,8 @@ ConstTensor Metacognition::by_group(const ConstView& m) const {
 Result<Shape> Metacognition::output_shape(const Shape& input) const {
   LOOM_TRY(const Shape y, observed_shape(input));
   if (!has_effect()) return y;
-  auto m = network_->common.is_disabled ? Result<Shape>(source_shape(input, y)) : network_->output_shape(source_shape(input, y));
+  auto m = network_->common.is_disabled ? Result<Shape>(source_shape(input, y))
+                                        : network_->output_shape(source_shape(input, y));
   if (!m) return under({"meta_network"}, std::move(m).error());
   const ConstTensor groups = by_group({nullptr, *m});
   if (groups.rows != 1 && groups.rows != y[0])
@@ -108,12 +115,16 @@ Result<Shape> Metacognition::output_shape(const Shape& input) const {
 }
 
 // The figures `now` come last; of what was before, figures that the host remembers.
-ConstView Metacognition::source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x, const ConstView& y) const {
+ConstView Metacognition::source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x,
+                                const ConstView& y) const {
   if (config_.source == Source::Input) return x;
   if (config_.source == Source::Activations) return y;
   const View to = exec.arena.view(source_shape(x.shape, y.shape), x.element);
   fill_zero(exec, to);
-  const auto entry = [&](std::size_t i) { return Tensor{exec.rehearsal() ? nullptr : static_cast<std::byte*>(to.data) + i * bytes_of(x.element), 1, 1, x.element}; };
+  const auto entry = [&](std::size_t i) {
+    return Tensor{exec.rehearsal() ? nullptr : static_cast<std::byte*>(to.data) + i * bytes_of(x.element), 1, 1,
+                  x.element};
+  };
   const std::size_t last = to.shape.elements() - kFigures;
   Tensor newest = entry(last);
   newest.cols = kFigures;
@@ -161,7 +172,8 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
     tensor_statistics(run, x, state->figures_of(0));
     now = state->figures_of(1);
   }
-  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History) tensor_statistics(run, y0, now);
+  if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History)
+    tensor_statistics(run, y0, now);
   if (!has_effect()) return;
   const ConstView said = source(run, state, now, x, y0);
   ConstView m = said;
@@ -171,7 +183,8 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
     if (run.exec.status) return;
     m = to;
   }
-  apply_effect(run, config_.effect, {run.seed, RandomDomain::Noise, run.step, site}, y0, by_group(m), y, run.first_element(y.shape));
+  apply_effect(run, config_.effect, {run.seed, RandomDomain::Noise, run.step, site}, y0, by_group(m), y,
+               run.first_element(y.shape));
   run.save(said, m, y0);
 }
 

@@ -1,19 +1,31 @@
 #pragma once
-// A layer that is watched (engine 3.16): figures of what it gives go to a history in the session, rules over them ask for changes of the
-// network, and a small network may gate, disturb or replace its output.
+// A layer that is watched (engine 3.16): figures of what it gives go to a history in the session, rules over them ask
+// for changes of the network, and a small network may gate, disturb or replace its output.
 //   y = effect(f(x), m), m = meta_network(source)
-//   source: input x; activations f(x); stats [1, 6] of f(x): avg, std, max, min, active, total; history [1, 100, 6], oldest first,
+//   source: input x; activations f(x); stats [1, 6] of f(x): avg, std, max, min, active, total; history [1, 100, 6],
+//     oldest first,
 //           zeros where there is none yet
-// m is read per sample for input and activations, else once for all. Backward is exact through f, the effect, and m where its source is
-// input or activations; figures have no gradient. The meta network's own weights are trained only with train_meta.
-// Rules look at f(x) and are heard by commit_meta() between two forwards (network/network.h); without a session they are silent.
+// m is read per sample for input and activations, else once for all. Backward is exact through f, the effect, and m
+// where its source is input or activations; figures have no gradient. The meta network's own weights are trained only
+// with train_meta. Rules look at f(x) and are heard by commit_meta() between two forwards (network/network.h); without
+// a session they are silent.
 
 #include "layers/layer.h"
 #include "ops/effect/effect.h"
 
 namespace loom {
 
-enum class MetaCondition : std::uint8_t { None, StdAbove, StdBelow, AvgAbove, AvgBelow, MaxAbove, ActiveBelow, GradientStorm, GainDrift };
+enum class MetaCondition : std::uint8_t {
+  None,
+  StdAbove,
+  StdBelow,
+  AvgAbove,
+  AvgBelow,
+  MaxAbove,
+  ActiveBelow,
+  GradientStorm,
+  GainDrift
+};
 enum class MetaCommand : std::uint8_t { Dense, Cnn1, Rnn, Softmax, RmsNorm, Swiglu, Mha, Lstm, Kmeans, Morph, Reset };
 
 struct MetaRule {
@@ -69,7 +81,8 @@ class Metacognition final : public Layer {
   Shape source_shape(const Shape& x, const Shape& y) const;
   // m as the effect reads it: a row per sample, or one.
   ConstTensor by_group(const ConstView& m) const;
-  ConstView source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x, const ConstView& y) const;
+  ConstView source(const Exec& exec, const MetaState* state, const Tensor& now, const ConstView& x,
+                   const ConstView& y) const;
   void observed_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
 
   MetacognitionConfig config_;

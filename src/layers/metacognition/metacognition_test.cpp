@@ -1,4 +1,5 @@
-// The metacognition kind: figures, rules, what they do to a network, and hostile settings. Gradients: gradients_test.cpp.
+// The metacognition kind: figures, rules, what they do to a network, and hostile settings. Gradients:
+// gradients_test.cpp.
 
 #include "layers/metacognition/metacognition.h"
 #include "network/meta.h"
@@ -19,7 +20,8 @@ std::string cell(int x, std::string layer) { return layer.insert(1, fmt::format(
 std::string grid(const std::string& layers, int cells = 1) {
   return fmt::format(R"({{"depth":1,"rows":1,"cols":{},"layers_per_cell":1,"seed":3,"layers":[{}]}})", cells, layers);
 }
-std::string meta(const std::string& more, const std::string& observed = R"({"type":"dense","input_height":4,"output_height":4})") {
+std::string meta(const std::string& more,
+                 const std::string& observed = R"({"type":"dense","input_height":4,"output_height":4})") {
   return R"({"type":"metacognition","meta_observed_layer":)" + observed + (more.empty() ? "" : "," + more) + "}";
 }
 std::string rule(const std::string& text) { return R"("meta_rules":[{)" + text + "}]"; }
@@ -90,8 +92,13 @@ TEST(Metacognition, L_151_V_20_rules_of_a_shared_layer_are_heard) {
 // Without a tape the effect would write where what was said lies.
 TEST(Metacognition, L_152_an_effect_of_the_activations_is_the_same_with_and_without_a_tape) {
   for (const char* effect : {"noise", "intervention", "gate"}) {
-    const std::string spec = grid(cell(0, meta(fmt::format(R"("meta_source":"activations","meta_effect":"{}","meta_network":{{"type":"dense","input_height":4,"output_height":4,"is_disabled":true}})", effect),
-                                               R"({"type":"activation"})")));
+    const std::string spec = grid(cell(
+        0,
+        meta(
+            fmt::format(
+                R"("meta_source":"activations","meta_effect":"{}","meta_network":{{"type":"dense","input_height":4,"output_height":4,"is_disabled":true}})",
+                effect),
+            R"({"type":"activation"})")));
     Watched keeps = watch(spec), plain = watch(spec);
     plain.session = NetworkSession::create(*plain.network, {.threads = 1}).value();
     const std::vector<float> x = {1, 0.5f, 0.25f, 2, 0.75f, -1, 3, 4};
@@ -107,12 +114,14 @@ TEST(Metacognition, L_150_L_151_conditions) {
     double threshold;
     std::vector<float> holds, fails;
   };
-  const Case cases[] = {{"std_above", 1, {9, -9, 9, -9}, {1, 1, 1, 1}},   {"std_below", 1, {1, 1, 1, 1}, {9, -9, 9, -9}},
-                        {"avg_above", 2, {-3, -3, -3, -3}, {1, 1, 1, 1}}, {"avg_below", 2, {-1, -1, -1, -1}, {-3, -3, -3, -3}},
-                        {"max_above", 2, {0, 3, 0, 0}, {0, 1, 0, 0}},     {"active_below", 0.5, {1, 0, 0, 0}, {1, 1, 1, 0}}};
+  const Case cases[] = {
+      {"std_above", 1, {9, -9, 9, -9}, {1, 1, 1, 1}},   {"std_below", 1, {1, 1, 1, 1}, {9, -9, 9, -9}},
+      {"avg_above", 2, {-3, -3, -3, -3}, {1, 1, 1, 1}}, {"avg_below", 2, {-1, -1, -1, -1}, {-3, -3, -3, -3}},
+      {"max_above", 2, {0, 3, 0, 0}, {0, 1, 0, 0}},     {"active_below", 0.5, {1, 0, 0, 0}, {1, 1, 1, 0}}};
   for (const Case& c : cases) {
-    const std::string spec =
-        grid(cell(0, meta(rule(fmt::format(R"("condition":"{}","threshold":{},"command":"softmax")", c.condition, c.threshold)), same)));
+    const std::string spec = grid(cell(
+        0, meta(rule(fmt::format(R"("condition":"{}","threshold":{},"command":"softmax")", c.condition, c.threshold)),
+                same)));
     for (const bool holds : {true, false}) {
       Watched w = watch(spec, Shape::of({1, 4}));
       w.forward(holds ? c.holds : c.fails);
@@ -120,14 +129,19 @@ TEST(Metacognition, L_150_L_151_conditions) {
     }
   }
   // The gain of twice the identity drifts; where the mean of the input is nothing, it is not looked at.
-  const std::string twice = R"({"type":"dense","input_height":4,"output_height":4,"weights":{"weight":[2,0,0,0,0,2,0,0,0,0,2,0,0,0,0,2]}})";
-  Watched drift = watch(grid(cell(0, meta(rule(R"("condition":"gain_drift","threshold":0.5,"command":"reset")"), twice))), Shape::of({1, 4}));
+  const std::string twice =
+      R"({"type":"dense","input_height":4,"output_height":4,"weights":{"weight":[2,0,0,0,0,2,0,0,0,0,2,0,0,0,0,2]}})";
+  Watched drift =
+      watch(grid(cell(0, meta(rule(R"("condition":"gain_drift","threshold":0.5,"command":"reset")"), twice))),
+            Shape::of({1, 4}));
   drift.forward({1, -1, 1, -1});
   EXPECT_FALSE(drift.session->metas()[0].queued.any());
   drift.forward({1, 1, 1, 1});
   EXPECT_TRUE(drift.session->metas()[0].queued.any());
   // The third entry is the first that a storm can be measured against.
-  Watched storm = watch(grid(cell(0, meta(rule(R"("condition":"gradient_storm","threshold":5,"command":"softmax")"), same))), Shape::of({1, 4}));
+  Watched storm =
+      watch(grid(cell(0, meta(rule(R"("condition":"gradient_storm","threshold":5,"command":"softmax")"), same))),
+            Shape::of({1, 4}));
   storm.forward({1, -1, 1, -1});
   storm.forward({9, -9, 9, -9});
   EXPECT_FALSE(storm.session->metas()[0].queued.any());
@@ -136,7 +150,8 @@ TEST(Metacognition, L_150_L_151_conditions) {
 }
 
 TEST(Metacognition, L_151_weights_change_between_forwards_only_and_cooldowns_count) {
-  const std::string spec = grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":"reset","cooldown":2)"))));
+  const std::string spec =
+      grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":"reset","cooldown":2)"))));
   Watched w = watch(spec);
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::vector<float> first = w.forward(x);
@@ -160,7 +175,8 @@ TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_
   EXPECT_EQ(other->metas()[0].remembered(), 0u);
   EXPECT_FALSE(other->metas()[0].queued.any());
   for (const char* command : {"71", "\"System\"", "\"autonomous_command\"", "-1", "0", "null"}) {
-    const auto result = network_from_json(grid(cell(0, meta(rule(std::string(R"("condition":"none","command":)") + command)))));
+    const auto result =
+        network_from_json(grid(cell(0, meta(rule(std::string(R"("condition":"none","command":)") + command)))));
     ASSERT_FALSE(result) << command;
     EXPECT_TRUE(result.error().code == Code::UnknownName || result.error().code == Code::InvalidConfig) << command;
     EXPECT_TRUE(result.error().text().starts_with("/layers/0/meta_rules/0/command")) << result.error().text();
@@ -168,7 +184,9 @@ TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_
 }
 
 TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_refused) {
-  const auto always = [](const std::string& command) { return rule(R"("condition":"std_above","threshold":-1,"command":)" + command); };
+  const auto always = [](const std::string& command) {
+    return rule(R"("condition":"std_above","threshold":-1,"command":)" + command);
+  };
   struct Case {
     const char* command;
     Shape shape;
@@ -177,7 +195,8 @@ TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_r
   };
   const std::string same = R"({"type":"activation"})", dense = R"({"type":"dense","input_height":4,"output_height":4})";
   const std::string narrow = R"({"type":"dense","input_height":4,"output_height":3})";
-  const Shape features = Shape::of({4}), flat = Shape::of({2, 4}), sequence = Shape::of({2, 3, 4}), planes = Shape::of({2, 16, 4});
+  const Shape features = Shape::of({4}), flat = Shape::of({2, 4}), sequence = Shape::of({2, 3, 4}),
+              planes = Shape::of({2, 16, 4});
   const Case cases[] = {{"\"dense\"", flat, same, "dense"},     {"70", flat, narrow, "dense"},
                         {"\"cnn1\"", planes, same, "cnn1"},     {"80", flat, same, nullptr},
                         {"\"rnn\"", sequence, narrow, "rnn"},   {"81", features, same, nullptr},
@@ -214,20 +233,24 @@ TEST(Metacognition, L_152_a_layer_inside_a_lora_keeps_its_place) {
   const std::vector<MetaEvent> events = w.commit();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_FALSE(events[0].refusal.empty());
-  w.network->visit_weights([](const std::string& path, const Weight& weight, const Layer&) { EXPECT_TRUE(weight.has_value()) << path; });
+  w.network->visit_weights(
+      [](const std::string& path, const Weight& weight, const Layer&) { EXPECT_TRUE(weight.has_value()) << path; });
   EXPECT_EQ(w.forward(std::vector<float>(8, 0.25f)), before);
 }
 
 TEST(Metacognition, L_152_commands_for_other_cells) {
   const std::string asks = R"("condition":"std_above","threshold":-1,"self_only":false,)";
   const std::string dense = R"({"type":"dense","input_height":4,"output_height":4})";
-  const auto watched = [&](const std::string& command) { return watch(grid(cell(0, meta(rule(asks + command))) + "," + cell(1, dense), 3)); };
+  const auto watched = [&](const std::string& command) {
+    return watch(grid(cell(0, meta(rule(asks + command))) + "," + cell(1, dense), 3));
+  };
   const std::vector<float> x(8, 0.25f);
-  for (const auto& [command, is_applied] : std::vector<std::pair<std::string, bool>>{{R"("command":"rmsnorm","param":1)", true},
-                                                                                     {R"("command":"rmsnorm","param":2)", false},
-                                                                                     {R"("command":"rmsnorm","param":9)", false},
-                                                                                     {R"("command":"rmsnorm","param":-1)", false},
-                                                                                     {R"("command":"rmsnorm","param":1e300)", false}}) {
+  for (const auto& [command, is_applied] :
+       std::vector<std::pair<std::string, bool>>{{R"("command":"rmsnorm","param":1)", true},
+                                                 {R"("command":"rmsnorm","param":2)", false},
+                                                 {R"("command":"rmsnorm","param":9)", false},
+                                                 {R"("command":"rmsnorm","param":-1)", false},
+                                                 {R"("command":"rmsnorm","param":1e300)", false}}) {
     Watched w = watched(command);
     w.forward(x);
     const std::vector<MetaEvent> events = w.commit();
@@ -238,11 +261,13 @@ TEST(Metacognition, L_152_commands_for_other_cells) {
   }
   // A type's number that is none of the 21 changes nothing.
   for (const double type : {9.0, 77.0, -3.0}) {
-    Watched w = watch(grid(cell(0, meta(rule(fmt::format(R"("condition":"std_above","threshold":-1,"command":"morph","param":{})", type))))));
+    Watched w = watch(grid(cell(
+        0, meta(rule(fmt::format(R"("condition":"std_above","threshold":-1,"command":"morph","param":{})", type))))));
     w.forward(x);
     EXPECT_EQ(w.commit()[0].refusal.empty(), type == 9.0);
-    w.network->visit_weights(
-        [&](const std::string&, Weight& weight, Layer&) { EXPECT_EQ(weight.dtype(), type == 9.0 ? DType::int8 : DType::float32); });
+    w.network->visit_weights([&](const std::string&, Weight& weight, Layer&) {
+      EXPECT_EQ(weight.dtype(), type == 9.0 ? DType::int8 : DType::float32);
+    });
   }
 }
 
@@ -251,10 +276,11 @@ TEST(Metacognition, L_153_effects_by_hand) {
   const auto network = [](const std::string& effect, const std::string& bias, int outputs) {
     std::string zeros = "0";
     for (int i = 1; i < 4 * outputs; ++i) zeros += ",0";
-    return grid(cell(
-        0, meta(R"("meta_rules":[],"meta_effect":")" + effect + R"(","meta_network":{"type":"dense","bias":true,"input_height":4,"output_height":)" +
-                    std::to_string(outputs) + R"(,"weights":{"weight":[)" + zeros + R"(],"bias":)" + bias + "}}",
-                R"({"type":"activation"})")));
+    return grid(
+        cell(0, meta(R"("meta_rules":[],"meta_effect":")" + effect +
+                         R"(","meta_network":{"type":"dense","bias":true,"input_height":4,"output_height":)" +
+                         std::to_string(outputs) + R"(,"weights":{"weight":[)" + zeros + R"(],"bias":)" + bias + "}}",
+                     R"({"type":"activation"})")));
   };
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   Watched gate = watch(network("gate", "[0]", 1));
@@ -273,11 +299,14 @@ TEST(Metacognition, L_153_effects_by_hand) {
 }
 
 TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
-  for (const auto& [source, width] : std::vector<std::pair<std::string, std::string>>{{"stats", "6"}, {"history", "6"}}) {
+  for (const auto& [source, width] :
+       std::vector<std::pair<std::string, std::string>>{{"stats", "6"}, {"history", "6"}}) {
     const std::string inner =
-        source == "stats" ? R"({"type":"dense","input_height":6,"output_height":1})"
-                          : R"({"type":"rnn","input_height":6,"output_height":1,"return_sequence":false,"init":"uniform","init_scale":0.001})";
-    Watched w = watch(grid(cell(0, meta(R"("meta_effect":"gate","meta_source":")" + source + R"(","meta_network":)" + inner))));
+        source == "stats"
+            ? R"({"type":"dense","input_height":6,"output_height":1})"
+            : R"({"type":"rnn","input_height":6,"output_height":1,"return_sequence":false,"init":"uniform","init_scale":0.001})";
+    Watched w =
+        watch(grid(cell(0, meta(R"("meta_effect":"gate","meta_source":")" + source + R"(","meta_network":)" + inner))));
     const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
     const std::vector<float> y = w.forward(x);
     const std::vector<float> dy(8, 1.0f);
@@ -297,14 +326,15 @@ TEST(Metacognition, L_153_default_rules_and_round_trips) {
   EXPECT_EQ(rules[0].command, MetaCommand::Reset);
   EXPECT_EQ(rules[1].cooldown, 5u);
   EXPECT_EQ(rules[2].threshold, 0.05);
-  for (const std::string& more :
-       {std::string(), std::string(R"("meta_rules":[])"), rule(R"("condition":"max_above","threshold":2,"command":98,"param":4)")}) {
+  for (const std::string& more : {std::string(), std::string(R"("meta_rules":[])"),
+                                  rule(R"("condition":"max_above","threshold":2,"command":98,"param":4)")}) {
     const auto once = network_from_json(grid(cell(0, meta(more)))).value();
     const std::string text = dump_json(network_to_json(once.network));
     const auto again = network_from_json(text);
     ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(dump_json(network_to_json(again->network)), text);
-    EXPECT_EQ(layer_as<Metacognition>(*again->network.cell(0).layer)->rules().size(), layer_as<Metacognition>(*once.network.cell(0).layer)->rules().size());
+    EXPECT_EQ(layer_as<Metacognition>(*again->network.cell(0).layer)->rules().size(),
+              layer_as<Metacognition>(*once.network.cell(0).layer)->rules().size());
   }
 }
 
@@ -320,11 +350,12 @@ TEST(Metacognition, L_153_hostile_settings_are_errors) {
   expect(meta(R"("meta_effect":"gaet")"), Code::UnknownName, "/layers/0/meta_effect");
   expect(meta(R"("meta_rules":{})"), Code::InvalidConfig, "/layers/0/meta_rules");
   expect(meta(R"("meta_rules":[{"cooldown":-1}])"), Code::InvalidConfig, "/layers/0/meta_rules/0/cooldown");
-  expect(meta(R"("meta_effect":"gate","meta_network":{"type":"dense","input_height":3,"output_height":1})"), Code::ShapeMismatch,
-         "/layers/0/meta_network");
-  expect(meta(R"("meta_effect":"intervention","meta_network":{"type":"dense","input_height":4,"output_height":1})"), Code::ShapeMismatch,
-         "/layers/0");
-  expect(meta("", R"({"type":"dense","input_height":3,"output_height":4})"), Code::ShapeMismatch, "/layers/0/meta_observed_layer");
+  expect(meta(R"("meta_effect":"gate","meta_network":{"type":"dense","input_height":3,"output_height":1})"),
+         Code::ShapeMismatch, "/layers/0/meta_network");
+  expect(meta(R"("meta_effect":"intervention","meta_network":{"type":"dense","input_height":4,"output_height":1})"),
+         Code::ShapeMismatch, "/layers/0");
+  expect(meta("", R"({"type":"dense","input_height":3,"output_height":4})"), Code::ShapeMismatch,
+         "/layers/0/meta_observed_layer");
 }
 
 // A watched cell, a ring behind it, and what a commit between ticks does to both.
@@ -337,9 +368,10 @@ struct WatchedMesh {
   explicit WatchedMesh(const std::string& command, int members = 1, int threads = 1) {
     const std::string ring =
         R"({"type":"dense","input_height":8,"output_height":4,"activation":"tanh","is_remote_link":true,"target_x":2,"link_mode":"feed","link_merge":"concat"})";
-    auto read = network_from_json(grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"cooldown":9,)" + command))) + "," + cell(1, ring) + "," +
-                                           cell(2, R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})"),
-                                       3));
+    auto read = network_from_json(grid(
+        cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"cooldown":9,)" + command))) + "," + cell(1, ring) +
+            "," + cell(2, R"({"type":"dense","input_height":4,"output_height":4,"activation":"tanh"})"),
+        3));
     EXPECT_TRUE(read) << (read ? "" : read.error().text());
     network = std::make_unique<Network>(std::move(read->network));
     EXPECT_TRUE(network->initialise());
@@ -376,7 +408,8 @@ TEST(Metacognition, L_151_M_06_commands_of_ticks_are_granted_between_two_of_them
     EXPECT_TRUE(w.states[0].metas()[0].queued.any());
     StepState left = w.mesh->create_state().value();
     ASSERT_EQ(w.commit().size(), 1u);
-    EXPECT_EQ(layer_as<Metacognition>(*w.network->cell(0).layer)->observed().kind(), command == R"("command":"reset")" ? "dense" : "rmsnorm");
+    EXPECT_EQ(layer_as<Metacognition>(*w.network->cell(0).layer)->observed().kind(),
+              command == R"("command":"reset")" ? "dense" : "rmsnorm");
     EXPECT_EQ(w.out(0), before) << "outputs of the last tick stay";
     EXPECT_EQ(w.out(2), ring);
     EXPECT_EQ(w.states[0].step_count(), 5u);

@@ -11,13 +11,21 @@
 
 namespace loom {
 
-constinit const LayerKind Mha::kKind{.id = 1, .name = "mha", .aliases = "attention|multiheadattention", .make = make_layer<Mha>, .width_key = "d_model", .fit = fit};
+constinit const LayerKind Mha::kKind{.id = 1,
+                                     .name = "mha",
+                                     .aliases = "attention|multiheadattention",
+                                     .make = make_layer<Mha>,
+                                     .width_key = "d_model",
+                                     .fit = fit};
 
 LayerPtr Mha::fit(const FitRequest& r) {
   const std::size_t width = r.width();
   std::size_t heads = width < 4 ? 1 : std::max<std::size_t>(r.num_heads, 1);
   while (width % heads != 0) --heads;
-  return std::make_unique<Mha>(MhaConfig{.d_model = width, .num_heads = heads, .output_dim = r.wanted_width(), .uses_rope = width / heads % 2 == 0,
+  return std::make_unique<Mha>(MhaConfig{.d_model = width,
+                                         .num_heads = heads,
+                                         .output_dim = r.wanted_width(),
+                                         .uses_rope = width / heads % 2 == 0,
                                          .max_seq_len = std::max<std::size_t>(2048, r.in[0])});
 }
 namespace {
@@ -35,7 +43,8 @@ AttentionConfig Mha::attention_config() const {
 
 Result<Shape> Mha::output_shape(const Shape& input) const {
   if (input.rank() < 2) return fail(Code::ShapeMismatch, "mha: input {}, [B, T, d] or [T, d] expected", input.text());
-  if (input.cols() != config_.d_model) return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), config_.d_model);
+  if (input.cols() != config_.d_model)
+    return fail(Code::ShapeMismatch, "mha: {} input features, Wq has {}", input.cols(), config_.d_model);
   if (positions_of(input) > config_.max_seq_len && config_.sliding_window == 0)
     return fail(Code::ContextFull, "mha: {} positions, max_seq_len is {}", positions_of(input), config_.max_seq_len);
   return input.with_cols(config_.output_dim);
@@ -43,24 +52,36 @@ Result<Shape> Mha::output_shape(const Shape& input) const {
 
 void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
   slot_ = next++;
-  needs.push_back({slot_, attention_config(), config_.rope, config_.uses_rope});
+  StateNeeds& need = needs.emplace_back();
+  need.slot = slot_;
+  if (config_.cross) return;  // its keys come with every call
+  need.attention = attention_config();
+  need.max_positions = config_.sliding_window == 0 ? config_.max_seq_len : 0;
+  need.rope = config_.rope, need.uses_rope = config_.uses_rope;
 }
 
 const ConstView* Mha::key_source(const Run& run, const ConstView& x) const {
   const ConstView* source = config_.cross ? run.inputs.external : &x;
   if (source == nullptr)
-    return give_up(run, {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}), nullptr;
+    return give_up(run,
+                   {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}),
+           nullptr;
   const Shape& s = source->shape;
   const bool fits = s.cols() == config_.d_model && source->element == x.element && s.rank() == x.shape.rank() &&
-                    std::equal(s.extents().begin(), s.extents().end() - std::min<std::size_t>(2, s.rank()), x.shape.extents().begin());
+                    std::equal(s.extents().begin(), s.extents().end() - std::min<std::size_t>(2, s.rank()),
+                               x.shape.extents().begin());
   if (!fits)
-    return give_up(run, {Code::ShapeMismatch, fmt::format("mha: an external input of shape {}, the input has {} and {} features are expected",
-                                                           s.text(), x.shape.text(), config_.d_model)}),
+    return give_up(run,
+                   {Code::ShapeMismatch,
+                    fmt::format("mha: an external input of shape {}, the input has {} and {} features are expected",
+                                s.text(), x.shape.text(), config_.d_model)}),
            nullptr;
   const std::size_t keys = s.rows();
-  if (run.inputs.mask != nullptr && (run.inputs.mask->shape.elements() != keys || run.inputs.mask->element != x.element))
-    return give_up(run, {Code::ShapeMismatch,
-                          fmt::format("mha: a mask of shape {}, one entry for each of {} keys expected", run.inputs.mask->shape.text(), keys)}),
+  if (run.inputs.mask != nullptr &&
+      (run.inputs.mask->shape.elements() != keys || run.inputs.mask->element != x.element))
+    return give_up(run,
+                   {Code::ShapeMismatch, fmt::format("mha: a mask of shape {}, one entry for each of {} keys expected",
+                                                     run.inputs.mask->shape.text(), keys)}),
            nullptr;
   return source;
 }
@@ -81,51 +102,80 @@ void Mha::norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) co
   const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
   with_element(x.element, [&]<class T>() {
     const ArenaScope scope(exec.arena);
-    rms_norm(exec, {x.data, rows, width, x.element}, gain.values<T>(exec), config_.rms_norm_eps, {y.data, rows, width, y.element});
+    rms_norm(exec, {x.data, rows, width, x.element}, gain.values<T>(exec), config_.rms_norm_eps,
+             {y.data, rows, width, y.element});
   });
 }
 
 // d holds the gradient behind the norm, `before` takes the one before it; `block` counts rows of whole heads.
-void Mha::norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before, std::size_t block) const {
+void Mha::norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before,
+                        std::size_t block) const {
   const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
   with_element(x.element, [&]<class T>() {
     const ArenaScope scope(run.arena());
-    rms_norm_gradient(run, {x.data, rows, width, x.element}, gain.values<T>(run), config_.rms_norm_eps, {d.data, rows, width, d.element},
-                      {before.data, rows, width, before.element}, run.gradient(gain), block * (x.cols / width));
+    rms_norm_gradient(run, {x.data, rows, width, x.element}, gain.values<T>(run), config_.rms_norm_eps,
+                      {d.data, rows, width, d.element}, {before.data, rows, width, before.element}, run.gradient(gain),
+                      block * (x.cols / width));
   });
+}
+
+// The rows of x as those of sequences: named by the call, or one per sample, which goes on where it stopped.
+Mha::CachedRows Mha::cached_rows(const Run& run, const Shape& x) const {
+  if (!run.inputs.sequences.empty()) return {run.inputs.sequences, run.inputs.positions};
+  AttentionState& state = run.states.attention[slot_];
+  const std::size_t steps = positions_of(x), samples = x.rows() / steps;
+  SequenceRows* const sequences = run.note<SequenceRows>(samples);
+  std::uint32_t* const positions = run.note<std::uint32_t>(x.rows());
+  if (run.rehearsal()) {
+    state.samples = samples;
+    state.rehearsed = {0, steps, state.limit - std::min(steps, state.limit), 0};
+    return {{&state.rehearsed, 1}, {}};
+  }
+  for (std::size_t s = 0; s < samples; ++s) sequences[s] = {s * steps, steps, state.length, s};
+  for (std::size_t r = 0; r < x.rows(); ++r) positions[r] = static_cast<std::uint32_t>(state.length + r % steps);
+  return {{sequences, samples}, {positions, x.rows()}};
 }
 
 void Mha::forward_cached(const Run& run, const ConstView& input, const View& y) const {
   const ArenaScope scope(run.arena());
   if (!config_.causal) return give_up(run, {Code::Unsupported, "mha: only causal attention reads a cache"});
+  if (run.inputs.mask != nullptr || !run.inputs.lengths.empty())
+    return give_up(run, {Code::Unsupported, "mha: a mask or lengths of samples beside a cache"});
+  AttentionState& state = run.states.attention[slot_];
+  const auto [sequences, positions] = cached_rows(run, input.shape);
   const ConstTensor x = input;
   const Tensor q = run.tensor(x.rows, q_.rows());
   const Tensor k = run.tensor(x.rows, k_.rows());
   const Tensor v = run.tensor(x.rows, v_.rows());
   const Tensor o = run.tensor(x.rows, q_.rows());
   const float floor = input_floor();
-  linear(run, x, std::array{LinearJob{&q_, &q_bias_, q, 0, floor}, LinearJob{&k_, &k_bias_, k, 0, floor}, LinearJob{&v_, &v_bias_, v, 0, floor}});
+  linear(run, x,
+         std::array{LinearJob{&q_, &q_bias_, q, 0, floor}, LinearJob{&k_, &k_bias_, k, 0, floor},
+                    LinearJob{&v_, &v_bias_, v, 0, floor}});
   if (config_.qk_norm != QkNorm::None) {
     norm(run, q, q_norm_, q);
     norm(run, k, k_norm_, k);
   }
   if (config_.uses_rope) {
-    rope(run, *run.states.rope_tables[slot_], run.inputs.positions, config_.head_dim, q);
-    rope(run, *run.states.rope_tables[slot_], run.inputs.positions, config_.head_dim, k);
+    rope(run, *state.rope, positions, config_.head_dim, q);
+    rope(run, *state.rope, positions, config_.head_dim, k);
   }
-  attention(run, attention_config(), q, k, v, run.inputs.sequences, run.states.caches.subspan(slot_ * run.inputs.sequences.size(), run.inputs.sequences.size()), o);
+  attention(run, attention_config(), q, k, v, sequences, state.caches, o);
   if (config_.inner_norm) norm(run, o, inner_norm_, o);
   linear(run, o, o_, o_bias_, y, floor);
 }
 
 void Mha::forward(const Run& run, const ConstView& x, const View& y) const {
-  if (!run.states.caches.empty()) return forward_cached(run, x, y);
+  if (!run.states.attention.empty() && !config_.cross) return forward_cached(run, x, y);
   const ConstView* const source = key_source(run, x);
   if (source == nullptr) return;
   const ArenaScope scope(run.arena(), run.keeps());
   const std::size_t steps = positions_of(x.shape), keys = positions_of(source->shape), samples = x.shape.rows() / steps;
-  const auto taken = [&](const Shape& like, std::size_t cols) { return run.view(like.with_cols(cols).value(), x.element); };
-  const View q = taken(x.shape, q_.rows()), k = taken(source->shape, k_.rows()), v = taken(source->shape, v_.rows()), o = taken(x.shape, q_.rows());
+  const auto taken = [&](const Shape& like, std::size_t cols) {
+    return run.view(like.with_cols(cols).value(), x.element);
+  };
+  const View q = taken(x.shape, q_.rows()), k = taken(source->shape, k_.rows()), v = taken(source->shape, v_.rows()),
+             o = taken(x.shape, q_.rows());
   const float floor = input_floor();
   linear(run, x, q_, q_bias_, q, floor);
   linear(run, *source, std::array{LinearJob{&k_, &k_bias_, k, 0, floor}, LinearJob{&v_, &v_bias_, v, 0, floor}});
@@ -143,13 +193,15 @@ void Mha::forward(const Run& run, const ConstView& x, const View& y) const {
     rope_sequences(run, *table, steps, config_.head_dim, normed_q);
     rope_sequences(run, *table, keys, config_.head_dim, normed_k);
   }
-  sequence_attention(run, attention_config(), samples, normed_q, normed_k, v, run.inputs.mask == nullptr ? nullptr : run.inputs.mask->data, o);
+  sequence_attention(run, attention_config(), samples, normed_q, normed_k, v,
+                     run.inputs.mask == nullptr ? nullptr : run.inputs.mask->data, o);
   if (config_.inner_norm) {
     if (kept) normed_o = taken(x.shape, q_.rows());
     norm(run, o, inner_norm_, normed_o);
   }
   linear(run, normed_o, o_, o_bias_, y, floor);
-  run.save(x, *source, run.inputs.mask == nullptr ? ConstView{} : *run.inputs.mask, q, k, v, o, normed_q, normed_k, normed_o);
+  run.save(x, *source, run.inputs.mask == nullptr ? ConstView{} : *run.inputs.mask, q, k, v, o, normed_q, normed_k,
+           normed_o);
 }
 
 void Mha::backward(const Run& run, const ConstView& dy, const View& dx) const {

@@ -1,8 +1,11 @@
 #pragma once
-// Multi-head attention with grouped key-value heads, rotary positions, optional biases, q/k norms, an inner norm, a softcap, a
-// sliding window and cross-attention; engine 3.8. x [batch, T, d] or [T, d] -> y with output_dim columns; each sample starts at position 0.
-//   q, k, v = W x + b;  q, k normed (RMS) if asked, then rotated;  o = attention(q, k, v), normed if asked;  y = Wo o + bo
-// With cross, k and v come from a second input [batch, S, d]. In a session with caches the rows are those of its sequences instead.
+// Multi-head attention with grouped key-value heads, rotary positions, optional biases, q/k norms, an inner norm, a
+// softcap, a sliding window and cross-attention; engine 3.8. x [batch, T, d] or [T, d] -> y with output_dim columns;
+// each sample starts at position 0.
+//   q, k, v = W x + b;  q, k normed (RMS) if asked, then rotated;  o = attention(q, k, v), normed if asked;  y = Wo o +
+//     bo
+// With cross, k and v come from a second input [batch, S, d]. In a session with caches the rows are those of its
+// sequences, or each sample goes on from the last call.
 
 #include <memory>
 
@@ -21,15 +24,15 @@ struct MhaConfig {
   bool qkv_bias = false, out_bias = false;
   bool causal = true, cross = false;
   bool uses_rope = true;
-  RopeConfig rope{};                 // dim 0: head_dim * partial_rotary_factor
+  RopeConfig rope{};  // dim 0: head_dim * partial_rotary_factor
   double partial_rotary_factor = 1;
   QkNorm qk_norm = QkNorm::None;
   bool inner_norm = false;
   double rms_norm_eps = 1e-6;
-  std::size_t sliding_window = 0;    // 0: off
-  double attn_scale = 0;             // 0: 1 / sqrt(head_dim)
-  double logit_softcap = 0;          // 0: off
-  std::size_t max_seq_len = 2048;    // of a sequence without a window
+  std::size_t sliding_window = 0;  // 0: off
+  double attn_scale = 0;           // 0: 1 / sqrt(head_dim)
+  double logit_softcap = 0;        // 0: off
+  std::size_t max_seq_len = 2048;  // of a sequence without a window
 };
 
 class Mha final : public Layer {
@@ -60,14 +63,22 @@ class Mha final : public Layer {
   const ConstView* key_source(const Run& run, const ConstView& x) const;
   RopeTablePtr rope_table(const Exec& exec, std::size_t positions) const;
   void norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) const;
-  void norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before, std::size_t block) const;
-  void norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const;
+  void norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before,
+                     std::size_t block) const;
+  void norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d,
+                   std::size_t block) const;
   // Inputs of attention: q and k normed and rotated.
   struct AttentionSaved {
     const ConstView &q, &k, &v, &mask;
     std::size_t samples;
   };
-  void target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o, const View& dv) const;
+  void target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o,
+                        const View& dv) const;
+  struct CachedRows {
+    std::span<const SequenceRows> sequences;
+    std::span<const std::uint32_t> positions;
+  };
+  CachedRows cached_rows(const Run& run, const Shape& x) const;
   void forward_cached(const Run& run, const ConstView& x, const View& y) const;
 
   MhaConfig config_;

@@ -47,26 +47,33 @@ Result<void> Mha::complete_config() {
   MhaConfig& c = config_;
   if (c.num_kv_heads == 0) c.num_kv_heads = c.num_heads;
   if (c.num_heads == 0 || c.num_heads % c.num_kv_heads != 0)
-    return fail(Code::InvalidConfig, "mha: {} heads and {} key-value heads: the first must be a multiple of the second", c.num_heads, c.num_kv_heads);
+    return fail(Code::InvalidConfig, "mha: {} heads and {} key-value heads: the first must be a multiple of the second",
+                c.num_heads, c.num_kv_heads);
   if (c.head_dim == 0) {
     const std::size_t features = c.query_dim != 0 ? c.query_dim : c.d_model;
-    if (features % c.num_heads != 0) return fail(Code::InvalidConfig, "mha: {} features do not divide into {} heads", features, c.num_heads);
+    if (features % c.num_heads != 0)
+      return fail(Code::InvalidConfig, "mha: {} features do not divide into {} heads", features, c.num_heads);
     c.head_dim = features / c.num_heads;
   }
   LOOM_TRY(const std::size_t q, checked_mul(c.num_heads, c.head_dim));
   const std::size_t kv = c.num_kv_heads * c.head_dim;
   if ((c.query_dim != 0 && c.query_dim != q) || (c.kv_dim != 0 && c.kv_dim != kv))
-    return fail(Code::InvalidConfig, "mha: query_dim {} and kv_dim {}, the heads make {} and {}", c.query_dim, c.kv_dim, q, kv);
+    return fail(Code::InvalidConfig, "mha: query_dim {} and kv_dim {}, the heads make {} and {}", c.query_dim, c.kv_dim,
+                q, kv);
   if (c.output_dim == 0) c.output_dim = c.d_model;
   LOOM_TRY_VOID(check_eps(kind(), "rms_norm_eps", c.rms_norm_eps));
-  if (!(c.logit_softcap >= 0)) return fail(Code::InvalidConfig, "mha: logit_softcap {}, expected 0 or more", c.logit_softcap);
+  if (!(c.logit_softcap >= 0))
+    return fail(Code::InvalidConfig, "mha: logit_softcap {}, expected 0 or more", c.logit_softcap);
   if (c.cross) c.causal = c.uses_rope = false;
   if (!c.uses_rope) return {};
-  if (c.rope.scaling > RopeConfig::Scaling::Yarn) return fail(Code::Unsupported, "mha: rope_scaling of types dynamic and longrope is not supported");
+  if (c.rope.scaling > RopeConfig::Scaling::Yarn)
+    return fail(Code::Unsupported, "mha: rope_scaling of types dynamic and longrope is not supported");
   if (!(c.partial_rotary_factor > 0) || c.partial_rotary_factor > 1)
-    return fail(Code::InvalidConfig, "mha: partial_rotary_factor {}, expected one above 0 and up to 1", c.partial_rotary_factor);
+    return fail(Code::InvalidConfig, "mha: partial_rotary_factor {}, expected one above 0 and up to 1",
+                c.partial_rotary_factor);
   if (c.rope.dim == 0) c.rope.dim = static_cast<std::size_t>(static_cast<double>(c.head_dim) * c.partial_rotary_factor);
-  if (c.rope.dim > c.head_dim) return fail(Code::InvalidConfig, "mha: {} rotated elements in heads of {}", c.rope.dim, c.head_dim);
+  if (c.rope.dim > c.head_dim)
+    return fail(Code::InvalidConfig, "mha: {} rotated elements in heads of {}", c.rope.dim, c.head_dim);
   return RopeTable::check(c.rope);
 }
 
@@ -77,7 +84,8 @@ Result<void> Mha::build() {
   const auto matrix = [](Weight& w, const char* name, std::size_t out, std::size_t in) {
     return w.declare(name, WeightRole::Matrix, std::array{out, in}, {WeightInit::Rule::Glorot, in, out});
   };
-  const auto vector = [](bool wanted, Weight& w, const char* name, std::size_t n, WeightInit::Rule rule) -> Result<void> {
+  const auto vector = [](bool wanted, Weight& w, const char* name, std::size_t n,
+                         WeightInit::Rule rule) -> Result<void> {
     if (!wanted) return {};
     return w.declare(name, WeightRole::Vector, std::array{n}, {rule});
   };

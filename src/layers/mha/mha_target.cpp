@@ -1,5 +1,5 @@
-// Targets through attention (engine L-77). Routing is fixed within an update: queries and keys learn nothing from gaps, and values take
-// the mean gap of the outputs that read them, weighted by how much they do.
+// Targets through attention (engine L-77). Routing is fixed within an update: queries and keys learn nothing from gaps,
+// and values take the mean gap of the outputs that read them, weighted by how much they do.
 
 #include "layers/mha/mha.h"
 #include "layers/mha/positions.h"
@@ -11,22 +11,29 @@
 namespace loom {
 
 // Gains take products of gaps as they take those of gradients; the gap d itself follows a rule of its own.
-void Mha::norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d, std::size_t block) const {
+void Mha::norm_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& gain, Tensor d,
+                      std::size_t block) const {
   const ArenaScope scope(run.arena());
   norm_backward(run, x, gain, d, run.tensor(x.rows, x.cols, x.element), block);
   const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
   const Tensor each{d.data, rows, width, d.element};
   const NormGap norm{.shape = {rows, width, 1}, .eps = config_.rms_norm_eps};
-  with_element(x.element, [&]<class T>() { target_before_norm(run, rules, norm, {x.data, rows, width, x.element}, gain.values<T>(run), each, each); });
+  with_element(x.element, [&]<class T>() {
+    target_before_norm(run, rules, norm, {x.data, rows, width, x.element}, gain.values<T>(run), each, each);
+  });
 }
 
-// Gap of the values: the gap of the outputs through the attention weights, each entry divided by the sum of the weights that read it.
-void Mha::target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o, const View& dv) const {
+// Gap of the values: the gap of the outputs through the attention weights, each entry divided by the sum of the weights
+// that read it.
+void Mha::target_of_values(const Run& run, const TweenRules& rules, const AttentionSaved& kept, const View& d_o,
+                           const View& dv) const {
   const View dq = run.view(kept.q.shape, d_o.element), dk = run.view(kept.k.shape, d_o.element);
   const View ones = run.view(d_o.shape, d_o.element), reads = run.view(kept.v.shape, d_o.element);
-  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, d_o, dq, dk, dv);
+  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, d_o, dq,
+                              dk, dv);
   fill(run, ones, 1);
-  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, ones, dq, dk, reads);
+  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, ones, dq,
+                              dk, reads);
   const std::size_t all = kept.v.shape.elements();
   close_gap(run, reads.data, rules.weight_threshold, true, {}, {dv.data, 1, all, d_o.element});
 }

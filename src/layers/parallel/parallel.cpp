@@ -9,10 +9,12 @@
 
 namespace loom {
 
-constinit const LayerKind Parallel::kKind{.id = 16, .name = "parallel", .make = make_layer<Parallel>, .inside = Inside::Branches};
+constinit const LayerKind Parallel::kKind{
+    .id = 16, .name = "parallel", .make = make_layer<Parallel>, .inside = Inside::Branches};
 
 void Parallel::fields(FieldVisitor& visit) {
-  visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"}, Code::InvalidConfig);
+  visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"},
+               Code::InvalidConfig);
   visit("concat_axis", config_.concat_axis);
   visit("flatten", config_.flatten);
   visit.object("scatter_grid", [this](ConfigVisitor& inner) {
@@ -32,54 +34,67 @@ void Parallel::fields(FieldVisitor& visit) {
 // The first setting that only a gate reads; null where all are as if there were none.
 const char* Parallel::gate_setting() const {
   const ParallelConfig none;
-  return gate_                                                ? "filter_gate"
-         : config_.top_k != none.top_k                        ? "top_k"
-         : config_.gate_temperature != none.gate_temperature  ? "gate_temperature"
-         : config_.gate_aux_weight != none.gate_aux_weight    ? "gate_aux_weight"
-         : config_.gate_scope != none.gate_scope              ? "gate_scope"
-                                                              : nullptr;
+  return gate_                                               ? "filter_gate"
+         : config_.top_k != none.top_k                       ? "top_k"
+         : config_.gate_temperature != none.gate_temperature ? "gate_temperature"
+         : config_.gate_aux_weight != none.gate_aux_weight   ? "gate_aux_weight"
+         : config_.gate_scope != none.gate_scope             ? "gate_scope"
+                                                             : nullptr;
 }
 
 Result<void> Parallel::build() {
-  if (config_.combine_mode == Combine::Filter && !gate_) return fail(Code::InvalidConfig, "parallel: combine_mode filter needs a filter_gate");
-  if (gate_ && gate_->common.is_disabled) return fail(Code::InvalidConfig, "parallel: a filter_gate cannot be disabled");
+  if (config_.combine_mode == Combine::Filter && !gate_)
+    return fail(Code::InvalidConfig, "parallel: combine_mode filter needs a filter_gate");
+  if (gate_ && gate_->common.is_disabled)
+    return fail(Code::InvalidConfig, "parallel: a filter_gate cannot be disabled");
   if (config_.concat_axis.values.size() > 1) return fail(Code::InvalidConfig, "parallel: concat_axis is one axis");
-  if (!(config_.gate_temperature > 0) || static_cast<float>(config_.gate_temperature) < 1e-6f || config_.gate_temperature > 1e6)
-    return fail(Code::InvalidConfig, "parallel: gate_temperature {} given, 1e-6 to 1e6 expected", config_.gate_temperature);
-  if (config_.gate_aux_weight < 0) return fail(Code::InvalidConfig, "parallel: gate_aux_weight {} is negative", config_.gate_aux_weight);
+  if (!(config_.gate_temperature > 0) || static_cast<float>(config_.gate_temperature) < 1e-6f ||
+      config_.gate_temperature > 1e6)
+    return fail(Code::InvalidConfig, "parallel: gate_temperature {} given, 1e-6 to 1e6 expected",
+                config_.gate_temperature);
+  if (config_.gate_aux_weight < 0)
+    return fail(Code::InvalidConfig, "parallel: gate_aux_weight {} is negative", config_.gate_aux_weight);
   if (const char* unread = config_.combine_mode == Combine::Filter ? nullptr : gate_setting()) {
     return fail(Code::InvalidConfig, "parallel: {} is for combine_mode filter alone", unread);
   }
-  if (config_.flatten && !config_.concat_axis.values.empty()) return fail(Code::InvalidConfig, "parallel: concat_axis beside flatten, which leaves one axis");
+  if (config_.flatten && !config_.concat_axis.values.empty())
+    return fail(Code::InvalidConfig, "parallel: concat_axis beside flatten, which leaves one axis");
   if (config_.combine_mode != Combine::Concat && (config_.flatten || !config_.concat_axis.values.empty()))
-    return fail(Code::InvalidConfig, "parallel: {} is for combine_mode concat alone", config_.flatten ? "flatten" : "concat_axis");
+    return fail(Code::InvalidConfig, "parallel: {} is for combine_mode concat alone",
+                config_.flatten ? "flatten" : "concat_axis");
   if (config_.combine_mode != Combine::GridScatter) {
-    const bool placed = std::ranges::any_of(branches_, [](const auto& branch) { return !branch->common.scatter_to.empty(); });
-    if (placed || config_.depth != 0 || config_.rows != 0 || config_.cols != 0 || config_.scatter_layout != ParallelConfig::Layout::Flat)
-      return fail(Code::InvalidConfig, "parallel: scatter_grid, scatter_layout and scatter_to are for combine_mode grid_scatter alone");
+    const bool placed =
+        std::ranges::any_of(branches_, [](const auto& branch) { return !branch->common.scatter_to.empty(); });
+    if (placed || config_.depth != 0 || config_.rows != 0 || config_.cols != 0 ||
+        config_.scatter_layout != ParallelConfig::Layout::Flat)
+      return fail(Code::InvalidConfig,
+                  "parallel: scatter_grid, scatter_layout and scatter_to are for combine_mode grid_scatter alone");
     return {};
   }
   const bool given = config_.depth != 0 || config_.rows != 0 || config_.cols != 0;
-  depth_ = std::max<std::size_t>(config_.depth, 1), rows_ = std::max<std::size_t>(config_.rows, 1), cols_ = std::max<std::size_t>(config_.cols, 1);
+  depth_ = std::max<std::size_t>(config_.depth, 1), rows_ = std::max<std::size_t>(config_.rows, 1),
+  cols_ = std::max<std::size_t>(config_.cols, 1);
   if (!given) cols_ = std::max<std::size_t>(branches_.size(), 1);
   if (depth_ * rows_ > (std::size_t{1} << 24) || depth_ * rows_ * cols_ > (std::size_t{1} << 24))
-    return fail(Code::InvalidConfig, "parallel: scatter_grid {} x {} x {} has more than 2^24 cells", depth_, rows_, cols_);
+    return fail(Code::InvalidConfig, "parallel: scatter_grid {} x {} x {} has more than 2^24 cells", depth_, rows_,
+                cols_);
   cells_.clear();
   for (std::size_t i = 0; i < branches_.size(); ++i) {
     const std::vector<std::size_t>& to = branches_[i]->common.scatter_to;
     if (to.empty()) {
       if (i >= num_cells())
-        return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "the scatter grid has {} cells; scatter_to expected",
-                       num_cells());
+        return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig,
+                       "the scatter grid has {} cells; scatter_to expected", num_cells());
       cells_.push_back(i);
       continue;
     }
     if (to.size() != 3)
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig, "scatter_to of {} numbers, [z, y, x] expected", to.size());
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::InvalidConfig,
+                     "scatter_to of {} numbers, [z, y, x] expected", to.size());
     if (to[0] >= depth_ || to[1] >= rows_ || to[2] >= cols_)
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::OutOfRange, "scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", to[0],
-                     to[1], to[2], depth_,
-                  rows_, cols_);
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::OutOfRange,
+                     "scatter_to [{}, {}, {}] is outside the grid {} x {} x {}", to[0], to[1], to[2], depth_, rows_,
+                     cols_);
     cells_.push_back((to[0] * rows_ + to[1]) * cols_ + to[2]);
   }
   return {};
@@ -111,15 +126,16 @@ Result<Shape> Parallel::concat_shape(const Shape& input) const {
     }
     if (i == 0) {
       rank = shape.rank(), axis = config_.flatten ? rank - 1 : config_.concat_axis.at(0, rank - 1);
-      if (axis >= rank) return fail(Code::ShapeMismatch, "parallel: concat_axis {}, the branches have {} axes", axis, rank);
+      if (axis >= rank)
+        return fail(Code::ShapeMismatch, "parallel: concat_axis {}, the branches have {} axes", axis, rank);
       std::ranges::copy(shape.extents(), extents.begin());
       continue;
     }
     bool fits = shape.rank() == rank;
     for (std::size_t a = 0; a < rank && fits; ++a) fits = a == axis || shape[a] == extents[a];
     if (!fits)
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside branches of another shape; only axis {} may differ",
-                     shape.text(), axis);
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch,
+                     "{} beside branches of another shape; only axis {} may differ", shape.text(), axis);
     LOOM_TRY(extents[axis], checked_add(extents[axis], shape[axis]));
   }
   return Shape::create({extents.data(), rank});
@@ -131,7 +147,8 @@ Result<Shape> Parallel::scatter_shape(const Shape& branch) const {
   LOOM_TRY(const std::size_t flat, checked_mul(num_cells(), branch.cols()));
   if (config_.scatter_layout == Layout::Flat) return branch.with_cols(flat);
   if (branch.rank() + 3 > Shape::kMaxRank)
-    return fail(Code::ShapeMismatch, "parallel: {} and three axes of the scatter grid are more than {}", branch.text(), Shape::kMaxRank);
+    return fail(Code::ShapeMismatch, "parallel: {} and three axes of the scatter grid are more than {}", branch.text(),
+                Shape::kMaxRank);
   std::array<std::size_t, Shape::kMaxRank> extents{};
   std::size_t n = 0;
   for (std::size_t a = 0; a + 1 < branch.rank(); ++a) extents[n++] = branch[a];
@@ -146,11 +163,13 @@ Result<void> Parallel::check_gate(const Shape& input, const Shape& y) const {
   auto out = gate_->output_shape(input);
   if (!out) return under({"filter_gate"}, std::move(out).error());
   const Shape& z = *out;
-  if (z.cols() != branches_.size()) return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} outputs for {} branches", z.cols(), branches_.size());
+  if (z.cols() != branches_.size())
+    return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} outputs for {} branches", z.cols(), branches_.size());
   const std::size_t lead = config_.gate_scope == ParallelConfig::Scope::Sample && z.rank() > 1 ? 1 : z.rank() - 1;
   bool fits = lead <= y.rank();
   for (std::size_t a = 0; a < lead && fits; ++a) fits = z[a] == y[a];
-  if (!fits) return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} does not fit branches of shape {}", z.text(), y.text());
+  if (!fits)
+    return fail_at({"filter_gate"}, Code::ShapeMismatch, "{} does not fit branches of shape {}", z.text(), y.text());
   return {};
 }
 
@@ -163,7 +182,8 @@ Result<Shape> Parallel::output_shape(const Shape& input) const {
     if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     if (i == 0) shape = *out;
     if (!(shape == *out))
-      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch, "{} beside {}; equal shapes expected", out->text(), shape.text());
+      return fail_at({"parallel_branches", std::to_string(i)}, Code::ShapeMismatch,
+                     "{} beside {}; equal shapes expected", out->text(), shape.text());
   }
   if (config_.combine_mode == Combine::GridScatter) return scatter_shape(shape);
   if (config_.combine_mode == Combine::Filter) {
@@ -177,7 +197,9 @@ Parallel::Piece Parallel::piece(std::size_t branch, const Shape& shape, const Sh
   if (config_.combine_mode == Combine::GridScatter) {
     const std::size_t width = shape.cols(), cell = cells_[branch], all = num_cells();
     const bool last = config_.scatter_layout == ParallelConfig::Layout::ChannelsFirst;
-    return {{shape.rows(), width}, {0, width}, last ? SlicePlace{cell, width * all, all} : SlicePlace{cell * width, width * all}};
+    return {{shape.rows(), width},
+            {0, width},
+            last ? SlicePlace{cell, width * all, all} : SlicePlace{cell * width, width * all}};
   }
   std::size_t outer = 1;
   const std::size_t axis = config_.flatten ? y.rank() - 1 : config_.concat_axis.at(0, y.rank() - 1);
@@ -193,7 +215,8 @@ void Parallel::forward(const Run& run, const ConstView& x, const View& y) const 
   const ArenaScope scope(run.arena(), run.keeps());
   const bool pieces = config_.combine_mode == Combine::Concat || config_.combine_mode == Combine::GridScatter;
   const std::size_t enabled = num_enabled();
-  if (enabled == 0 || (pieces && (enabled != branches_.size() || config_.combine_mode == Combine::GridScatter))) fill_zero(run, y);
+  if (enabled == 0 || (pieces && (enabled != branches_.size() || config_.combine_mode == Combine::GridScatter)))
+    fill_zero(run, y);
   std::size_t position = 0;
   ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward run
   for (std::size_t i = 0; i < branches_.size() && !run.exec.status; ++i) {
@@ -217,7 +240,8 @@ void Parallel::forward(const Run& run, const ConstView& x, const View& y) const 
   run.save(x);
 }
 
-void Parallel::branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first, const TweenRules* rules) const {
+void Parallel::branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first,
+                               const TweenRules* rules) const {
   View to = dx;
   if (!is_first && dx.data != nullptr) to = run.view(dx.shape, dx.element);
   run_backward(branch, run, dy, to, rules);
@@ -233,8 +257,8 @@ void Parallel::target(const Run& run, const TweenRules& rules, const ConstView& 
   config_.combine_mode == Combine::Filter ? mix_target(run, rules, e, d) : take_back(run, e, d, &rules);
 }
 
-// Backward of a sum gives every branch the whole gradient, of a mean its share. With rules every branch of a mean aims at the whole gap too, and the
-// gaps that several branches ask of the input are averaged.
+// Backward of a sum gives every branch the whole gradient, of a mean its share. With rules every branch of a mean aims
+// at the whole gap too, and the gaps that several branches ask of the input are averaged.
 void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
   if (branches_.empty()) {
     if (dx.data != nullptr) copy(run, dy, dx);
@@ -271,7 +295,8 @@ void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, co
     branch_backward(run, *branches_[i], d, dx, is_first, rules);
   }
   if (is_first && dx.data != nullptr) fill_zero(run, dx);
-  if (rules != nullptr && dx.data != nullptr && num_enabled() > 1) scale(run, dx, 1 / static_cast<double>(num_enabled()), dx);
+  if (rules != nullptr && dx.data != nullptr && num_enabled() > 1)
+    scale(run, dx, 1 / static_cast<double>(num_enabled()), dx);
 }
 
 // Which branches take part, and how the gate's output is read.
@@ -306,11 +331,12 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
   }
   if (run.exec.status) return;
   mix(run, p, outputs, y);
-  run.save(y, ConstView{logits.data, Shape::of({logits.rows, n}), x.element}, ConstView{p.data, Shape::of({p.rows, n}), x.element}, z);
+  run.save(y, ConstView{logits.data, Shape::of({logits.rows, n}), x.element},
+           ConstView{p.data, Shape::of({p.rows, n}), x.element}, z);
 }
 
-// Every branch aims at its own output + e, at a rate that is its mean weight; the gate's logits rise where a branch lies in the direction of
-// the gap; tx is the branches' mean by weight (engine W-30).
+// Every branch aims at its own output + e, at a rate that is its mean weight; the gate's logits rise where a branch
+// lies in the direction of the gap; tx is the branches' mean by weight (engine W-30).
 void Parallel::mix_target(const Run& run, const TweenRules& rules, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(run.arena());
   const std::size_t n = branches_.size();
@@ -364,7 +390,8 @@ void Parallel::mix_backward(const Run& run, const ConstView& dy, const View& dx)
   }
   if (run.exec.status) return;
   gate_weights_backward(run, rule(run), logits, p, q, q);
-  if (config_.gate_aux_weight > 0) gate_balance_backward(run, rule(run), config_.gate_aux_weight * run.share * run.loss_scale, logits, q);
+  if (config_.gate_aux_weight > 0)
+    gate_balance_backward(run, rule(run), config_.gate_aux_weight * run.share * run.loss_scale, logits, q);
   View dz = q;
   if (logits.shape.rows() != z.shape.rows()) {
     dz = run.view(z.shape, z.element);

@@ -4,8 +4,8 @@
 //   add, avg      sum in branch order; times 1 / number of enabled branches
 //   grid_scatter  each branch [lead..., F] into a cell of a grid D x R x C, summed in branch order, zeros elsewhere
 //   filter        a mixture of experts weighted by a gate (Shazeer et al. 2017)
-// A disabled branch gives zeros to concat and grid_scatter and is left out of the others. Without branches the input passes through.
-// Backward sums dx from the last branch to the first, the gate's share last.
+// A disabled branch gives zeros to concat and grid_scatter and is left out of the others. Without branches the input
+// passes through. Backward sums dx from the last branch to the first, the gate's share last.
 
 #include "layers/layer.h"
 #include "ops/mix/mix.h"
@@ -65,7 +65,8 @@ class Parallel final : public Layer {
   void mix_backward(const Run& run, const ConstView& dy, const View& dx) const;
   // Runs one branch's backward and adds what it gives to dx.
   void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
-  void branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first, const TweenRules* rules = nullptr) const;
+  void branch_backward(const Run& run, const Layer& branch, const ConstView& dy, const View& dx, bool& is_first,
+                       const TweenRules* rules = nullptr) const;
 
   ParallelConfig config_;
   std::vector<LayerPtr> branches_;

@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Parallel, V_33_V_35_equals_pytorch) {
-  expect_goldens("parallel/parallel");
-}
+TEST(Parallel, V_33_V_35_equals_pytorch) { expect_goldens("parallel/parallel"); }
 
 }  // namespace
 }  // namespace loom

@@ -6,15 +6,18 @@
 
 namespace loom {
 
-constinit const LayerKind Permute::kKind{.id = 30, .name = "permute", .aliases = "transpose", .make = make_layer<Permute>};
+constinit const LayerKind Permute::kKind{
+    .id = 30, .name = "permute", .aliases = "transpose", .make = make_layer<Permute>};
 
 Result<void> Permute::build() {
   const std::size_t rank = config_.axes.size();
-  if (rank < 1 || rank > Shape::kMaxRank) return fail(Code::InvalidConfig, "permute: {} axes, expected 1 to {}", rank, Shape::kMaxRank);
+  if (rank < 1 || rank > Shape::kMaxRank)
+    return fail(Code::InvalidConfig, "permute: {} axes, expected 1 to {}", rank, Shape::kMaxRank);
   inverse_.assign(rank, rank);
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t axis = config_.axes[i];
-    if (axis >= rank || inverse_[axis] != rank) return fail(Code::InvalidConfig, "permute: axes must name each of 0 to {} once", rank - 1);
+    if (axis >= rank || inverse_[axis] != rank)
+      return fail(Code::InvalidConfig, "permute: axes must name each of 0 to {} once", rank - 1);
     inverse_[axis] = i;
   }
   return {};

@@ -2,8 +2,9 @@
 
 namespace loom {
 
-constinit const std::array<LayerKind, 2> Pool::kKinds = {LayerKind{.id = 21, .name = "maxpool", .make = make_layer<Pool, false>},
-                                                         LayerKind{.id = 22, .name = "avgpool", .make = make_layer<Pool, true>}};
+constinit const std::array<LayerKind, 2> Pool::kKinds = {
+    LayerKind{.id = 21, .name = "maxpool", .make = make_layer<Pool, false>},
+    LayerKind{.id = 22, .name = "avgpool", .make = make_layer<Pool, true>}};
 
 void Pool::fields(FieldVisitor& visit) {
   visit("kernel_size", config_.kernel_size);
@@ -17,7 +18,8 @@ void Pool::fields(FieldVisitor& visit) {
 }
 
 Result<void> Pool::build() {
-  if (config_.kernel_size.values.empty() && !config_.global) return fail(Code::InvalidConfig, "{}: kernel_size is missing", kind());
+  if (config_.kernel_size.values.empty() && !config_.global)
+    return fail(Code::InvalidConfig, "{}: kernel_size is missing", kind());
   return {};
 }
 
@@ -36,7 +38,8 @@ Result<PoolGeometry> Pool::geometry_for(const Shape& input) const {
     return g;
   }
   LOOM_TRY(g.kernel, three_axes("kernel_size", config_.kernel_size, axes, 1, 1));
-  LOOM_TRY(g.stride, three_axes("stride", config_.stride.values.empty() ? config_.kernel_size : config_.stride, axes, 1, 1));
+  LOOM_TRY(g.stride,
+           three_axes("stride", config_.stride.values.empty() ? config_.kernel_size : config_.stride, axes, 1, 1));
   LOOM_TRY(g.padding, three_axes("padding", config_.padding, axes, 0, 0));
   LOOM_TRY(g.dilation, three_axes("dilation", config_.dilation, axes, 1, 1));
   return g;
@@ -44,7 +47,8 @@ Result<PoolGeometry> Pool::geometry_for(const Shape& input) const {
 
 Result<Shape> Pool::output_shape(const Shape& input) const {
   const std::size_t axes = axes_of(input);
-  if (axes > 3) return fail(Code::ShapeMismatch, "{}: an input of shape {} has more than three spatial axes", kind(), input.text());
+  if (axes > 3)
+    return fail(Code::ShapeMismatch, "{}: an input of shape {} has more than three spatial axes", kind(), input.text());
   LOOM_TRY_VOID(check_spatial(kind(), input, axes, 0));
   LOOM_TRY(const PoolGeometry g, geometry_for(input));
   LOOM_TRY_VOID(check_declared(kind(), "input", sizes_.in, axes, g.in));
@@ -73,6 +77,8 @@ void Pool::take_back(const Run& run, const ConstView& dy, const View& dx, bool d
 void Pool::backward(const Run& run, const ConstView& dy, const View& dx) const { take_back(run, dy, dx, true); }
 
 // A mean is off by e when all its inputs are.
-void Pool::target(const Run& run, const TweenRules&, const ConstView& e, const View& d) const { take_back(run, e, d, false); }
+void Pool::target(const Run& run, const TweenRules&, const ConstView& e, const View& d) const {
+  take_back(run, e, d, false);
+}
 
 }  // namespace loom

@@ -1,5 +1,6 @@
 #pragma once
-// Max and average pooling (maxpool, avgpool), windowed or global: x [B, C, in...] (or [C, in...]) -> [B, C, out...]; engine 3.6.
+// Max and average pooling (maxpool, avgpool), windowed or global: x [B, C, in...] (or [C, in...]) -> [B, C, out...];
+// engine 3.6.
 
 #include "layers/layer.h"
 #include "layers/spatial.h"
@@ -8,9 +9,10 @@
 namespace loom {
 
 struct PoolConfig {
-  AxisSizes kernel_size, stride, padding, dilation;  // as many axes as kernel_size has, else those of a [B, C, ...] input
+  // as many axes as kernel_size has, else those of a [B, C, ...] input
+  AxisSizes kernel_size, stride, padding, dilation;
   bool ceil_mode = false, count_include_pad = true;
-  bool global = false;                               // one window over everything
+  bool global = false;  // one window over everything
 };
 
 class Pool final : public Layer {

@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Pool, L_02_equals_pytorch) {
-  expect_goldens("pool/pool");
-}
+TEST(Pool, L_02_equals_pytorch) { expect_goldens("pool/pool"); }
 
 }  // namespace
 }  // namespace loom

@@ -9,7 +9,12 @@
 
 namespace loom {
 
-constinit const LayerKind PositionEmbedding::kKind{.id = 29, .name = "position_embedding", .aliases = "positionembedding", .make = make_layer<PositionEmbedding>, .width_key = "embedding_dim", .matrix = MatrixUse::Lookup};
+constinit const LayerKind PositionEmbedding::kKind{.id = 29,
+                                                   .name = "position_embedding",
+                                                   .aliases = "positionembedding",
+                                                   .make = make_layer<PositionEmbedding>,
+                                                   .width_key = "embedding_dim",
+                                                   .matrix = MatrixUse::Lookup};
 
 void PositionEmbedding::fields(FieldVisitor& visit) {
   visit("max_seq_len", config_.max_seq_len, {1});
@@ -17,16 +22,20 @@ void PositionEmbedding::fields(FieldVisitor& visit) {
 }
 
 Result<void> PositionEmbedding::build() {
-  return table_.declare("table", WeightRole::Matrix, std::array{config_.max_seq_len, config_.embedding_dim}, {WeightInit::Rule::Normal, 1, 1, 0.02});
+  return table_.declare("table", WeightRole::Matrix, std::array{config_.max_seq_len, config_.embedding_dim},
+                        {WeightInit::Rule::Normal, 1, 1, 0.02});
 }
 
 Result<Shape> PositionEmbedding::output_shape(const Shape& input) const {
   const std::size_t rank = input.rank();
-  if (rank != 2 && rank != 3) return fail(Code::ShapeMismatch, "position_embedding: an input {}, expected [B, T, E] or [T, E]", input.text());
+  if (rank != 2 && rank != 3)
+    return fail(Code::ShapeMismatch, "position_embedding: an input {}, expected [B, T, E] or [T, E]", input.text());
   if (input.cols() != config_.embedding_dim)
-    return fail(Code::ShapeMismatch, "position_embedding: {} input features, the table has {}", input.cols(), config_.embedding_dim);
+    return fail(Code::ShapeMismatch, "position_embedding: {} input features, the table has {}", input.cols(),
+                config_.embedding_dim);
   if (input[rank - 2] > config_.max_seq_len)
-    return fail(Code::ShapeMismatch, "position_embedding: {} positions, the table has {}", input[rank - 2], config_.max_seq_len);
+    return fail(Code::ShapeMismatch, "position_embedding: {} positions, the table has {}", input[rank - 2],
+                config_.max_seq_len);
   return input;
 }
 
@@ -37,7 +46,8 @@ void PositionEmbedding::forward(const Run& run, const ConstView& x, const View& 
   for_elements(run, rows, [&](std::size_t at, std::size_t n) {
     for (std::size_t r = at; r < at + n; ++r) {
       const std::size_t position = run.inputs.positions.empty() ? r % length : run.inputs.positions[r];
-      ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);  // gather_rows refuses the end
+      // gather_rows refuses the end
+      ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);
     }
   });
   gather_rows(run, *table_.matrix(), ids, 1, y);

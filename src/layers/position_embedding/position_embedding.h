@@ -1,5 +1,6 @@
 #pragma once
-// y = x + P[position]: x [B, T, E] or [T, E], P [max_seq_len, E]; positions count from 0 in every sample, or are the pass's. Engine 3.11.
+// y = x + P[position]: x [B, T, E] or [T, E], P [max_seq_len, E]; positions count from 0 in every sample, or are the
+// pass's. Engine 3.11.
 
 #include "layers/layer.h"
 
@@ -23,7 +24,8 @@ class PositionEmbedding final : public Layer {
   // IndexOutOfRange in exec.status for a position of the pass outside the table.
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
-  std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }  // every occurrence counts
+  // every occurrence counts
+  std::size_t tween_rows(const Shape& /*x*/, const Shape& /*y*/) const override { return 1; }
 
  private:
   PositionEmbeddingConfig config_;

@@ -8,21 +8,29 @@ namespace loom {
 namespace {
 
 // Gates in the order of the flat layout, as prefixes of weight names.
-constexpr std::array<std::array<std::string_view, kMaxGates>, 3> kGateNames = {{{""}, {"i.", "f.", "g.", "o."}, {"r.", "z.", "n."}}};
+constexpr std::array<std::array<std::string_view, kMaxGates>, 3> kGateNames = {
+    {{""}, {"i.", "f.", "g.", "o."}, {"r.", "z.", "n."}}};
 
 template <RecurrentKind Which>
 LayerPtr fit_recurrent(const FitRequest& r) {
-  return std::make_unique<Recurrent>(Which, RecurrentConfig{.input_height = r.width(), .output_height = r.wanted_width()});
+  return std::make_unique<Recurrent>(Which,
+                                     RecurrentConfig{.input_height = r.width(), .output_height = r.wanted_width()});
 }
 
 template <RecurrentKind Which>
 constexpr LayerKind recurrent_row(int id, std::string_view name) {
-  return {.id = id, .name = name, .make = make_layer<Recurrent, Which>, .width_key = "input_height", .fit = fit_recurrent<Which>};
+  return {.id = id,
+          .name = name,
+          .make = make_layer<Recurrent, Which>,
+          .width_key = "input_height",
+          .fit = fit_recurrent<Which>};
 }
 
 }  // namespace
 
-constinit const std::array<LayerKind, 3> Recurrent::kKinds = {recurrent_row<RecurrentKind::Rnn>(7, "rnn"), recurrent_row<RecurrentKind::Lstm>(8, "lstm"), recurrent_row<RecurrentKind::Gru>(20, "gru")};
+constinit const std::array<LayerKind, 3> Recurrent::kKinds = {recurrent_row<RecurrentKind::Rnn>(7, "rnn"),
+                                                              recurrent_row<RecurrentKind::Lstm>(8, "lstm"),
+                                                              recurrent_row<RecurrentKind::Gru>(20, "gru")};
 
 CellKind Recurrent::cell() const {
   if (kind_ == RecurrentKind::Lstm) return CellKind::Lstm;
@@ -45,10 +53,13 @@ Result<void> Recurrent::declare_gate(Gate& gate, const std::string& prefix, bool
   const std::size_t in = config_.input_height, units = config_.output_height;
   using Rule = WeightInit::Rule;
   const double width = 1 / std::sqrt(static_cast<double>(units));
-  LOOM_TRY_VOID(gate.weight_ih.declare(prefix + "weight_ih", WeightRole::Matrix, std::array{units, in}, {Rule::Uniform, in, units, width}));
-  LOOM_TRY_VOID(gate.weight_hh.declare(prefix + "weight_hh", WeightRole::Matrix, std::array{units, units}, {Rule::Uniform, units, units, width}));
+  LOOM_TRY_VOID(gate.weight_ih.declare(prefix + "weight_ih", WeightRole::Matrix, std::array{units, in},
+                                       {Rule::Uniform, in, units, width}));
+  LOOM_TRY_VOID(gate.weight_hh.declare(prefix + "weight_hh", WeightRole::Matrix, std::array{units, units},
+                                       {Rule::Uniform, units, units, width}));
   if (!config_.bias) return {};
-  LOOM_TRY_VOID(gate.bias.declare(prefix + "bias", WeightRole::Vector, std::array{units}, {forget ? Rule::Ones : Rule::Zeros}));
+  LOOM_TRY_VOID(
+      gate.bias.declare(prefix + "bias", WeightRole::Vector, std::array{units}, {forget ? Rule::Ones : Rule::Zeros}));
   if (!inner_bias) return {};
   return gate.bias_hh.declare(prefix + "bias_hh", WeightRole::Vector, std::array{units});
 }
@@ -59,7 +70,8 @@ Result<void> Recurrent::build() {
     const std::size_t g = i % num_gates();
     std::string prefix(i < num_gates() ? "" : "reverse.");
     prefix += kGateNames[static_cast<std::size_t>(kind_)][g];
-    LOOM_TRY_VOID(declare_gate(gates_[i], prefix, kind_ == RecurrentKind::Lstm && g == 1, kind_ == RecurrentKind::Gru && g == 2));
+    LOOM_TRY_VOID(
+        declare_gate(gates_[i], prefix, kind_ == RecurrentKind::Lstm && g == 1, kind_ == RecurrentKind::Gru && g == 2));
   }
   return {};
 }
@@ -78,10 +90,12 @@ void Recurrent::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) 
 
 Result<Shape> Recurrent::output_shape(const Shape& input) const {
   if (input.rank() != 2 && input.rank() != 3)
-    return fail(Code::ShapeMismatch, "{}: an input of shape {}, sequences [batch, steps, {}] or one [steps, {}] expected", kind(), input.text(),
-                config_.input_height, config_.input_height);
+    return fail(Code::ShapeMismatch,
+                "{}: an input of shape {}, sequences [batch, steps, {}] or one [steps, {}] expected", kind(),
+                input.text(), config_.input_height, config_.input_height);
   if (input.cols() != config_.input_height)
-    return fail(Code::ShapeMismatch, "{}: {} input features, the weights have {}", kind(), input.cols(), config_.input_height);
+    return fail(Code::ShapeMismatch, "{}: {} input features, the weights have {}", kind(), input.cols(),
+                config_.input_height);
   const std::size_t out = num_directions() * config_.output_height;
   LOOM_TRY(const Shape sequence, input.with_cols(out));
   if (config_.return_sequence) return sequence;

@@ -1,11 +1,12 @@
 #pragma once
-// rnn (Elman 1990), lstm (Hochreiter & Schmidhuber 1997, forget gate as in Gers et al. 2000) and gru (Cho et al. 2014, with the reset
-// gate behind the product, as cuDNN and PyTorch have it); engine 3.7. x [B, T, I] or one sequence [T, I] -> y [B, T, D * H], or the last valid h
-// [B, D * H]; D is 2 when bidirectional.
+// rnn (Elman 1990), lstm (Hochreiter & Schmidhuber 1997, forget gate as in Gers et al. 2000) and gru (Cho et al. 2014,
+// with the reset gate behind the product, as cuDNN and PyTorch have it); engine 3.7. x [B, T, I] or one sequence [T, I]
+// -> y [B, T, D * H], or the last valid h [B, D * H]; D is 2 when bidirectional.
 //
-// The reverse direction walks the same positions downwards: a sample's state stays at 0 (or h0) until its last valid step. Gradients
-// of weights sum over the rows of x as they lie, in blocks of sixteen samples; the gradient of h sums its gates' products as one chain64
-// over G * H; dx adds the reverse direction's gates, then the forward ones, each by its own chain.
+// The reverse direction walks the same positions downwards: a sample's state stays at 0 (or h0) until its last valid
+// step. Gradients of weights sum over the rows of x as they lie, in blocks of sixteen samples; the gradient of h sums
+// its gates' products as one chain64 over G * H; dx adds the reverse direction's gates, then the forward ones, each by
+// its own chain.
 
 #include <vector>
 
@@ -60,19 +61,23 @@ class Recurrent final : public Layer {
     std::span<Tensor* const> span() const { return {all.data(), count}; }
   };
   Planes planes(CellTrace& trace) const;
-  void forward_direction(const Run& run, const ConstView& x, const View& y, CellForward& task, std::size_t direction) const;
+  void forward_direction(const Run& run, const ConstView& x, const View& y, CellForward& task,
+                         std::size_t direction) const;
 
   CellBackward task_back(const Run& run, const ConstView& x) const;
   void begin_direction(const Run& run, const ConstView& x, CellBackward& task) const;
   PackedOperand begin_steps(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
   void steps_back(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
   // Gradients of what a gate adds to its x product: gru's n multiplies by r first.
-  const Tensor& inner_sums(const CellBackward& task, std::size_t g) const { return task.dsums[task.shape.cell == CellKind::Gru && g == 2 ? 3 : g]; }
+  const Tensor& inner_sums(const CellBackward& task, std::size_t g) const {
+    return task.dsums[task.shape.cell == CellKind::Gru && g == 2 ? 3 : g];
+  }
 
-  GateSlopes slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task, std::size_t direction) const;
+  GateSlopes slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task,
+                       std::size_t direction) const;
   // The gaps of every step, from the last one on.
-  void target_steps(const Run& run, const TweenRules& rules, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
-                    std::size_t direction) const;
+  void target_steps(const Run& run, const TweenRules& rules, CellBackward& task, const GateSlopes& slopes,
+                    const PackedOperand& weights, std::size_t direction) const;
 
   RecurrentKind kind_;
   RecurrentConfig config_;

@@ -14,7 +14,8 @@ CellBackward Recurrent::task_back(const Run& run, const ConstView& x) const {
   return task;
 }
 
-// Takes the values that forward kept for this direction from the tape, and makes room for the gradients of its gates' sums.
+// Takes the values that forward kept for this direction from the tape, and makes room for the gradients of its gates'
+// sums.
 void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward& task) const {
   const Planes kept = planes(task.trace);
   for (std::size_t i = kept.count; i-- > 0;) {
@@ -27,7 +28,8 @@ void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward
 }
 
 // Shared by the steps of a direction: their own gradients, and W_hh of all gates packed for the backward pass.
-PackedOperand Recurrent::begin_steps(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const {
+PackedOperand Recurrent::begin_steps(const Run& run, const ConstView& dy, CellBackward& task,
+                                     std::size_t direction) const {
   const std::size_t batch = task.shape.batch, units = task.shape.units, gates = num_gates();
   task.dstep = run.tensor(batch, gates * units, dy.element);
   task.dh = run.tensor(batch, units, dy.element);
@@ -40,7 +42,8 @@ PackedOperand Recurrent::begin_steps(const Run& run, const ConstView& dy, CellBa
     else
       move_slices(run, {batch, units}, dy, {direction * units, stride}, task.dh, {0, units});
     std::array<Operand, kMaxGates> weights;
-    for (std::size_t g = 0; g < gates; ++g) weights[g] = {adapted_values<T>(run, gate(direction, g).weight_hh), units, 1};
+    for (std::size_t g = 0; g < gates; ++g)
+      weights[g] = {adapted_values<T>(run, gate(direction, g).weight_hh), units, 1};
     return pack(run, {weights.data(), gates}, units, units, dy.element);
   });
 }
@@ -58,7 +61,8 @@ void Recurrent::backward(const Run& run, const ConstView& dy, const View& dx) co
       const Gate& weights = gate(d, g);
       const bool is_first = g == 0 && d + 1 == num_directions();
       linear_backward(run, x, weights.weight_ih, weights.bias, task.dsums[g], dx, block, !is_first);
-      linear_backward(run, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner_sums(task, g), Tensor{}, block);
+      linear_backward(run, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner_sums(task, g), Tensor{},
+                      block);
     }
   }
 }

@@ -25,7 +25,8 @@ void Recurrent::forward(const Run& run, const ConstView& x, const View& y) const
   if (!shape_of(run, x.shape, task.shape)) return;
   const std::size_t batch = task.shape.batch, units = task.shape.units, all = num_directions() * batch;
   RecurrentState* const state = slot_ < run.states.recurrent.size() ? &run.states.recurrent[slot_] : nullptr;
-  if (state != nullptr && run.rehearsal()) state->plan({num_directions(), batch, units}, kind_ == RecurrentKind::Lstm, config_.stateful);
+  if (state != nullptr && run.rehearsal())
+    state->plan({num_directions(), batch, units}, kind_ == RecurrentKind::Lstm, config_.stateful);
   const bool lies_in_session = state != nullptr && state->h != nullptr;
   Tensor h{lies_in_session ? state->h : run.tensor(all, units, x.element).data, all, units, x.element}, c = h;
   if (kind_ == RecurrentKind::Lstm) c.data = lies_in_session ? state->c : run.tensor(all, units, x.element).data;

@@ -1,5 +1,5 @@
-// Targets through the steps of a recurrent layer (engine L-64, L-65): the gap of h goes to each gate's sum by how far h moves with it, the
-// other gates fixed, and on to the state before through W_hh.
+// Targets through the steps of a recurrent layer (engine L-64, L-65): the gap of h goes to each gate's sum by how far h
+// moves with it, the other gates fixed, and on to the state before through W_hh.
 
 #include <algorithm>
 
@@ -26,7 +26,8 @@ void Recurrent::target(const Run& run, const TweenRules& rules, const ConstView&
       const Gate& weights = gate(direction, g);
       const bool is_first = g == 0 && direction + 1 == num_directions();
       linear_target(run, rules, x, weights.weight_ih, weights.bias, task.dsums[g], d, block, !is_first);
-      linear_target(run, rules, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner_sums(task, g), Tensor{}, block);
+      linear_target(run, rules, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner_sums(task, g), Tensor{},
+                    block);
     }
   }
   std::array<const Weight*, 8> inputs{};  // at most four gates in each direction
@@ -35,7 +36,8 @@ void Recurrent::target(const Run& run, const TweenRules& rules, const ConstView&
 }
 
 // How far h moves with each gate's sum, which is computed anew from what forward kept.
-GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task, std::size_t direction) const {
+GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task,
+                                std::size_t direction) const {
   GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, rules.secant, {}, {}};
   for (std::size_t g = 0; g < num_gates(); ++g) {
     slopes.slopes[g] = run.tensor(slopes.rows, slopes.units, x.element);
@@ -59,15 +61,17 @@ GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const C
   return slopes;
 }
 
-void Recurrent::target_steps(const Run& run, const TweenRules& rules, CellBackward& task, const GateSlopes& slopes, const PackedOperand& weights,
-                             std::size_t direction) const {
+void Recurrent::target_steps(const Run& run, const TweenRules& rules, CellBackward& task, const GateSlopes& slopes,
+                             const PackedOperand& weights, std::size_t direction) const {
   const std::size_t batch = task.shape.batch, steps = task.shape.steps, units = task.shape.units;
   const Element element = task.dh.element;
   const Tensor carry = run.tensor(batch, units, element), sums = run.tensor(1, units, element);
   fill_zero(run, sums);
   for (std::size_t g = 0; g < num_gates(); ++g) {
     const ArenaScope decoded(run.arena());
-    with_element(element, [&]<class T>() { add_size_of_columns(run, {gate(direction, g).weight_hh.values<T>(run), units, units, element}, sums.data); });
+    with_element(element, [&]<class T>() {
+      add_size_of_columns(run, {gate(direction, g).weight_hh.values<T>(run), units, units, element}, sums.data);
+    });
   }
   for (std::size_t s = run.rehearsal() ? 1 : steps; s-- > 0;) {
     cell_gap(run, task, slopes, kind_ == RecurrentKind::Rnn ? 0.5 : 1, direction == 0 ? s : steps - 1 - s);

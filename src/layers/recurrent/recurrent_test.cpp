@@ -1,4 +1,5 @@
-// Properties of rnn, lstm and gru that golden files cannot show: state across calls, samples that do not see each other, refusals.
+// Properties of rnn, lstm and gru that golden files cannot show: state across calls, samples that do not see each
+// other, refusals.
 
 #include <gtest/gtest.h>
 
@@ -91,14 +92,17 @@ TEST_P(RecurrentKinds, N_01_a_sample_does_not_see_its_neighbours_threads_or_padd
   EXPECT_EQ(run(start(r), x.data(), batch), together);
   for (std::size_t b = 0; b < 3; ++b) {
     const std::vector<float> alone = run(start(r), x.data() + b * 20, one);
-    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(b * alone.size()))) << b;
+    EXPECT_TRUE(
+        std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(b * alone.size())))
+        << b;
   }
   // Two valid steps of the first sample are what two steps alone give, whatever lies behind them.
   const std::vector<std::size_t> lengths = {2, 4, 0};
   PassExtras extras;
   extras.lengths = lengths;
   x[10] = std::nanf(""), x[41] = std::nanf("");
-  const std::vector<float> padded = run(start(r), x.data(), batch, extras), two = run(start(r), x.data(), Shape::of({2, 5}));
+  const std::vector<float> padded = run(start(r), x.data(), batch, extras),
+                           two = run(start(r), x.data(), Shape::of({2, 5}));
   EXPECT_TRUE(std::equal(two.begin(), two.end(), padded.begin()));
   EXPECT_TRUE(std::all_of(padded.begin() + 2 * 38, padded.begin() + 4 * 38, [](float v) { return v == 0; }));
   EXPECT_TRUE(std::all_of(padded.begin() + 8 * 38, padded.end(), [](float v) { return v == 0; }));
@@ -129,16 +133,20 @@ TEST_P(RecurrentKinds, L_02_every_type_computes_with_the_values_it_stands_for) {
     const auto type = std::string(name(static_cast<DType>(t)));
     Running typed = running(spec(R"(,"dtype":")" + type + "\""), shape), decoded = running(spec(), shape);
     std::vector<std::vector<float>> values;
-    typed.network.visit_weights([&](const std::string&, Weight& w, Layer&) { w.decode(0, w.elements(), values.emplace_back(w.elements()).data()); });
+    typed.network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+      w.decode(0, w.elements(), values.emplace_back(w.elements()).data());
+    });
     std::size_t next = 0;
-    decoded.network.visit_weights([&](const std::string&, Weight& w, Layer&) { EXPECT_TRUE(w.set(std::span<const float>(values[next++]))); });
+    decoded.network.visit_weights(
+        [&](const std::string&, Weight& w, Layer&) { EXPECT_TRUE(w.set(std::span<const float>(values[next++]))); });
     const std::vector<float> y = run(start(typed), x.data(), shape), expected = run(start(decoded), x.data(), shape);
     // Inputs of integer types are rounded to eight bits.
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], expected[i], 0.03f) << type << " " << i;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, RecurrentKinds, ::testing::Values("rnn", "lstm", "gru"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds, RecurrentKinds, ::testing::Values("rnn", "lstm", "gru"),
+                         [](const auto& info) { return info.param; });
 
 TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_one) {
   Running r = running(R"({"type":"lstm","input_height":5,"output_height":16})", Shape::of({2, 3, 5}));
@@ -155,7 +163,9 @@ TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_on
       }
     }
   });
-  EXPECT_EQ(order, "i.weight_ih i.weight_hh i.bias f.weight_ih f.weight_hh f.bias g.weight_ih g.weight_hh g.bias o.weight_ih o.weight_hh o.bias ");
+  EXPECT_EQ(order,
+            "i.weight_ih i.weight_hh i.bias f.weight_ih f.weight_hh f.bias g.weight_ih g.weight_hh g.bias o.weight_ih "
+            "o.weight_hh o.bias ");
 }
 
 TEST(Recurrent, L_02_equals_pytorch) {

@@ -7,11 +7,13 @@
 
 namespace loom {
 
-constinit const LayerKind Reshape::kKind{.id = 27, .name = "reshape", .aliases = "flatten", .make = make_layer<Reshape>};
+constinit const LayerKind Reshape::kKind{
+    .id = 27, .name = "reshape", .aliases = "flatten", .make = make_layer<Reshape>};
 
 Result<void> Reshape::build() {
   if (config_.shape.empty() || config_.shape.size() >= Shape::kMaxRank)
-    return fail(Code::InvalidConfig, "reshape: {} axes for a sample, expected 1 to {}", config_.shape.size(), Shape::kMaxRank - 1);
+    return fail(Code::InvalidConfig, "reshape: {} axes for a sample, expected 1 to {}", config_.shape.size(),
+                Shape::kMaxRank - 1);
   for (const std::int64_t extent : config_.shape)
     if (extent < -1) return fail(Code::InvalidConfig, "reshape: extent {}, expected -1, 0 or more", extent);
   if (std::ranges::count(config_.shape, -1) > 1) return fail(Code::InvalidConfig, "reshape: more than one -1");
@@ -32,7 +34,8 @@ Result<Shape> Reshape::output_shape(const Shape& input) const {
   }
   if (open != Shape::kMaxRank && elements % product == 0) extents[open] = elements / product, product = elements;
   if (product != elements)
-    return fail(Code::ShapeMismatch, "reshape: {} elements of a sample {} do not make the shape asked for", elements, input.text());
+    return fail(Code::ShapeMismatch, "reshape: {} elements of a sample {} do not make the shape asked for", elements,
+                input.text());
   return Shape::create({extents.data(), lead + config_.shape.size()});
 }
 

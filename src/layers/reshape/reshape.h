@@ -1,6 +1,6 @@
 #pragma once
-// The same values in another shape. `shape` is that of one sample: the leading axis stays; 0 keeps the axis in its place, -1 takes what is
-// left. The default flattens a sample. A rank-1 input has no leading axis. Engine L-111.
+// The same values in another shape. `shape` is that of one sample: the leading axis stays; 0 keeps the axis in its
+// place, -1 takes what is left. The default flattens a sample. A rank-1 input has no leading axis. Engine L-111.
 
 #include "layers/layer.h"
 

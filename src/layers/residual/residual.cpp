@@ -6,9 +6,7 @@ namespace loom {
 
 constinit const LayerKind Residual::kKind{.id = 18, .name = "residual", .make = make_layer<Residual>, .fit = fit};
 
-LayerPtr Residual::fit(const FitRequest&) {
-  return std::make_unique<Residual>(SkipFrom{.kind = SkipFrom::Kind::None});
-}
+LayerPtr Residual::fit(const FitRequest&) { return std::make_unique<Residual>(SkipFrom{.kind = SkipFrom::Kind::None}); }
 namespace {
 
 Error skip_mismatch(const Shape& skip, const Shape& input) {
@@ -30,12 +28,15 @@ Result<Shape> Residual::output_shape(const Shape& input) const {
 void Residual::forward(const Run& run, const ConstView& x, const View& y) const {
   const ConstView* skip = nullptr;
   if (from_.kind == SkipFrom::Kind::External) skip = run.inputs.external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.outputs.size()) skip = &run.cells.outputs[cell_.slot];
+  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.outputs.size())
+    skip = &run.cells.outputs[cell_.slot];
   const bool wanted = from_.kind == SkipFrom::Kind::External || from_.kind == SkipFrom::Kind::Cell;
   if (!wanted) return copy(run, x, y);
   if (skip == nullptr || skip->data == nullptr) {
     if (run.rehearsal()) return;  // an external tensor need not be at hand yet
-    if (!run.exec.status) run.exec.status = Error{Code::InvalidState, "residual: the tensor it adds was not given or has not been computed"};
+    if (!run.exec.status)
+      run.exec.status =
+          Error{Code::InvalidState, "residual: the tensor it adds was not given or has not been computed"};
     return;
   }
   if (!(skip->shape == x.shape) || skip->element != x.element) {
@@ -48,7 +49,8 @@ void Residual::forward(const Run& run, const ConstView& x, const View& y) const 
 void Residual::backward(const Run& run, const ConstView& dy, const View& dx) const {
   const View* dskip = nullptr;
   if (from_.kind == SkipFrom::Kind::External) dskip = run.d_external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.gradients.size()) dskip = &run.cells.gradients[cell_.slot];
+  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.gradients.size())
+    dskip = &run.cells.gradients[cell_.slot];
   if (dskip != nullptr && dskip->data != nullptr) add(run, *dskip, dy, *dskip);
   if (dx.data != nullptr) copy(run, dy, dx);
 }

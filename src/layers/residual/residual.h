@@ -1,6 +1,7 @@
 #pragma once
-// y = x + skip; dx = dy, dskip = dy; engine V-31, L-110. A skip from another child is added by the sequential container that holds both;
-// on its own this kind adds the call's second tensor or another cell's output, and passes x through where it has no skip.
+// y = x + skip; dx = dy, dskip = dy; engine V-31, L-110. A skip from another child is added by the sequential container
+// that holds both; on its own this kind adds the call's second tensor or another cell's output, and passes x through
+// where it has no skip.
 
 #include "layers/layer.h"
 

@@ -13,7 +13,8 @@ TEST(Residual, V_31_L_110_adds_its_source_and_hands_the_gradient_to_both) {
   const std::vector<float> gradients[] = {{0, 10}, {3, 10}, {0, 5}};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string relu = R"({"type":"activation","activation":"relu"})";
-    const std::string spec = R"({"type":"sequential","sequential_layers":[)" + relu + "," + relu + "," + cases[i].first + "]}";
+    const std::string spec =
+        R"({"type":"sequential","sequential_layers":[)" + relu + "," + relu + "," + cases[i].first + "]}";
     const auto r = test::running(spec.c_str(), shape).value();
     EXPECT_EQ(test::values(*r.session->forward({x, shape})), cases[i].second) << spec;
     EXPECT_EQ(test::values(*r.session->backward({dy, shape})), gradients[i]) << spec;

@@ -8,7 +8,8 @@
 
 namespace loom {
 
-constinit const LayerKind RmsNorm::kKind{.id = 3, .name = "rmsnorm", .make = make_layer<RmsNorm>, .width_key = "input_height", .fit = fit};
+constinit const LayerKind RmsNorm::kKind{
+    .id = 3, .name = "rmsnorm", .make = make_layer<RmsNorm>, .width_key = "input_height", .fit = fit};
 
 LayerPtr RmsNorm::fit(const FitRequest& r) {
   return std::make_unique<RmsNorm>(RmsNormConfig{.input_height = r.width()});
@@ -64,7 +65,8 @@ void RmsNorm::target(const Run& run, const TweenRules& rules, const ConstView& e
   backward(run, e, d);
   const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
-    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .eps = config_.rms_norm_eps}, x, gains<T>(run), e, d);
+    target_before_norm(run, rules, {.shape = {x.shape.rows(), x.shape.cols(), 1}, .eps = config_.rms_norm_eps}, x,
+                       gains<T>(run), e, d);
   });
 }
 

@@ -11,7 +11,8 @@
 
 namespace loom {
 
-constinit const LayerKind S6::kKind{.id = 32, .name = "s6", .aliases = "mambassm|selectivessm", .make = make_layer<S6>, .width_key = "input_height"};
+constinit const LayerKind S6::kKind{
+    .id = 32, .name = "s6", .aliases = "mambassm|selectivessm", .make = make_layer<S6>, .width_key = "input_height"};
 
 void S6::fields(FieldVisitor& visit) {
   visit("input_height|input_size|d_inner", config_.input_height, {1});
@@ -49,8 +50,11 @@ void S6::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
 Result<Shape> S6::output_shape(const Shape& input) const {
   const std::size_t d = config_.input_height;
   if (input.rank() != 2 && input.rank() != 3)
-    return fail(Code::ShapeMismatch, "s6: an input of shape {}, sequences [batch, steps, {}] or one [steps, {}] expected", input.text(), d, d);
-  if (input.cols() != d) return fail(Code::ShapeMismatch, "s6: {} input features, the weights have {}", input.cols(), d);
+    return fail(Code::ShapeMismatch,
+                "s6: an input of shape {}, sequences [batch, steps, {}] or one [steps, {}] expected", input.text(), d,
+                d);
+  if (input.cols() != d)
+    return fail(Code::ShapeMismatch, "s6: {} input features, the weights have {}", input.cols(), d);
   LOOM_TRY(const std::size_t states, checked_mul(d, config_.state_size));
   LOOM_TRY_VOID(input.with_cols(states));
   LOOM_TRY_VOID(input.with_cols(rank()));
@@ -78,7 +82,8 @@ Tensor S6::first_state(const Run& run, const ScanShape& shape, Element element) 
   RecurrentState* const state = slot_ < run.states.recurrent.size() ? &run.states.recurrent[slot_] : nullptr;
   if (state != nullptr && run.rehearsal()) state->plan({1, shape.batch, states}, false, config_.stateful);
   const bool lies_in_session = state != nullptr && state->h != nullptr;
-  const Tensor h{lies_in_session ? state->h : run.tensor(shape.batch, states, element).data, shape.batch, states, element};
+  const Tensor h{lies_in_session ? state->h : run.tensor(shape.batch, states, element).data, shape.batch, states,
+                 element};
   if (!lies_in_session || !state->continues) fill_zero(run, h);
   return h;
 }
@@ -106,7 +111,8 @@ S6::Kept S6::kept(const Run& run) const {
 }
 
 void S6::add_of_samples(const Run& run, const Tensor& each, const Weight& weight) const {
-  if (void* gradient = run.gradient(weight)) add_channel_sums(run, {each.rows, each.cols, 1}, each, nullptr, 16, gradient);
+  if (void* gradient = run.gradient(weight))
+    add_channel_sums(run, {each.rows, each.cols, 1}, each, nullptr, 16, gradient);
 }
 
 void S6::backward(const Run& run, const ConstView& dy, const View& dx) const {
@@ -117,8 +123,12 @@ void S6::backward(const Run& run, const ConstView& dy, const View& dx) const {
   LOOM_ASSERT(fits);  // forward has seen the same lengths
   const Scan scan = scan_of(run, shape, k);
   const Element element = k.x.element;
-  ScanGradients to{dx, run.view(k.x.shape, element), run.view(k.b.shape, element), run.view(k.b.shape, element),
-                   run.tensor(shape.batch, shape.channels * shape.states, element), run.tensor(shape.batch, shape.channels, element)};
+  ScanGradients to{dx,
+                   run.view(k.x.shape, element),
+                   run.view(k.b.shape, element),
+                   run.view(k.b.shape, element),
+                   run.tensor(shape.batch, shape.channels * shape.states, element),
+                   run.tensor(shape.batch, shape.channels, element)};
   if (dx.data == nullptr) to.dx = run.view(k.x.shape, element);
   selective_scan_backward(run, scan, k.before, dy, to);
   add_of_samples(run, to.da_log, a_log_);

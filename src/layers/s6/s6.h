@@ -1,15 +1,18 @@
 #pragma once
-// S6, the selective state-space layer of Mamba (Gu & Dao 2023, arXiv 2312.00752, section 3.2, algorithm 2), without the block around it:
-// its convolution, gate and projections are layers of their own. x [B, T, D] or one sequence [T, D] -> y of the same shape.
+// S6, the selective state-space layer of Mamba (Gu & Dao 2023, arXiv 2312.00752, section 3.2, algorithm 2), without the
+// block around it: its convolution, gate and projections are layers of their own. x [B, T, D] or one sequence [T, D] ->
+// y of the same shape.
 //   dt = softplus(W_dt (W_in x) + bias), b = W_b x, c = W_c x             W_in [R, D], W_dt [D, R], W_b, W_c [N, D]
-//   h_t = exp(dt_t a) h_(t-1) + dt_t b_t x_t,  y_t = c_t h_t + d_skip x_t  a = -exp(a_log), a_log [D, N]; the scan: ops/scan
+//   h_t = exp(dt_t a) h_(t-1) + dt_t b_t x_t,  y_t = c_t h_t + d_skip x_t  a = -exp(a_log), a_log [D, N]; the scan:
+//     ops/scan
 // mamba_ssm's x_proj is W_in, W_b and W_c one below the other, its dt_proj is W_dt and the bias.
 //
-// A fresh layer begins as there: a_log[d, n] = log(n + 1), d_skip 1, a bias whose softplus lies between 0.001 and 0.1. The state of a sample is
-// [N * D], channels side by side for each n. Past a sample's length y is 0 and the state stays.
+// A fresh layer begins as there: a_log[d, n] = log(n + 1), d_skip 1, a bias whose softplus lies between 0.001 and 0.1.
+// The state of a sample is [N * D], channels side by side for each n. Past a sample's length y is 0 and the state
+// stays.
 //
-// Targets: dt, b and c are routing and fixed within an update, as attention's weights are. An input takes what the outputs that read it ask,
-// divided by how much they read; d_skip learns by products of gaps, the other weights stay.
+// Targets: dt, b and c are routing and fixed within an update, as attention's weights are. An input takes what the
+// outputs that read it ask, divided by how much they read; d_skip learns by products of gaps, the other weights stay.
 
 #include "layers/linear.h"
 #include "ops/scan/scan.h"

@@ -1,5 +1,5 @@
-// What golden values of s6 do not show: fresh weights, refusals, a state that goes on, sums in blocks of sixteen samples, which weights
-// targets move.
+// What golden values of s6 do not show: fresh weights, refusals, a state that goes on, sums in blocks of sixteen
+// samples, which weights targets move.
 
 #include "layers/s6/s6.h"
 
@@ -53,8 +53,8 @@ class Bench {
   bool moves(std::string_view name) { return gradients_.written(weight(name)); }
 
   // y of these samples; with dy also dx, and gradients added; with rules as targets.
-  std::vector<float> run(const std::vector<float>& x, const Shape& shape, const std::vector<float>* dy = nullptr, std::vector<float>* dx = nullptr,
-                         const TweenRules* rules = nullptr) {
+  std::vector<float> run(const std::vector<float>& x, const Shape& shape, const std::vector<float>* dy = nullptr,
+                         std::vector<float>* dx = nullptr, const TweenRules* rules = nullptr) {
     Call call;
     Tape tape;
     call.states.recurrent = {&state, 1};
@@ -65,7 +65,8 @@ class Bench {
     layer.forward(pass, {x.data(), shape}, {y.data(), shape});
     if (dy == nullptr) return y;
     const View to{dx != nullptr ? dx->data() : nullptr, shape};
-    rules != nullptr ? layer.target(pass, *rules, {dy->data(), shape}, to) : layer.backward(pass, {dy->data(), shape}, to);
+    rules != nullptr ? layer.target(pass, *rules, {dy->data(), shape}, to)
+                     : layer.backward(pass, {dy->data(), shape}, to);
     EXPECT_EQ(tape.size(), 0u);
     return y;
   }
@@ -90,8 +91,10 @@ std::vector<float> values_of(Bench& bench, std::string_view name) {
 TEST(S6, L_160_J_02_a_fresh_layer_is_the_paper_s) {
   Bench bench({.input_height = 40, .state_size = 16});
   EXPECT_EQ(bench.weight("dt_in.weight").shape().text(), "[3, 40]");
-  const std::vector<float> a_log = values_of(bench, "a_log"), skip = values_of(bench, "d_skip"), bias = values_of(bench, "dt.bias");
-  for (std::size_t i = 0; i < a_log.size(); ++i) EXPECT_FLOAT_EQ(a_log[i], std::log(static_cast<float>(1 + i % 16))) << i;
+  const std::vector<float> a_log = values_of(bench, "a_log"), skip = values_of(bench, "d_skip"),
+                           bias = values_of(bench, "dt.bias");
+  for (std::size_t i = 0; i < a_log.size(); ++i)
+    EXPECT_FLOAT_EQ(a_log[i], std::log(static_cast<float>(1 + i % 16))) << i;
   for (const float v : skip) EXPECT_EQ(v, 1.0f);
   std::size_t small = 0;
   for (const float v : bias) {
@@ -145,7 +148,9 @@ TEST(S6, N_05_gradients_of_sixteen_and_sixteen_samples_are_those_of_thirty_two) 
   std::vector<float> dx(x.size()), dx_parts;
   whole.run(x, Shape::of({37, 3, 18}), &dy, &dx);
   for (const auto& [first, count] : {std::pair{0, 16}, std::pair{16, 16}, std::pair{32, 5}}) {
-    const auto cut = [&](const std::vector<float>& v) { return std::vector<float>(v.begin() + first * long{kSample}, v.begin() + (first + count) * long{kSample}); };
+    const auto cut = [&](const std::vector<float>& v) {
+      return std::vector<float>(v.begin() + first * long{kSample}, v.begin() + (first + count) * long{kSample});
+    };
     const std::vector<float> own_dy = cut(dy);
     std::vector<float> own_dx(own_dy.size());
     parts.run(cut(x), Shape::of({static_cast<std::size_t>(count), 3, 18}), &own_dy, &own_dx);
@@ -169,7 +174,8 @@ TEST(S6, L_162_targets_move_the_skip_alone_and_weak_inputs_get_no_gap) {
   TweenRules rules;
   rules.weight_threshold = 0.4;
   bench.run(x, shape, &e, &d, &rules);
-  for (const char* name : {"dt_in.weight", "dt.weight", "dt.bias", "b.weight", "c.weight", "a_log"}) EXPECT_FALSE(bench.moves(name)) << name;
+  for (const char* name : {"dt_in.weight", "dt.weight", "dt.bias", "b.weight", "c.weight", "a_log"})
+    EXPECT_FALSE(bench.moves(name)) << name;
   const std::vector<float> products = bench.gradient("d_skip");
   for (std::size_t c = 0; c < 5; ++c) {
     double sum = 0;

@@ -9,7 +9,8 @@
 
 namespace loom {
 
-constinit const LayerKind Sequential::kKind{.id = 17, .name = "sequential", .make = make_layer<Sequential>, .inside = Inside::Chain};
+constinit const LayerKind Sequential::kKind{
+    .id = 17, .name = "sequential", .make = make_layer<Sequential>, .inside = Inside::Chain};
 
 void Sequential::fields(FieldVisitor& visit) {
   visit("residual", residual_);
@@ -23,10 +24,11 @@ Result<void> Sequential::build() {
     const auto kind = child->from().kind;
     if ((kind == SkipFrom::Kind::Default || kind == SkipFrom::Kind::Previous) && i == 0)
       return fail(Code::InvalidConfig,
-                  "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an address expected");
+                  "sequential_layers.0: residual: no child stands before it; skip_from \"none\", \"external\" or an "
+                  "address expected");
     if (kind == SkipFrom::Kind::Child && child->from().child >= i)
-      return fail_at({"sequential_layers", std::to_string(i), "skip_from"}, Code::InvalidConfig, "expected the index of an earlier child, got {}",
-                     child->from().child);
+      return fail_at({"sequential_layers", std::to_string(i), "skip_from"}, Code::InvalidConfig,
+                     "expected the index of an earlier child, got {}", child->from().child);
   }
   return {};
 }
@@ -67,15 +69,16 @@ Result<Shape> Sequential::output_shape(const Shape& input) const {
       const Shape skip = shape_before(input, *source);
       if (!(skip == shape))
         return fail_at({"sequential_layers", std::to_string(i)}, Code::ShapeMismatch,
-                       "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(),
-                    *source, shape.text());
+                       "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(), *source,
+                       shape.text());
       continue;
     }
     auto next = children_[i]->output_shape(shape);
     if (!next) return under({"sequential_layers", std::to_string(i)}, std::move(next).error());
     shape = *next;
   }
-  if (residual_ && !(shape == input)) return fail(Code::ShapeMismatch, "residual sequential: {} in, {} out", input.text(), shape.text());
+  if (residual_ && !(shape == input))
+    return fail(Code::ShapeMismatch, "residual sequential: {} in, {} out", input.text(), shape.text());
   return shape;
 }
 
@@ -84,7 +87,8 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
   ConstView current = x;
   std::size_t left = 0;
   bool skips = false;
-  for (std::size_t i = 0; i < children_.size(); ++i) left += !children_[i]->common.is_disabled, skips |= skip_of(i).has_value();
+  for (std::size_t i = 0; i < children_.size(); ++i)
+    left += !children_[i]->common.is_disabled, skips |= skip_of(i).has_value();
   if (left == 0) copy(run, x, y);
   // The input of every child, where a later one adds it.
   ConstView* const inputs = skips ? run.note<ConstView>(children_.size()) : nullptr;
@@ -95,7 +99,8 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
     const auto source = skip_of(i);
     // The last child writes y itself, unless a skip is added to what a backward run wants to see.
     const bool last = --left == 0 && !(residual_ && run.keeps());
-    const View next = last ? y : run.view(source ? current.shape : *child->output_shape(current.shape), x.element);  // checked at prepare()
+    // checked at prepare()
+    const View next = last ? y : run.view(source ? current.shape : *child->output_shape(current.shape), x.element);
     if (source) {
       add(run, current, run.rehearsal() ? current : inputs[*source], next);
     } else {
@@ -107,9 +112,13 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
   if (residual_) add(run, x, left == 0 && current.data != x.data ? current : ConstView(y), y);
 }
 
-void Sequential::backward(const Run& run, const ConstView& dy, const View& dx) const { take_back(run, dy, dx, nullptr); }
+void Sequential::backward(const Run& run, const ConstView& dy, const View& dx) const {
+  take_back(run, dy, dx, nullptr);
+}
 
-void Sequential::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const { take_back(run, e, d, &rules); }
+void Sequential::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
+  take_back(run, e, d, &rules);
+}
 
 void Sequential::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
   const ArenaScope scope(run.arena());

@@ -1,7 +1,8 @@
 #pragma once
 // Children one after another; with `residual` the output is x + f(x). A decoder block is
-// sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ]; engine V-30. Disabled children are skipped.
-// A residual child adds the input of an earlier child (V-31); backward adds its dy to the gradient of that input, later children first.
+// sequential[ sequential(residual)[rmsnorm, mha], sequential(residual)[rmsnorm, swiglu] ]; engine V-30. Disabled
+// children are skipped. A residual child adds the input of an earlier child (V-31); backward adds its dy to the
+// gradient of that input, later children first.
 
 #include <optional>
 
@@ -11,7 +12,8 @@ namespace loom {
 
 class Sequential final : public Layer {
  public:
-  explicit Sequential(std::vector<LayerPtr> children = {}, bool residual = false) : children_(std::move(children)), residual_(residual) {}
+  explicit Sequential(std::vector<LayerPtr> children = {}, bool residual = false)
+      : children_(std::move(children)), residual_(residual) {}
 
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }

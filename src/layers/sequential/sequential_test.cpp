@@ -3,9 +3,7 @@
 namespace loom {
 namespace {
 
-TEST(Sequential, V_30_equals_pytorch) {
-  expect_goldens("sequential/sequential");
-}
+TEST(Sequential, V_30_equals_pytorch) { expect_goldens("sequential/sequential"); }
 
 }  // namespace
 }  // namespace loom

@@ -8,7 +8,8 @@ constinit const LayerKind Share::kKind{.id = -1, .name = "link", .make = make_la
 
 void visit_running(Layer& layer, const std::function<void(Layer&)>& visit) {
   visit(layer);
-  if (const Share* share = layer_as<Share>(layer); share != nullptr && share->target() != nullptr) visit_running(*share->target(), visit);
+  if (const Share* share = layer_as<Share>(layer); share != nullptr && share->target() != nullptr)
+    visit_running(*share->target(), visit);
   layer.visit_children([&](const std::string&, Layer& child) {
     if (!child.common.is_disabled) visit_running(child, visit);
   });
@@ -36,7 +37,7 @@ Result<Shape> Share::output_shape(const Shape& input) const {
 
 Run Share::shifted(const Run& run) const {
   Run use = run;
-  if (state_shift_ != 0) use.states = run.states.from(state_shift_, run.inputs.sequences.size());
+  if (state_shift_ != 0) use.states = run.states.from(state_shift_);
   return use;
 }
 

@@ -1,14 +1,16 @@
 #pragma once
-// A link that shares (engine V-20): runs the operation of another cell with that cell's weights on the input of this place; gradients go to
-// those weights' slots. Inside a container it is a layer like others, since containers know nothing of the grid. A cell of the grid has one in
-// its Link (network/network.h), which holds the settings of every remote link; what a link feeds, the network feeds.
-// Network::prepare() resolves the target; before that every use is InvalidState.
+// A link that shares (engine V-20): runs the operation of another cell with that cell's weights on the input of this
+// place; gradients go to those weights' slots. Inside a container it is a layer like others, since containers know
+// nothing of the grid. A cell of the grid has one in its Link (network/network.h), which holds the settings of every
+// remote link; what a link feeds, the network feeds. Network::prepare() resolves the target; before that every use is
+// InvalidState.
 
 #include "layers/layer.h"
 
 namespace loom {
 
-// How the output of another cell joins the input of a cell that it feeds: in place of the input, added to it, behind it on the last axis; not fed.
+// How the output of another cell joins the input of a cell that it feeds: in place of the input, added to it, behind it
+// on the last axis; not fed.
 enum class Merge : std::uint8_t { Replace, Add, Concat, None };
 
 class Share final : public Layer {
@@ -27,15 +29,17 @@ class Share final : public Layer {
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
-  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override { take_back(run, e, d, &rules); }
+  void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override {
+    take_back(run, e, d, &rules);
+  }
 
   const std::array<std::size_t, 4>& address() const { return address_; }
   // In the plain sweep auto is share (V-23).
   Mode mode() const { return mode_; }
   Merge merge() const { return merge_; }
 
-  // The operation to run, null for none (the input passes through). Session states of this use begin `state_shift` slots behind those of the
-  // target itself.
+  // The operation to run, null for none (the input passes through). Session states of this use begin `state_shift`
+  // slots behind those of the target itself.
   void resolve(Layer* operation) { target_ = operation, state_shift_ = 0, resolved_ = true; }
   void set_state_shift(std::size_t shift) { state_shift_ = shift; }
   void unresolve() { target_ = nullptr, resolved_ = false; }

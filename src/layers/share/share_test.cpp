@@ -9,7 +9,8 @@ namespace {
 // A link runs another cell's operation with that cell's weights, which then have the gradients of both uses.
 TEST(Share, V_20_V_21_runs_the_operation_of_its_target) {
   const Shape shape = Shape::of({1, 2});
-  auto read = network_from_json(R"({"layers":[{"type":"dense","input_height":2,"output_height":2,"bias":true},{"is_remote_link":true,"target_l":0}]})");
+  auto read = network_from_json(
+      R"({"layers":[{"type":"dense","input_height":2,"output_height":2,"bias":true},{"is_remote_link":true,"target_l":0}]})");
   ASSERT_TRUE(read) << read.error().text();
   Network& network = read->network;
   ASSERT_TRUE(network.prepare(shape));

@@ -6,7 +6,12 @@
 
 namespace loom {
 
-constinit const LayerKind Softmax::kKind{.id = 15, .name = "softmax", .make = make_layer<Softmax>, .width_key = "input_height", .gives_distribution = true, .fit = fit};
+constinit const LayerKind Softmax::kKind{.id = 15,
+                                         .name = "softmax",
+                                         .make = make_layer<Softmax>,
+                                         .width_key = "input_height",
+                                         .gives_distribution = true,
+                                         .fit = fit};
 
 LayerPtr Softmax::fit(const FitRequest& r) {
   return std::make_unique<Softmax>(SoftmaxConfig{.input_height = r.width()});
@@ -14,9 +19,10 @@ LayerPtr Softmax::fit(const FitRequest& r) {
 
 void Softmax::fields(FieldVisitor& visit) {
   visit.choice("softmax_type", config_.type,
-               {"standard|0|softmaxstandard", "grid|1|softmaxgrid", "hierarchical|2|softmaxhierarchical", "temperature|3|softmaxtemperature",
-                "gumbel|4|softmaxgumbel", "masked|5|softmaxmasked", "sparse|6|softmaxsparse|sparsemax", "adaptive|7|softmaxadaptive",
-                "mixture|8|softmaxmixture", "entmax|9|softmaxentmax"});
+               {"standard|0|softmaxstandard", "grid|1|softmaxgrid", "hierarchical|2|softmaxhierarchical",
+                "temperature|3|softmaxtemperature", "gumbel|4|softmaxgumbel", "masked|5|softmaxmasked",
+                "sparse|6|softmaxsparse|sparsemax", "adaptive|7|softmaxadaptive", "mixture|8|softmaxmixture",
+                "entmax|9|softmaxentmax"});
   visit("input_height|input_size|in_features", config_.input_height);
   visit("output_height|output_size|out_features", config_.output_height);
   visit("temperature", config_.temperature);
@@ -35,8 +41,10 @@ void Softmax::fields(FieldVisitor& visit) {
 
 namespace {
 
-// Runs of a tree: level after level, one distribution among the children of each node. The number of nodes in all, and of leaves.
-Result<std::pair<std::size_t, std::size_t>> tree_runs(std::span<const std::size_t> levels, std::vector<SoftmaxRun>& runs) {
+// Runs of a tree: level after level, one distribution among the children of each node. The number of nodes in all, and
+// of leaves.
+Result<std::pair<std::size_t, std::size_t>> tree_runs(std::span<const std::size_t> levels,
+                                                      std::vector<SoftmaxRun>& runs) {
   std::size_t nodes = 0, parents = 1;
   for (const std::size_t children : levels) {
     if (children == 0) return fail(Code::InvalidConfig, "softmax: a level of hierarchy_levels is 0");
@@ -50,7 +58,8 @@ Result<std::pair<std::size_t, std::size_t>> tree_runs(std::span<const std::size_
 // Runs of adaptive softmax: the head with its clusters, then the tails. The width read.
 Result<std::size_t> adaptive_runs(std::span<const std::size_t> cutoffs, std::vector<SoftmaxRun>& runs) {
   for (std::size_t k = 0; k < cutoffs.size(); ++k)
-    if (cutoffs[k] <= (k == 0 ? 0 : cutoffs[k - 1])) return fail(Code::InvalidConfig, "softmax: adaptive_cutoffs must ascend from at least 1");
+    if (cutoffs[k] <= (k == 0 ? 0 : cutoffs[k - 1]))
+      return fail(Code::InvalidConfig, "softmax: adaptive_cutoffs must ascend from at least 1");
   std::size_t at = cutoffs[0] + cutoffs.size() - 1;
   runs.push_back({0, at, 1});
   for (std::size_t k = 1; k < cutoffs.size(); ++k) {
@@ -64,7 +73,7 @@ Result<std::size_t> adaptive_runs(std::span<const std::size_t> cutoffs, std::vec
 const char* unread_setting(const SoftmaxConfig& c) {
   const SoftmaxConfig none;
   const auto unread = [&](SoftmaxType reader, bool given) { return given && c.type != reader; };
-  return unread(SoftmaxType::Grid, c.rows != none.rows || c.cols != none.cols)          ? "rows and cols"
+  return unread(SoftmaxType::Grid, c.rows != none.rows || c.cols != none.cols)            ? "rows and cols"
          : unread(SoftmaxType::Hierarchical, c.hierarchy_levels != none.hierarchy_levels) ? "hierarchy_levels"
          : unread(SoftmaxType::Hierarchical, c.hierarchy != none.hierarchy)               ? "hierarchy_mode"
          : unread(SoftmaxType::Entmax, c.entmax_alpha != none.entmax_alpha)               ? "entmax_alpha"
@@ -80,9 +89,12 @@ const char* unread_setting(const SoftmaxConfig& c) {
 }  // namespace
 
 Result<void> Softmax::build() {
-  if (const char* unread = unread_setting(config_)) return fail(Code::InvalidConfig, "softmax: {} is for another softmax_type", unread);
-  if (!(config_.temperature >= 0 && config_.temperature <= 1e6) || (config_.temperature > 0 && config_.temperature < 1e-6))
-    return fail(Code::InvalidConfig, "softmax: temperature {}, expected 0 (which is 1) or 1e-6 to 1e6", config_.temperature);
+  if (const char* unread = unread_setting(config_))
+    return fail(Code::InvalidConfig, "softmax: {} is for another softmax_type", unread);
+  if (!(config_.temperature >= 0 && config_.temperature <= 1e6) ||
+      (config_.temperature > 0 && config_.temperature < 1e-6))
+    return fail(Code::InvalidConfig, "softmax: temperature {}, expected 0 (which is 1) or 1e-6 to 1e6",
+                config_.temperature);
   temperature_ = config_.temperature > 0 ? config_.temperature : 1;
   form_ = Form::Rows;
   fixed_in_ = fixed_out_ = 0;
@@ -133,16 +145,20 @@ Result<void> Softmax::build() {
 Result<std::size_t> Softmax::width_out(std::size_t width) const {
   if (config_.input_height != 0 && width != config_.input_height)
     return fail(Code::ShapeMismatch, "softmax: {} input features, input_height is {}", width, config_.input_height);
-  if (fixed_in_ != 0 && width != fixed_in_) return fail(Code::ShapeMismatch, "softmax: {} input features, the settings make {}", width, fixed_in_);
-  if (seen_.size() > width) return fail(Code::ShapeMismatch, "softmax: a mask of {} entries for rows of {}", seen_.size(), width);
+  if (fixed_in_ != 0 && width != fixed_in_)
+    return fail(Code::ShapeMismatch, "softmax: {} input features, the settings make {}", width, fixed_in_);
+  if (seen_.size() > width)
+    return fail(Code::ShapeMismatch, "softmax: a mask of {} entries for rows of {}", seen_.size(), width);
   if (config_.type == SoftmaxType::Grid && (config_.rows != 0 || config_.cols != 0)) {
     const std::size_t part = config_.cols != 0 ? config_.cols : config_.rows;
-    if (width % part != 0) return fail(Code::ShapeMismatch, "softmax: rows of {} cannot be cut into a grid by {}", width, part);
+    if (width % part != 0)
+      return fail(Code::ShapeMismatch, "softmax: rows of {} cannot be cut into a grid by {}", width, part);
   }
   if (form_ == Form::Mixture) {
     const std::size_t m = config_.mixture_count;
     if (width <= m || (width - m) % m != 0)
-      return fail(Code::ShapeMismatch, "softmax: {} input features are no {} weights and as many equal blocks", width, m);
+      return fail(Code::ShapeMismatch, "softmax: {} input features are no {} weights and as many equal blocks", width,
+                  m);
     return (width - m) / m;
   }
   return fixed_out_ != 0 ? fixed_out_ : width;
@@ -175,7 +191,8 @@ SoftmaxMask Softmax::mask_of(const Run& run, const ConstView& x) const {
   if (run.inputs.mask == nullptr) return mask;
   if (run.inputs.mask->shape.elements() != x.shape.elements() || run.inputs.mask->element != x.element) {
     if (!run.exec.status)
-      run.exec.status = Error{Code::ShapeMismatch, fmt::format("softmax: a mask {} for an input {}", run.inputs.mask->shape.text(), x.shape.text())};
+      run.exec.status = Error{Code::ShapeMismatch, fmt::format("softmax: a mask {} for an input {}",
+                                                               run.inputs.mask->shape.text(), x.shape.text())};
     return mask;
   }
   mask.call = run.inputs.mask->data;
@@ -260,7 +277,8 @@ void Softmax::backward(const Run& run, const ConstView& dy, const View& dx) cons
 }
 
 // Before what combines the softmaxes of a row, and before them, divided by `temperature`.
-void Softmax::through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy, double temperature, const View& dx) const {
+void Softmax::through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy,
+                            double temperature, const View& dx) const {
   std::array<SoftmaxRun, 2> room;
   const ConstView& q = form_ == Form::Tree ? q_of_tree : p;
   const View dq = run.view(q.shape, q.element);

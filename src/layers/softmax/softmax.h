@@ -1,12 +1,24 @@
 #pragma once
-// Ten ways to make probabilities of a row; engine 3.13. Without weights. Tree, adaptive and mixture read wider rows than they write.
+// Ten ways to make probabilities of a row; engine 3.13. Without weights. Tree, adaptive and mixture read wider rows
+// than they write.
 
 #include "layers/layer.h"
 #include "ops/softmax/softmax.h"
 
 namespace loom {
 
-enum class SoftmaxType : std::uint8_t { Standard, Grid, Hierarchical, Temperature, Gumbel, Masked, Sparse, Adaptive, Mixture, Entmax };
+enum class SoftmaxType : std::uint8_t {
+  Standard,
+  Grid,
+  Hierarchical,
+  Temperature,
+  Gumbel,
+  Masked,
+  Sparse,
+  Adaptive,
+  Mixture,
+  Entmax
+};
 
 struct SoftmaxConfig {
   SoftmaxType type = SoftmaxType::Standard;
@@ -15,7 +27,7 @@ struct SoftmaxConfig {
   std::size_t rows = 0, cols = 0;                   // grid; 0 is what the other leaves
   std::vector<std::size_t> hierarchy_levels{};
   enum class Hierarchy : std::uint8_t { Leaf, Tree } hierarchy = Hierarchy::Leaf;
-  double entmax_alpha = 1.5;                        // 0 is 1.5
+  double entmax_alpha = 1.5;  // 0 is 1.5
   enum class Entmax : std::uint8_t { Exact, Blend } entmax = Entmax::Exact;
   std::vector<bool> mask{};
   bool gumbel_noise = true, gumbel_hard = false;
@@ -46,7 +58,8 @@ class Softmax final : public Layer {
   // The distributions of a row of `width`: those of build(), or up to two that depend on the width, in `room`.
   std::span<const SoftmaxRun> runs(std::size_t width, std::array<SoftmaxRun, 2>& room) const;
   void combine(const Run& run, const ConstView& x, const View& y) const;
-  void through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy, double temperature, const View& dx) const;
+  void through_parts(const Run& run, const ConstView& p, const ConstView& q_of_tree, const ConstView& dy,
+                     double temperature, const View& dx) const;
   void output_again(const Exec& exec, const ConstView& q, const View& y) const;
   SoftmaxMask mask_of(const Run& run, const ConstView& x) const;
 

@@ -8,9 +8,7 @@
 namespace loom {
 namespace {
 
-TEST(Softmax, L_120_equals_pytorch) {
-  expect_goldens("softmax/softmax");
-}
+TEST(Softmax, L_120_equals_pytorch) { expect_goldens("softmax/softmax"); }
 
 TEST(Softmax, L_120_gumbel_draws_by_step_and_hard_is_one_hot) {
   const Shape shape = Shape::of({50, 20});
@@ -40,7 +38,8 @@ TEST(Softmax, L_121_every_distribution_sums_to_one) {
   };
   const RandomStream stream{5, RandomDomain::Init, 0, 1};
   std::vector<float> x(16 * 48);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 4.0f * stream.uniform(i) + static_cast<float>(i / 48) * 100.0f;  // rows far from 0 too
+  // rows far from 0 too
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 4.0f * stream.uniform(i) + static_cast<float>(i / 48) * 100.0f;
   for (const auto& [spec, width] : specs) {
     const Shape shape = Shape::of({16, width});
     auto made = test::running(spec, shape);
@@ -59,7 +58,8 @@ TEST(Softmax, L_121_every_distribution_sums_to_one) {
 TEST(Softmax, L_120_a_row_with_a_nan_stays_alone) {
   const Shape shape = Shape::of({2, 4});
   const float nan = std::numeric_limits<float>::quiet_NaN(), x[] = {1, nan, 2, 3, 1, 2, 3, 4};
-  for (const char* spec : {R"({"type":"softmax"})", R"({"type":"softmax","softmax_type":"sparse"})", R"({"type":"softmax","softmax_type":"entmax"})",
+  for (const char* spec : {R"({"type":"softmax"})", R"({"type":"softmax","softmax_type":"sparse"})",
+                           R"({"type":"softmax","softmax_type":"entmax"})",
                            R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":1.2})"}) {
     const auto r = test::running(spec, shape).value();
     const std::vector<float> y = test::values(*r.session->forward({x, shape}));
@@ -71,12 +71,19 @@ TEST(Softmax, L_120_a_row_with_a_nan_stays_alone) {
 TEST(Softmax, L_120_shapes_and_settings_that_do_not_fit_are_errors) {
   test::expect_refused(R"({"type":"softmax","temperature":-1})", Code::InvalidConfig, Shape::of({2, 3, 4}));
   test::expect_refused(R"({"type":"softmax","softmax_type":"softest"})", Code::UnknownName, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"masked","mask":[true,true,true,true,true]})", Code::ShapeMismatch, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"grid","softmax_rows":3,"softmax_cols":2})", Code::ShapeMismatch, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[3,3]})", Code::InvalidConfig, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"mixture","mixture_count":3})", Code::ShapeMismatch, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":4.5})", Code::InvalidConfig, Shape::of({2, 3, 4}));
-  test::expect_refused(R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_levels":[2147483647,2147483647,2147483647]})", Code::SizeOverflow, Shape::of({2, 3, 4}));
+  test::expect_refused(R"({"type":"softmax","softmax_type":"masked","mask":[true,true,true,true,true]})",
+                       Code::ShapeMismatch, Shape::of({2, 3, 4}));
+  test::expect_refused(R"({"type":"softmax","softmax_type":"grid","softmax_rows":3,"softmax_cols":2})",
+                       Code::ShapeMismatch, Shape::of({2, 3, 4}));
+  test::expect_refused(R"({"type":"softmax","softmax_type":"adaptive","adaptive_cutoffs":[3,3]})", Code::InvalidConfig,
+                       Shape::of({2, 3, 4}));
+  test::expect_refused(R"({"type":"softmax","softmax_type":"mixture","mixture_count":3})", Code::ShapeMismatch,
+                       Shape::of({2, 3, 4}));
+  test::expect_refused(R"({"type":"softmax","softmax_type":"entmax","entmax_alpha":4.5})", Code::InvalidConfig,
+                       Shape::of({2, 3, 4}));
+  test::expect_refused(
+      R"({"type":"softmax","softmax_type":"hierarchical","hierarchy_levels":[2147483647,2147483647,2147483647]})",
+      Code::SizeOverflow, Shape::of({2, 3, 4}));
 }
 
 }  // namespace

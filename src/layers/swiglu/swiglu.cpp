@@ -9,10 +9,16 @@
 
 namespace loom {
 
-constinit const LayerKind Swiglu::kKind{.id = 2, .name = "swiglu", .aliases = "gatedmlp", .make = make_layer<Swiglu>, .width_key = "input_height", .fit = fit};
+constinit const LayerKind Swiglu::kKind{.id = 2,
+                                        .name = "swiglu",
+                                        .aliases = "gatedmlp",
+                                        .make = make_layer<Swiglu>,
+                                        .width_key = "input_height",
+                                        .fit = fit};
 
 LayerPtr Swiglu::fit(const FitRequest& r) {
-  return std::make_unique<Swiglu>(SwigluConfig{.input_height = r.width(), .output_height = std::min<std::size_t>(2 * r.width(), 4096)});
+  return std::make_unique<Swiglu>(
+      SwigluConfig{.input_height = r.width(), .output_height = std::min<std::size_t>(2 * r.width(), 4096)});
 }
 
 void Swiglu::fields(FieldVisitor& visit) {
@@ -62,7 +68,8 @@ void Swiglu::forward(const Run& run, const ConstView& x, const View& y) const {
   Tensor normed = hidden;
   if (config_.inner_norm) {
     if (run.keeps()) normed = run.tensor(rows, n, x.element);
-    with_element(x.element, [&]<class T>() { rms_norm(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, normed); });
+    with_element(x.element,
+                 [&]<class T>() { rms_norm(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, normed); });
   }
   linear(run, normed, down_, down_bias_, y, floor);
   const auto kept = [&](const Tensor& t) { return ConstView{t.data, *x.shape.with_cols(n), x.element}; };
@@ -82,9 +89,11 @@ void Swiglu::backward(const Run& run, const ConstView& dy, const View& dx) const
   linear_backward(run, x, up_, up_bias_, dup, dx, block, true);
 }
 
-void Swiglu::inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden, std::size_t block) const {
+void Swiglu::inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden,
+                                 std::size_t block) const {
   with_element(hidden.element, [&]<class T>() {
-    rms_norm_gradient(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, dnormed, dhidden, run.gradient(inner_norm_), block);
+    rms_norm_gradient(run, hidden, inner_norm_.values<T>(run), config_.rms_norm_eps, dnormed, dhidden,
+                      run.gradient(inner_norm_), block);
   });
 }
 
@@ -96,9 +105,12 @@ void Swiglu::target(const Run& run, const TweenRules& rules, const ConstView& e,
   linear_target(run, rules, normed, down_, down_bias_, e, inner, block);
   close_targets(run, rules, down_, normed, inner);
   if (config_.inner_norm) {
-    inner_norm_backward(run, hidden, inner, run.tensor(hidden.shape.rows(), hidden.shape.cols(), x.element), block);  // for the gains alone
+    // for the gains alone
+    inner_norm_backward(run, hidden, inner, run.tensor(hidden.shape.rows(), hidden.shape.cols(), x.element), block);
     const NormGap norm{.shape = {hidden.shape.rows(), hidden.shape.cols(), 1}, .eps = config_.rms_norm_eps};
-    with_element(x.element, [&]<class T>() { target_before_norm(run, rules, norm, hidden, inner_norm_.values<T>(run), inner, inner); });
+    with_element(x.element, [&]<class T>() {
+      target_before_norm(run, rules, norm, hidden, inner_norm_.values<T>(run), inner, inner);
+    });
   }
   const View of_gate = run.view(hidden.shape, x.element), of_up = run.view(hidden.shape, x.element);
   gated_gap(run, rules, gate, up, inner, of_gate, of_up);
@@ -108,8 +120,8 @@ void Swiglu::target(const Run& run, const TweenRules& rules, const ConstView& e,
 }
 
 // The hidden gap before the product act(gate) * up: each factor in turn counts as fixed.
-void Swiglu::gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up, const View& hidden, const View& of_gate,
-                       const View& of_up) const {
+void Swiglu::gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up,
+                       const View& hidden, const View& of_gate, const View& of_up) const {
   activate(run, config_.activation, gate, of_gate);
   if (rules.secant) {
     multiply(run, hidden, of_gate, of_up);

@@ -1,5 +1,6 @@
 #pragma once
-// y = Wd h + bd, h = act(Wg x + bg) * (Wu x + bu), normed (RMS) if asked. Wg, Wu [n, d], Wd [d, n]; engine 3.9 (Shazeer 2020).
+// y = Wd h + bd, h = act(Wg x + bg) * (Wu x + bu), normed (RMS) if asked. Wg, Wu [n, d], Wd [d, n]; engine 3.9 (Shazeer
+// 2020).
 
 #include "layers/linear.h"
 
@@ -30,9 +31,10 @@ class Swiglu final : public Layer {
 
  private:
   static LayerPtr fit(const FitRequest& request);
-  void inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden, std::size_t block) const;
-  void gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up, const View& hidden, const View& of_gate,
-                 const View& of_up) const;
+  void inner_norm_backward(const Run& run, const ConstView& hidden, const View& dnormed, const Tensor& dhidden,
+                           std::size_t block) const;
+  void gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up,
+                 const View& hidden, const View& of_gate, const View& of_up) const;
   SwigluConfig config_;
   Weight gate_, up_, down_, gate_bias_, up_bias_, down_bias_, inner_norm_;
 };

@@ -4,22 +4,16 @@
 
 namespace loom {
 
-extern const LossRow kMseLoss, kMaeLoss, kHuberLoss, kCrossEntropyLoss, kBceLoss, kBceLogitsLoss, kKlDivLoss, kHingeLoss;  // elements.cpp
+// elements.cpp
+extern const LossRow kMseLoss, kMaeLoss, kHuberLoss, kCrossEntropyLoss, kBceLoss, kBceLogitsLoss, kKlDivLoss,
+    kHingeLoss;
 extern const LossRow kSoftmaxCrossEntropyLoss, kMultiHeadLoss, kCosineLoss, kContrastiveLoss;
 
 std::span<const LossRow* const> loss_rows() {
-  static constexpr std::array<const LossRow*, 12> all = {&kMseLoss,
-                                                         &kMaeLoss,
-                                                         &kHuberLoss,
-                                                         &kCrossEntropyLoss,
-                                                         &kSoftmaxCrossEntropyLoss,
-                                                         &kBceLoss,
-                                                         &kBceLogitsLoss,
-                                                         &kKlDivLoss,
-                                                         &kHingeLoss,
-                                                         &kMultiHeadLoss,
-                                                         &kCosineLoss,
-                                                         &kContrastiveLoss};
+  static constexpr std::array<const LossRow*, 12> all = {
+      &kMseLoss,    &kMaeLoss,        &kHuberLoss, &kCrossEntropyLoss, &kSoftmaxCrossEntropyLoss,
+      &kBceLoss,    &kBceLogitsLoss,  &kKlDivLoss, &kHingeLoss,        &kMultiHeadLoss,
+      &kCosineLoss, &kContrastiveLoss};
   return all;
 }
 

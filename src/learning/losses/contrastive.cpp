@@ -4,12 +4,13 @@
 namespace loom {
 
 extern const LossRow kContrastiveLoss;
-constinit const LossRow kContrastiveLoss = {
-    .names = "contrastive|info_nce",
-    .reads = "temperature",
-    .across_samples = true,
-    .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale, Tensor values) {
-      contrastive_loss(exec, call.output, call.target, config.temperature, scale, values, call.gradient, call.target_gradient);
-    }};
+constinit const LossRow kContrastiveLoss = {.names = "contrastive|info_nce",
+                                            .reads = "temperature",
+                                            .across_samples = true,
+                                            .evaluate = [](const Exec& exec, const LossConfig& config,
+                                                           const LossCall& call, const RowScale& scale, Tensor values) {
+                                              contrastive_loss(exec, call.output, call.target, config.temperature,
+                                                               scale, values, call.gradient, call.target_gradient);
+                                            }};
 
 }  // namespace loom

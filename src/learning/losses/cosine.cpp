@@ -5,7 +5,8 @@ namespace loom {
 
 extern const LossRow kCosineLoss;
 constinit const LossRow kCosineLoss = {
-    .names = "cosine", .evaluate = [](const Exec& exec, const LossConfig&, const LossCall& call, const RowScale& scale, Tensor values) {
+    .names = "cosine",
+    .evaluate = [](const Exec& exec, const LossConfig&, const LossCall& call, const RowScale& scale, Tensor values) {
       cosine_loss(exec, call.output, call.target, scale, values, call.gradient);
     }};
 

@@ -8,9 +8,11 @@ constinit const LossRow kMultiHeadLoss = {
     .names = "multi_head_softmax_ce",
     .reads = "heads",
     .takes_classes = true,
-    .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale, Tensor values) {
-      multi_head_crossentropy(exec, call.output, {.heads = config.heads, .values = call.target, .classes = call.classes, .mask = call.mask}, scale,
-                              values, call.gradient);
+    .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale,
+                   Tensor values) {
+      multi_head_crossentropy(
+          exec, call.output, {.heads = config.heads, .values = call.target, .classes = call.classes, .mask = call.mask},
+          scale, values, call.gradient);
     }};
 
 }  // namespace loom

@@ -8,7 +8,8 @@ constinit const LossRow kSoftmaxCrossEntropyLoss = {
     .names = "softmax_crossentropy|cross_entropy|ce",
     .reads = "label_smoothing|ignore_index|class_weights",
     .takes_classes = true,
-    .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale, Tensor values) {
+    .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale,
+                   Tensor values) {
       softmax_crossentropy(exec, call.output,
                            {.values = call.target,
                             .classes = call.classes,

@@ -19,7 +19,9 @@ class MeshTween::Carrier final : public StepCarrier {
     driver_.core_->after_forward(layer, x, y);
     driver_.places_.resize(driver_.core_->uses_.size(), {driver_.state_, driver_.back_});
   }
-  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override { driver_.core_->after_backward(layer, dy, {}); }
+  void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override {
+    driver_.core_->after_backward(layer, dy, {});
+  }
   void after_target(const Layer& layer, const ConstView& e, const ConstView& /*d*/, ConstTensor rate) override {
     driver_.core_->after_backward(layer, e, rate);
   }
@@ -30,7 +32,8 @@ class MeshTween::Carrier final : public StepCarrier {
 
 MeshTween::~MeshTween() = default;
 
-Result<std::unique_ptr<MeshTween>> MeshTween::create(Network& network, StepMesh& mesh, const TweenConfig& config, const MeshTweenOptions& options) {
+Result<std::unique_ptr<MeshTween>> MeshTween::create(Network& network, StepMesh& mesh, const TweenConfig& config,
+                                                     const MeshTweenOptions& options) {
   if (&mesh.network() != &network) return fail(Code::InvalidArgument, "tween: the step mesh runs another network");
   std::unique_ptr<MeshTween> driver(new MeshTween);
   driver->options_ = options;
@@ -45,7 +48,8 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   core.network_ = &network, core.config_ = config, core.mesh_ = &mesh, core.fused_ = true;
   core.device_ = mesh.device(), core.arena_ = Arena(mesh.device()), core.figures_ = Figures(mesh.device());
   LOOM_TRY_VOID(core.set_rules());
-  if (core.dtp_ || config.recompute_every > 0) return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
+  if (core.has_feedback() || config.recompute_every > 0)
+    return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
   LOOM_TRY_VOID(core.collect());
   LOOM_TRY(core.mse_, Loss::create({.name = "mse"}));
   // A weight may be met in several ticks and states: all move at the end of a step.
@@ -67,7 +71,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     position_.push_back(core.executed_.size());
     if (network.cell(i).runs()) core.executed_.push_back(network.step_cells()[i].operation);
   }
-  return mesh.prepare_carry(core.chain_ ? nullptr : &core.rules_, core.mesh_gradients_);
+  return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }
 
 Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate) {
@@ -75,10 +79,12 @@ Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double
   return step(std::span(&one, 1), std::span(&target, 1), learning_rate);
 }
 
-Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate) {
+Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const TweenTarget> targets,
+                             double learning_rate) {
   LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
   if (states.empty() || states.size() != targets.size())
-    return fail(Code::InvalidArgument, "tween: {} targets for {} states, one for each expected", targets.size(), states.size());
+    return fail(Code::InvalidArgument, "tween: {} targets for {} states, one for each expected", targets.size(),
+                states.size());
   const FpEnvironment environment;
   TweenSession& core = *core_;
   core.uses_.clear(), places_.clear();
@@ -102,7 +108,8 @@ Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
   LOOM_TRY(core.output_, state.output());
   LOOM_TRY(const ConstView gap, core.output_gap_of(target));
   core.mesh_gradients_.clear();
-  LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.chain_ ? nullptr : &core.rules_, options_.ticks, core.mesh_gradients_, *carrier_));
+  LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.by_derivatives() ? nullptr : &core.rules_, options_.ticks,
+                                    core.mesh_gradients_, *carrier_));
   if (core.error_) return tl::make_unexpected(*std::move(core.error_));
   return {};
 }
@@ -113,7 +120,8 @@ void MeshTween::list_uses() {
   order_.clear();
   for (std::size_t u = 0; u < metrics.size(); ++u)
     if (metrics[u].path != nullptr) order_.push_back(u);
-  std::ranges::sort(order_, {}, [&](std::size_t u) { return std::tuple(places_[u].state, places_[u].back, metrics[u].cell, u); });
+  std::ranges::sort(order_, {},
+                    [&](std::size_t u) { return std::tuple(places_[u].state, places_[u].back, metrics[u].cell, u); });
   uses_.clear();
   for (const std::size_t u : order_) {
     MeshTweenUse& use = uses_.emplace_back();

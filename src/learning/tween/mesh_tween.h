@@ -1,8 +1,9 @@
 #pragma once
-// Target propagation in the step mesh (engine M-11): a network learns between its ticks. The gap of the last cell's output goes back
-// through what the cells read and made in the last tick, each to the source it read from; rules, budgets and updates are those of
-// TweenSession (tween.h), in mode chain or layerwise. A mesh that a held input has settled moves its weights by the same bits as a
-// TweenSession of the same network; what comes from further back in time needs MeshTweenOptions::ticks.
+// Target propagation in the step mesh (engine M-11): a network learns between its ticks. The gap of the last cell's
+// output goes back through what the cells read and made in the last tick, each to the source it read from; rules,
+// budgets and updates are those of TweenSession (tween.h), in mode chain or layerwise. A mesh that a held input has
+// settled moves its weights by the same bits as a TweenSession of the same network; what comes from further back in
+// time needs MeshTweenOptions::ticks.
 
 #include <memory>
 #include <span>
@@ -14,9 +15,10 @@
 namespace loom {
 
 struct MeshTweenOptions {
-  // 0: the last tick alone. Every cell aims from the output it holds now; a link that leads to a later cell, or to the cell itself, carries
-  // nothing. Above 0: through so many of the captured ticks, a gap going to what its source held one tick earlier: feedback learns too,
-  // and moving inputs meet the outputs they led to. Updates of a weight in several ticks are summed, later ticks first.
+  // 0: the last tick alone. Every cell aims from the output it holds now; a link that leads to a later cell, or to the
+  // cell itself, carries nothing. Above 0: through so many of the captured ticks, a gap going to what its source held
+  // one tick earlier: feedback learns too, and moving inputs meet the outputs they led to. Updates of a weight in
+  // several ticks are summed, later ticks first.
   std::size_t ticks = 0;
 };
 
@@ -27,15 +29,17 @@ struct MeshTweenUse : TweenUse {
 
 class MeshTween {
  public:
-  // The mesh runs this network and was created with keep_inputs; both outlive the driver, one per mesh. Errors of TweenSession::create;
-  // Unsupported for mode dtp and for recompute_every.
-  static Result<std::unique_ptr<MeshTween>> create(Network& network, StepMesh& mesh, const TweenConfig& config, const MeshTweenOptions& options = {});
+  // The mesh runs this network and was created with keep_inputs; both outlive the driver, one per mesh. Errors of
+  // TweenSession::create; Unsupported for the modes mirror and dtp and for recompute_every.
+  static Result<std::unique_ptr<MeshTween>> create(Network& network, StepMesh& mesh, const TweenConfig& config,
+                                                   const MeshTweenOptions& options = {});
   ~MeshTween();
 
-  // After a tick and before the next: targets of the last cell's output, and all weights move once. Nothing else of the network may run
-  // meanwhile. The operations run again on what they read, by the weights as they are now. NoValue before data reached the last cell,
-  // NoHistory for `ticks` without a captured tick, InvalidState after a tick of another mesh or none; errors of a target as in
-  // TweenSession::step. NonFinite leaves every weight as it was when a product is not finite.
+  // After a tick and before the next: targets of the last cell's output, and all weights move once. Nothing else of the
+  // network may run meanwhile. The operations run again on what they read, by the weights as they are now. NoValue
+  // before data reached the last cell, NoHistory for `ticks` without a captured tick, InvalidState after a tick of
+  // another mesh or none; errors of a target as in TweenSession::step. NonFinite leaves every weight as it was when a
+  // product is not finite.
   Result<void> step(StepState& state, const TweenTarget& target, double learning_rate);
   // A crowd of one network: the mean of what each would move, each by its own budgets; states in the order given.
   Result<void> step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate);
@@ -60,14 +64,14 @@ class MeshTween {
   std::unique_ptr<Carrier> carrier_;
   StepMesh* mesh_ = nullptr;
   MeshTweenOptions options_;
-  std::vector<std::size_t> position_;   // by cell: among the executed ones
+  std::vector<std::size_t> position_;  // by cell: among the executed ones
   struct Place {
     std::size_t state, back;
   };
-  std::vector<Place> places_;           // by use
+  std::vector<Place> places_;  // by use
   std::vector<std::size_t> order_;
   std::vector<MeshTweenUse> uses_;
-  std::size_t state_ = 0, back_ = 0;    // that the carrier is in
+  std::size_t state_ = 0, back_ = 0;  // that the carrier is in
   double output_gap_ = 0, loss_ = 0;
   ConstView input_gap_;
 };

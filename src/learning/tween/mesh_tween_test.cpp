@@ -1,4 +1,5 @@
-// Target propagation in the step mesh (engine M-11): against a TweenSession bit for bit, in loops, in crowds, in any number of threads.
+// Target propagation in the step mesh (engine M-11): against a TweenSession bit for bit, in loops, in crowds, in any
+// number of threads.
 
 #include "learning/tween/mesh_tween.h"
 
@@ -17,14 +18,18 @@ std::string spec_of(const std::vector<std::string>& cells, const std::string& ty
     std::string cell = cells[l];
     layers += (layers.empty() ? "" : ",") + cell.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l));
   }
-  return fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"{}","default_dtype":"{}","seed":3,"layers":[{}]}})", cells.size(), type, type,
-                     layers);
+  return fmt::format(
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"{}","default_dtype":"{}","seed":3,"layers":[{}]}})",
+      cells.size(), type, type, layers);
 }
 // The keys of a feed link in front of a layer's.
 std::string fed(std::size_t from, const std::string& merge, std::string layer) {
-  return layer.insert(1, fmt::format(R"("is_remote_link":true,"target_l":{},"link_mode":"feed","link_merge":"{}",)", from, merge));
+  return layer.insert(
+      1, fmt::format(R"("is_remote_link":true,"target_l":{},"link_mode":"feed","link_merge":"{}",)", from, merge));
 }
-std::string sequence(const std::string& layers) { return R"({"type":"sequential","sequential_layers":[)" + layers + "]}"; }
+std::string sequence(const std::string& layers) {
+  return R"({"type":"sequential","sequential_layers":[)" + layers + "]}";
+}
 
 Network read(const std::string& spec) {
   auto result = network_from_json(std::string_view(spec));
@@ -42,8 +47,8 @@ struct Ticking {
   std::optional<StepState> state;
   Shape input;
 
-  Ticking(const std::string& spec, const Shape& shape, const TweenConfig& config, const StepMeshOptions& options = {.threads = 1, .keep_inputs = true},
-          std::size_t ticks = 0)
+  Ticking(const std::string& spec, const Shape& shape, const TweenConfig& config,
+          const StepMeshOptions& options = {.threads = 1, .keep_inputs = true}, std::size_t ticks = 0)
       : network(read(spec)), input(shape) {
     const auto prepared = network.prepare_steps(shape);
     EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
@@ -70,7 +75,8 @@ std::vector<T> values(const std::string& name, std::size_t n) {
 
 // Five steps of both on one network; the mesh ticks until the new weights are through.
 template <class T>
-void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, const TweenConfig& config, const std::string& what) {
+void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, const TweenConfig& config,
+                                  const std::string& what) {
   SCOPED_TRACE(what);
   Network network = read(spec);
   LOOM_OK(network.prepare(shape));
@@ -94,9 +100,11 @@ void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, c
     EXPECT_EQ(m.tween->loss(), session->loss());
     ASSERT_EQ(std::memcmp(m.tween->input_gap().data, session->input_gap().data, shape.elements() * sizeof(T)), 0);
     for (const MeshTweenUse& use : m.tween->uses()) {
-      const auto same = std::ranges::find_if(session->uses(), [&](const TweenUse& other) { return *other.path == *use.path && other.gap == use.gap; });
+      const auto same = std::ranges::find_if(
+          session->uses(), [&](const TweenUse& other) { return *other.path == *use.path && other.gap == use.gap; });
       ASSERT_NE(same, session->uses().end()) << *use.path;
-      EXPECT_EQ(std::tuple(same->budget, same->skipped, same->cell), std::tuple(use.budget, use.skipped, use.cell)) << *use.path;
+      EXPECT_EQ(std::tuple(same->budget, same->skipped, same->cell), std::tuple(use.budget, use.skipped, use.cell))
+          << *use.path;
       EXPECT_NEAR(same->update_norm, use.update_norm, 1e-6 * same->update_norm);
     }
   }
@@ -113,30 +121,37 @@ std::vector<std::pair<std::string, TweenConfig>> configs() {
 }
 
 TEST(MeshTween, M_11_a_settled_mesh_moves_by_the_bits_of_a_session) {
-  const std::string gate = R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(6, 2) + R"(,"parallel_branches":[)" + dense(6, 6, "tanh") + "," +
-                           dense(6, 6) + "]}";
-  const std::string residual = R"({"type":"sequential","residual":true,"sequential_layers":[)" + dense(6, 9, "tanh") + "," + dense(9, 6) + "]}";
+  const std::string gate = R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(6, 2) +
+                           R"(,"parallel_branches":[)" + dense(6, 6, "tanh") + "," + dense(6, 6) + "]}";
+  const std::string residual =
+      R"({"type":"sequential","residual":true,"sequential_layers":[)" + dense(6, 9, "tanh") + "," + dense(9, 6) + "]}";
   const std::string off = R"({"type":"dense","input_height":6,"output_height":6,"is_disabled":true})";
-  const std::vector<std::string> cells = {dense(5, 6, "relu"), "", residual, off, gate, R"({"type":"layernorm","input_height":6})", dense(6, 3, "tanh")};
+  const std::vector<std::string> cells = {
+      dense(5, 6, "relu"), "", residual, off, gate, R"({"type":"layernorm","input_height":6})", dense(6, 3, "tanh")};
   for (const auto& [name, config] : configs()) {
     expect_the_bits_of_a_session<float>(spec_of(cells), Shape::of({7, 5}), config, name);
     expect_the_bits_of_a_session<double>(spec_of(cells, "float64"), Shape::of({7, 5}), config, name + " float64");
-    expect_the_bits_of_a_session<float>(spec_of({R"({"type":"lstm","input_height":3,"output_height":4})", dense(4, 2)}), Shape::of({3, 4, 3}), config, name + " lstm");
+    expect_the_bits_of_a_session<float>(spec_of({R"({"type":"lstm","input_height":3,"output_height":4})", dense(4, 2)}),
+                                        Shape::of({3, 4, 3}), config, name + " lstm");
     expect_the_bits_of_a_session<float>(
-        spec_of({R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"bias":true,"activation":"tanh"})",
-                 R"({"type":"maxpool","kernel_size":2,"stride":2})"}),
+        spec_of(
+            {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"bias":true,"activation":"tanh"})",
+             R"({"type":"maxpool","kernel_size":2,"stride":2})"}),
         Shape::of({3, 2, 8}), config, name + " cnn1");
   }
 }
 
 // Several consumers of one output: feed links and skips that lead forward.
 TEST(MeshTween, M_11_W_31_sources_of_several_cells_take_the_mean_of_their_targets) {
-  const std::string skip = R"({"type":"sequential","sequential_layers":[)" + dense(6, 6, "tanh") + R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
+  const std::string skip = R"({"type":"sequential","sequential_layers":[)" + dense(6, 6, "tanh") +
+                           R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
   for (const auto& [name, config] : configs()) {
-    const std::vector<std::string> links = {dense(5, 6, "tanh"), dense(6, 6, "tanh"), fed(0, "add", dense(6, 6, "tanh")), fed(0, "concat", dense(12, 4, "tanh")),
+    const std::vector<std::string> links = {dense(5, 6, "tanh"), dense(6, 6, "tanh"),
+                                            fed(0, "add", dense(6, 6, "tanh")), fed(0, "concat", dense(12, 4, "tanh")),
                                             dense(4, 2)};
     expect_the_bits_of_a_session<float>(spec_of(links), Shape::of({4, 5}), config, name + " links");
-    expect_the_bits_of_a_session<float>(spec_of({dense(5, 6, "tanh"), dense(6, 6, "tanh"), skip, dense(6, 2)}), Shape::of({4, 5}), config, name + " skip");
+    expect_the_bits_of_a_session<float>(spec_of({dense(5, 6, "tanh"), dense(6, 6, "tanh"), skip, dense(6, 2)}),
+                                        Shape::of({4, 5}), config, name + " skip");
   }
 }
 
@@ -167,9 +182,11 @@ TEST(MeshTween, M_11_inputs_are_kept_without_capture_and_calls_out_of_order_are_
   EXPECT_EQ(m.tween->step(std::span<StepState* const>(), {}, 0.1).error().code, Code::InvalidArgument);
   LOOM_OK(m.tween->step(*m.state, target, 0.1));
 
-  TweenConfig dtp;
-  dtp.mode = "dtp";
-  EXPECT_EQ(MeshTween::create(m.network, *m.mesh, dtp).error().code, Code::Unsupported);
+  for (const char* mode : {"mirror", "dtp"}) {
+    TweenConfig by_feedback;
+    by_feedback.mode = mode;
+    EXPECT_EQ(MeshTween::create(m.network, *m.mesh, by_feedback).error().code, Code::Unsupported);
+  }
   EXPECT_EQ(MeshTween::create(same.network, *m.mesh, {}).error().code, Code::InvalidArgument);
   const auto bare = StepMesh::create(m.network, {.threads = 1}).value();
   EXPECT_EQ(MeshTween::create(m.network, *bare, {}).error().code, Code::InvalidState);
@@ -194,7 +211,8 @@ TEST(MeshTween, M_11_what_is_not_finite_moves_no_weight) {
 // Bits +-1, new ones every tick.
 float bit(std::uint64_t t) { return RandomStream{11, RandomDomain::Sample, 0, 5}.uniform(t) < 0.5 ? -1.0f : 1.0f; }
 
-// One cell that reads its own last output: its first output learns to hold the bit, the second to tell whether it changed.
+// One cell that reads its own last output: its first output learns to hold the bit, the second to tell whether it
+// changed.
 double parity_errors(const TweenConfig& config, int ticks, std::string* hash = nullptr) {
   const std::string spec = spec_of({fed(0, "concat", sequence(dense(3, 24, "tanh") + "," + dense(24, 2)))});
   Ticking m(spec, Shape::of({1, 1}), config);
@@ -233,7 +251,8 @@ double echo_errors(std::size_t through, const TweenConfig& config, int ticks, do
 }
 
 TEST(MeshTween, M_11_feedback_learns_through_captured_ticks) {
-  EXPECT_GT(echo_errors(0, layerwise(), 2000, 0.05), 0.3) << "the last tick alone pairs an output with inputs it did not come from";
+  EXPECT_GT(echo_errors(0, layerwise(), 2000, 0.05), 0.3)
+      << "the last tick alone pairs an output with inputs it did not come from";
   EXPECT_EQ(echo_errors(4, layerwise(), 4000, 0.05), 0);
   EXPECT_EQ(echo_errors(4, {}, 4000, 0.05), 0) << "chain";
 }
@@ -262,10 +281,13 @@ TEST(MeshTween, M_11_crowds_move_by_the_mean) {
 
 // A grid with rings of every kind, forty ticks that learn through four, in a crowd of three.
 std::string crowd_hash(const TweenConfig& config, int threads, Isa isa, std::size_t through) {
-  const std::vector<std::string> cells = {fed(3, "concat", dense(24 + 32, 48, "tanh")), dense(48, 64, "relu"), fed(2, "add", dense(64, 64, "tanh")),
-                                          R"({"type":"sequential","sequential_layers":[)" + dense(64, 32, "tanh") + R"(,{"type":"residual","skip_from":[0,0,0,3]}]})",
+  const std::vector<std::string> cells = {fed(3, "concat", dense(24 + 32, 48, "tanh")), dense(48, 64, "relu"),
+                                          fed(2, "add", dense(64, 64, "tanh")),
+                                          R"({"type":"sequential","sequential_layers":[)" + dense(64, 32, "tanh") +
+                                              R"(,{"type":"residual","skip_from":[0,0,0,3]}]})",
                                           dense(32, 10)};
-  Ticking m(spec_of(cells), Shape::of({33, 24}), config, {.threads = threads, .isa = isa, .history_capacity = 6, .keep_inputs = true}, through);
+  Ticking m(spec_of(cells), Shape::of({33, 24}), config,
+            {.threads = threads, .isa = isa, .history_capacity = 6, .keep_inputs = true}, through);
   std::vector<StepState> states;
   for (int n = 0; n < 3; ++n) states.push_back(m.mesh->create_state().value());
   StepState* const crowd[] = {&states[0], &states[1], &states[2]};
@@ -296,7 +318,8 @@ TEST(MeshTween, M_07_M_11_the_same_bits_for_all_threads_and_targets) {
         for (const int threads : {1, 2, 3, 7}) {
           if (isa != best_isa() && threads != 2) continue;
           const ExpectDivided divided(threads);
-          EXPECT_EQ(crowd_hash(config, threads, isa, through), expected) << name << " through " << through << ": " << loom::name(isa) << " with " << threads;
+          EXPECT_EQ(crowd_hash(config, threads, isa, through), expected)
+              << name << " through " << through << ": " << loom::name(isa) << " with " << threads;
         }
     }
 }
@@ -307,14 +330,16 @@ TEST(MeshTween, M_07_M_11_large_weights_move_alike_for_every_number_of_threads) 
     std::string first;
     for (const int threads : {1, 2, 3, 7}) {
       const ExpectDivided divided(threads);
-      Ticking m(spec_of({dense(300, 200, "tanh"), dense(200, 180, "tanh"), dense(180, 10)}), Shape::of({4, 300}), config, {.threads = threads, .keep_inputs = true});
+      Ticking m(spec_of({dense(300, 200, "tanh"), dense(200, 180, "tanh"), dense(180, 10)}), Shape::of({4, 300}),
+                config, {.threads = threads, .keep_inputs = true});
       std::string bits;
       for (int t = 0; t < 7; ++t) {
         m.set(values<float>(fmt::format("x{}", t), 1200)), m.tick();
         if (t < 3) continue;
         const auto y = values<float>(fmt::format("t{}", t), 40);
         LOOM_OK(m.tween->step(*m.state, {.values = {y.data(), Shape::of({4, 10})}}, 0.05));
-        for (const MeshTweenUse& use : m.tween->uses()) bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+        for (const MeshTweenUse& use : m.tween->uses())
+          bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
       }
       bits += hash_of(m.network);
       if (first.empty()) first = bits;
@@ -355,7 +380,8 @@ TEST(MeshTween, M_12_a_snapshot_in_the_middle_of_learning_goes_on_alike) {
         m.set(values<float>(fmt::format("x{}", t), 3)), m.tick(1, through != 0);
       }
     };
-    Ticking m(spec, Shape::of({1, 3}), layerwise(), options, through), copy(spec, Shape::of({1, 3}), layerwise(), options, through);
+    Ticking m(spec, Shape::of({1, 3}), layerwise(), options, through),
+        copy(spec, Shape::of({1, 3}), layerwise(), options, through);
     run(m, 0, 20);
     LOOM_OK(copy.state->restore(m.state->snapshot()));
     EXPECT_EQ(copy.state->hash(), m.state->hash());
@@ -364,7 +390,8 @@ TEST(MeshTween, M_12_a_snapshot_in_the_middle_of_learning_goes_on_alike) {
     std::size_t next = 0;
     copy.network.visit_weights([&](const std::string&, Weight& w, Layer&) { EXPECT_TRUE(w.copy_from(*from[next++])); });
     for (std::size_t v = 0; v < m.tween->velocities().size(); ++v)
-      std::memcpy(copy.tween->velocities()[v].values.data, m.tween->velocities()[v].values.data, m.tween->velocities()[v].values.bytes());
+      std::memcpy(copy.tween->velocities()[v].values.data, m.tween->velocities()[v].values.data,
+                  m.tween->velocities()[v].values.bytes());
     StepState fork = m.state->fork().value();
     EXPECT_EQ(fork.hash(), m.state->hash());
     run(m, 20, 40), run(copy, 20, 40);

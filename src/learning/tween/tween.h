@@ -1,13 +1,18 @@
 #pragma once
-// Training by target propagation (engine 7; equations, options and figures in docs/tween.md). Every cell, children of containers too, is
-// given a target for its output and moves its own weights towards it.
-//   chain      gaps travel by the derivatives; cells near the input take larger steps, cells whose output disagrees with its target none
+// Training by target propagation (engine 7; equations, options and figures in docs/tween.md). Every cell, children of
+// containers too, is given a target for its output and moves its own weights towards it.
+//   chain      gaps travel by the derivatives; cells near the input take larger steps, cells whose output disagrees
+//     with its target none
 //   layerwise  gaps travel by the rules of the kinds (layers/tween.h): no derivative is taken
-//   dtp        gaps travel through feedback weights that learn the forward's transpose (tween_feedback.h), rules as layerwise
-// Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth * (0.5 + 0.5 budget);
-// nothing moves below the budget threshold. Shared weights sum what their uses give, later uses first, and move once (W-31).
-// Bits: inner products are snapped; v and w are in the master's type, and so are norms of updates; budgets and gaps are in that of activations. Their
-// sums are lanes16. During a pass these figures stay in tensors that ops read (ops/gap, ops/velocity); the host reads them at the end of a step.
+//   mirror     gaps travel through feedback weights that learn the forward's transpose (tween_feedback.h), rules as
+//     layerwise
+//   dtp        difference target propagation: gaps travel through learned inverses, and each cell descends the distance
+//     to its target by its own derivatives
+// Update of a weight (W-11): v = m v + (1 - m) r g, w += v, with g the mean product of the kind's rule, r = lr * depth
+// * (0.5 + 0.5 budget); nothing moves below the budget threshold. Shared weights sum what their uses give, later uses
+// first, and move once (W-31). Bits: inner products are snapped; v and w are in the master's type, and so are norms of
+// updates; budgets and gaps are in that of activations. Their sums are lanes16. During a pass these figures stay in
+// tensors that ops read (ops/gap, ops/velocity); the host reads them at the end of a step.
 
 #include <functional>
 #include <map>
@@ -28,67 +33,77 @@ namespace loom {
 
 // engine W-01, L-06, W-61. Rates are arguments of steps and batches come from data, so neither is a setting here.
 struct TweenConfig {
-  bool use_chain_rule = true;      // the mode where `mode` is empty
-  double gradient_scale = 0.1;     // chain: targets lie this far along the gradient
-  double depth_scale_factor = 1.1; // rate per cell of distance from the output, at most 8 in all
+  bool use_chain_rule = true;       // the mode where `mode` is empty
+  double gradient_scale = 0.1;      // chain: targets lie this far along the gradient
+  double depth_scale_factor = 1.1;  // rate per cell of distance from the output, at most 8 in all
   double momentum = 0.9;
-  double activation_clamp = 10;    // chain: of targets; else of gaps on their way down. 0: off
+  double activation_clamp = 10;  // chain: of targets; else of gaps on their way down. 0: off
   double budget_threshold = 0.2, weight_threshold = 0.01;
   std::string estimate = "difference";  // or "average"
-  std::string mode;                     // "chain", "layerwise", "dtp"
+  std::string mode;                     // "chain", "layerwise", "mirror", "dtp"
   std::string slope = "secant";         // or "sign"
   double slope_step = 0.5;
-  std::string target_scale = "none";    // or "weight_sum"
+  std::string target_scale = "none";  // or "weight_sum"
   bool depth_scale_layerwise = false;
-  // Above 0: forward keeps the inputs of every so many cells, and the step runs each of these segments again (less memory, one more forward).
+  // Above 0: forward keeps the inputs of every so many cells, and the step runs each of these segments again (less
+  // memory, one more forward).
   std::size_t recompute_every = 0;
-  // Keeps what the velocities were until a step has gone through, one copy of the masters' size, for a step that fails (see step()).
+  // Keeps what the velocities were until a step has gone through, one copy of the masters' size, for a step that fails
+  // (see step()).
   bool undo_velocities = false;
-  // dtp
+  // mirror and dtp; without a value 1 in mirror and 0.1 in dtp
   std::size_t feedback_steps = 1;
-  double feedback_noise = 1, feedback_learning_rate = 1, output_step = 0.5;
-  OptimizerConfig optimizer;            // of both phases; its rate is the step's
-  MasterClamp clamp_master;             // of every mode
+  std::optional<double> feedback_noise{}, feedback_learning_rate{};
+  double output_step = 0.5;
+  OptimizerConfig optimizer;  // of the weights; its rate is the step's
+  MasterClamp clamp_master;   // of every mode
 
   static void fields(auto& self, auto&& visit) {
     visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
     visit("depth_scale_factor", self.depth_scale_factor), visit("momentum", self.momentum);
     visit("activation_clamp", self.activation_clamp), visit("budget_threshold", self.budget_threshold);
-    visit("weight_threshold", self.weight_threshold), visit("estimate", self.estimate), visit("mode", self.mode), visit("slope", self.slope);
-    visit("slope_step", self.slope_step), visit("target_scale", self.target_scale), visit("depth_scale_layerwise", self.depth_scale_layerwise);
-    visit("recompute_every", self.recompute_every), visit("feedback_steps", self.feedback_steps), visit("feedback_noise", self.feedback_noise);
+    visit("weight_threshold", self.weight_threshold), visit("estimate", self.estimate), visit("mode", self.mode),
+        visit("slope", self.slope);
+    visit("slope_step", self.slope_step), visit("target_scale", self.target_scale),
+        visit("depth_scale_layerwise", self.depth_scale_layerwise);
+    visit("recompute_every", self.recompute_every), visit("feedback_steps", self.feedback_steps),
+        visit("feedback_noise", self.feedback_noise);
     visit("feedback_learning_rate", self.feedback_learning_rate), visit("output_step", self.output_step);
   }
 };
 
-// Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
+// Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges:
+// TweenSession::create).
 Result<TweenConfig> tween_config_from_json(const Json& json);
 
-// Target of the output: a tensor of its shape, or the target that a loss asks for (W-10): y - (N / 2) dL/dy for losses per element (mse: the tensor
-// itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by one-hot - softmax), in every mode but dtp.
+// Target of the output: a tensor of its shape, or the target that a loss asks for (W-10): y - (N / 2) dL/dy for losses
+// per element (mse: the tensor itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by
+// one-hot - softmax), in the modes without feedback weights; in those the loss's own step of `output_step`.
 struct TweenTarget {
-  ConstView values{};                        // the output's shape and element
-  std::span<const std::int64_t> classes{};   // in place of values, with a loss that takes them
-  const Loss* loss = nullptr;                // null: mse
+  ConstView values{};                       // the output's shape and element
+  std::span<const std::int64_t> classes{};  // in place of values, with a loss that takes them
+  const Loss* loss = nullptr;               // null: mse
   std::span<const double> sample_weights{};
 };
 
 // One use of one layer in a step, in the order of execution; children stand before their container.
 struct TweenUse {
   const std::string* path = nullptr;
-  std::size_t cell = 0;       // position among the executed cells of the grid
-  bool is_cell = false;       // that cell itself, no child
-  double gap = 0;             // sqrt(mean((t - a)^2))
-  double budget = 1;          // (cos(a, t) + 1) / 2
+  std::size_t cell = 0;  // position among the executed cells of the grid
+  bool is_cell = false;  // that cell itself, no child
+  double gap = 0;        // sqrt(mean((t - a)^2))
+  double budget = 1;     // (cos(a, t) + 1) / 2
   bool skipped = false;
-  double update_norm = 0;     // of what its weights moved by, 0 for a shared weight until its last use
+  double update_norm = 0;  // of what its weights moved by, 0 for a shared weight until its last use
 };
 
-// Velocity of a weight, named by its path. In dtp velocities have no data.
+// Velocity of a weight, named by its path. Beside feedback weights velocities have no data.
 struct TweenVelocity {
   std::string path;
   Tensor values;  // [1, elements] in the master's type
 };
+
+enum class TweenMode : std::uint8_t { Chain, Layerwise, Mirror, Dtp };
 
 class MeshTween;
 class StepMesh;
@@ -96,22 +111,26 @@ class TweenFeedback;
 
 class TweenSession {
  public:
-  // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and step(). InvalidConfig
-  // for a setting outside its range, UnknownName for a mode, slope, estimate or scale; Unsupported as of checkpoint_every, and for dtp on a device.
-  static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config, const NetworkSessionOptions& options = {});
+  // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and
+  // step(). InvalidConfig for a setting outside its range, UnknownName for a mode, slope, estimate or scale;
+  // Unsupported as of checkpoint_every, and for mirror and dtp on a device.
+  static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config,
+                                                      const NetworkSessionOptions& options = {});
   ~TweenSession();
 
   // Bits of a plain forward. The result is valid until the next call.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
 
-  // After forward, the whole in one: a cell's velocities take its products as soon as the target of its input is known, so that one gap and
-  // the products of one layer are held; masters follow when every cell has gone through. ShapeMismatch, InvalidState without a forward.
-  // NonFinite names the cell (L-07): every weight has the bits it had before. So have the velocities with `undo_velocities`, else those that
-  // this step had reached restart from 0; dtp keeps the optimiser's state and the feedback weights in any case. Whether it fails is known when all
-  // has run: a loss that is not finite is found by then, too.
+  // After forward, the whole in one: a cell's velocities take its products as soon as the target of its input is known,
+  // so that one gap and the products of one layer are held; masters follow when every cell has gone through.
+  // ShapeMismatch, InvalidState without a forward. NonFinite names the cell (L-07): every weight has the bits it had
+  // before. So have the velocities with `undo_velocities`, else those that this step had reached restart from 0; mirror
+  // and dtp keep the optimiser's state and the feedback weights in any case. Whether it fails is known when all has
+  // run: a loss that is not finite is found by then, too.
   Result<void> step(const TweenTarget& target, double learning_rate);
 
-  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, dtp and sessions on a device.
+  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, for
+  // mirror and dtp, and for sessions on a device.
   Result<void> backward(const TweenTarget& target);
   Result<void> calculate_link_budgets();
   Result<void> apply(double learning_rate);
@@ -125,14 +144,16 @@ class TweenSession {
   // Loss of the last step; 0 when it had no loss.
   double loss() const { return loss_; }
   std::span<TweenVelocity> velocities() { return velocities_; }
-  // dtp; null in other modes.
+  // mirror and dtp; null in other modes.
   TweenFeedback* feedback() { return feedback_.get(); }
-  // dtp: the optimiser; null in other modes.
+  // mirror and dtp: the optimiser; null in other modes.
   Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
-  // All there is between two steps beside the network: velocities and limits of masters, in dtp the optimiser's slots and feedback weights.
-  // A checkpoint is read into it; restored() follows.
+  // All there is between two steps beside the network: velocities and limits of masters, in mirror and dtp the
+  // optimiser's slots and feedback weights. A checkpoint is read into it; restored() follows.
   std::vector<TweenVelocity> state();
   Result<void> restored();
+  // The network has other layers by now, and session() has adopted them: all of state() is that of a beginning.
+  Result<void> adopt();
   NetworkSession& session() { return *session_; }
   // Memory beyond the weights: activations and scratch, products, velocities, feedback.
   std::size_t bytes() const;
@@ -152,15 +173,15 @@ class TweenSession {
     Weight* weight = nullptr;
     std::size_t velocity = 0;
     std::optional<double> limit;  // of the master's entries (learning/master_clamp.h)
-    double factor = 1;       // dtp: the kind's
-    std::size_t kept_at = 0; // dtp: bytes
-    Memory memory, pending;  // velocity; what the uses of a shared weight have given so far
-    Memory before;           // the velocity of the last step, with undo_velocities
-    Tensor rate, figures;    // of the move of this step (ops/velocity)
-    std::size_t last_use = 0;  // of a shared weight: the last that moved it
-    bool is_shared = false;  // several layers or uses move it: at the end of the step
-    bool collects = false;   // some use of this step has left something in `pending`
-    bool touched = false;    // its velocity is that of this step
+    double factor = 1;            // mirror: the kind's
+    std::size_t kept_at = 0;      // mirror and dtp: bytes
+    Memory memory, pending;       // velocity; what the uses of a shared weight have given so far
+    Memory before;                // the velocity of the last step, with undo_velocities
+    Tensor rate, figures;         // of the move of this step (ops/velocity)
+    std::size_t last_use = 0;     // of a shared weight: the last that moved it
+    bool is_shared = false;       // several layers or uses move it: at the end of the step
+    bool collects = false;        // some use of this step has left something in `pending`
+    bool touched = false;         // its velocity is that of this step
   };
   struct Use {
     std::size_t layer = 0;
@@ -184,7 +205,7 @@ class TweenSession {
   Exec work(Arena& arena);
   Gradients& collected();
   Result<void> set_rules();
-  Result<void> prepare_dtp();
+  Result<void> prepare_feedback();
   Result<void> optimise();
   Result<void> collect();
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
@@ -219,44 +240,47 @@ class TweenSession {
   void roll_back();
   void keep_state();
   void put_back();
-  void each_of_dtp(const std::function<void(const Tensor&, Weight*)>& visit);
+  void each_kept(const std::function<void(const Tensor&, Weight*)>& visit);
 
   Network* network_ = nullptr;
   TweenConfig config_;
-  bool chain_ = true, dtp_ = false;
+  TweenMode mode_ = TweenMode::Chain;
+  bool has_feedback() const { return mode_ >= TweenMode::Mirror; }
+  // Gaps travel by derivatives where no feedback weights carry them.
+  bool by_derivatives() const { return mode_ == TweenMode::Chain || mode_ == TweenMode::Dtp; }
   Device* device_ = nullptr;
   TweenRules rules_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<TweenFeedback> feedback_;
   std::optional<Optimizer> optimizer_;
-  std::vector<Buffer> gradient_memory_;        // dtp: by velocity
-  Buffer kept_;                                // dtp: the state before a step
+  std::vector<Buffer> gradient_memory_;  // mirror and dtp: by velocity
+  Buffer kept_;                          // likewise: the state before a step
   std::uint64_t kept_steps_ = 0;
   bool is_kept_ = false;
   std::unique_ptr<NetworkSession> session_;
-  StepMesh* mesh_ = nullptr;         // of a MeshTween, which has no session
+  StepMesh* mesh_ = nullptr;  // of a MeshTween, which has no session
   Gradients mesh_gradients_;
   std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Memory gap_memory_;                          // output gap
-  Figures figures_;                            // of small_tensor()
-  Tensor failed_;                              // [1]: something of this step is not finite
-  std::vector<PendingLoss> losses_;            // of the step: one, or that of each state of a mesh
+  Memory gap_memory_;                // output gap
+  Figures figures_;                  // of small_tensor()
+  Tensor failed_;                    // [1]: something of this step is not finite
+  std::vector<PendingLoss> losses_;  // of the step: one, or that of each state of a mesh
   std::vector<LayerState> layers_;
   std::map<const Layer*, std::size_t> layer_index_;
-  std::vector<WeightState> weights_;           // by slot
+  std::vector<WeightState> weights_;  // by slot
   std::vector<TweenVelocity> velocities_;
-  std::vector<const Layer*> executed_;         // cells of the grid that run
+  std::vector<const Layer*> executed_;  // cells of the grid that run
   std::vector<Use> uses_;
   std::vector<TweenUse> metrics_;
-  std::vector<Move> moves_;                    // in the order of order_
-  std::vector<std::size_t> order_;             // uses as their backward passes were done
-  std::size_t current_ = 0;                    // executed cell whose backward pass runs, counted down
+  std::vector<Move> moves_;         // in the order of order_
+  std::vector<std::size_t> order_;  // uses as their backward passes were done
+  std::size_t current_ = 0;         // executed cell whose backward pass runs, counted down
   bool fused_ = false;
   double rate_ = 0, output_gap_ = 0, loss_ = 0;
   ConstView output_, input_gap_;
-  std::uint32_t step_ = 0;                     // of the last forward
+  std::uint32_t step_ = 0;  // of the last forward
   Stage stage_ = Stage::None;
   std::optional<Error> error_;
 };

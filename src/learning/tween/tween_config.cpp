@@ -9,18 +9,19 @@ namespace loom {
 namespace {
 
 // Settings that some modes never read.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModes = {{{"gradient_scale", "chain"},
-                                                                                   {"weight_threshold", "layerwise dtp"},
-                                                                                   {"slope", "layerwise dtp"},
-                                                                                   {"slope_step", "layerwise dtp"},
-                                                                                   {"target_scale", "layerwise dtp"},
-                                                                                   {"estimate", "layerwise dtp"},
-                                                                                   {"depth_scale_layerwise", "layerwise"},
-                                                                                   {"momentum", "chain layerwise"},
-                                                                                   {"feedback_steps", "dtp"},
-                                                                                   {"feedback_noise", "dtp"},
-                                                                                   {"feedback_learning_rate", "dtp"},
-                                                                                   {"output_step", "dtp"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModes = {
+    {{"gradient_scale", "chain"},
+     {"weight_threshold", "layerwise mirror"},
+     {"slope", "layerwise mirror"},
+     {"slope_step", "layerwise mirror"},
+     {"target_scale", "layerwise mirror"},
+     {"estimate", "layerwise mirror"},
+     {"depth_scale_layerwise", "layerwise"},
+     {"momentum", "chain layerwise"},
+     {"feedback_steps", "mirror dtp"},
+     {"feedback_noise", "mirror dtp"},
+     {"feedback_learning_rate", "mirror dtp"},
+     {"output_step", "mirror dtp"}}};
 
 }  // namespace
 
@@ -30,13 +31,19 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
   TweenConfig config;
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { TweenConfig::fields(config, visit); }));
   const std::string given = folded_name(config.mode);
-  const std::string_view mode = given.empty() ? config.use_chain_rule ? "chain" : "layerwise" : given == "pure" ? "layerwise" : std::string_view(given);
-  if (mode != "chain" && mode != "layerwise" && mode != "dtp") return config;  // TweenSession::create names the modes
+  const std::string_view mode = given.empty()     ? config.use_chain_rule ? "chain" : "layerwise"
+                                : given == "pure" ? "layerwise"
+                                                  : std::string_view(given);
+  if (mode != "chain" && mode != "layerwise" && mode != "mirror" && mode != "dtp")
+    return config;  // TweenSession::create names the modes
   if (json.contains("use_chain_rule") && config.use_chain_rule != (mode == "chain"))
     return fail_at({"use_chain_rule"}, Code::InvalidConfig, "{} contradicts mode {}", config.use_chain_rule, mode);
-  for (const auto& [key, modes] : kModes)
-    if (json.contains(key) && modes.find(mode) == modes.npos)
-      return fail_at({std::string(key)}, Code::InvalidConfig, "not read in mode {}, only in {}", mode, modes == "layerwise dtp" ? "layerwise and dtp" : modes == "chain layerwise" ? "chain and layerwise" : modes);
+  for (const auto& [key, modes] : kModes) {
+    if (!json.contains(key) || modes.find(mode) != modes.npos) continue;
+    std::string readers(modes);
+    if (const std::size_t second = readers.find(' '); second != readers.npos) readers.replace(second, 1, " and ");
+    return fail_at({std::string(key)}, Code::InvalidConfig, "not read in mode {}, only in {}", mode, readers);
+  }
   return config;
 }
 

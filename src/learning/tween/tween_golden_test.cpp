@@ -1,5 +1,5 @@
-// The rules of target propagation kind by kind against tests/golden/learning/tween.json, which tools/golden/tween.py makes from the
-// equations alone: outputs, targets of inputs, and what every weight moves by.
+// The rules of target propagation kind by kind against tests/golden/learning/tween.json, which tools/golden/tween.py
+// makes from the equations alone: outputs, targets of inputs, and what every weight moves by.
 
 #include "core/file.h"
 #include "core/json.h"
@@ -59,14 +59,17 @@ class TweenGolden : public testing::TestWithParam<std::size_t> {
     LOOM_OK(config);
     const auto session = TweenSession::create(network, *config, on_threads(1)).value();
     const std::vector<T> x(x_.values.begin(), x_.values.end()), target(target_.values.begin(), target_.values.end());
-    const auto y = session->forward({x.data(), Shape::create(x_.shape).value(), element}, at_step(0, *as_bool(c_["training"])));
+    const auto y =
+        session->forward({x.data(), Shape::create(x_.shape).value(), element}, at_step(0, *as_bool(c_["training"])));
     LOOM_OK(y);
     const Values want = values_of(c_["y"]), gap = values_of(c_["input_gap"]);
     ASSERT_EQ(y->shape.elements(), want.values.size());
-    for (std::size_t i = 0; i < want.values.size(); ++i) EXPECT_NEAR(y->template as<T>()[i], want.values[i], bound) << "y " << i;
+    for (std::size_t i = 0; i < want.values.size(); ++i)
+      EXPECT_NEAR(y->template as<T>()[i], want.values[i], bound) << "y " << i;
     LOOM_OK(session->step({.values = {target.data(), y->shape, element}}, 1));
     ASSERT_EQ(session->input_gap().shape.elements(), gap.values.size());
-    for (std::size_t i = 0; i < gap.values.size(); ++i) EXPECT_NEAR(session->input_gap().template as<T>()[i], gap.values[i], bound) << "input gap " << i;
+    for (std::size_t i = 0; i < gap.values.size(); ++i)
+      EXPECT_NEAR(session->input_gap().template as<T>()[i], gap.values[i], bound) << "input gap " << i;
     network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
       if (w.role() == WeightRole::Statistic) return;
       for (std::size_t i = 0; i < w.elements(); ++i) {
@@ -84,7 +87,8 @@ class TweenGolden : public testing::TestWithParam<std::size_t> {
   std::map<std::string, std::vector<double>> weights_, moves_;
 };
 
-// f64 against f64: what the order of sums leaves, at values of order 1 to 10. f32: four ulp of the largest of them, times the tens of terms of a sum.
+// f64 against f64: what the order of sums leaves, at values of order 1 to 10. f32: four ulp of the largest of them,
+// times the tens of terms of a sum.
 TEST_P(TweenGolden, L_06_L_51_L_64_L_65_L_77_L_121_L_132_W_20_W_23_W_30_the_step_is_that_of_the_equations) {
   check<double>(1e-12);
   check<float>(2e-5);

@@ -22,10 +22,12 @@ std::vector<Kind> kinds() {
       {dense(5, 4), {1, 5}},
       {dense(5, 4, "tanh"), {1, 5}},
       {dense(5, 4, "leakyrelu"), {1, 5}},
-      {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"bias":true,"activation":"tanh"})", {1, 2, 5}},
+      {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"padding":1,"bias":true,"activation":"tanh"})",
+       {1, 2, 5}},
       {R"({"type":"cnn2","input_channels":2,"filters":4,"groups":2,"kernel_size":2,"stride":2})", {1, 2, 4, 4}},
       {R"({"type":"cnn3","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 3, 3, 3}},
-      {R"({"type":"convtransposed1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"bias":true})", {1, 2, 4}},
+      {R"({"type":"convtransposed1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"bias":true})",
+       {1, 2, 4}},
       {R"({"type":"convtransposed2","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 3, 3}},
       {R"({"type":"convtransposed3","input_channels":2,"filters":2,"kernel_size":2})", {1, 2, 2, 2, 2}},
       {R"({"type":"rnn","input_height":3,"output_height":4})", {1, 1, 3}},
@@ -45,12 +47,24 @@ std::vector<Kind> kinds() {
       {R"({"type":"kmeans","num_clusters":4,"input_height":5})", {1, 5}, 0, true},
       {R"({"type":"kmeans","num_clusters":4,"input_height":5,"output_mode":"features"})", {1, 5}, 0, true},
       {R"({"type":"lora","rank":2,"base_layer":{"type":"dense","input_height":5,"output_height":4}})", {1, 5}},
-      {R"({"type":"sequential","sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 4) + "]}", {1, 5}, 0, true},
-      {R"({"type":"sequential","residual":true,"sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 5) + "]}", {1, 5}, 0, true},
+      {R"({"type":"sequential","sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 4) + "]}",
+       {1, 5},
+       0,
+       true},
+      {R"({"type":"sequential","residual":true,"sequential_layers":[)" + dense(5, 6, "tanh") + "," + dense(6, 5) + "]}",
+       {1, 5},
+       0,
+       true},
       {R"({"type":"parallel","parallel_branches":[)" + dense(5, 3, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
-      {R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
-      {R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) + "]}", {1, 5}},
-      {R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(5, 2) + R"(,"parallel_branches":[)" + dense(5, 4) + "," + dense(5, 4) + "]}", {1, 5}},
+      {R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) +
+           "]}",
+       {1, 5}},
+      {R"({"type":"parallel","combine_mode":"avg","parallel_branches":[)" + dense(5, 4, "tanh") + "," + dense(5, 4) +
+           "]}",
+       {1, 5}},
+      {R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(5, 2) + R"(,"parallel_branches":[)" +
+           dense(5, 4) + "," + dense(5, 4) + "]}",
+       {1, 5}},
       {R"({"type":"sequential","sequential_layers":[)" + dense(5, 4) + R"(,{"type":"softmax"}]})", {1, 5}, 0, true},
       {R"({"type":"metacognition","meta_observed_layer":)" + dense(5, 4, "tanh") + "}", {1, 5}},
   };
@@ -70,7 +84,8 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
   const Shape shape = Shape::create(kind.input).value();
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site(kind.spec)};
   std::vector<T> x(shape.elements());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(kind.ids > 0 ? static_cast<double>(stream.below(i, kind.ids)) : number(stream, i));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<T>(kind.ids > 0 ? static_cast<double>(stream.below(i, kind.ids)) : number(stream, i));
   auto y = session->forward({x.data(), shape, element});
   EXPECT_TRUE(y) << (y ? "" : y.error().text());
   const Shape out = y->shape;
@@ -78,7 +93,8 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
   for (std::size_t i = 0; i < t.size(); ++i) t[i] += static_cast<T>(0.1 * number(stream, 1000 + i));
   const auto distance = [&](const ConstView& from) {
     double sum = 0;
-    for (std::size_t i = 0; i < t.size(); ++i) sum += std::pow(static_cast<double>(t[i]) - static_cast<double>(from.template as<T>()[i]), 2);
+    for (std::size_t i = 0; i < t.size(); ++i)
+      sum += std::pow(static_cast<double>(t[i]) - static_cast<double>(from.template as<T>()[i]), 2);
     return std::sqrt(sum);
   };
   const double before = distance(*y);
@@ -108,8 +124,9 @@ TEST(Tween, W_24_one_small_update_closes_part_of_the_gap_of_every_kind) {
 
 // Batches and sequences: G-73.
 TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
-  for (const std::string kind : {R"({"type":"rnn","input_height":8,"output_height":8})", R"({"type":"lstm","input_height":8,"output_height":8})",
-                                 R"({"type":"gru","input_height":8,"output_height":8})", R"({"type":"mha","d_model":8,"num_heads":2})"})
+  for (const std::string kind :
+       {R"({"type":"rnn","input_height":8,"output_height":8})", R"({"type":"lstm","input_height":8,"output_height":8})",
+        R"({"type":"gru","input_height":8,"output_height":8})", R"({"type":"mha","d_model":8,"num_heads":2})"})
     for (const std::string mode : {"chain", "layerwise"}) {
       SCOPED_TRACE(kind + mode);
       Network network = network_of({kind, dense(8, 8)}, {4, 9, 8});
@@ -127,8 +144,8 @@ TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
     }
 }
 
-// The recurrent layer or the attention alone, with nothing behind it that could learn in its place. Targets are what another layer of the
-// kind makes of the same rows; with fixed routing (L-77) attention can follow it part of the way.
+// The recurrent layer or the attention alone, with nothing behind it that could learn in its place. Targets are what
+// another layer of the kind makes of the same rows; with fixed routing (L-77) attention can follow it part of the way.
 TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
   const struct {
     std::string spec;
@@ -163,14 +180,17 @@ TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
 }
 
 TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
-  const std::string chain = R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
+  const std::string chain =
+      R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
   for (const std::string mode : {"chain", "layerwise"}) {
-    Network network = network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
+    Network network =
+        network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
     TweenConfig config;
     config.mode = mode, config.budget_threshold = 0;
     const auto session = TweenSession::create(network, config, on_threads(1)).value();
     std::map<std::string, std::vector<float>> before;
-    network.visit_weights([&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
+    network.visit_weights(
+        [&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
     EXPECT_EQ(before.size(), 10u);
     const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
     LOOM_OK(session->forward({x.data(), Shape::of({3, 4})}));
@@ -180,15 +200,21 @@ TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
     });
     std::vector<std::string> paths;
     for (const TweenUse& use : session->uses()) paths.push_back(*use.path);
-    EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.parallel_branches.0.sequential_layers.0", "layers.0.parallel_branches.0.sequential_layers.1",
-                                               "layers.0.parallel_branches.0", "layers.0.parallel_branches.1.sequential_layers.0",
-                                               "layers.0.parallel_branches.1.sequential_layers.1", "layers.0.parallel_branches.1", "layers.0", "layers.1"}));
+    EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.parallel_branches.0.sequential_layers.0",
+                                               "layers.0.parallel_branches.0.sequential_layers.1",
+                                               "layers.0.parallel_branches.0",
+                                               "layers.0.parallel_branches.1.sequential_layers.0",
+                                               "layers.0.parallel_branches.1.sequential_layers.1",
+                                               "layers.0.parallel_branches.1", "layers.0", "layers.1"}));
   }
 }
 
 // Two uses of one cell: the velocity is the sum of theirs, and moves the weight once.
 TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
-  Network network = network_of({dense(3, 3, "tanh"), R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"}, {2, 3});
+  Network network = network_of(
+      {dense(3, 3, "tanh"),
+       R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"},
+      {2, 3});
   TweenConfig config = layerwise();
   config.budget_threshold = 0;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
@@ -196,7 +222,8 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
   LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 3})}}, 0.1));
   std::size_t uses = 0, moved = 0;
-  for (const TweenUse& use : session->uses()) uses += *use.path == "layers.0", moved += *use.path == "layers.0" && use.update_norm > 0;
+  for (const TweenUse& use : session->uses())
+    uses += *use.path == "layers.0", moved += *use.path == "layers.0" && use.update_norm > 0;
   EXPECT_EQ(uses, 2u);
   EXPECT_EQ(moved, 1u);
 }
@@ -204,10 +231,12 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
 // An auto link feeds in the step mesh alone: in a sweep it is no consumer of its target's output.
 TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
   const auto linked = [](const char* mode) {
-    return fmt::format(R"({{"is_remote_link":true,"target_l":0,"link_mode":"{}","link_merge":"add",{})", mode, dense(3, 3, "tanh").substr(1));
+    return fmt::format(R"({{"is_remote_link":true,"target_l":0,"link_mode":"{}","link_merge":"add",{})", mode,
+                       dense(3, 3, "tanh").substr(1));
   };
   const auto learned = [&](bool steps_first) -> std::vector<float> {
-    Network network = network_of({dense(3, 3, "tanh"), dense(3, 3, "tanh"), linked("auto"), linked("feed"), dense(3, 2)}, {4, 3});
+    Network network =
+        network_of({dense(3, 3, "tanh"), dense(3, 3, "tanh"), linked("auto"), linked("feed"), dense(3, 2)}, {4, 3});
     if (steps_first) {
       EXPECT_TRUE(network.prepare_steps(Shape::of({4, 3})));
     }
@@ -217,7 +246,8 @@ TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
     EXPECT_TRUE(session->forward({x.data(), Shape::of({4, 3})}));
     EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 2})}}, 0.5));
     std::vector<float> all;
-    network.visit_weights([&](const std::string&, Weight& w, Layer&) { all.insert(all.end(), w.master().begin(), w.master().end()); });
+    network.visit_weights(
+        [&](const std::string&, Weight& w, Layer&) { all.insert(all.end(), w.master().begin(), w.master().end()); });
     return all;
   };
   EXPECT_EQ(learned(true), learned(false));
@@ -240,7 +270,8 @@ double xor_right(const std::string& mode, std::uint64_t seed) {
   Network network = network_of({dense(2, 16, "tanh"), dense(16, 1)}, {4, 2}, seed);
   TweenConfig config;
   config.mode = mode;
-  if (mode == "dtp") config.optimizer.name = "adam";
+  const bool learns_feedback = mode == "mirror" || mode == "dtp";
+  if (learns_feedback) config.optimizer.name = "adam";
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<float> x = {-1, -1, -1, 1, 1, -1, 1, 1}, t = {-1, 1, 1, -1};
   double right = 0;
@@ -249,20 +280,21 @@ double xor_right(const std::string& mode, std::uint64_t seed) {
     EXPECT_TRUE(y);
     right = 0;
     for (std::size_t k = 0; k < 4; ++k) right += (y->as()[k] > 0) == (t[k] > 0);
-    EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 1})}}, mode == "dtp" ? 0.01 : 0.3));
+    EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 1})}}, learns_feedback ? 0.01 : 0.3));
   }
   return right;
 }
 
 TEST(Tween, G_77_W_60_W_62_xor_is_learned_in_every_mode_and_seed) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"})
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
     for (const std::uint64_t seed : {1, 2, 3, 4, 5}) EXPECT_EQ(xor_right(mode, seed), 4) << mode << " " << seed;
 }
 
 // Ten clusters in 64 dimensions, 64-64-10.
 double blobs(const std::string& dtype, const std::string& mode) {
   constexpr std::size_t kClasses = 10, kWidth = 64, kBatch = 50;
-  Network network = network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
+  Network network =
+      network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
   TweenConfig config;
   config.mode = mode;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
@@ -274,7 +306,8 @@ double blobs(const std::string& dtype, const std::string& mode) {
     for (std::size_t r = 0; r < kBatch; ++r) {
       labels[r] = static_cast<std::int64_t>(r % kClasses);
       for (std::size_t i = 0; i < kWidth; ++i)
-        x[r * kWidth + i] = centers[(r % kClasses) * kWidth + i] + static_cast<float>(0.8 * number(stream, r * kWidth + i));
+        x[r * kWidth + i] =
+            centers[(r % kClasses) * kWidth + i] + static_cast<float>(0.8 * number(stream, r * kWidth + i));
     }
   };
   std::vector<float> x;
@@ -296,7 +329,8 @@ double blobs(const std::string& dtype, const std::string& mode) {
 
 TEST(Tween, W_50_G_72_blobs_are_learned_in_low_bit_types) {
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"})
-    for (const std::string mode : {"layerwise", "chain", "dtp"}) EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
+    for (const std::string mode : {"layerwise", "chain", "mirror", "dtp"})
+      EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
 }
 
 // The output of a ternary network changes as soon as its masters have moved far enough.
@@ -339,7 +373,8 @@ TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
       for (std::uint32_t step = 0; step < 3; ++step) {
         LOOM_OK(session->forward({x.data(), Shape::of({64, 32})}, at_step(step, true)));
         LOOM_OK(session->step({.values = {t.data(), Shape::of({64, 32})}}, 0.1));
-        for (const TweenUse& use : session->uses()) now += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+        for (const TweenUse& use : session->uses())
+          now += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
       }
       now += hash_of(network);
       if (every == 0) bits = now, most = session->bytes();
@@ -357,40 +392,46 @@ double cosine(std::span<const float> a, std::span<const float> b) {
   return ab / std::sqrt(aa * bb);
 }
 
-// W-61: feedback drawn apart from the forward weights becomes their model, of low-bit ones too.
 TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
-  Network network = network_of({R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
-                                R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
-                               {8, 2, 6});
-  std::size_t weights = 0;
-  network.visit_weights([&](const std::string&, Weight&, Layer&) { ++weights; });
-  TweenConfig config;
-  config.mode = "dtp", config.feedback_learning_rate = 0.05, config.feedback_steps = 2;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
-  const std::vector<float> x = random_values("x", 96), t = random_values("t", 16);
-  double first = 0, last = 0;
-  for (std::uint32_t step = 0; step < 200; ++step) {
-    LOOM_OK(session->forward({x.data(), Shape::of({8, 2, 6})}, at_step(step)));
-    LOOM_OK(session->step({.values = {t.data(), Shape::of({8, 2})}}, 0.01));
-    (step == 0 ? first : last) = session->loss();
+  for (const std::string mode : {"mirror", "dtp"}) {
+    SCOPED_TRACE(mode);
+    Network network = network_of(
+        {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
+         R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
+        {8, 2, 6});
+    std::size_t weights = 0;
+    network.visit_weights([&](const std::string&, Weight&, Layer&) { ++weights; });
+    TweenConfig config;
+    config.mode = mode, config.feedback_learning_rate = 0.05, config.feedback_steps = 2;
+    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const std::vector<float> x = random_values("x", 96), t = random_values("t", 16);
+    double first = 0, last = 0;
+    for (std::uint32_t step = 0; step < 200; ++step) {
+      LOOM_OK(session->forward({x.data(), Shape::of({8, 2, 6})}, at_step(step)));
+      LOOM_OK(session->step({.values = {t.data(), Shape::of({8, 2})}}, 0.01));
+      (step == 0 ? first : last) = session->loss();
+    }
+    EXPECT_LT(last, 0.7 * first);
+    std::vector<std::string> paths;
+    session->feedback()->visit_weights([&](const std::string& path, Weight&) { paths.push_back(path); });
+    EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.feedback.weight", "layers.0.feedback.bias",
+                                               "layers.2.feedback.weight", "layers.2.feedback.bias",
+                                               "layers.3.feedback.weight", "layers.3.feedback.bias"}));
+    std::size_t after = 0;
+    network.visit_weights([&](const std::string&, Weight&, Layer&) { ++after; });
+    EXPECT_EQ(after, weights);
   }
-  EXPECT_LT(last, 0.7 * first);
-  std::vector<std::string> paths;
-  session->feedback()->visit_weights([&](const std::string& path, Weight&) { paths.push_back(path); });
-  EXPECT_EQ(paths, (std::vector<std::string>{"layers.0.feedback.weight", "layers.0.feedback.bias", "layers.2.feedback.weight", "layers.2.feedback.bias",
-                                             "layers.3.feedback.weight", "layers.3.feedback.bias"}));
-  std::size_t after = 0;
-  network.visit_weights([&](const std::string&, Weight&, Layer&) { ++after; });
-  EXPECT_EQ(after, weights);
 }
 
+// W-61: feedback drawn apart from the forward weights becomes their model, of low-bit ones too.
 TEST(Tween, W_61_feedback_weights_become_a_model_of_the_forward_ones) {
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"}) {
-    Network network = network_of({R"({"type":"cnn1","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"padding":1,"activation":"relu","bias":true})",
-                                  R"({"type":"reshape","shape":[-1]})", dense(24, 20, "sign"), dense(20, 2)},
-                                 {16, 4, 8}, 1, Element::f32, dtype);
+    Network network = network_of(
+        {R"({"type":"cnn1","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"padding":1,"activation":"relu","bias":true})",
+         R"({"type":"reshape","shape":[-1]})", dense(24, 20, "sign"), dense(20, 2)},
+        {16, 4, 8}, 1, Element::f32, dtype);
     TweenConfig config;
-    config.mode = "dtp";
+    config.mode = "mirror";
     const auto session = TweenSession::create(network, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 512), t = random_values("t", 32);
     std::map<std::string, double> first, last;
@@ -421,7 +462,7 @@ TEST(Tween, W_61_feedback_weights_become_a_model_of_the_forward_ones) {
 
 // L-07: a step that fails at its last cell leaves no bit changed, in every mode.
 TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"})
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
     for (const bool undo : {false, true}) {
       SCOPED_TRACE(mode + (undo ? " undo" : ""));
       Network network = network_of({dense(6, 8), dense(8, 8, "tanh"), dense(8, 4)}, {5, 6});
@@ -444,8 +485,10 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
       for (float& value : x) value *= 1e38f;
       const auto state = [&] {
         Sha256 hash;
-        for (const TweenVelocity& part : session->state()) hash.update({static_cast<const std::byte*>(part.values.data), part.values.bytes()});
-        return to_hex(hash.finish()) + (session->optimizer() != nullptr ? std::to_string(session->optimizer()->steps()) : "");
+        for (const TweenVelocity& part : session->state())
+          hash.update({static_cast<const std::byte*>(part.values.data), part.values.bytes()});
+        return to_hex(hash.finish()) +
+               (session->optimizer() != nullptr ? std::to_string(session->optimizer()->steps()) : "");
       };
       const std::string weights = hash_of(network), before = state();
       const auto failed = step(1);
@@ -453,11 +496,12 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
       EXPECT_EQ(failed.error().code, Code::NonFinite);
       EXPECT_NE(failed.error().text().find("layers.0"), std::string::npos) << failed.error().text();
       EXPECT_EQ(hash_of(network), weights);
-      if (undo || mode == "dtp") {
+      if (undo || mode == "mirror" || mode == "dtp") {
         EXPECT_EQ(state(), before);
       } else {  // cells 1 and 2 had taken theirs
         for (const TweenVelocity& v : session->velocities())
-          for (std::size_t i = 0; i < v.values.cols && !v.path.starts_with("layers.0"); ++i) ASSERT_EQ(v.values.as<float>()[i], 0) << v.path;
+          for (std::size_t i = 0; i < v.values.cols && !v.path.starts_with("layers.0"); ++i)
+            ASSERT_EQ(v.values.as<float>()[i], 0) << v.path;
       }
       x = random_values("x", 30);
       LOOM_OK(step(2));
@@ -467,7 +511,7 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
 
 // The gradients are finite, their product with the rate is not.
 TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
     SCOPED_TRACE(mode);
     Network network = network_of({dense(6, 8, "tanh"), dense(8, 4)}, {5, 6});
     TweenConfig config;
@@ -484,7 +528,7 @@ TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
 }
 
 TEST(Tween, D_36_masters_of_few_values_stay_within_one_and_a_half_of_their_largest_start) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"})
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
     for (const std::string dtype : {"binary", "ternary"}) {
       SCOPED_TRACE(mode + " " + dtype);
       Network network = network_of({dense(6, 8), dense(8, 4)}, {5, 6}, 1, Element::f32, dtype);
@@ -506,11 +550,13 @@ TEST(Tween, D_36_masters_of_few_values_stay_within_one_and_a_half_of_their_large
         LOOM_OK(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
         LOOM_OK(session->step({.values = {t.data(), Shape::of({5, 4})}}, 1));
       }
-      for (const auto& [path, value] : largest()) EXPECT_EQ(value, static_cast<double>(static_cast<float>(1.5 * start.at(path)))) << path;
+      for (const auto& [path, value] : largest())
+        EXPECT_EQ(value, static_cast<double>(static_cast<float>(1.5 * start.at(path)))) << path;
     }
 }
 
-// G-75: no setting is without effect, read from JSON as a run's config is; recompute_every changes what a step takes, not what it gives.
+// G-75: no setting is without effect, read from JSON as a run's config is; recompute_every changes what a step takes,
+// not what it gives.
 TEST(Tween, G_75_every_setting_changes_the_result) {
   struct Outcome {
     std::string weights;
@@ -536,24 +582,24 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
   };
   // By key: values other than the default, each beside the mode that reads it.
   const std::map<std::string, std::vector<std::pair<std::string, Json>>, std::less<>> changes = {
-      {"mode", {{"", "layerwise"}, {"", "dtp"}}},
+      {"mode", {{"", "layerwise"}, {"", "mirror"}, {"", "dtp"}}},
       {"use_chain_rule", {{"", false}}},
       {"gradient_scale", {{"chain", 1}}},
       {"depth_scale_factor", {{"chain", 1.5}}},
       {"momentum", {{"chain", 0.5}, {"layerwise", 0.5}}},
-      {"activation_clamp", {{"chain", 0.05}, {"layerwise", 0.1}, {"dtp", 0.1}}},
-      {"budget_threshold", {{"chain", 1}, {"layerwise", 1}, {"dtp", 1}}},
+      {"activation_clamp", {{"chain", 0.05}, {"layerwise", 0.1}, {"mirror", 0.1}, {"dtp", 0.1}}},
+      {"budget_threshold", {{"chain", 1}, {"layerwise", 1}, {"mirror", 1}, {"dtp", 1}}},
       {"weight_threshold", {{"layerwise", 0.5}}},
       {"estimate", {{"layerwise", "average"}}},
-      {"slope", {{"layerwise", "sign"}, {"dtp", "sign"}}},
-      {"slope_step", {{"layerwise", 0.25}, {"dtp", 0.25}}},
+      {"slope", {{"layerwise", "sign"}, {"mirror", "sign"}}},
+      {"slope_step", {{"layerwise", 0.25}, {"mirror", 0.25}}},
       {"target_scale", {{"layerwise", "weight_sum"}}},
       {"depth_scale_layerwise", {{"layerwise", true}}},
       {"recompute_every", {{"chain", 2}, {"layerwise", 1}}},
-      {"feedback_steps", {{"dtp", 2}}},
-      {"feedback_noise", {{"dtp", 0.5}}},
-      {"feedback_learning_rate", {{"dtp", 0.1}}},
-      {"output_step", {{"dtp", 1}}},
+      {"feedback_steps", {{"mirror", 2}, {"dtp", 2}}},
+      {"feedback_noise", {{"mirror", 0.5}, {"dtp", 0.5}}},
+      {"feedback_learning_rate", {{"mirror", 0.1}, {"dtp", 0.2}}},
+      {"output_step", {{"mirror", 1}, {"dtp", 1}}},
   };
   std::size_t known = 0;
   TweenConfig any;
@@ -576,20 +622,25 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
     }
   });
   EXPECT_EQ(known, changes.size());
-  const Json dtp = {{"mode", "dtp"}};
-  EXPECT_NE(run(dtp, "adam").weights, run(dtp).weights);
+  for (const char* mode : {"mirror", "dtp"}) {
+    const Json settings = {{"mode", mode}};
+    EXPECT_NE(run(settings, "adam").weights, run(settings).weights) << mode;
+  }
 }
 
 // Rate and `trainable` of a container hold for all layers inside it, as in backprop.
 TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
     const auto moves = [&](const std::string& outer, const std::string& inner) {
-      Network network = network_of({R"({"type":"sequential")" + outer + R"(,"sequential_layers":[{"type":"sequential")" + inner +
-                                        R"(,"sequential_layers":[)" + dense(5, 4, "tanh") + "]}]}",
-                                    dense(4, 3)},
-                                   {6, 5});
+      Network network =
+          network_of({R"({"type":"sequential")" + outer + R"(,"sequential_layers":[{"type":"sequential")" + inner +
+                          R"(,"sequential_layers":[)" + dense(5, 4, "tanh") + "]}]}",
+                      dense(4, 3)},
+                     {6, 5});
       std::map<std::string, std::vector<float>> before;
-      network.visit_weights([&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
+      network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+        before[path].assign(w.master().begin(), w.master().end());
+      });
       TweenConfig config;
       config.mode = mode, config.budget_threshold = 0;
       const auto session = TweenSession::create(network, config, on_threads(1)).value();
@@ -598,7 +649,8 @@ TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
       EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({6, 3})}}, 0.5));
       std::map<std::string, double> out;  // how far each cell's weights went
       network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-        for (std::size_t i = 0; i < w.elements(); ++i) out[path.substr(0, 8)] += std::fabs(static_cast<double>(w.master()[i] - before[path][i]));
+        for (std::size_t i = 0; i < w.elements(); ++i)
+          out[path.substr(0, 8)] += std::fabs(static_cast<double>(w.master()[i] - before[path][i]));
       });
       return out;
     };

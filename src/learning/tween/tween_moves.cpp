@@ -1,5 +1,6 @@
-// How a step of target propagation moves the weights. During the pass everything that depends on values (how well a cell agrees with its target,
-// whether it moves at all, at what rate) stays in small tensors; the host learns of it when all weights have moved, or none where something was not finite.
+// How a step of target propagation moves the weights. During the pass everything that depends on values (how well a
+// cell agrees with its target, whether it moves at all, at what rate) stays in small tensors; the host learns of it
+// when all weights have moved, or none where something was not finite.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,8 @@ Result<void> TweenSession::begin_step() {
   metrics_.clear(), order_.clear(), moves_.clear(), losses_.clear();
   figures_.clear();
   loss_ = 0;
-  for (WeightState& weight : weights_) weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
+  for (WeightState& weight : weights_)
+    weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
   LOOM_TRY(failed_, figures_.take(1, 1, Element::f32));
   fill_zero(work(arena_), failed_);
   return {};
@@ -44,11 +46,12 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
   if (error_) return;
   metrics_.resize(std::max(metrics_.size(), uses_.size()));
   const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
-  metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1, metrics_[u].is_cell = is_cell;
+  metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1,
+  metrics_[u].is_cell = is_cell;
   order_.push_back(u);
   const LayerState& state = layers_[use.layer];
   if (is_cell) --current_;
-  if (dtp_) return measure(u, dy);  // the optimiser takes all weights at once
+  if (has_feedback()) return measure(u, dy);  // the optimiser takes all weights at once
   std::vector<const void*>& products = products_;
   products.clear();
   for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
@@ -68,28 +71,32 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
       return first == nullptr ? std::vector<std::byte>() : std::vector<std::byte>(first, first + bytes);
     };
     use.gap = held(dy.data, dy.shape.elements() * bytes_of(dy.element)), use.gap_shape = dy.shape;
-    for (std::size_t i = 0; i < products.size(); ++i) use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
+    for (std::size_t i = 0; i < products.size(); ++i)
+      use.products.push_back(held(products[i], state.named[i]->elements() * bytes_of(dy.element)));
   }
   for (const Weight* w : state.named) collected().clear(*w);
 }
 
-// In chain mode the target of a hidden cell is t = y + gradient_scale * e, clamped to +-activation_clamp; else t = y + e.
+// In chain mode the target of a hidden cell is t = y + gradient_scale * e, clamped to +-activation_clamp; else t = y +
+// e.
 void TweenSession::measure(std::size_t u, const ConstView& gap) {
   const TweenUse& metrics = metrics_[u];
-  const bool is_output = metrics.is_cell && metrics.cell + 1 == executed_.size(), scaled = chain_ && !is_output;
+  const bool is_output = metrics.is_cell && metrics.cell + 1 == executed_.size(),
+             scaled = mode_ == TweenMode::Chain && !is_output;
   const Aim aim{scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0, config_.budget_threshold};
   with_scratch([&](const Exec& exec) { gap_figures(exec, uses_[u].y, gap, aim, uses_[u].figures, failed_); });
 }
 
-// rate * depth * rate_scale / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and with depth_scale_layerwise,
-// else 1; outside chain mode times the kind's factor of the weight. move_rate() multiplies by the budget and the rate of the branch.
+// rate * depth * rate_scale / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and
+// with depth_scale_layerwise, else 1; outside chain mode times the kind's factor of the weight. move_rate() multiplies
+// by the budget and the rate of the branch.
 double TweenSession::base_rate(const Use& use, const TweenUse& metrics, const Weight& weight) const {
   const LayerState& state = layers_[use.layer];
   double depth = 1;
-  if (chain_ || config_.depth_scale_layerwise)
+  if (mode_ == TweenMode::Chain || config_.depth_scale_layerwise)
     depth = std::min(whole_power(config_.depth_scale_factor, executed_.size() - 1 - metrics.cell), kMostDepth);
   const double rate = rate_ * depth * state.rate_scale;
-  if (chain_) return rate / static_cast<double>(output_.shape.rows());
+  if (mode_ == TweenMode::Chain) return rate / static_cast<double>(output_.shape.rows());
   const double factor = weight.role() == WeightRole::Adapter ? 1 : state.layer->tween_factor(weight);
   return rate * factor / static_cast<double>(state.layer->tween_rows(use.x.shape, use.y.shape));
 }
@@ -121,7 +128,8 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
     const std::size_t slot = state.weights[i];
     WeightState& weight = weights_[slot];
     const Element element = velocities_[weight.velocity].values.element;
-    const Tensor rate = small_tensor(kRateEntries, element), figures = weight.is_shared ? Tensor{} : small_tensor(kVelocityFigures, element);
+    const Tensor rate = small_tensor(kRateEntries, element),
+                 figures = weight.is_shared ? Tensor{} : small_tensor(kVelocityFigures, element);
     if (weight.is_shared && !weight.collects) collect_products(weight);
     if (error_) return;
     moves_.push_back({u, slot, rate, figures});
@@ -135,7 +143,8 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
   }
 }
 
-// A shared weight sums rate * products over its uses and moves once, in finish_shared() (W-31): at a rate of 1, as the sum holds those of its uses.
+// A shared weight sums rate * products over its uses and moves once, in finish_shared() (W-31): at a rate of 1, as the
+// sum holds those of its uses.
 void TweenSession::collect_products(WeightState& weight) {
   const Tensor& v = velocities_[weight.velocity].values;
   weight.collects = true, weight.rate = small_tensor(kRateEntries, v.element);
@@ -148,7 +157,8 @@ void TweenSession::collect_products(WeightState& weight) {
 
 void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, ConstTensor product) {
   const Tensor& v = velocities_[weight.velocity].values;
-  const Tensor takes_part{static_cast<std::byte*>(weight.rate.data) + kTakesPart * bytes_of(v.element), 1, 1, v.element};
+  const Tensor takes_part{static_cast<std::byte*>(weight.rate.data) + kTakesPart * bytes_of(v.element), 1, 1,
+                          v.element};
   add_products(exec, rate, product, {weight.pending.data(), 1, v.cols, v.element}, takes_part);
 }
 
@@ -180,7 +190,8 @@ void TweenSession::move_weights() {
   const Exec exec = work(arena_);
   for (const WeightState& state : weights_)
     if (state.touched)
-      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values, state.limit.value_or(0), state.weight->master_for_update());
+      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values,
+                   state.limit.value_or(0), state.weight->master_for_update());
 }
 
 Result<void> TweenSession::read_loss() {
@@ -231,13 +242,14 @@ Result<void> TweenSession::commit() {
   for (WeightState& state : weights_) {
     if (!std::exchange(state.touched, false) || figures_.at(state.figures, kSquares) == 0) continue;
     const Exec exec = work(arena_);
-    if (auto done = state.weight->commit_update(exec.pool); !done) return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
+    if (auto done = state.weight->commit_update(exec.pool); !done)
+      return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
   }
   return {};
 }
 
 void TweenSession::roll_back() {
-  if (dtp_) return put_back();
+  if (has_feedback()) return put_back();
   figures_.fetch();
   for (WeightState& state : weights_) {
     state.collects = false;
@@ -248,12 +260,12 @@ void TweenSession::roll_back() {
 
 // The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
-  if (!dtp_) finish_shared(), move_weights();
+  if (!has_feedback()) finish_shared(), move_weights();
   if (error_) return tl::make_unexpected(*std::move(error_));
   figures_.fetch();
   if (fused_) LOOM_TRY_VOID(read_loss());  // else backward() has: sample weights need not live longer
   LOOM_TRY_VOID(read_gaps());
-  if (dtp_) return optimise();
+  if (has_feedback()) return optimise();
   LOOM_TRY_VOID(read_moves());
   return commit();
 }

@@ -10,7 +10,9 @@ namespace {
 
 using namespace test;
 
-NetworkSessionOptions with(int threads, std::optional<Isa> isa = std::nullopt) { return {.threads = threads, .isa = isa}; }
+NetworkSessionOptions with(int threads, std::optional<Isa> isa = std::nullopt) {
+  return {.threads = threads, .isa = isa};
+}
 
 struct Step {
   std::vector<float> x, target;
@@ -67,7 +69,8 @@ TEST(Tween, W_01_settings_outside_their_range_and_unknown_names_are_errors) {
 }
 
 TEST(Tween, W_01_settings_from_json) {
-  const auto config = tween_config_from_json(parse_json(R"({"mode":"layerwise","momentum":0.5,"recompute_every":3,"use_chain_rule":false})").value());
+  const auto config = tween_config_from_json(
+      parse_json(R"({"mode":"layerwise","momentum":0.5,"recompute_every":3,"use_chain_rule":false})").value());
   LOOM_OK(config);
   EXPECT_EQ(config->mode, "layerwise");
   EXPECT_EQ(config->momentum, 0.5);
@@ -75,19 +78,23 @@ TEST(Tween, W_01_settings_from_json) {
   EXPECT_FALSE(config->use_chain_rule);
   const auto unknown = [](const char* json) { return tween_config_from_json(parse_json(json).value()).error(); };
   EXPECT_EQ(unknown(R"({"momemtum":0.5})").code, Code::UnknownKey);
-  EXPECT_NE(unknown(R"({"momemtum":0.5})").message.find("nearest: momentum"), std::string::npos) << unknown(R"({"momemtum":0.5})").message;
+  EXPECT_NE(unknown(R"({"momemtum":0.5})").message.find("nearest: momentum"), std::string::npos)
+      << unknown(R"({"momemtum":0.5})").message;
   for (const std::string key : {"learning_rate", "batch_size"}) {  // once parsed and never read
     const Error error = unknown(fmt::format(R"({{"{}":7}})", key).c_str());
     EXPECT_EQ(error.code, Code::UnknownKey);
     EXPECT_EQ(error.text(), "/" + key + ": a key of the run, beside \"tween\"");
   }
-  for (const char* unread : {R"({"output_step":0.5})", R"({"mode":"dtp","momentum":0.5})", R"({"mode":"layerwise","gradient_scale":0.1})", R"({"slope":"sign"})",
-                             R"({"mode":"dtp","depth_scale_layerwise":true})"}) {
+  for (const char* unread :
+       {R"({"output_step":0.5})", R"({"mode":"dtp","momentum":0.5})", R"({"mode":"layerwise","gradient_scale":0.1})",
+        R"({"slope":"sign"})", R"({"mode":"mirror","depth_scale_layerwise":true})", R"({"mode":"dtp","slope":"sign"})",
+        R"({"mode":"dtp","estimate":"average"})"}) {
     EXPECT_EQ(unknown(unread).code, Code::InvalidConfig) << unread;
     EXPECT_NE(unknown(unread).message.find("not read in mode"), std::string::npos) << unknown(unread).message;
   }
   EXPECT_EQ(unknown(R"({"mode":"dtp","use_chain_rule":true})").text(), "/use_chain_rule: true contradicts mode dtp");
-  for (const char* bad : {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
+  for (const char* bad :
+       {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
     EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
 }
 
@@ -106,7 +113,8 @@ TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
   const std::vector<float> out(y->as(), y->as() + 10);
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 5})}}, 0.5));
   double at = 0, aa = 0, tt = 0, gap = 0;
-  for (std::size_t i = 0; i < 10; ++i) at += out[i] * t[i], aa += out[i] * out[i], tt += t[i] * t[i], gap += (t[i] - out[i]) * (t[i] - out[i]);
+  for (std::size_t i = 0; i < 10; ++i)
+    at += out[i] * t[i], aa += out[i] * out[i], tt += t[i] * t[i], gap += (t[i] - out[i]) * (t[i] - out[i]);
   const double budget = (at / std::sqrt(aa * tt) + 1) / 2;
   ASSERT_EQ(session->uses().size(), 1u);
   EXPECT_NEAR(session->uses()[0].budget, budget, 1e-6);
@@ -115,7 +123,8 @@ TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
   double norm = 0;
   for (std::size_t o = 0; o < 5; ++o)
     for (std::size_t i = 0; i < 3; ++i) {
-      const double mean = (x[i] * (t[o] - out[o]) + x[3 + i] * (t[5 + o] - out[5 + o])) / 2, move = 0.5 * (0.5 + 0.5 * budget) * mean;
+      const double mean = (x[i] * (t[o] - out[o]) + x[3 + i] * (t[5 + o] - out[5 + o])) / 2,
+                   move = 0.5 * (0.5 + 0.5 * budget) * mean;
       EXPECT_NEAR(weight->master()[o * 3 + i], before[o * 3 + i] + move, 1e-6) << o << " " << i;
       norm += move * move;
     }
@@ -149,7 +158,10 @@ TEST(Tween, W_20_W_21_W_22_the_target_of_an_input_by_hand) {
             target += w[o * 3 + i] * t[r * 5 + o];
             size += std::fabs(w[o * 3 + i]);
           }
-          const double gap = i == 1 ? 0 : estimate == "average" ? target / size - x[r * 3 + i] : scale == "none" ? pull : pull / size;
+          const double gap = i == 1                  ? 0
+                             : estimate == "average" ? target / size - x[r * 3 + i]
+                             : scale == "none"       ? pull
+                                                     : pull / size;
           EXPECT_NEAR(session->input_gap().as()[r * 3 + i], gap, 2e-6) << r << " " << i;
         }
     }
@@ -195,7 +207,10 @@ TEST(Tween, L_06_secant_slope_of_a_cell_by_hand) {
     for (const float v : x) squares += v * v;
     const double h = 0.5 * std::sqrt(squares / 6);
     const auto f = [&](double a) {
-      return activation == "tanh" ? std::tanh(a) : activation == "relu" ? std::max(a, 0.0) : activation == "sign" ? (a >= 0 ? 1.0 : -1.0) : a / (1 + std::exp(-a));
+      return activation == "tanh"   ? std::tanh(a)
+             : activation == "relu" ? std::max(a, 0.0)
+             : activation == "sign" ? (a >= 0 ? 1.0 : -1.0)
+                                    : a / (1 + std::exp(-a));
     };
     for (std::size_t i = 0; i < 6; ++i)
       EXPECT_NEAR(session->input_gap().as()[i], (t[i] - out[i]) * (f(x[i] + h) - f(x[i] - h)) / (2 * h), 3e-6) << i;
@@ -228,7 +243,8 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
   // The budget of values a whose targets are a + e.
   const auto budget = [&](std::vector<float> a, std::vector<float> e) {
     float figures[kGapFigures], failed = 0;
-    gap_figures(exec, {a.data(), 1, a.size()}, {e.data(), 1, e.size()}, {}, {figures, 1, kGapFigures, Element::f32}, {&failed, 1, 1, Element::f32});
+    gap_figures(exec, {a.data(), 1, a.size()}, {e.data(), 1, e.size()}, {}, {figures, 1, kGapFigures, Element::f32},
+                {&failed, 1, 1, Element::f32});
     return figures[kBudget];
   };
   EXPECT_EQ(budget({0, 0}, {0, 0}), 1.0f);
@@ -268,7 +284,8 @@ TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) 
     for (float& v : t) v *= opposite ? -1.0f : 1.5f;
     EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({5, 4})}}, 0.1));
     std::vector<double> out;
-    for (const TweenUse& use : session->uses()) out.push_back(use.skipped ? -1 : use.update_norm / (0.5 + 0.5 * use.budget));
+    for (const TweenUse& use : session->uses())
+      out.push_back(use.skipped ? -1 : use.update_norm / (0.5 + 0.5 * use.budget));
     return out;
   };
   TweenConfig config;
@@ -289,8 +306,8 @@ TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) 
   EXPECT_NEAR(norms(config, false)[1] / flat[1], 5, 1e-3);
 }
 
-// Every kind, batches and sequences, in both modes and types: a step goes through, four calls give the bits of one, and a gap of 0 changes
-// nothing.
+// Every kind, batches and sequences, in both modes and types: a step goes through, four calls give the bits of one, and
+// a gap of 0 changes nothing.
 TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and_four) {
   for (const GoldenLayer& c : golden_layers())
     for (const std::string mode : {"chain", "layerwise", "sign", "average"}) {
@@ -302,7 +319,8 @@ TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and
       config.budget_threshold = 0;
       Network one = golden_network(c, DType::float32).value(), four = golden_network(c, DType::float32).value();
       const Step step = golden_step(c, one).value();
-      const auto fused = TweenSession::create(one, config, with(1)).value(), calls = TweenSession::create(four, config, with(1)).value();
+      const auto fused = TweenSession::create(one, config, with(1)).value(),
+                 calls = TweenSession::create(four, config, with(1)).value();
       const std::string fresh = hash_of(one);
       auto y = fused->forward({step.x.data(), step.shape}, extras_of(c));
       LOOM_OK(y);
@@ -322,7 +340,9 @@ TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and
       LOOM_OK(calls->apply(0.1));
       EXPECT_EQ(hash_of(one), hash_of(four));
       bool has_weights = false;
-      one.visit_weights([&](const std::string&, const Weight& w, const Layer&) { has_weights |= w.role() != WeightRole::Statistic && !w.is_frozen(); });
+      one.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+        has_weights |= w.role() != WeightRole::Statistic && !w.is_frozen();
+      });
       EXPECT_EQ(has_weights, hash_of(one) != fresh);
       ASSERT_EQ(fused->uses().size(), calls->uses().size());
       for (std::size_t u = 0; u < fused->uses().size(); ++u) {
@@ -352,7 +372,8 @@ TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
             LOOM_OK(y);
             LOOM_OK(session->step({.values = {step.target.data(), y->shape}}, 0.1));
             std::string bits = hash_of(network);
-            for (const TweenUse& use : session->uses()) bits += fmt::format(" {} {} {}", use.gap, use.budget, use.update_norm);
+            for (const TweenUse& use : session->uses())
+              bits += fmt::format(" {} {} {}", use.gap, use.budget, use.update_norm);
             if (first.empty()) first = bits;
             EXPECT_EQ(bits, first) << static_cast<int>(isa) << " " << threads;
           }
@@ -360,10 +381,12 @@ TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
 }
 
 TEST(Tween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
-  for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
     SCOPED_TRACE(mode);
     const auto run = [&](auto&& between) {
-      Network network = network_of({dense(6, 8, "tanh"), R"({"type":"sequential","sequential_layers":[)" + dense(8, 8) + "]}", dense(8, 4)}, {5, 6});
+      Network network = network_of(
+          {dense(6, 8, "tanh"), R"({"type":"sequential","sequential_layers":[)" + dense(8, 8) + "]}", dense(8, 4)},
+          {5, 6});
       TweenConfig config;
       config.mode = mode;
       const auto session = TweenSession::create(network, config, with(1)).value();
@@ -398,7 +421,8 @@ TEST(Tween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
 }
 
 // The first step's velocities are (1 - momentum) r g with the bits of backprop's g, and the gap of the input is its dx.
-void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExtras& extras, const std::vector<float>& target) {
+void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExtras& extras,
+                             const std::vector<float>& target) {
   constexpr double kRate = 0.3;
   const auto plain = NetworkSession::create(network, {1, std::nullopt, true}).value();
   TweenConfig config;
@@ -426,7 +450,8 @@ void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExt
     const TweenUse& use = *uses.at(path.substr(0, path.size() - w.name().size() - 1));
     double depth = 1;
     for (std::size_t behind = use.cell + 1; behind < network.num_cells(); ++behind) depth *= 1.1;
-    const auto base = static_cast<float>(kRate * depth * layer.common.learning_rate_scale / static_cast<double>(out.rows()));
+    const auto base =
+        static_cast<float>(kRate * depth * layer.common.learning_rate_scale / static_cast<double>(out.rows()));
     const float rate = base * (0.5f + 0.5f * static_cast<float>(use.budget));
     const bool written = plain->gradients().written(w);
     for (std::size_t i = 0; i < w.elements(); ++i) {
@@ -471,19 +496,21 @@ TEST(Tween, L_112_a_gap_passes_dropout_by_the_factors_of_the_forward) {
   }
 }
 
-// Weights of 32 768 elements and more, whose updates and norms threads divide: several steps, since a velocity shows in the next one.
+// Weights of 32 768 elements and more, whose updates and norms threads divide: several steps, since a velocity shows in
+// the next one.
 TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_every_number_of_threads) {
   const struct {
     std::vector<std::string> cells;
     std::vector<std::size_t> input;
   } nets[] = {
       {{dense(784, 256, "relu"), dense(256, 128, "tanh"), dense(128, 10)}, {4, 784}},
-      {{R"({"type":"cnn2","input_channels":64,"filters":72,"kernel_size":3,"padding":1,"bias":true,"activation":"relu"})"}, {2, 64, 4, 4}},
+      {{R"({"type":"cnn2","input_channels":64,"filters":72,"kernel_size":3,"padding":1,"bias":true,"activation":"relu"})"},
+       {2, 64, 4, 4}},
       {{R"({"type":"lstm","input_height":192,"output_height":192})"}, {2, 3, 192}},
       {{R"({"type":"mha","d_model":192,"num_heads":3})"}, {2, 3, 192}},
   };
   for (const auto& net : nets)
-    for (const std::string mode : {"chain", "layerwise", "dtp"}) {
+    for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
       SCOPED_TRACE(net.cells[0] + " " + mode);
       TweenConfig config;
       config.mode = mode;
@@ -500,7 +527,8 @@ TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_ever
           LOOM_OK(y);
           const std::vector<float> target = random_values("t", y->shape.elements());
           LOOM_OK(session->step({.values = {target.data(), y->shape}}, 0.01));
-          for (const TweenUse& use : session->uses()) bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
+          for (const TweenUse& use : session->uses())
+            bits += fmt::format("{} {} {} {}\n", *use.path, use.gap, use.budget, use.update_norm);
         }
         bits += hash_of(network);
         if (first.empty()) first = bits;

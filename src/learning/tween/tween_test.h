@@ -14,7 +14,9 @@
 
 namespace loom::test {
 
-inline double number(const RandomStream& stream, std::size_t i) { return 2.0 * static_cast<double>(stream.uniform(i)) - 1.0; }
+inline double number(const RandomStream& stream, std::size_t i) {
+  return 2.0 * static_cast<double>(stream.uniform(i)) - 1.0;
+}
 inline std::vector<float> random_values(const std::string& name, std::size_t n, double size = 1) {
   const RandomStream stream{20261122, RandomDomain::Init, 0, random_site(name)};
   std::vector<float> v(n);
@@ -23,16 +25,17 @@ inline std::vector<float> random_values(const std::string& name, std::size_t n, 
 }
 
 // Cells one after the other, prepared for `input` and initialised.
-inline Network network_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& input, std::uint64_t seed = 1,
-                          Element element = Element::f32, const std::string& dtype = "float32") {
+inline Network network_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& input,
+                          std::uint64_t seed = 1, Element element = Element::f32,
+                          const std::string& dtype = "float32") {
   std::string layers;
   for (std::size_t l = 0; l < cells.size(); ++l) {
     std::string cell = cells[l];
     layers += (l == 0 ? "" : ",") + cell.insert(1, fmt::format(R"("z":0,"y":0,"x":0,"l":{},)", l));
   }
-  const std::string spec =
-      fmt::format(R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"{}","default_dtype":"{}","seed":{},"layers":[{}]}})", cells.size(),
-                  element == Element::f64 ? "float64" : "float32", dtype, seed, layers);
+  const std::string spec = fmt::format(
+      R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":{},"activations":"{}","default_dtype":"{}","seed":{},"layers":[{}]}})",
+      cells.size(), element == Element::f64 ? "float64" : "float32", dtype, seed, layers);
   auto read = network_from_json(std::string_view(spec));
   EXPECT_TRUE(read) << (read ? "" : read.error().text()) << "\n" << spec;
   Network network = std::move(read->network);
@@ -44,7 +47,8 @@ inline Network network_of(const std::vector<std::string>& cells, const std::vect
 }
 
 inline std::string dense(std::size_t in, std::size_t out, const std::string& activation = "linear", bool bias = true) {
-  return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{},"activation":"{}","bias":{}}})", in, out, activation, bias);
+  return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{},"activation":"{}","bias":{}}})", in, out,
+                     activation, bias);
 }
 
 inline NetworkSessionOptions on_threads(int threads, bool input_gradient = true) {
@@ -65,7 +69,9 @@ class Onlooker final : public PassWatch {
   std::size_t forwards = 0, backwards = 0;
   void begin(PassKind kind, std::uint64_t /*step*/) override { passes.push_back(kind); }
   void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { ++forwards; }
-  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { ++backwards; }
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {
+    ++backwards;
+  }
 };
 
 inline TweenConfig layerwise() {
@@ -86,9 +92,9 @@ inline std::string hash_of(const Network& network) {
   return to_hex(hash.finish());
 }
 
-#define LOOM_OK(expression)                      \
-  do {                                           \
-    const auto loom_done = (expression);         \
+#define LOOM_OK(expression)                             \
+  do {                                                  \
+    const auto loom_done = (expression);                \
     ASSERT_TRUE(loom_done) << loom_done.error().text(); \
   } while (false)
 

@@ -15,7 +15,7 @@ LOOM_INLINE F32x16 lane_numbers() {
 }
 
 struct Visible {
-  std::size_t begin, end;   // positions [begin, end)
+  std::size_t begin, end;  // positions [begin, end)
 };
 
 // All ones where lane i of the sixteen positions from `position` is visible.
@@ -25,21 +25,70 @@ LOOM_INLINE I32x16 visible_lanes(const F32x16& numbers, std::size_t position, Vi
   return (numbers >= splat(from)) & (numbers < splat(to));
 }
 
-template <int T>
-void scores(const AttentionTask& task, const float* packed, std::size_t first_block, std::size_t blocks, std::size_t stride, float* out) {
-  const std::size_t dim = task.config->head_dim;
-  const F32x16 scale = splat(task.scale);
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const float* keys = task.cache->keys(task.kv_head, first_block + b);
-    for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel, keys += dim * kLanes) {
-      alignas(64) float total[T][kLanes] = {};
-      add_chain<float, T>(keys, {packed, dim}, dim, total[0]);
-      for (int t = 0; t < T; ++t) store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(load(total[t])) * scale));
+// Sixteen numbers of a cache as f32; codes of int8 still lack their scale.
+LOOM_INLINE F32x16 load_cached(const std::byte* from, DType dtype) {
+  alignas(64) float numbers[kLanes];
+  if (dtype == DType::bfloat16) {
+    std::uint16_t codes[kLanes];
+    __builtin_memcpy(codes, from, sizeof(codes));
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const std::uint32_t bits = static_cast<std::uint32_t>(codes[i]) << 16;
+      __builtin_memcpy(&numbers[i], &bits, sizeof(bits));
     }
+  } else {
+    std::int8_t codes[kLanes];
+    __builtin_memcpy(codes, from, sizeof(codes));
+    for (std::size_t i = 0; i < kLanes; ++i) numbers[i] = static_cast<float>(codes[i]);
   }
+  return load(numbers);
 }
 
-// One row of scores to probabilities, in place; a visible NaN makes the whole row NaN. `base` is the position of s[0], a multiple of 64.
+// Keys of sixteen positions, [head_dim][16]: where they lie, or in `room` once they are f32.
+const float* key_panel(const AttentionTask& task, std::size_t block, std::size_t panel, float* room) {
+  const KvCache::Config& config = task.cache->config();
+  const std::size_t width = config.head_dim * kLanes, item = task.cache->item_bytes();
+  const std::byte* const from = task.cache->keys(task.kv_head, block) + panel * width * item;
+  if (config.dtype == DType::float32) return reinterpret_cast<const float*>(from);
+  const bool scaled = config.dtype == DType::int8;
+  const F32x16 scale = scaled ? load(task.cache->key_scales(task.kv_head, block) + panel * kLanes) : splat(1.0f);
+  for (std::size_t i = 0; i < width; i += kLanes) {
+    const F32x16 numbers = load_cached(from + i * item, config.dtype);
+    store(room + i, scaled ? numbers * scale : numbers);
+  }
+  return room;
+}
+
+// Sixteen elements of the values of a block, [64 positions][16].
+const float* value_panel(const AttentionTask& task, std::size_t block, std::size_t panel, float* room) {
+  const KvCache::Config& config = task.cache->config();
+  const std::size_t item = task.cache->item_bytes();
+  const std::byte* const from = task.cache->values(task.kv_head, block) + panel * kCacheBlock * kLanes * item;
+  if (config.dtype == DType::float32) return reinterpret_cast<const float*>(from);
+  const bool scaled = config.dtype == DType::int8;
+  const float* const scales = task.cache->value_scales(task.kv_head, block);
+  for (std::size_t p = 0; p < kCacheBlock; ++p) {
+    const F32x16 numbers = load_cached(from + p * kLanes * item, config.dtype);
+    store(room + p * kLanes, scaled ? numbers * splat(scales[p]) : numbers);
+  }
+  return room;
+}
+
+template <int T>
+void scores(const AttentionTask& task, const float* packed, std::size_t first_block, std::size_t blocks,
+            std::size_t stride, float* out, float* room) {
+  const std::size_t dim = task.config->head_dim;
+  const F32x16 scale = splat(task.scale);
+  for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel) {
+      alignas(64) float total[T][kLanes] = {};
+      add_chain<float, T>(key_panel(task, first_block + b, panel, room), {packed, dim}, dim, total[0]);
+      for (int t = 0; t < T; ++t)
+        store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(load(total[t])) * scale));
+    }
+}
+
+// One row of scores to probabilities, in place; a visible NaN makes the whole row NaN. `base` is the position of s[0],
+// a multiple of 64.
 void softmax(float* s, std::size_t base, std::size_t n, Visible visible) {
   const F32x16 numbers = lane_numbers();
   const F32x16 lowest = splat(-__builtin_inff());
@@ -69,17 +118,19 @@ void cap(float* s, std::size_t n, float softcap) {
 }
 
 template <int T>
-void values(const AttentionTask& task, const float* p, std::size_t first_block, std::size_t blocks, std::size_t stride) {
+void values(const AttentionTask& task, const float* p, std::size_t first_block, std::size_t blocks, std::size_t stride,
+            float* room) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
   for (std::size_t panel = 0; panel < panels; ++panel) {
     alignas(64) float total[T][kLanes] = {};
     for (std::size_t b = 0; b < blocks; ++b)
-      add_chain<float, T>(task.cache->values(task.kv_head, first_block + b) + panel * kCacheBlock * kLanes, {p + b * kCacheBlock, stride}, kCacheBlock,
+      add_chain<float, T>(value_panel(task, first_block + b, panel, room), {p + b * kCacheBlock, stride}, kCacheBlock,
                           total[0]);
     for (int t = 0; t < T; ++t) {
       alignas(64) float lanes[kLanes];
       store(lanes, snap(load(total[t])));
-      for (std::size_t i = 0; i < kLanes && panel * kLanes + i < dim; ++i) task.outputs[t][panel * kLanes + i] = lanes[i];
+      for (std::size_t i = 0; i < kLanes && panel * kLanes + i < dim; ++i)
+        task.outputs[t][panel * kLanes + i] = lanes[i];
     }
   }
 }
@@ -94,26 +145,58 @@ void attend_tile(const AttentionTask& task) {
   const std::size_t first_block = visible(0).begin / kCacheBlock;
   const std::size_t blocks = (visible(T - 1).end + kCacheBlock - 1) / kCacheBlock - first_block;
   const std::size_t stride = blocks * kCacheBlock;
-  float* const packed = task.scratch;
+  float* const room = task.scratch;  // of one panel
+  float* const packed = room + kLanes * (dim > kCacheBlock ? dim : kCacheBlock);
   float* const s = packed + T * dim;
   for (int t = 0; t < T; ++t) __builtin_memcpy(packed + t * dim, task.queries[t], dim * sizeof(float));
-  scores<T>(task, packed, first_block, blocks, stride, s);
+  scores<T>(task, packed, first_block, blocks, stride, s, room);
   if (task.softcap != 0) cap(s, T * stride, task.softcap);
   for (int t = 0; t < T; ++t) softmax(s + t * stride, first_block * kCacheBlock, stride, visible(t));
-  values<T>(task, s, first_block, blocks, stride);
+  values<T>(task, s, first_block, blocks, stride, room);
 }
 
 void attend(const AttentionTask& task) {
   with_count<kTile<float>>(static_cast<int>(task.count), [&]<int T>() { attend_tile<T>(task); });
 }
 
+// Elements [begin, begin + n) of one row of one head into the two layouts.
+template <class Item>
+void scatter(KvCache& cache, std::size_t kv_head, std::size_t position, std::size_t begin, std::size_t n,
+             const Item* key, const Item* value) {
+  const std::size_t dim = cache.config().head_dim, block = position / kCacheBlock, i = position % kCacheBlock;
+  Item* const k = reinterpret_cast<Item*>(cache.keys(kv_head, block)) + i / kLanes * dim * kLanes + i % kLanes;
+  Item* const v = reinterpret_cast<Item*>(cache.values(kv_head, block)) + i * kLanes;
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t d = begin + j;
+    k[d * kLanes] = key[j];
+    v[d / kLanes * kCacheBlock * kLanes + d % kLanes] = value[j];
+  }
+}
+
+template <class Code>
+void append_codes(KvCache& cache, std::size_t kv_head, std::size_t position, const float* key, const float* value) {
+  constexpr std::size_t kAtOnce = 128;
+  const std::size_t dim = cache.config().head_dim, block = position / kCacheBlock;
+  const DType dtype = cache.config().dtype;
+  float scales[2] = {1, 1};
+  if (dtype == DType::int8) {
+    cache.key_scales(kv_head, block)[position % kCacheBlock] = scales[0] = cached_scale(key, dim);
+    cache.value_scales(kv_head, block)[position % kCacheBlock] = scales[1] = cached_scale(value, dim);
+  }
+  for (std::size_t d = 0; d < dim; d += kAtOnce) {
+    Code codes[2][kAtOnce];
+    const std::size_t n = dim - d < kAtOnce ? dim - d : kAtOnce;
+    encode_cached(key + d, n, scales[0], codes[0]);
+    encode_cached(value + d, n, scales[1], codes[1]);
+    scatter(cache, kv_head, position, d, n, codes[0], codes[1]);
+  }
+}
+
 void append(KvCache& cache, std::size_t kv_head, std::size_t position, const float* key, const float* value) {
-  const std::size_t dim = cache.config().head_dim, in_block = position % kCacheBlock;
-  float* k = cache.keys(kv_head, position / kCacheBlock) + in_block / kLanes * dim * kLanes + in_block % kLanes;
-  float* v = cache.values(kv_head, position / kCacheBlock) + in_block * kLanes;
-  for (std::size_t d = 0; d < dim; ++d) {
-    k[d * kLanes] = key[d];
-    v[d / kLanes * kCacheBlock * kLanes + d % kLanes] = value[d];
+  switch (cache.config().dtype) {
+    case DType::int8: return append_codes<std::int8_t>(cache, kv_head, position, key, value);
+    case DType::bfloat16: return append_codes<std::uint16_t>(cache, kv_head, position, key, value);
+    default: return scatter(cache, kv_head, position, 0, cache.config().head_dim, key, value);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "ops/attention/attention.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "ops/all.h"
+#include "ops/attention/sequence_attention.h"
 
 namespace loom {
 namespace {
@@ -17,34 +20,131 @@ namespace {
 TEST(KvCache, L_74_forgets_what_a_rewind_left_behind) {
   const FpEnvironment environment;
   constexpr std::size_t kDim = 8, kKept = 70, kWritten = 140;
+  const AttentionKernels& kernels = kernels_for(usable_isas().back()).value()->attention;
   const RandomStream random{.seed = 5};
   const auto at = [&](std::size_t p, std::size_t d) { return random.uniform(p * kDim + d) - 0.5f; };
   const auto run = [&](bool spoil) {
-    KvCache cache = KvCache::create({.kv_heads = 1, .head_dim = kDim, .max_positions = 256, .window = 0, .max_chunk = 1}).value();
+    KvCache cache =
+        KvCache::create({.kv_heads = 1, .head_dim = kDim, .max_positions = 256, .window = 0, .max_chunk = 1}).value();
     std::vector<float> row(kDim);
     const std::vector<float> nan(kDim, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t p = 0; p < kKept; ++p) {
       for (std::size_t d = 0; d < kDim; ++d) row[d] = at(p, d);
-      cache.write(0, p, row.data(), row.data());
+      cache.extend(p, 1), kernels.append(cache, 0, p, row.data(), row.data());
     }
     if (spoil) {
-      for (std::size_t p = kKept; p < kWritten; ++p) cache.write(0, p, nan.data(), nan.data());
-      cache.forget(kKept, kWritten);
+      for (std::size_t p = kKept; p < kWritten; ++p)
+        cache.extend(p, 1), kernels.append(cache, 0, p, nan.data(), nan.data());
+      cache.rewind(kKept);
     }
     const auto pool = ThreadPool::create(1).value();
     Arena arena = Arena::create(std::size_t{1} << 20).value();
     const Exec exec{*pool, *kernels_for(usable_isas().back()).value(), arena};
     for (std::size_t d = 0; d < kDim; ++d) row[d] = at(kKept, d);
     std::vector<float> out(kDim);
-    KvCache* const caches[] = {&cache};
     const SequenceRows rows{.count = 1, .position = kKept};
     const ConstTensor x{row.data(), 1, kDim};
-    attention(exec, {1, 1, kDim, 0, 0.35f}, x, x, x, {&rows, 1}, caches, {out.data(), 1, kDim});
+    attention(exec, {1, 1, kDim, 0, 0.35f}, x, x, x, {&rows, 1}, {&cache, 1}, {out.data(), 1, kDim});
     return out;
   };
   const std::vector<float> clean = run(false);
   for (const float v : clean) EXPECT_TRUE(std::isfinite(v));
   EXPECT_EQ(run(true), clean);
+}
+
+// What a cache of this type makes of a row of one head, in plain loops.
+std::vector<float> kept(DType dtype, std::span<const float> row) {
+  std::vector<float> out(row.begin(), row.end());
+  if (dtype == DType::bfloat16)
+    for (float& v : out) {
+      auto bits = std::bit_cast<std::uint32_t>(v);
+      const std::uint32_t rest = bits & 0xffffu;
+      bits &= ~0xffffu;
+      if (rest > 0x8000u || (rest == 0x8000u && (bits & 0x10000u) != 0)) bits += 0x10000u;
+      v = std::bit_cast<float>(bits);
+    }
+  if (dtype == DType::int8) {
+    float most = 0;
+    for (const float v : out) most = std::max(most, std::abs(v));
+    const float scale = most / 127;
+    for (float& v : out) v = scale == 0 ? 0 : static_cast<float>(std::nearbyint(v / scale)) * scale;
+  }
+  return out;
+}
+
+struct CacheCase {
+  std::size_t heads, kv_heads, dim, window;
+  double softcap;
+};
+
+// The cached form, whatever its chunks, is attention over whole sequences with the numbers that the cache keeps.
+TEST(KvCache, L_70_L_74_every_type_is_attention_over_what_it_keeps) {
+  const FpEnvironment environment;
+  constexpr std::size_t kSteps = 150;
+  const RandomStream random{.seed = 9};
+  for (const CacheCase& c : {CacheCase{4, 2, 16, 0, 0}, CacheCase{3, 1, 80, 0, 5}, CacheCase{2, 2, 7, 40, 0}}) {
+    const std::size_t wide = c.heads * c.dim, narrow = c.kv_heads * c.dim;
+    std::vector<float> q(kSteps * wide), k(kSteps * narrow), v(k.size());
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = random.uniform(i) * 2 - 1;
+    for (std::size_t i = 0; i < k.size(); ++i)
+      k[i] = random.uniform(10000 + i) * 4 - 2, v[i] = i / c.dim % 11 == 3 ? 0 : random.uniform(50000 + i) - 0.5f;
+    const AttentionConfig config{c.heads, c.kv_heads, c.dim, c.window, 0, c.softcap};
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::int8}) {
+      std::vector<float> kept_k, kept_v;
+      for (std::size_t r = 0; r < k.size(); r += c.dim) {
+        std::ranges::copy(kept(dtype, std::span(k).subspan(r, c.dim)), std::back_inserter(kept_k));
+        std::ranges::copy(kept(dtype, std::span(v).subspan(r, c.dim)), std::back_inserter(kept_v));
+      }
+      for (const Isa isa : usable_isas())
+        for (const int threads : {1, 3}) {
+          const auto pool = ThreadPool::create(threads).value();
+          Arena arena = Arena::create(std::size_t{1} << 24).value();
+          const Exec exec{*pool, *kernels_for(isa).value(), arena};
+          std::vector<float> whole(q.size());
+          sequence_attention(exec, config, 1, {q.data(), kSteps, wide}, {kept_k.data(), kSteps, narrow},
+                             {kept_v.data(), kSteps, narrow}, nullptr, {whole.data(), kSteps, wide});
+          for (const std::size_t chunk : {std::size_t{1}, std::size_t{7}, kSteps}) {
+            KvCache cache = KvCache::create({c.kv_heads, c.dim, kSteps, c.window, chunk, dtype}).value();
+            std::vector<float> out(q.size());
+            for (std::size_t begin = 0; begin < kSteps; begin += chunk) {
+              arena.clear();
+              const SequenceRows rows{.count = std::min(chunk, kSteps - begin), .position = begin};
+              attention(exec, config, {q.data() + begin * wide, rows.count, wide},
+                        {k.data() + begin * narrow, rows.count, narrow},
+                        {v.data() + begin * narrow, rows.count, narrow}, {&rows, 1}, {&cache, 1},
+                        {out.data() + begin * wide, rows.count, wide});
+            }
+            EXPECT_EQ(out, whole) << name(dtype) << " head_dim " << c.dim << " chunks of " << chunk << " on "
+                                  << name(isa) << ", " << threads << " threads";
+          }
+        }
+    }
+  }
+}
+
+TEST(KvCache, L_74_a_row_that_is_not_finite_stays_so_in_every_type) {
+  const FpEnvironment environment;
+  const AttentionKernels& kernels = kernels_for(usable_isas().back()).value()->attention;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::int8})
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      KvCache cache = KvCache::create({1, 4, 64, 0, 1, dtype}).value();
+      const std::vector<float> row = {1, bad, 2, 3};
+      cache.extend(0, 1), kernels.append(cache, 0, 0, row.data(), row.data());
+      const auto pool = ThreadPool::create(1).value();
+      Arena arena = Arena::create(std::size_t{1} << 20).value();
+      const Exec exec{*pool, *kernels_for(usable_isas().back()).value(), arena};
+      const std::vector<float> one(4, 1.0f);
+      std::vector<float> out(4);
+      const SequenceRows rows{.count = 1, .position = 1};
+      const ConstTensor x{one.data(), 1, 4};
+      attention(exec, {1, 1, 4}, x, x, x, {&rows, 1}, {&cache, 1}, {out.data(), 1, 4});
+      EXPECT_FALSE(std::ranges::all_of(out, [](float v) { return std::isfinite(v); })) << name(dtype) << " " << bad;
+    }
+}
+
+TEST(KvCache, L_74_other_types_are_refused) {
+  EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::float16}).error().code, Code::InvalidArgument);
+  EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::int4}).error().code, Code::InvalidArgument);
 }
 
 }  // namespace

@@ -75,12 +75,13 @@ struct Sequences {
 };
 
 template <class T>
-void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k, ConstTensor v, const void* mask,
-            Tensor out) {
+void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
+            ConstTensor v, const void* mask, Tensor out) {
   const ArenaScope scope(exec.arena);
   const Sequences<T> all(exec, config, samples, q, k, mask);
   const std::size_t dim = all.dim(), key_heads = samples * config.kv_heads;
-  const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys), score_size = kAttendRows * all.stride;
+  const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys),
+                    score_size = kAttendRows * all.stride;
   T* const keys = exec.arena.take<T>(key_heads * key_size);
   T* const values = exec.arena.take<T>(key_heads * value_size);
   T* const scores = exec.arena.take<T>(static_cast<std::size_t>(exec.pool.threads()) * score_size);
@@ -91,7 +92,8 @@ void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples
   });
   const std::size_t tiles = ceil_div(all.steps, kAttendRows);
   all.run(samples * config.heads * tiles, [&](std::size_t part, int worker) {
-    const std::size_t h = part / tiles % config.heads, sample = part / tiles / config.heads, row = part % tiles * kAttendRows;
+    const std::size_t h = part / tiles % config.heads, sample = part / tiles / config.heads,
+                      row = part % tiles * kAttendRows;
     const std::size_t key_head = sample * config.kv_heads + h / all.group();
     SequenceHead<T> head = all.head(sample, h, q);
     head.out = out.row<T>(sample * all.steps) + h * dim;
@@ -103,13 +105,14 @@ void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples
 }
 
 template <class T>
-void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k, ConstTensor v,
-                     const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
+void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
+                     ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
   const ArenaScope scope(exec.arena);
   const Sequences<T> all(exec, config, samples, q, k, mask);
   const SequenceAttentionKernels<T>& kernels = exec.kernels.sequence_attention.of<T>();
   const std::size_t dim = all.dim(), heads = samples * config.heads, width = round_up(dim, 16);
-  const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys), query_size = all.as_values_size(all.steps);
+  const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys),
+                    query_size = all.as_values_size(all.steps);
   const std::size_t score_size = kGradientRows * all.stride;
   const std::size_t tiles_of_scores = config.softcap != 0 ? 3 : 2;
   const std::size_t per_worker = 2 * key_size + value_size + 2 * query_size + tiles_of_scores * score_size;
@@ -157,14 +160,16 @@ void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_
 
 }  // namespace
 
-void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k, ConstTensor v,
-                        const void* mask, Tensor out) {
+void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
+                        ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
   with_element(q.element, [&]<class T>() { attend<T>(exec, config, samples, q, k, v, mask, out); });
 }
 
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k, ConstTensor v,
-                                 const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
-  with_element(q.element, [&]<class T>() { attend_backward<T>(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
+                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
+                                 Tensor dk, Tensor dv) {
+  with_element(q.element,
+               [&]<class T>() { attend_backward<T>(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
 }
 
 }  // namespace loom

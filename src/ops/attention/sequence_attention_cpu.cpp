@@ -56,13 +56,15 @@ template <class T>
 void weigh_values(const SequenceHead<T>& h, const T* panels, const T* p, std::size_t rows, Range columns, T* to) {
   const std::size_t end = columns.end < h.keys ? columns.end : h.keys;
   for (std::size_t d = 0; d < h.dim; d += kLanes)
-    product(panels + d * h.keys + columns.begin * kLanes, Factor<T>{p + columns.begin, h.stride, 1}, rows, end - columns.begin,
+    product(panels + d * h.keys + columns.begin * kLanes, Factor<T>{p + columns.begin, h.stride, 1}, rows,
+            end - columns.begin,
             [&](std::size_t r, const Lanes<T>& total) { store_some(to + r * h.width + d, snap(total), h.dim - d); });
 }
 
 // totals[j] += sum_r a[r, j] b[row + r] for the columns: one block of the chain over t.
 template <class T>
-void add_over_rows(const SequenceHead<T>& h, const T* a, const T* panels, std::size_t row, std::size_t rows, Range columns, T* totals) {
+void add_over_rows(const SequenceHead<T>& h, const T* a, const T* panels, std::size_t row, std::size_t rows,
+                   Range columns, T* totals) {
   const std::size_t end = columns.end < h.keys ? columns.end : h.keys, width = panels_of(h.dim) * kLanes;
   for (std::size_t d = 0; d < h.dim; d += kLanes)
     product(panels + d * h.steps + row * kLanes, Factor<T>{a + columns.begin, 1, h.stride}, end - columns.begin, rows,
@@ -77,7 +79,8 @@ template <class T>
 void softmax(const SequenceHead<T>& h, std::size_t t, Range columns, T* s, T* slopes) {
   alignas(64) T counted[kLanes];
   for (std::size_t i = 0; i < kLanes; ++i) counted[i] = static_cast<T>(i);
-  const Lanes<T> numbers = load(counted), none = zeros<T>(), one = splat(T{1}), scale = splat(h.scale), c = splat(h.softcap);
+  const Lanes<T> numbers = load(counted), none = zeros<T>(), one = splat(T{1}), scale = splat(h.scale),
+                 c = splat(h.softcap);
   const Lanes<T> lowest = splat(static_cast<T>(-__builtin_huge_val()));
   const Range range = visible(h, t);
   const auto seen = [&](std::size_t i) {
@@ -172,7 +175,8 @@ void sum_heads(const T* totals, std::size_t apart, std::size_t count, std::size_
 }
 
 template <class T>
-constexpr SequenceAttentionKernels<T> kKernels = {.attend = attend<T>, .gradient = gradient<T>, .sum_heads = sum_heads<T>};
+constexpr SequenceAttentionKernels<T> kKernels = {
+    .attend = attend<T>, .gradient = gradient<T>, .sum_heads = sum_heads<T>};
 
 }  // namespace
 

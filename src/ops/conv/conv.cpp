@@ -5,15 +5,18 @@
 
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 #include "simd/orders.h"
 
 namespace loom {
 namespace {
 
-constexpr std::size_t kMaxTile = 16;          // of ConvKernels::tile
-constexpr std::size_t kStored = 65536;        // elements of stored planes that are made at a time: they are read from the caches
-constexpr std::size_t kChunkRows = 256;       // rows of g that stay in the first-level cache while all columns pass
+constexpr std::size_t kMaxTile = 16;  // of ConvKernels::tile
+// elements of stored planes that are made at a time: they are read from the caches
+constexpr std::size_t kStored = 65536;
+constexpr std::size_t kChunkRows = 256;  // rows of g that stay in the first-level cache while all columns pass
 
 // f(begin, end, worker) over parts of [0, n), as for_ranges.
 template <class F>
@@ -24,16 +27,16 @@ void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&&
   exec.pool.run(parts, [&](std::size_t part, int worker) { f(part * n / parts, (part + 1) * n / parts, worker); });
 }
 
-// Direct convolution. A tile is up to 16 positions of y, one per lane; a kernel call computes it for all filters of a group, and term (c, k) of every
-// position lies at one offset from the tile's first element (PatchLayout).
+// Direct convolution. A tile is up to 16 positions of y, one per lane; a kernel call computes it for all filters of a
+// group, and term (c, k) of every position lies at one offset from the tile's first element (PatchLayout).
 template <class T>
 class Convolution {
  public:
   Convolution(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
       : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), k_(n.channels * layout.taps()) {
     together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
-    // Tiles keep to one row (of 16 positions or more) if 16 divides its width, or if filters are too few for gathering to pay; then the last tile
-    // of a row overlaps the one before.
+    // Tiles keep to one row (of 16 positions or more) if 16 divides its width, or if filters are too few for gathering
+    // to pay; then the last tile of a row overlaps the one before.
     by_row_ = layout.width() >= kLanes && (layout.width() % kLanes == 0 || n.filters <= kernels_.tile);
     offsets_ = exec.arena.note<std::size_t>(k_);
     gathered_ = exec.arena.note<std::size_t>(k_);
@@ -41,7 +44,8 @@ class Convolution {
     buffer_elements_ = together_ * k_ * kLanes;
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
-      // Blocks of chain64 count the columns of all taps, also those that a phase leaves out, so that a phase sums in the order of the whole.
+      // Blocks of chain64 count the columns of all taps, also those that a phase leaves out, so that a phase sums in
+      // the order of the whole.
       layout.write_columns(n.channels, offsets_);
       for (std::size_t i = 0; i < k_; ++i)
         if (i + 1 == k_ || offsets_[i] / kChain != offsets_[i + 1] / kChain) ends_[blocks_++] = i + 1;
@@ -52,13 +56,15 @@ class Convolution {
 
   void run(const T* x, const T* w, const T* bias, T* y) {
     const std::size_t planes = n_.groups * n_.channels, stored = planes * layout_.plane();
-    const std::size_t batch = layout_.in_place() ? n_.samples : std::clamp<std::size_t>(kStored / stored, 1, n_.samples);
+    const std::size_t batch =
+        layout_.in_place() ? n_.samples : std::clamp<std::size_t>(kStored / stored, 1, n_.samples);
     T* room = exec_.arena.template take<T>(layout_.in_place() ? 0 : batch * stored);
     for (std::size_t first = 0; first < n_.samples; first += batch) {
       const std::size_t count = std::min(batch, n_.samples - first);
       const T* from = x + first * planes * layout_.input_plane();
       if (!layout_.in_place()) store_planes(exec_, layout_, from, count * planes, element_of<T>, room);
-      samples(layout_.in_place() ? from : room, count, w, bias, y + first * n_.groups * n_.filters * layout_.positions());
+      samples(layout_.in_place() ? from : room, count, w, bias,
+              y + first * n_.groups * n_.filters * layout_.positions());
     }
   }
 
@@ -67,24 +73,26 @@ class Convolution {
 
   void samples(const T* x, std::size_t count, const T* w, const T* bias, T* y) {
     const std::size_t units_of_plane = units(), cost = k_ * n_.filters * (by_row_ ? layout_.width() : kLanes) / 8 + 1;
-    for_ranges_by_worker(exec_, count * n_.groups * units_of_plane, cost, [&](std::size_t begin, std::size_t end, int worker) {
-      while (begin < end) {
-        const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
-        const std::size_t last = std::min(units_of_plane, first + end - begin);
-        ConvTask<T> task{offsets_,
-                         ends_,
-                         blocks_,
-                         w + group * n_.filters * k_,
-                         bias == nullptr ? nullptr : bias + group * n_.filters,
-                         n_.filters,
-                         k_,
-                         y + plane * n_.filters * layout_.positions(),
-                         layout_.positions()};
-        const T* from = x + plane * n_.channels * layout_.plane();
-        by_row_ ? rows(task, from, first, last) : flat(task, from, first, last, buffers_ + static_cast<std::size_t>(worker) * buffer_elements_);
-        begin += last - first;
-      }
-    });
+    for_ranges_by_worker(
+        exec_, count * n_.groups * units_of_plane, cost, [&](std::size_t begin, std::size_t end, int worker) {
+          while (begin < end) {
+            const std::size_t plane = begin / units_of_plane, group = plane % n_.groups, first = begin % units_of_plane;
+            const std::size_t last = std::min(units_of_plane, first + end - begin);
+            ConvTask<T> task{offsets_,
+                             ends_,
+                             blocks_,
+                             w + group * n_.filters * k_,
+                             bias == nullptr ? nullptr : bias + group * n_.filters,
+                             n_.filters,
+                             k_,
+                             y + plane * n_.filters * layout_.positions(),
+                             layout_.positions()};
+            const T* from = x + plane * n_.channels * layout_.plane();
+            by_row_ ? rows(task, from, first, last)
+                    : flat(task, from, first, last, buffers_ + static_cast<std::size_t>(worker) * buffer_elements_);
+            begin += last - first;
+          }
+        });
   }
 
   void rows(const ConvTask<T>& task, const T* x, std::size_t begin, std::size_t end) const {
@@ -104,8 +112,8 @@ class Convolution {
     if (n != 0) kernels_.tiles(task, tiles.data(), n);
   }
 
-  // Tiles of 16 consecutive positions, which may cross rows; the lanes of such a tile are not contiguous in x, so its terms are gathered into
-  // `buffer`.
+  // Tiles of 16 consecutive positions, which may cross rows; the lanes of such a tile are not contiguous in x, so its
+  // terms are gathered into `buffer`.
   void flat(ConvTask<T> task, const T* x, std::size_t begin, std::size_t end, T* buffer) const {
     std::array<ConvTile<T>, kMaxTile> tiles;
     std::size_t n = 0;
@@ -148,10 +156,12 @@ class Convolution {
   T* buffers_ = nullptr;
 };
 
-// Transposed convolution with stride: outputs with one remainder of the position by the stride (a phase) use the same taps, so each phase is a plain
-// convolution with its columns of w, and its outputs are then scattered into y.
+// Transposed convolution with stride: outputs with one remainder of the position by the stride (a phase) use the same
+// taps, so each phase is a plain convolution with its columns of w, and its outputs are then scattered into y.
 template <class T>
-void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const T* x, const T* w, const T* bias, T* y) {
+void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const T* x, const T* w,
+                     const T* bias, T* y) {
+  const SlicesKernels<T>& slices = exec.kernels.slices.of<T>();
   const std::size_t filters = n.groups * n.filters, all = n.channels * layout.taps();
   const ConvGeometry::Axes whole = layout.extents(), spread = layout.spread();
   for (std::size_t i = 0; i < layout.phases(); ++i) {
@@ -165,27 +175,29 @@ void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSize
     T* kept = exec.arena.take<T>(filters * k);
     T* sums = exec.arena.take<T>(n.samples * filters * positions);
     exec.run(1, [&](std::size_t) { phase.write_columns(n.channels, columns); });
-    for_rows(exec, filters, k, [&](std::size_t f) {
-      for (std::size_t j = 0; j < k; ++j) kept[f * k + j] = w[f * all + columns[j]];
-    });
+    for_rows(exec, filters, k,
+             [&](std::size_t f) { exec.kernels.unfold.of<T>().patches(w + f * all, columns, 1, k, kept + f * k); });
     if (k != 0)
       Convolution<T>(exec, phase, n).run(x, kept, bias, sums);
     else
-      for_rows(exec, n.samples * filters, positions,
-               [&](std::size_t r) { std::fill_n(sums + r * positions, positions, bias == nullptr ? T{0} : bias[r % filters]); });
+      for_rows(exec, n.samples * filters, positions, [&](std::size_t r) {
+        T* const to = sums + r * positions;
+        if (bias == nullptr) return exec.kernels.elementwise.of<T>().fill(T{0}, positions, to);
+        slices.move({1, positions}, bias + r % filters, {.step = 0}, to, {});
+      });
     for_rows(exec, n.samples * filters, positions, [&](std::size_t r) {
       const T* from = sums + r * positions;
       T* plane = y + r * ConvGeometry::product(whole);
-      for (std::size_t z = 0; z < out[0]; ++z)
-        for (std::size_t j = 0; j < out[1]; ++j, from += out[2]) {
-          T* to = plane + ((start[0] + z * spread[0]) * whole[1] + start[1] + j * spread[1]) * whole[2] + start[2];
-          for (std::size_t q = 0; q < out[2]; ++q) to[q * spread[2]] = from[q];
-        }
+      for (std::size_t z = 0; z < out[0]; ++z, from += out[1] * out[2])
+        slices.move({out[1], out[2]}, from, {.stride = out[2]},
+                    plane + ((start[0] + z * spread[0]) * whole[1] + start[1]) * whole[2] + start[2],
+                    {.stride = spread[1] * whole[2], .step = spread[2]});
     });
   }
 }
 
-// The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of kChain ends.
+// The rows (sample, position) of up to sixteen samples, cut where a row of positions, a sample or a block of kChain
+// ends.
 std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size_t sample_stride, ConvRun* to) {
   std::size_t n = 0, left = kChain;
   for (std::size_t b = 0; b < samples; ++b)
@@ -203,13 +215,17 @@ std::size_t write_runs(const PatchLayout& layout, std::size_t samples, std::size
   return n;
 }
 
-// d[f, (c, k)] += chain64 over rows (sample, position) of g[row, f] patch[row, (c, k)]: sixteen filters across lanes; in a depthwise convolution
-// sixteen groups.
+// d[f, (c, k)] += chain64 over rows (sample, position) of g[row, f] patch[row, (c, k)]: sixteen filters across lanes;
+// in a depthwise convolution sixteen groups.
 template <class T>
 class WeightGradient {
  public:
   WeightGradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
-      : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), lanewise_(n.channels == 1 && n.filters == 1 && n.groups > 1) {
+      : exec_(exec),
+        layout_(layout),
+        n_(n),
+        kernels_(exec.kernels.conv.of<T>()),
+        lanewise_(n.channels == 1 && n.filters == 1 && n.groups > 1) {
     columns_ = n.channels * layout.taps();
     planes_ = n.groups * n.channels;
     // Panels of sixteen filters of a group; of a depthwise convolution of sixteen groups.
@@ -232,12 +248,15 @@ class WeightGradient {
     interleave(g, n_.groups * n_.filters, lanewise_ ? n_.groups : n_.filters, positions, samples, g_);
     if (lanewise_) interleave(stored, n_.groups, n_.groups, layout_.plane(), samples, x_);
     std::size_t num_runs = 0;
-    exec_.run(1, [&](std::size_t) { num_runs = write_runs(layout_, samples, lanewise_ ? layout_.plane() : planes_ * layout_.plane(), runs_); });
+    exec_.run(1, [&](std::size_t) {
+      num_runs = write_runs(layout_, samples, lanewise_ ? layout_.plane() : planes_ * layout_.plane(), runs_);
+    });
     const std::size_t tiles = ceil_div(columns_, kernels_.tile);
     for_ranges(exec_, panels_ * tiles, rows * kernels_.tile * 2, [&](std::size_t begin, std::size_t end) {
       while (begin < end) {
         const std::size_t panel = begin / tiles, first = begin % tiles, last = std::min(tiles, first + end - begin);
-        columns(stored, samples, panel, first * kernels_.tile, std::min(last * kernels_.tile, columns_), num_runs, reversed, d);
+        columns(stored, samples, panel, first * kernels_.tile, std::min(last * kernels_.tile, columns_), num_runs,
+                reversed, d);
         begin += last - first;
       }
     });
@@ -273,11 +292,12 @@ class WeightGradient {
     });
   }
 
-  void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end, std::size_t num_runs, bool reversed,
-               T* d) {
+  void columns(const T* stored, std::size_t samples, std::size_t panel, std::size_t begin, std::size_t end,
+               std::size_t num_runs, bool reversed, T* d) {
     T* total = totals_ + panel * columns_ * kLanes;
-    std::fill(total + begin * kLanes, total + end * kLanes, T{0});
-    const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLanes : stored + panel / panels_of_group() * n_.channels * layout_.plane();
+    exec_.kernels.elementwise.of<T>().fill(T{0}, (end - begin) * kLanes, total + begin * kLanes);
+    const T* x = lanewise_ ? x_ + panel * samples * layout_.plane() * kLanes
+                           : stored + panel / panels_of_group() * n_.channels * layout_.plane();
     const T* g = g_ + panel * samples * layout_.positions() * kLanes;
     for (std::size_t run = 0; run < num_runs;) {
       std::size_t rows = 0, stop = run;
@@ -290,7 +310,8 @@ class WeightGradient {
     const std::size_t taps = layout_.taps(), first = first_filter(panel), in_group = lanewise_ ? 0 : first % n_.filters,
                       group = lanewise_ ? 0 : first / n_.filters;
     for (std::size_t c = begin; c < end; ++c) {
-      T* to = reversed && !lanewise_ ? d + ((group * n_.channels + c / taps) * n_.filters + in_group) * taps + c % taps : d + first * columns_ + c;
+      T* to = reversed && !lanewise_ ? d + ((group * n_.channels + c / taps) * n_.filters + in_group) * taps + c % taps
+                                     : d + first * columns_ + c;
       kernels_.add_total(total + c * kLanes, lanes(panel), reversed && !lanewise_ ? taps : columns_, to);
     }
   }
@@ -308,11 +329,12 @@ class WeightGradient {
 
 }  // namespace
 
-void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w, const void* bias, void* y,
-              Element element) {
+void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w,
+              const void* bias, void* y, Element element) {
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
-    const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w), *offsets = static_cast<const T*>(bias);
+    const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w),
+               *offsets = static_cast<const T*>(bias);
     if (layout.phases() == 1)
       Convolution<T>(exec, layout, sizes).run(from, weights, offsets, static_cast<T*>(y));
     else
@@ -324,27 +346,27 @@ void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, cons
   with_element(element, [&]<class T>() {
     for_rows(exec, n.groups * n.channels, n.filters * taps, [&](std::size_t row) {
       const std::size_t group = row / n.channels, c = row % n.channels;
-      T* out = static_cast<T*>(to) + row * n.filters * taps;
-      for (std::size_t f = 0; f < n.filters; ++f, out += taps)
-        std::copy_n(static_cast<const T*>(w) + ((group * n.filters + f) * n.channels + c) * taps, taps, out);
+      const T* from = static_cast<const T*>(w) + (group * n.filters * n.channels + c) * taps;
+      exec.kernels.slices.of<T>().move({n.filters, taps}, from, {.stride = n.channels * taps},
+                                       static_cast<T*>(to) + row * n.filters * taps, {.stride = taps});
     });
   });
 }
 
-void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x, const void* g, bool reversed, void* d,
-                              void* d_bias, Element element) {
+void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
+                              const void* g, bool reversed, void* d, void* d_bias, Element element) {
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     WeightGradient<T> gradient(exec, layout, n);
     for (std::size_t b = 0; b < n.samples; b += kSampleBlock)
       gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
-                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(), std::min(kSampleBlock, n.samples - b), reversed,
-                         static_cast<T*>(d), static_cast<T*>(d_bias));
+                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(),
+                         std::min(kSampleBlock, n.samples - b), reversed, static_cast<T*>(d), static_cast<T*>(d_bias));
   });
 }
 
-void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions, const void* g, void* d,
-                            Element element) {
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
+                            const void* g, void* d, Element element) {
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();
@@ -356,8 +378,8 @@ void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t c
       for (std::size_t first = 0; first < samples; first += kSampleBlock) {
         const std::size_t count = std::min(kSampleBlock, samples - first);
         for (std::size_t b = 0; b < count; ++b)
-          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLanes) * positions, positions, lanes, positions,
-                             to + b * positions * kLanes);
+          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLanes) * positions,
+                             positions, lanes, positions, to + b * positions * kLanes);
         alignas(64) std::array<T, kLanes> total;
         kernels.sum_rows(to, count * positions, total.data());
         kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLanes);

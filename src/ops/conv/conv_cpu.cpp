@@ -21,7 +21,8 @@ struct Blocks {
 
 // total[N][P][16] += the blocks for N filters, w their first, and P tiles.
 template <class T, int N, int P>
-[[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks, T* total) {
+[[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks,
+                                  T* total) {
   const T* from[P];
   for (int p = 0; p < P; ++p) from[p] = tiles[p].from;
   const std::size_t terms = task.k;
@@ -73,8 +74,8 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
     for (; i < n; ++i) pass.template operator()<1>(tiles + i);
 }
 
-constexpr std::size_t kMostFilters = 96;  // whose totals are held at once
-constexpr std::size_t kBlocksOfChunk = 4; // whose terms of x stay in the first-level cache while all filters pass
+constexpr std::size_t kMostFilters = 96;   // whose totals are held at once
+constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first-level cache while all filters pass
 
 template <class T>
 void many_filters(const ConvTask<T>& task, const ConvTile<T>& tile) {
@@ -85,7 +86,9 @@ void many_filters(const ConvTask<T>& task, const ConvTile<T>& tile) {
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
-      for_tiles<T>(filters, [&]<int N>(std::size_t f) { add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, &tile, chunk, total[f]); });
+      for_tiles<T>(filters, [&]<int N>(std::size_t f) {
+        add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, &tile, chunk, total[f]);
+      });
     }
     for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tile, total[f]);
   }
@@ -100,10 +103,12 @@ void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
 }
 
 // As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.
-alignas(64) constexpr float kStep[2 * kLanes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+alignas(64) constexpr float kStep[2 * kLanes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 template <class T>
-void gather(const T* x, const std::size_t* offsets, std::size_t k, const std::size_t* starts, std::size_t lanes, T* to) {
+void gather(const T* x, const std::size_t* offsets, std::size_t k, const std::size_t* starts, std::size_t lanes,
+            T* to) {
   std::size_t pieces = 1, second = kLanes;
   for (std::size_t i = 1; i < lanes; ++i)
     if (starts[i] != starts[i - 1] + 1) ++pieces, second = i;
@@ -112,7 +117,8 @@ void gather(const T* x, const std::size_t* offsets, std::size_t k, const std::si
       // Both loads stay between the first and the last element that the lanes need.
       const T *a = x + starts[0], *b = x + starts[kLanes - 1] - (kLanes - 1);
       const I32x16 late = load(kStep + kLanes - second) > zero();
-      for (std::size_t i = 0; i < k; ++i, to += kLanes) store(to, select(late, load(b + offsets[i]), load(a + offsets[i])));
+      for (std::size_t i = 0; i < k; ++i, to += kLanes)
+        store(to, select(late, load(b + offsets[i]), load(a + offsets[i])));
       return;
     }
   }
@@ -158,8 +164,9 @@ template <class T>
 void gradient(const ConvGradientTask<T>& task, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; i += kTile<T>) {
     const std::size_t left = end - i;
-    with_count<kTile<T>>(left < kTile<T> ? static_cast<int>(left) : kTile<T>,
-                         [&]<int N>() { task.lanewise ? gradient_columns<T, N, true>(task, i) : gradient_columns<T, N, false>(task, i); });
+    with_count<kTile<T>>(left < kTile<T> ? static_cast<int>(left) : kTile<T>, [&]<int N>() {
+      task.lanewise ? gradient_columns<T, N, true>(task, i) : gradient_columns<T, N, false>(task, i);
+    });
   }
 }
 

@@ -41,7 +41,11 @@ const std::vector<Shapes>& shapes() {
       {"transposed, dilation", {{2, 3, 5}, {2, 3, 3}, {1, 1, 2}, {1, 3, 0}, {1, 2, 3}, {0, 0, 1}, true}, {2, 1, 7, 4}},
       {"cropped", {{1, 6, 19}, {1, 3, 3}, {1, 2, 1}, {0, 1, 1}}, {2, 1, 3, 4}, {0, 1, 2}},
       {"shared out", {{1, 22, 25}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}}, {5, 1, 14, 19}, {0, 0, 0}, true},
-      {"transposed, shared out", {{1, 12, 13}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}, {0, 1, 1}, true}, {5, 2, 7, 9}, {0, 0, 0}, true},
+      {"transposed, shared out",
+       {{1, 12, 13}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}, {0, 1, 1}, true},
+       {5, 2, 7, 9},
+       {0, 0, 0},
+       true},
   };
   return all;
 }
@@ -73,7 +77,8 @@ T patch(const ConvGeometry& g, const T* plane, const ConvGeometry::Axes& o, cons
   for (std::size_t a = 0; a < 3; ++a) {
     const auto reach = static_cast<std::ptrdiff_t>(k[a] * g.dilation[a]) - static_cast<std::ptrdiff_t>(g.padding[a]);
     const auto stride = static_cast<std::ptrdiff_t>(g.stride[a]);
-    std::ptrdiff_t i = static_cast<std::ptrdiff_t>(o[a]) * (g.transposed ? 1 : stride) + (g.transposed ? -reach : reach);
+    std::ptrdiff_t i =
+        static_cast<std::ptrdiff_t>(o[a]) * (g.transposed ? 1 : stride) + (g.transposed ? -reach : reach);
     if (g.transposed) {
       if (i < 0 || i % stride != 0) return 0;
       i /= stride;
@@ -119,7 +124,9 @@ class Runner {
   }
 
  private:
-  const T* plane(std::size_t b, std::size_t group, std::size_t c) const { return x_.data() + ((b * n_.groups + group) * n_.channels + c) * inputs_; }
+  const T* plane(std::size_t b, std::size_t group, std::size_t c) const {
+    return x_.data() + ((b * n_.groups + group) * n_.channels + c) * inputs_;
+  }
 
   void forward() {
     std::vector<T> y(g_.size()), expected;
@@ -131,7 +138,8 @@ class Runner {
           Chain<T> chain;
           const T* w = w_.data() + f * n_.channels * taps_;
           for (std::size_t c = 0; c < n_.channels; ++c)
-            each(s_.geometry.kernel, [&](const auto& k) { chain.add(*w++ * patch(s_.geometry, plane(b, f / n_.filters, c), o, k)); });
+            each(s_.geometry.kernel,
+                 [&](const auto& k) { chain.add(*w++ * patch(s_.geometry, plane(b, f / n_.filters, c), o, k)); });
           expected.push_back(snap(snap(chain.sum()) + bias_[f]));
         });
     EXPECT_EQ(y, expected) << "forward";
@@ -146,7 +154,8 @@ class Runner {
     else
       store_planes(exec_, layout, x_.data(), n_.channels, element_of<T>, stored.data());
     const std::size_t first = positions_ / 3;
-    unfold(exec_, layout, stored.data(), n_.channels, first, {patches.data(), positions_ - first, n_.channels * taps_, element_of<T>});
+    unfold(exec_, layout, stored.data(), n_.channels, first,
+           {patches.data(), positions_ - first, n_.channels * taps_, element_of<T>});
     patches.resize((positions_ - first) * n_.channels * taps_);
     std::size_t at = 0;
     each(out_, [&](const auto& o) {
@@ -162,7 +171,8 @@ class Runner {
     const ConvGeometry reversed = s_.geometry.reversed(out_);
     const PatchLayout layout = PatchLayout::create(reversed, s_.geometry.in).value();
     reverse_weight(exec_, n_, taps_, w_.data(), w.data(), element_of<T>);
-    convolve(exec_, layout, {n_.samples, n_.groups, n_.filters, n_.channels}, g_.data(), w.data(), nullptr, dx.data(), element_of<T>);
+    convolve(exec_, layout, {n_.samples, n_.groups, n_.filters, n_.channels}, g_.data(), w.data(), nullptr, dx.data(),
+             element_of<T>);
     for (std::size_t b = 0; b < n_.samples; ++b)
       for (std::size_t group = 0; group < n_.groups; ++group)
         for (std::size_t c = 0; c < n_.channels; ++c)
@@ -170,8 +180,9 @@ class Runner {
             Chain<T> chain;
             for (std::size_t f = group * n_.filters; f < (group + 1) * n_.filters; ++f) {
               const T* weight = w_.data() + (f * n_.channels + c) * taps_;
-              each(s_.geometry.kernel,
-                   [&](const auto& k) { chain.add(*weight++ * patch(reversed, g_.data() + (b * n_.groups * n_.filters + f) * positions_, i, k)); });
+              each(s_.geometry.kernel, [&](const auto& k) {
+                chain.add(*weight++ * patch(reversed, g_.data() + (b * n_.groups * n_.filters + f) * positions_, i, k));
+              });
             }
             expected.push_back(snap(chain.sum()));
           });
@@ -183,12 +194,14 @@ class Runner {
     const bool transposed = s_.geometry.transposed;
     const ConvGeometry reversed = s_.geometry.reversed(out_);
     if (transposed)
-      convolve_weight_gradient(exec_, PatchLayout::create(reversed, s_.geometry.in).value(), {n_.samples, n_.groups, n_.filters, n_.channels},
-                               g_.data(), x_.data(), true, dw.data(), nullptr, element_of<T>);
+      convolve_weight_gradient(exec_, PatchLayout::create(reversed, s_.geometry.in).value(),
+                               {n_.samples, n_.groups, n_.filters, n_.channels}, g_.data(), x_.data(), true, dw.data(),
+                               nullptr, element_of<T>);
     else
-      convolve_weight_gradient(exec_, PatchLayout::create(s_.geometry, out_).value(), n_, x_.data(), g_.data(), false, dw.data(), db.data(),
-                               element_of<T>);
-    convolve_bias_gradient(exec_, n_.samples, n_.groups * n_.filters, positions_, g_.data(), db_alone.data(), element_of<T>);
+      convolve_weight_gradient(exec_, PatchLayout::create(s_.geometry, out_).value(), n_, x_.data(), g_.data(), false,
+                               dw.data(), db.data(), element_of<T>);
+    convolve_bias_gradient(exec_, n_.samples, n_.groups * n_.filters, positions_, g_.data(), db_alone.data(),
+                           element_of<T>);
     for (std::size_t first = 0; first < n_.samples; first += 16) {
       const std::size_t last = std::min(first + 16, n_.samples);
       for (std::size_t f = 0; f < n_.groups * n_.filters; ++f) {
@@ -202,8 +215,9 @@ class Runner {
             Chain<T> chain;
             for (std::size_t b = first; b < last; ++b) {
               const T *x = plane(b, f / n_.filters, c), *g = g_.data() + (b * n_.groups * n_.filters + f) * positions_;
-              each(transposed ? s_.geometry.in : out_,
-                   [&](const auto& o) { chain.add(transposed ? *x++ * patch(reversed, g, o, k) : *g++ * patch(s_.geometry, x, o, k)); });
+              each(transposed ? s_.geometry.in : out_, [&](const auto& o) {
+                chain.add(transposed ? *x++ * patch(reversed, g, o, k) : *g++ * patch(s_.geometry, x, o, k));
+              });
             }
             *to = snap(*to + chain.sum());
             ++to;

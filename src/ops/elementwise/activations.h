@@ -1,6 +1,6 @@
 #pragma once
-// Activations and their exact derivatives (engine 3.2) over lanes of f32 or f64. Inner products are snapped where they would be
-// subnormal: squares and cubes of small x, exp of far negative x.
+// Activations and their exact derivatives (engine 3.2) over lanes of f32 or f64. Inner products are snapped where they
+// would be subnormal: squares and cubes of small x, exp of far negative x.
 
 #include "ops/elementwise/elementwise.h"
 #include "simd/math.h"
@@ -20,22 +20,30 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
   const auto clamp = [=](const V& x, double low, double high) { return min(max(x, c(low)), c(high)); };
   const auto softplus = [=](const V& x) { return select(x > c(20), x, snap(log1p(snap(exp(min(x, c(20))))))); };
   const auto rest = [=](const V& t) { return snap(one - snap(t * t)); };  // 1 - t^2
-  const auto silu_slope = [=](const V& x, const V& s, const V& factor) { return s * snap(one + snap(snap(factor * x) * snap(one - s))); };
+  const auto silu_slope = [=](const V& x, const V& s, const V& factor) {
+    return s * snap(one + snap(snap(factor * x) * snap(one - s)));
+  };
   switch (fn.kind) {
     case Activation::Linear: return visit([=](const V& x) { return x; }, [=](const V&) { return one; });
-    case Activation::Relu: return visit([=](const V& x) { return max(x, zero); }, [=](const V& x) { return select(x > zero, one, zero); });
+    case Activation::Relu:
+      return visit([=](const V& x) { return max(x, zero); }, [=](const V& x) { return select(x > zero, one, zero); });
     case Activation::Silu:
-      return visit([=](const V& x) { return x * snap(sigmoid(x)); }, [=](const V& x) { return silu_slope(x, snap(sigmoid(x)), one); });
+      return visit([=](const V& x) { return x * snap(sigmoid(x)); },
+                   [=](const V& x) { return silu_slope(x, snap(sigmoid(x)), one); });
     case Activation::Gelu: {
-      const auto inner = [=](const V& x) { return tanh(snap(c(0.7978845608028654) * snap(x + c(0.044715) * snap(snap(x * x) * x)))); };
+      const auto inner = [=](const V& x) {
+        return tanh(snap(c(0.7978845608028654) * snap(x + c(0.044715) * snap(snap(x * x) * x))));
+      };
       return visit([=](const V& x) { return half * x * (one + inner(x)); },
                    [=](const V& x) {
                      const V t = inner(x), u = rest(snap(t));
-                     const V steep = snap(half * snap(x * u)) * snap(c(0.7978845608028654) * (one + c(0.134145) * snap(x * x)));
+                     const V steep =
+                         snap(half * snap(x * u)) * snap(c(0.7978845608028654) * (one + c(0.134145) * snap(x * x)));
                      return half * (one + t) + select(u == zero, zero, snap(steep));
                    });
     }
-    case Activation::Tanh: return visit([=](const V& x) { return tanh(x); }, [=](const V& x) { return rest(snap(tanh(x))); });
+    case Activation::Tanh:
+      return visit([=](const V& x) { return tanh(x); }, [=](const V& x) { return rest(snap(tanh(x))); });
     case Activation::Sigmoid:
       return visit([=](const V& x) { return sigmoid(x); },
                    [=](const V& x) {
@@ -44,9 +52,12 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
                    });
     case Activation::LeakyRelu: {
       const V slope = c(fn.leaky_slope);
-      return visit([=](const V& x) { return select(x > zero, x, slope * x); }, [=](const V& x) { return select(x > zero, one, slope); });
+      return visit([=](const V& x) { return select(x > zero, x, slope * x); },
+                   [=](const V& x) { return select(x > zero, one, slope); });
     }
-    case Activation::Relu2: return visit([=](const V& x) { return max(x, zero) * max(x, zero); }, [=](const V& x) { return c(2) * max(x, zero); });
+    case Activation::Relu2:
+      return visit([=](const V& x) { return max(x, zero) * max(x, zero); },
+                   [=](const V& x) { return c(2) * max(x, zero); });
     case Activation::GeluExact: {
       const auto inner = [=](const V& x) { return erf(snap(x * c(0.7071067811865476))); };
       return visit([=](const V& x) { return half * x * (one + inner(x)); },
@@ -63,11 +74,13 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
                      return w + snap(snap(x * rest(w)) * snap(sigmoid(x)));
                    });
     case Activation::HardSigmoid:
-      return visit([=](const V& x) { return clamp(x / c(6) + half, 0, 1); }, [=](const V& x) { return between(x, -3, 3, one / c(6)); });
+      return visit([=](const V& x) { return clamp(x / c(6) + half, 0, 1); },
+                   [=](const V& x) { return between(x, -3, 3, one / c(6)); });
     case Activation::HardSwish:
       return visit([=](const V& x) { return x * snap(clamp(x / c(6) + half, 0, 1)); },
                    [=](const V& x) { return select(x <= c(-3), zero, select(x >= c(3), one, x / c(3) + half)); });
-    case Activation::HardTanh: return visit([=](const V& x) { return clamp(x, -1, 1); }, [=](const V& x) { return between(x, -1, 1, one); });
+    case Activation::HardTanh:
+      return visit([=](const V& x) { return clamp(x, -1, 1); }, [=](const V& x) { return between(x, -1, 1, one); });
     case Activation::Elu:
     case Activation::Selu: {
       const bool selu = fn.kind == Activation::Selu;
@@ -75,7 +88,8 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
       return visit([=](const V& x) { return outer * select(x > zero, x, snap(alpha * snap(expm1(min(x, zero))))); },
                    [=](const V& x) { return outer * select(x > zero, one, snap(alpha * snap(exp(min(x, zero))))); });
     }
-    case Activation::Relu6: return visit([=](const V& x) { return clamp(x, 0, 6); }, [=](const V& x) { return between(x, 0, 6, one); });
+    case Activation::Relu6:
+      return visit([=](const V& x) { return clamp(x, 0, 6); }, [=](const V& x) { return between(x, 0, 6, one); });
     case Activation::Softsign:
       return visit([=](const V& x) { return x / (one + abs(x)); },
                    [=](const V& x) {
@@ -90,7 +104,8 @@ LOOM_INLINE void with_activation(const ActivationFn& fn, Visit&& visit) {
     case Activation::Sign:
     case Activation::Step: {
       const V low = fn.kind == Activation::Sign ? c(-1) : zero, inside = fn.ste ? one : zero;
-      return visit([=](const V& x) { return select(x >= zero, one, low); }, [=](const V& x) { return select(abs(x) < one, inside, zero); });
+      return visit([=](const V& x) { return select(x >= zero, one, low); },
+                   [=](const V& x) { return select(abs(x) < one, inside, zero); });
     }
   }
 }

@@ -1,7 +1,6 @@
 #include "ops/elementwise/elementwise.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "ops/all.h"
@@ -61,55 +60,69 @@ template <class F>
 void each_piece(const Exec& exec, Tensor y, F&& f) {
   with_element(y.element, [&]<class T>() {
     const ElementwiseKernels<T>& kernels = exec.kernels.elementwise.of<T>();
-    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(kernels, at, n); });
+    for_elements(exec, y.rows * y.cols,
+                 [&](std::size_t at, std::size_t n) { f.template operator()<T>(kernels, at, n); });
   });
 }
 
 }  // namespace
 
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.scale(x.as<T>() + at, factor, n, y.as<T>() + at); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.scale(x.as<T>() + at, factor, n, y.as<T>() + at);
+  });
 }
 
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
   with_element(y.element, [&]<class T>() {
-    for_rows(exec, y.rows, y.cols,
-             [&](std::size_t r) { exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r)); });
-  });
-}
-
-void fill_zero(const Exec& exec, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memset(y.as<T>() + at, 0, n * sizeof(T)); });
-}
-
-void fill(const Exec& exec, Tensor y, double value) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.fill(static_cast<T>(value), n, y.as<T>() + at); });
-}
-
-void copy(const Exec& exec, ConstTensor x, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto&, std::size_t at, std::size_t n) { std::memcpy(y.as<T>() + at, x.as<T>() + at, n * sizeof(T)); });
-}
-
-void convert(const Exec& exec, ConstTensor x, Tensor y) {
-  if (x.element == y.element) return copy(exec, x, y);
-  with_element(y.element, [&]<class T>() {
-    using From = std::conditional_t<sizeof(T) == 8, float, double>;
-    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) {
-      for (std::size_t i = at; i < at + n; ++i) y.as<T>()[i] = static_cast<T>(x.as<From>()[i]);
+    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
+      exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r));
     });
   });
 }
 
+void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.divide(x.as<T>() + at, static_cast<T>(divisor), n, y.as<T>() + at);
+  });
+}
+
+void fill_zero(const Exec& exec, Tensor y) { fill(exec, y, 0); }
+
+void fill(const Exec& exec, Tensor y, double value) {
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.fill(static_cast<T>(value), n, y.as<T>() + at);
+  });
+}
+
+void copy(const Exec& exec, ConstTensor x, Tensor y) {
+  each_piece(exec, y,
+             [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.copy(x.as<T>() + at, n, y.as<T>() + at); });
+}
+
+void convert(const Exec& exec, ConstTensor x, Tensor y) {
+  if (x.element == y.element) return copy(exec, x, y);
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.convert(x.as<OtherElement<T>>() + at, n, y.as<T>() + at);
+  });
+}
+
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.activate(fn, x.as<T>() + at, n, y.as<T>() + at); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.activate(fn, x.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
@@ -119,11 +132,13 @@ void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, 
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
-  each_piece(exec, y,
-             [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at); });
+  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
-void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy, Tensor dgate, Tensor dup) {
+void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
+                    Tensor dgate, Tensor dup) {
   each_piece(exec, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at, dup.as<T>() + at);
   });

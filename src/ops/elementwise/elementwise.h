@@ -1,8 +1,10 @@
 #pragma once
-// y = f(x), element by element; every result is snapped. Tensors of one call have the same element type and as many elements.
+// y = f(x), element by element; every result is snapped. Tensors of one call have the same element type and as many
+// elements.
 
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "backend/exec.h"
 
@@ -57,8 +59,9 @@ std::optional<Activation> activation_from_name(std::string_view text);
 // y = a + b, y = a * b; y may be a or b.
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y);
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y);
-// y = x * factor; y may be x.
+// y = x * factor, y = x / divisor; y may be x.
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y);
+void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y);
 // y[r] = x[r] + row, row [cols]; y may be x.
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y);
 void fill_zero(const Exec& exec, Tensor y);
@@ -72,18 +75,27 @@ void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, 
 // y = activation(gate) * up: the hidden layer of SwiGLU and its kin (Shazeer 2020). y may be gate.
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y);
 // dup = dy * activation(gate), dgate = dy * up * activation'(gate); neither may be an input.
-void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy, Tensor dgate, Tensor dup);
+void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
+                    Tensor dgate, Tensor dup);
+
+// f64 of f32 and the reverse.
+template <class T>
+using OtherElement = std::conditional_t<sizeof(T) == 8, float, double>;
 
 template <class T>
 struct ElementwiseKernels {
   void (*add)(const T* a, const T* b, std::size_t n, T* y);
   void (*multiply)(const T* a, const T* b, std::size_t n, T* y);
   void (*scale)(const T* x, double factor, std::size_t n, T* y);
+  void (*divide)(const T* x, T divisor, std::size_t n, T* y);
   void (*fill)(T value, std::size_t n, T* y);
+  void (*copy)(const T* x, std::size_t n, T* y);
+  void (*convert)(const OtherElement<T>* x, std::size_t n, T* y);
   void (*activate)(const ActivationFn& fn, const T* x, std::size_t n, T* y);
   void (*activate_backward)(const ActivationFn& fn, const T* x, const T* dy, std::size_t n, T* dx);
   void (*gated)(const ActivationFn& fn, const T* gate, const T* up, std::size_t n, T* y);
-  void (*gated_backward)(const ActivationFn& fn, const T* gate, const T* up, const T* dy, std::size_t n, T* dgate, T* dup);
+  void (*gated_backward)(const ActivationFn& fn, const T* gate, const T* up, const T* dy, std::size_t n, T* dgate,
+                         T* dup);
 };
 
 }  // namespace loom

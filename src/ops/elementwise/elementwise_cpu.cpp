@@ -21,12 +21,34 @@ void scale_row(const T* x, double factor, std::size_t n, T* y) {
 }
 
 template <class T>
+void divide_row(const T* x, T divisor, std::size_t n, T* y) {
+  const Lanes<T> by = splat(divisor);
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) / by)); });
+}
+
+template <class T>
+void copy_row(const T* x, std::size_t n, T* y) {
+  __builtin_memcpy(y, x, n * sizeof(T));
+}
+
+template <class T>
+void convert_row(const OtherElement<T>* x, std::size_t n, T* y) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<T>(x[i]);
+}
+
+template <class T>
 void fill_row(T value, std::size_t n, T* y) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  if (__builtin_bit_cast(Bits, value) == 0) {
+    __builtin_memset(y, 0, n * sizeof(T));
+    return;
+  }
   const Lanes<T> v = splat(value);
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, v); });
 }
 
-// to[i] = f(i, lanes) of sixteen elements each, the last ones padded: f is compiled once, which matters for twenty-one activations.
+// to[i] = f(i, lanes) of sixteen elements each, the last ones padded: f is compiled once, which matters for twenty-one
+// activations.
 template <class T, class F>
 LOOM_INLINE void each_vector(std::size_t n, T* to, F&& f) {
   const std::size_t whole = n / kLanes * kLanes;
@@ -45,14 +67,17 @@ LOOM_INLINE Lanes<T> load_some(const T* p, std::size_t n) {
 
 template <class T>
 void activate_row(const ActivationFn& fn, const T* x, std::size_t n, T* y) {
-  with_activation<T>(
-      fn, [&](auto value, auto) { each_vector(n, y, [&](std::size_t i, std::size_t count) { return snap(value(load_some(x + i, count))); }); });
+  with_activation<T>(fn, [&](auto value, auto) {
+    each_vector(n, y, [&](std::size_t i, std::size_t count) { return snap(value(load_some(x + i, count))); });
+  });
 }
 
 template <class T>
 void activate_backward_row(const ActivationFn& fn, const T* x, const T* dy, std::size_t n, T* dx) {
   with_activation<T>(fn, [&](auto, auto slope) {
-    each_vector(n, dx, [&](std::size_t i, std::size_t count) { return snap(load_some(dy + i, count) * snap(slope(load_some(x + i, count)))); });
+    each_vector(n, dx, [&](std::size_t i, std::size_t count) {
+      return snap(load_some(dy + i, count) * snap(slope(load_some(x + i, count))));
+    });
   });
 }
 
@@ -69,7 +94,8 @@ void gated_row(const ActivationFn& fn, const T* gate, const T* up, std::size_t n
 }
 
 template <class T>
-void gated_backward_row(const ActivationFn& fn, const T* gate, const T* up, const T* dy, std::size_t n, T* dgate, T* dup) {
+void gated_backward_row(const ActivationFn& fn, const T* gate, const T* up, const T* dy, std::size_t n, T* dgate,
+                        T* dup) {
   alignas(64) T buffer[kPiece];
   for (std::size_t i = 0; i < n; i += kPiece) {
     const std::size_t count = n - i < kPiece ? n - i : kPiece;
@@ -85,7 +111,10 @@ constexpr ElementwiseKernels<T> kKernels = {
     .add = add_row<T>,
     .multiply = multiply_row<T>,
     .scale = scale_row<T>,
+    .divide = divide_row<T>,
     .fill = fill_row<T>,
+    .copy = copy_row<T>,
+    .convert = convert_row<T>,
     .activate = activate_row<T>,
     .activate_backward = activate_backward_row<T>,
     .gated = gated_row<T>,

@@ -17,7 +17,9 @@ const GapKernels<T>& kernels(const Exec& exec) {
 // f<T>(first, count) over pieces of the elements.
 template <class F>
 void each_gap_piece(const Exec& exec, Tensor y, F&& f) {
-  with_element(y.element, [&]<class T>() { for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(at, n); }); });
+  with_element(y.element, [&]<class T>() {
+    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(at, n); });
+  });
 }
 
 struct Range {
@@ -45,7 +47,8 @@ constexpr std::size_t kPiece = 256;
 template <class F>
 void each_short_piece(const Exec& exec, Tensor y, F&& f) {
   each_gap_piece(exec, y, [&]<class T>(std::size_t begin, std::size_t n) {
-    for (std::size_t at = begin; at < begin + n; at += kPiece) f.template operator()<T>(at, std::min(kPiece, begin + n - at));
+    for (std::size_t at = begin; at < begin + n; at += kPiece)
+      f.template operator()<T>(at, std::min(kPiece, begin + n - at));
   });
 }
 
@@ -56,7 +59,9 @@ void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
   const std::size_t n = x.rows * x.cols;
   with_element(x.element, [&]<class T>() {
     T* const squares = exec.arena.take<T>(1);
-    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { kernels<T>(exec).squares(x.as<T>() + first, count, lanes); });
+    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) {
+      kernels<T>(exec).squares(x.as<T>() + first, count, lanes);
+    });
     if (exec.computes()) kernels<T>(exec).width(squares, n, static_cast<T>(step), width.as<T>());
   });
 }
@@ -77,15 +82,18 @@ void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTen
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T y[kPiece], slope[kPiece];
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
-    std::fill_n(slope, n, T{1});
+    activation.fill(T{1}, n, slope);
     activation.activate_backward(fn, x.as<T>() + at, slope, n, slope);
     activation.activate(fn, x.as<T>() + at, n, y);
-    kernels<T>(exec).plain(static_cast<T>(range.low), static_cast<T>(range.high), y, slope, e.as<T>() + at, n, out.as<T>() + at);
+    kernels<T>(exec).plain(static_cast<T>(range.low), static_cast<T>(range.high), y, slope, e.as<T>() + at, n,
+                           out.as<T>() + at);
   });
 }
 
 void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y) {
-  each_gap_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) { kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at); });
+  each_gap_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) {
+    kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
@@ -101,8 +109,8 @@ void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d) {
   with_element(d.element, [&]<class T>() {
     for_rows(exec, d.rows, d.cols, [&](std::size_t r) {
-      kernels<T>(exec).close(static_cast<const T*>(sums), static_cast<T>(threshold), divide, base.data == nullptr ? nullptr : base.row<T>(r), d.cols,
-                             d.row<T>(r));
+      kernels<T>(exec).close(static_cast<const T*>(sums), static_cast<T>(threshold), divide,
+                             base.data == nullptr ? nullptr : base.row<T>(r), d.cols, d.row<T>(r));
     });
   });
 }
@@ -127,7 +135,8 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
 
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out) {
   const auto [samples, channels, positions] = norm.shape;
-  const std::size_t parts = norm.deviation != nullptr ? 1 : norm.groups, width = channels / parts, size = width * positions;
+  const std::size_t parts = norm.deviation != nullptr ? 1 : norm.groups, width = channels / parts,
+                    size = width * positions;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, samples * parts, size, [&](std::size_t i) {
       kernels<T>(exec).norm({.x = x.as<T>() + i * size,
@@ -147,14 +156,17 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q) {
   const std::size_t n = y.rows * y.cols / q.rows;
   with_element(q.element, [&]<class T>() {
-    for_rows(exec, q.rows, n,
-             [&](std::size_t g) { q.row<T>(g)[branch] = kernels<T>(exec).cosine(e.as<T>() + g * n, b.as<T>() + g * n, y.as<T>() + g * n, n); });
+    for_rows(exec, q.rows, n, [&](std::size_t g) {
+      kernels<T>(exec).cosine(e.as<T>() + g * n, b.as<T>() + g * n, y.as<T>() + g * n, n, q.row<T>(g) + branch);
+    });
   });
 }
 
 void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean) {
   if (!exec.computes()) return;
-  with_element(p.element, [&]<class T>() { kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>()); });
+  with_element(p.element, [&]<class T>() {
+    kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>());
+  });
 }
 
 void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
@@ -164,9 +176,11 @@ void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim,
     constexpr std::size_t kSums = 4;
     T* const sums = exec.arena.take<T>(kSums);
     sum_blocks(exec, n, kSums, sums, [&](std::size_t first, std::size_t count, T* lanes) {
-      kernels<T>(exec).agreement(a.as<T>() + first, e.as<T>() + first, count, static_cast<T>(aim.factor), static_cast<T>(aim.limit), lanes);
+      kernels<T>(exec).agreement(a.as<T>() + first, e.as<T>() + first, count, static_cast<T>(aim.factor),
+                                 static_cast<T>(aim.limit), lanes);
     });
-    if (exec.computes()) kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>(), failed.as<float>());
+    if (exec.computes())
+      kernels<T>(exec).figures(sums, n, static_cast<T>(aim.threshold), figures.as<T>(), failed.as<float>());
   });
 }
 

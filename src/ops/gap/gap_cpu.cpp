@@ -1,7 +1,6 @@
 #include "ops/gap/gap.h"
 
-#include <limits>
-
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -71,7 +70,8 @@ void sign_row(const T* x, const T* e, std::size_t n, T* out) {
 template <class T>
 void size_columns(const T* w, std::size_t stride, std::size_t rows, std::size_t n, T* sums) {
   for_lanes(n, [&](std::size_t i, auto lanes) {
-    const Lanes<T> total = chain64<Lanes<T>>(0, rows, [&](std::size_t r) { return abs(lanes.load(w + r * stride + i)); });
+    const Lanes<T> total =
+        chain64<Lanes<T>>(0, rows, [&](std::size_t r) { return abs(lanes.load(w + r * stride + i)); });
     lanes.store(sums + i, snap(lanes.load(sums + i) + total));
   });
 }
@@ -105,7 +105,7 @@ void simplex_row(const T* p, const T* e, std::size_t n, T* out) {
   const T given = lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(p + i); });
   const T wanted = lanes16<T>(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> gap = lanes.load(e + i), t = snap(lanes.load(p + i) + gap);
-    const Lanes<T> cut = select(t > zero, t, select(t == t, zero, t));  // a NaN shows
+    const Lanes<T> cut = select(t > zero, t, select(is_nan(t), t, zero));  // a NaN shows
     lanes.store(out + i, cut);
     return lanes.keep(cut);
   });
@@ -123,7 +123,8 @@ void norm_row(const NormGapTask<T>& t) {
   T s = 0;
   if (t.deviation == nullptr) {
     const auto n = static_cast<T>(size);
-    const T mean = t.centred ? snap(lanes16<T>(size, [&](std::size_t i, auto lanes) { return lanes.load(t.x + i); }) / n) : T{0};
+    const T mean =
+        t.centred ? snap(lanes16<T>(size, [&](std::size_t i, auto lanes) { return lanes.load(t.x + i); }) / n) : T{0};
     const Lanes<T> means = splat(mean);
     const T squares = lanes16<T>(size, [&](std::size_t i, auto lanes) {
       const Lanes<T> d = lanes.keep(snap(lanes.load(t.x + i) - means));
@@ -145,12 +146,14 @@ void norm_row(const NormGapTask<T>& t) {
   for (std::size_t c = 0; c < t.width; ++c) {
     const Lanes<T> factor = factor_of(splat(t.gamma[c]), splat(t.deviation == nullptr ? s : t.deviation[c]));
     const std::size_t first = c * t.positions;
-    for_lanes(t.positions, [&](std::size_t i, auto lanes) { lanes.store(t.out + first + i, snap(lanes.load(t.e + first + i) * factor)); });
+    for_lanes(t.positions, [&](std::size_t i, auto lanes) {
+      lanes.store(t.out + first + i, snap(lanes.load(t.e + first + i) * factor));
+    });
   }
 }
 
 template <class T>
-T cosine_of(const T* e, const T* b, const T* y, std::size_t n) {
+void cosine_of(const T* e, const T* b, const T* y, std::size_t n, T* to) {
   LaneSum<T> dot, squares_e, squares_d;
   for_lane_blocks(
       n,
@@ -161,7 +164,7 @@ T cosine_of(const T* e, const T* b, const T* y, std::size_t n) {
       [&] { dot.end_block(), squares_e.end_block(), squares_d.end_block(); });
   const T size = square_root(fold(squares_e.total)) * square_root(fold(squares_d.total));
   const T cosine = snap(fold(dot.total) / size);
-  return size > 0 ? cosine > 1 ? T{1} : cosine < -1 ? T{-1} : cosine : T{0};
+  *to = size > 0 ? cosine > 1 ? T{1} : cosine < -1 ? T{-1} : cosine : T{0};
 }
 
 template <class T>
@@ -192,7 +195,7 @@ void figures_of(const T* sums, std::size_t n, T threshold, T* figures, float* fa
   figures[kBudget] = snap(budget_of(sums[0], sums[1], sums[2]));
   figures[kGapSize] = square_root(sums[3] / static_cast<T>(n));
   figures[kMoves] = figures[kBudget] < threshold ? T{0} : T{1};  // a NaN moves, and shows
-  if (!(figures[kGapSize] <= std::numeric_limits<T>::max())) *failed = 1;
+  if (!is_finite(figures[kGapSize])) *failed = 1;
 }
 
 template <class T>

@@ -1,30 +1,28 @@
 #include "ops/gather/gather.h"
 
-#include <cstring>
-
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
-#include "simd/orders.h"
+#include "ops/velocity/velocity.h"
 
 namespace loom {
 
-void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y, OutOfTable out) {
+void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y,
+                 OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
   for (std::size_t r = 0; r < ids.size() && exec.computes(); ++r)
     if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
-        exec.status = Error{Code::IndexOutOfRange, fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
+        exec.status = Error{Code::IndexOutOfRange,
+                            fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
-      if (ids[r] < 0) {
-        std::memset(y.row<T>(r), 0, y.cols * sizeof(T));
-        return;
-      }
+      const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();
+      if (ids[r] < 0) return k.fill(T{0}, y.cols, y.row<T>(r));
       table.decode_row(static_cast<std::size_t>(ids[r]), y.row<T>(r));
-      if (factor != 1) exec.kernels.elementwise.of<T>().scale(y.row<T>(r), factor, y.cols, y.row<T>(r));
+      if (factor != 1) k.scale(y.row<T>(r), factor, y.cols, y.row<T>(r));
     });
   });
 }
@@ -33,35 +31,34 @@ void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols);
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
-      if (ids[r] < 0)
-        std::memset(y.row<T>(r), 0, y.cols * sizeof(T));
-      else
-        std::memcpy(y.row<T>(r), table.row<T>(static_cast<std::size_t>(ids[r])), y.cols * sizeof(T));
+      const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();
+      if (ids[r] < 0) return k.fill(T{0}, y.cols, y.row<T>(r));
+      k.copy(table.row<T>(static_cast<std::size_t>(ids[r])), y.cols, y.row<T>(r));
     });
   });
 }
 
 void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
   LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
-  with_element(y.element, [&]<class T>() { for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); }); });
-}
-
-void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out, std::span<std::int32_t> ids) {
-  if (!exec.computes()) return;
-  with_element(x.element, [&]<class T>() {
-    for (std::size_t r = 0; r < ids.size(); ++r) {
-      const auto v = static_cast<double>(x.as<T>()[r]);
-      // Compared before it is converted: NaN and what an integer cannot hold fail here.
-      const bool inside = v >= 0 && v < static_cast<double>(table_rows) && v < 2147483648.0 && static_cast<double>(static_cast<std::int32_t>(v)) == v;
-      ids[r] = inside ? static_cast<std::int32_t>(v) : kNoRow;
-      if (!inside && out == OutOfTable::Error && !exec.status)
-        exec.status =
-            Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}", v, r, table_rows - 1)};
-    }
+  with_element(y.element, [&]<class T>() {
+    for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); });
   });
 }
 
-void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy, std::size_t table_rows, void* dtable) {
+void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,
+                     std::span<std::int32_t> ids) {
+  if (!exec.computes()) return;
+  with_element(x.element, [&]<class T>() {
+    const std::size_t r = exec.kernels.gather.of<T>().ids(x.as<T>(), ids.size(), table_rows, ids.data());
+    if (r == ids.size() || out == OutOfTable::Zero || exec.status) return;
+    exec.status =
+        Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}",
+                                                 read_element(x, r), r, table_rows - 1)};
+  });
+}
+
+void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy,
+                      std::size_t table_rows, void* dtable) {
   with_element(dy.element, [&]<class T>() {
     const auto factor = static_cast<T>(scale);
     // Every row of the table has one author, who walks all ids.
@@ -71,7 +68,7 @@ void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, doubl
         if (ids[r] < 0 || static_cast<std::size_t>(ids[r]) < begin || static_cast<std::size_t>(ids[r]) >= end) continue;
         T* to = static_cast<T*>(dtable) + static_cast<std::size_t>(ids[r]) * dy.cols;
         const T* from = dy.row<T>(r);
-        for (std::size_t i = 0; i < dy.cols; ++i) to[i] = snap(to[i] + snap(from[i] * factor));
+        exec.kernels.velocity.of<T>().scaled(factor, from, dy.cols, to);
       }
     });
   });

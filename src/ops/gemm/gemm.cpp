@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
-#include "core/transpose.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "simd/orders.h"
 
 namespace loom {
 namespace {
-
-// to[r * to_row + c] = from[r * row_stride + c * col_stride]
-template <class T>
-void lay_out(const T* from, std::size_t row_stride, std::size_t col_stride, std::size_t rows, std::size_t cols, T* to, std::size_t to_row) {
-  if (row_stride == 1) return transpose(from, col_stride, cols, rows, to, to_row);
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < cols; ++c) to[r * to_row + c] = from[r * row_stride + c * col_stride];
-}
 
 // a with rows close enough to be read side by side: few columns of a transposed one stay in the cache, more are copied.
 template <class T>
@@ -26,7 +17,8 @@ Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k
   T* rows = exec.arena.take<T>(m * k);
   for_ranges(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
     const std::size_t first = begin * kTile, count = std::min(end * kTile, k) - first;
-    lay_out(static_cast<const T*>(a.data) + first * a.col_stride, a.row_stride, a.col_stride, m, count, rows + first, k);
+    exec.kernels.gemm.of<T>().lay_out(static_cast<const T*>(a.data) + first * a.col_stride, a.row_stride, a.col_stride,
+                                      m, count, rows + first, k);
   });
   return {rows, k, 1};
 }
@@ -38,8 +30,8 @@ PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::siz
   for_ranges(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p)
       for (std::size_t i = 0; i < parts.size(); ++i)
-        pack_panel(exec, static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride, parts[i].col_stride, k,
-                   std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
+        pack_panel(exec, static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride,
+                   parts[i].col_stride, k, std::min<std::size_t>(16, n - p * 16), packed + (p * all + i * k) * 16);
   });
   return {packed, all, n};
 }
@@ -50,8 +42,16 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
   const GemmKernels<T>& kernels = exec.kernels.gemm.of<T>();
   const std::size_t m = c.rows, n = c.cols, k = b.k, panels = (n + 15) / 16;
   const Operand rows = rows_of<T>(exec, a, m, k);
-  const GemmTask<T> task{static_cast<const T*>(rows.data), rows.row_stride, rows.col_stride, static_cast<const T*>(b.panels), m, n, k,
-                         std::max<std::size_t>(1, block == 0 ? k : block), c.as<T>(), into};
+  const GemmTask<T> task{static_cast<const T*>(rows.data),
+                         rows.row_stride,
+                         rows.col_stride,
+                         static_cast<const T*>(b.panels),
+                         m,
+                         n,
+                         k,
+                         std::max<std::size_t>(1, block == 0 ? k : block),
+                         c.as<T>(),
+                         into};
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
   constexpr std::size_t kBand = 96;
   const std::size_t bands = (m + kBand - 1) / kBand;
@@ -64,34 +64,45 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
   });
 }
 
-// So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer than one block, are
-// left to panels: they have totals of their own.
+// So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer
+// than one block, are left to panels: they have totals of their own.
 bool is_direct(const Operand& b, std::size_t m, std::size_t k, Into into, std::size_t block) {
   const bool one_total = block == 0 ? into == Into::Store || k <= kChain : std::min(block, k) <= kChain;
   return b.col_stride == 1 && (m <= 4 || k <= 4) && into != Into::Partial && one_total;
 }
 
 template <class T>
-void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into,
+                 std::size_t block) {
   const std::size_t m = c.rows, n = c.cols;
-  const DirectGemmTask<T> task{static_cast<const T*>(a.data), a.row_stride, a.col_stride, static_cast<const T*>(b.data), b.row_stride, n, k,
-                               block == 0 || block > kChain ? kChain : block, block != 0, c.as<T>(), into};
+  const DirectGemmTask<T> task{static_cast<const T*>(a.data),
+                               a.row_stride,
+                               a.col_stride,
+                               static_cast<const T*>(b.data),
+                               b.row_stride,
+                               n,
+                               k,
+                               block == 0 || block > kChain ? kChain : block,
+                               block != 0,
+                               c.as<T>(),
+                               into};
   constexpr std::size_t kColumns = 96;
   if (m <= 4)
     for_ranges(exec, (n + kColumns - 1) / kColumns, k * kColumns * m / 4 + 1, [&](std::size_t begin, std::size_t end) {
       exec.kernels.gemm.of<T>().direct(task, 0, m, begin * kColumns, std::min(end * kColumns, n));
     });
   else
-    for_ranges(exec, m, n, [&](std::size_t begin, std::size_t end) { exec.kernels.gemm.of<T>().direct(task, begin, end - begin, 0, n); });
+    for_ranges(exec, m, n, [&](std::size_t begin, std::size_t end) {
+      exec.kernels.gemm.of<T>().direct(task, begin, end - begin, 0, n);
+    });
 }
 
 }  // namespace
 
 template <class T>
-void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel) {
-  if (col_stride == 1) return exec.kernels.gemm.of<T>().pack(b, row_stride, k, n, panel);
-  lay_out(b, row_stride, col_stride, k, n, panel, 16);
-  for (std::size_t i = 0; n < 16 && i < k; ++i) std::fill(panel + i * 16 + n, panel + (i + 1) * 16, T{0});
+void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k,
+                std::size_t n, T* panel) {
+  exec.kernels.gemm.of<T>().pack(b, row_stride, col_stride, k, n, panel);
 }
 
 template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, std::size_t, std::size_t, float*);
@@ -117,7 +128,8 @@ void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c
     constexpr std::size_t kColumns = 64;
     for_ranges(exec, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {
       const std::size_t first = begin * kColumns, n = std::min(end * kColumns, x.cols) - first;
-      exec.kernels.gemm.of<T>().column_sums(x.as<T>() + first, x.cols, x.rows, block == 0 ? x.rows : block, n, static_cast<T*>(c) + first);
+      exec.kernels.gemm.of<T>().column_sums(x.as<T>() + first, x.cols, x.rows, block == 0 ? x.rows : block, n,
+                                            static_cast<T*>(c) + first);
     });
   });
 }

@@ -1,8 +1,9 @@
 #pragma once
 // Products of two plain matrices, f32 or f64: what backward passes and f64 networks compute with.
 //   c[m, n] = sum_k a[m, k] b[k, n] by chain64 over k
-// Strides of an operand may be any, so that a transposed matrix is read as it lies. Gradients of weights sum over samples (numerics
-// N-05): with `block` > 0 the rows k are cut into runs of `block`, each run is one chain64, and c = snap(c + run) for each, ascending.
+// Strides of an operand may be any, so that a transposed matrix is read as it lies. Gradients of weights sum over
+// samples (numerics N-05): with `block` > 0 the rows k are cut into runs of `block`, each run is one chain64, and c =
+// snap(c + run) for each, ascending.
 
 #include <span>
 
@@ -25,7 +26,8 @@ enum class Into : std::uint8_t {
 };
 
 // c [m, n] from a [m, k] and b [k, n]; `k` counts the reduced index.
-void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into = Into::Store, std::size_t block = 0);
+void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into = Into::Store,
+          std::size_t block = 0);
 
 // b packed once for many products.
 struct PackedOperand {
@@ -34,20 +36,22 @@ struct PackedOperand {
 };
 // Matrices of [k, n] each, one below the other: their product with a [m, parts * k] is one chain. Lies in the arena.
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
-void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store, std::size_t block = 0);
+void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store,
+          std::size_t block = 0);
 
 // One panel [k][16] of b [k, n], n <= 16; columns from n on are 0.
 template <class T>
-void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);
+void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k,
+                std::size_t n, T* panel);
 
 // c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
 
 template <class T>
 struct GemmTask {
-  const T* a;            // [m, k]: element (r, i) at r * a_row + i * a_step
+  const T* a;  // [m, k]: element (r, i) at r * a_row + i * a_step
   std::size_t a_row, a_step;
-  const T* panels;       // b as panels of 16 columns: [panel][k][16]
+  const T* panels;  // b as panels of 16 columns: [panel][k][16]
   std::size_t m, n, k, block;
   T* c;
   Into into;
@@ -60,8 +64,8 @@ struct DirectGemmTask {
   const T* b;
   std::size_t b_row;
   std::size_t n, k;
-  std::size_t block;     // at most kChain terms that are added to the total at a time
-  bool snaps;            // the total is snapped after each
+  std::size_t block;  // at most kChain terms that are added to the total at a time
+  bool snaps;         // the total is snapped after each
   T* c;
   Into into;
 };
@@ -71,8 +75,13 @@ struct GemmKernels {
   void (*panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
   // Columns [begin, end) for rows [row, row + rows).
   void (*direct)(const DirectGemmTask<T>&, std::size_t row, std::size_t rows, std::size_t begin, std::size_t end);
-  void (*pack)(const T* b, std::size_t row_stride, std::size_t k, std::size_t n, T* panel);                        // one panel, n <= 16
-  void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);  // n columns
+  // One panel, n <= 16.
+  void (*pack)(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel);
+  // to[r * to_row + c] = from[r * row_stride + c * col_stride]
+  void (*lay_out)(const T* from, std::size_t row_stride, std::size_t col_stride, std::size_t rows, std::size_t cols,
+                  T* to, std::size_t to_row);
+  // n columns
+  void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);
 };
 
 }  // namespace loom

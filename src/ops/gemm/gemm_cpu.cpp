@@ -1,3 +1,4 @@
+#include "core/transpose.h"
 #include "ops/chain.h"
 #include "ops/gemm/gemm.h"
 #include "simd/rows.h"
@@ -9,12 +10,14 @@ template <class T>
 struct Columns {  // of c, sixteen or the last fewer
   std::size_t n;
   LOOM_INLINE Lanes<T> load(const T* p) const { return n == kLanes ? FullLanes{}.load(p) : TailLanes{n}.load(p); }
-  LOOM_INLINE void store(T* p, const Lanes<T>& v) const { n == kLanes ? FullLanes{}.store(p, v) : TailLanes{n}.store(p, v); }
+  LOOM_INLINE void store(T* p, const Lanes<T>& v) const {
+    n == kLanes ? FullLanes{}.store(p, v) : TailLanes{n}.store(p, v);
+  }
 };
 
-constexpr std::size_t kChunk = 256;     // rows of a panel that stay in the first-level cache while all rows of a pass
-constexpr std::size_t kBandRows = 96;   // rows whose totals are held at once
-constexpr std::size_t kNear = 192 << 10; // bytes that stay in the second-level cache
+constexpr std::size_t kChunk = 256;       // rows of a panel that stay in the first-level cache while all rows of a pass
+constexpr std::size_t kBandRows = 96;     // rows whose totals are held at once
+constexpr std::size_t kNear = 192 << 10;  // bytes that stay in the second-level cache
 
 template <class T>
 struct Totals {
@@ -36,7 +39,8 @@ void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std:
     begin_from(task.into == Into::Store);
     const std::size_t chunk = kChunk / task.block * task.block;
     for (std::size_t k = 0; k < task.k; k += chunk)
-      add_product<T, true>(panel + k * kLanes, a.at(0, k), rows, task.k - k < chunk ? task.k - k : chunk, totals.v[0], task.block);
+      add_product<T, true>(panel + k * kLanes, a.at(0, k), rows, task.k - k < chunk ? task.k - k : chunk, totals.v[0],
+                           task.block);
     for (std::size_t r = 0; r < rows; ++r) columns.store(c + r * task.n, load(totals.v[r]));
     return;
   }
@@ -48,7 +52,8 @@ void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std:
     const bool onto = task.into == Into::Add || begin != 0;
     for (std::size_t r = 0; r < rows; ++r) {
       const Lanes<T> total = load(totals.v[r]);
-      columns.store(c + r * task.n, task.into == Into::Partial ? total : snap(onto ? columns.load(c + r * task.n) + total : total));
+      columns.store(c + r * task.n,
+                    task.into == Into::Partial ? total : snap(onto ? columns.load(c + r * task.n) + total : total));
     }
   }
 }
@@ -72,7 +77,8 @@ template <class T, int N, int P, class L>
   T* c = task.c + row * task.n + at;
   for (int n = 0; n < N; ++n)
     for (int p = 0; p < P; ++p)
-      store(total[n][p], task.into == Into::Store ? zeros<T>() : lanes.load(c + static_cast<std::size_t>(n) * task.n + p * kLanes));
+      store(total[n][p],
+            task.into == Into::Store ? zeros<T>() : lanes.load(c + static_cast<std::size_t>(n) * task.n + p * kLanes));
   const T* a = task.a + row * task.a_row;
   const T* b = task.b + at;
   for (std::size_t left = task.k; left != 0;) {
@@ -99,7 +105,8 @@ template <class T, int N, int P, class L>
     left -= count;
   }
   for (int n = 0; n < N; ++n)
-    for (int p = 0; p < P; ++p) lanes.store(c + static_cast<std::size_t>(n) * task.n + p * kLanes, snap(load(total[n][p])));
+    for (int p = 0; p < P; ++p)
+      lanes.store(c + static_cast<std::size_t>(n) * task.n + p * kLanes, snap(load(total[n][p])));
 }
 
 template <class T>
@@ -119,8 +126,23 @@ void direct(const DirectGemmTask<T>& task, std::size_t row, std::size_t rows, st
 }
 
 template <class T>
-void pack(const T* b, std::size_t row_stride, std::size_t k, std::size_t n, T* panel) {
-  for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes) n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
+void lay_out(const T* from, std::size_t row_stride, std::size_t col_stride, std::size_t rows, std::size_t cols, T* to,
+             std::size_t to_row) {
+  if (row_stride == 1) return transpose(from, col_stride, cols, rows, to, to_row);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < cols; ++c) to[r * to_row + c] = from[r * row_stride + c * col_stride];
+}
+
+template <class T>
+void pack(const T* b, std::size_t row_stride, std::size_t col_stride, std::size_t k, std::size_t n, T* panel) {
+  if (col_stride != 1) {
+    lay_out(b, row_stride, col_stride, k, n, panel, kLanes);
+    for (std::size_t i = 0; n < kLanes && i < k; ++i)
+      for (std::size_t j = n; j < kLanes; ++j) panel[i * kLanes + j] = 0;
+    return;
+  }
+  for (std::size_t i = 0; i < k; ++i, b += row_stride, panel += kLanes)
+    n == kLanes ? store(panel, load(b)) : store(panel, TailLanes{n}.load(b));
 }
 
 template <class T>
@@ -140,6 +162,7 @@ constexpr GemmKernels<T> kKernels = {
     .panels = panels<T>,
     .direct = direct<T>,
     .pack = pack<T>,
+    .lay_out = lay_out<T>,
     .column_sums = column_sums<T>,
 };
 

@@ -8,7 +8,8 @@ namespace loom {
 void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double t2, Tensor l) {
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * l.cols, [&](std::size_t r) {
-      exec.kernels.kmeans.of<T>().scores(x.row<T>(r), static_cast<const T*>(centers), l.cols, x.cols, static_cast<T>(t2), l.row<T>(r));
+      exec.kernels.kmeans.of<T>().scores(x.row<T>(r), static_cast<const T*>(centers), l.cols, x.cols,
+                                         static_cast<T>(t2), l.row<T>(r));
     });
   });
 }
@@ -16,19 +17,23 @@ void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double 
 void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, double t2, Tensor dx) {
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * u.cols, [&](std::size_t r) {
-      exec.kernels.kmeans.of<T>().input_gradient(x.row<T>(r), static_cast<const T*>(centers), u.row<T>(r), u.cols, x.cols, static_cast<T>(t2),
-                                                 dx.row<T>(r));
+      exec.kernels.kmeans.of<T>().input_gradient(x.row<T>(r), static_cast<const T*>(centers), u.row<T>(r), u.cols,
+                                                 x.cols, static_cast<T>(t2), dx.row<T>(r));
     });
   });
 }
 
-void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a, ConstTensor g, double t2,
-                            std::size_t block, void* dcenters) {
+void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a,
+                            ConstTensor g, double t2, std::size_t block, void* dcenters) {
   with_element(x.element, [&]<class T>() {
-    const KmeansTask<T> task{x.as<T>(),         static_cast<const T*>(centers), u.as<T>(), a.as<T>(), g.as<T>(), x.rows, x.cols, u.cols, block,
-                             static_cast<T>(t2)};
-    for_rows(exec, u.cols, x.rows * x.cols,
-             [&](std::size_t k) { exec.kernels.kmeans.of<T>().center_gradient(task, k, static_cast<T*>(dcenters) + k * x.cols); });
+    const KmeansTask<T> task{x.as<T>(), static_cast<const T*>(centers),
+                             u.as<T>(), a.as<T>(),
+                             g.as<T>(), x.rows,
+                             x.cols,    u.cols,
+                             block,     static_cast<T>(t2)};
+    for_rows(exec, u.cols, x.rows * x.cols, [&](std::size_t k) {
+      exec.kernels.kmeans.of<T>().center_gradient(task, k, static_cast<T*>(dcenters) + k * x.cols);
+    });
   });
 }
 

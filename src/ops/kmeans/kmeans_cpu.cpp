@@ -20,7 +20,8 @@ template <class T>
 void input_gradient(const T* x, const T* centers, const T* u, std::size_t clusters, std::size_t n, T t2, T* dx) {
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = lanes.load(x + i);
-    const Lanes<T> sum = chain64<Lanes<T>>(0, clusters, [&](std::size_t k) { return splat(u[k]) * snap(v - lanes.load(centers + k * n + i)); });
+    const Lanes<T> sum = chain64<Lanes<T>>(
+        0, clusters, [&](std::size_t k) { return splat(u[k]) * snap(v - lanes.load(centers + k * n + i)); });
     lanes.store(dx + i, snap(negate(snap(sum)) / splat(t2)));
   });
 }
@@ -34,10 +35,11 @@ void center_gradient(const KmeansTask<T>& t, std::size_t cluster, T* dc) {
       const std::size_t end = begin + t.block < t.rows ? begin + t.block : t.rows;
       if (t.a != nullptr)
         sum = snap(sum + chain64<Lanes<T>>(begin, end, [&](std::size_t r) {
-          return splat(t.a[r * t.clusters + cluster]) * lanes.load(t.g + r * t.n + i);
-        }));
-      const Lanes<T> run =
-          chain64<Lanes<T>>(begin, end, [&](std::size_t r) { return splat(t.u[r * t.clusters + cluster]) * snap(lanes.load(t.x + r * t.n + i) - c); });
+                     return splat(t.a[r * t.clusters + cluster]) * lanes.load(t.g + r * t.n + i);
+                   }));
+      const Lanes<T> run = chain64<Lanes<T>>(begin, end, [&](std::size_t r) {
+        return splat(t.u[r * t.clusters + cluster]) * snap(lanes.load(t.x + r * t.n + i) - c);
+      });
       sum = snap(sum + snap(snap(run) / splat(t.t2)));
     }
     lanes.store(dc + i, sum);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/l2_norm/shrink.h"
 #include "ops/sums/sums.h"
 
 namespace loom {
@@ -30,13 +29,16 @@ void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip
   if (!exec.computes()) return;
   with_element(clip.element, [&]<class T>() {
     const double least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-    exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows, limit == 0 ? T{0} : static_cast<T>(std::clamp(limit, least, most)), clip.as<T>());
+    exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows,
+                                      limit == 0 ? T{0} : static_cast<T>(std::clamp(limit, least, most)), clip.as<T>());
   });
 }
 
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x) {
   with_element(x.element, [&]<class T>() {
-    for_elements(exec, x.rows * x.cols, [&](std::size_t first, std::size_t count) { exec.kernels.l2_norm.of<T>().scale(clip.as<T>(), count, x.as<T>() + first); });
+    for_elements(exec, x.rows * x.cols, [&](std::size_t first, std::size_t count) {
+      exec.kernels.l2_norm.of<T>().scale(clip.as<T>(), count, x.as<T>() + first);
+    });
   });
 }
 

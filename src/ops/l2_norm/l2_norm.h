@@ -8,12 +8,13 @@ namespace loom {
 // A norm as a number times a scale, 1 or 2^-80: squares that f32 cannot hold are no reason for an infinite norm.
 enum NormEntry : std::uint8_t { kNorm, kNormScale };
 inline constexpr std::size_t kNormEntries = 2;
+inline constexpr double kNormShrink = 0x1p-80;
 // norm [2]: sqrt(sum of x^2) by lanes16. Not finite if an element is not.
 void l2_norm(const Exec& exec, ConstTensor x, Tensor norm);
 
-// From the norms [n, 2] of n tensors the norm over all of them, the squares added by chain64 in the order given, and what brings it down to `limit`:
-// two factors, limit / (norm + 1e-6) together (one that f32 would hold as a subnormal is two), both 1 where the norm is not above the limit or not
-// finite, and where the limit is 0.
+// From the norms [n, 2] of n tensors the norm over all of them, the squares added by chain64 in the order given, and
+// what brings it down to `limit`: two factors, limit / (norm + 1e-6) together (one that f32 would hold as a subnormal
+// is two), both 1 where the norm is not above the limit or not finite, and where the limit is 0.
 enum ClipFigure : std::uint8_t { kFirstFactor = kNormEntries, kSecondFactor };
 inline constexpr std::size_t kClipFigures = 4;  // behind those of a norm
 void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip);
@@ -22,7 +23,8 @@ void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
 
 template <class T>
 struct L2NormKernels {
-  // Sums of the sixteen lanes of at most 1 024 elements times `factor`. `known`, a norm or null: zeros where it is finite.
+  // Sums of the sixteen lanes of at most 1 024 elements times `factor`. `known`, a norm or null: zeros where it is
+  // finite.
   void (*block)(const T* x, T factor, const T* known, std::size_t n, T* lanes);
   void (*root)(const T* sum, T* norm);    // of the first attempt
   void (*shrunk)(const T* sum, T* norm);  // of the second, at 2^-80, where the first is not finite

@@ -1,21 +1,14 @@
 #include "ops/l2_norm/l2_norm.h"
 
-#include <limits>
-
-#include "ops/l2_norm/shrink.h"
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kOffZero = 1e-6;    // added to the norm that the limit is divided by
-constexpr double kTiny = 0x1p-100;   // smaller factors are two
+constexpr double kOffZero = 1e-6;   // added to the norm that the limit is divided by
+constexpr double kTiny = 0x1p-100;  // smaller factors are two
 constexpr double kFirst = 0x1p-64;
-
-template <class T>
-LOOM_INLINE bool is_finite(T x) {
-  return __builtin_fabs(x) <= std::numeric_limits<T>::max();
-}
 
 template <class T>
 void block(const T* x, T factor, const T* known, std::size_t n, T* lanes) {
@@ -89,7 +82,8 @@ void scale_row(const T* clip, std::size_t n, T* x) {
 }
 
 template <class T>
-constexpr L2NormKernels<T> kL2NormKernels = {.block = block<T>, .root = root<T>, .shrunk = shrunk<T>, .clip = clip_of<T>, .scale = scale_row<T>};
+constexpr L2NormKernels<T> kL2NormKernels = {
+    .block = block<T>, .root = root<T>, .shrunk = shrunk<T>, .clip = clip_of<T>, .scale = scale_row<T>};
 
 }  // namespace
 

@@ -18,36 +18,41 @@ struct Units {
 Units units_of(const Exec& exec, ConstTensor x) {
   const Units out{exec.arena.tensor(x.rows, x.cols, x.element), exec.arena.tensor(x.rows, 1, x.element)};
   with_element(x.element, [&]<class T>() {
-    for_rows(exec, x.rows, x.cols,
-             [&](std::size_t r) { out.norm.as<T>()[r] = exec.kernels.direction_loss.of<T>().unit_row(x.row<T>(r), x.cols, out.unit.row<T>(r)); });
+    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      exec.kernels.direction_loss.of<T>().unit_row(x.row<T>(r), x.cols, out.unit.row<T>(r), out.norm.row<T>(r));
+    });
   });
   return out;
 }
 
 // dx from du = slopes others, through the norm of x.
-void units_backward(const Exec& exec, const Operand& slopes, const Units& x, const Units& others, Tensor du, Tensor dx) {
+void units_backward(const Exec& exec, const Operand& slopes, const Units& x, const Units& others, Tensor du,
+                    Tensor dx) {
   if (dx.data == nullptr) return;
   gemm(exec, slopes, Operand::of(others.unit), others.unit.rows, du);
   with_element(dx.element, [&]<class T>() {
     for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
-      exec.kernels.direction_loss.of<T>().unit_backward(x.unit.row<T>(r), x.norm.as<T>()[r], du.row<T>(r), dx.cols, dx.row<T>(r));
+      exec.kernels.direction_loss.of<T>().unit_backward(x.unit.row<T>(r), x.norm.row<T>(r), du.row<T>(r), dx.cols,
+                                                        dx.row<T>(r));
     });
   });
 }
 
 }  // namespace
 
-void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values, Tensor gradient) {
+void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
+                 Tensor gradient) {
   with_element(o.element, [&]<class T>() {
     for_rows(exec, o.rows, o.cols, [&](std::size_t r) {
-      values.as<T>()[r] = exec.kernels.direction_loss.of<T>().cosine_row(o.row<T>(r), t.row<T>(r), scale.of<T>(r), o.cols,
-                                                                         gradient.data == nullptr ? nullptr : gradient.row<T>(r));
+      exec.kernels.direction_loss.of<T>().cosine_row(o.row<T>(r), t.row<T>(r), scale.of<T>(r), o.cols,
+                                                     values.as<T>() + r,
+                                                     gradient.data == nullptr ? nullptr : gradient.row<T>(r));
     });
   });
 }
 
-void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double temperature, const RowScale& scale, Tensor values, Tensor gradient,
-                      Tensor target_gradient) {
+void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double temperature, const RowScale& scale,
+                      Tensor values, Tensor gradient, Tensor target_gradient) {
   const std::size_t rows = o.rows;
   const ArenaScope scope(exec.arena);
   const Units from = units_of(exec, o), to = units_of(exec, t);

@@ -24,7 +24,7 @@ LOOM_INLINE Norm<T> norm_of(const T* x, std::size_t n) {
 }
 
 template <class T>
-T cosine_row(const T* o, const T* t, T scale, std::size_t n, T* gradient) {
+void cosine_row(const T* o, const T* t, T scale, std::size_t n, T* value, T* gradient) {
   const Norm<T> o_norm = norm_of(o, n), t_norm = norm_of(t, n);
   const Lanes<T> o_size = splat(o_norm.size), t_size = splat(t_norm.size);
   const auto u = [&](std::size_t i, auto lanes) { return snap(lanes.load(o + i) / o_size); };
@@ -33,12 +33,14 @@ T cosine_row(const T* o, const T* t, T scale, std::size_t n, T* gradient) {
   if (o_norm.floored || t_norm.floored) {
     apart = T{1} - lanes16<T>(n, [&](std::size_t i, auto lanes) { return u(i, lanes) * v(i, lanes); });
   } else {
-    apart = lanes16<T>(n, [&](std::size_t i, auto lanes) {
-      const Lanes<T> d = snap(u(i, lanes) - v(i, lanes));
-      return d * d;
-    }) / 2;
+    apart = lanes16<T>(n,
+                       [&](std::size_t i, auto lanes) {
+                         const Lanes<T> d = snap(u(i, lanes) - v(i, lanes));
+                         return d * d;
+                       }) /
+            2;
   }
-  apart = snap(apart);
+  *value = apart = snap(apart);
   if (gradient != nullptr) {
     const Lanes<T> factor = splat(flush_factor(scale / o_norm.size)), d = splat(apart);
     for_lanes(n, [&](std::size_t i, auto lanes) {
@@ -46,22 +48,23 @@ T cosine_row(const T* o, const T* t, T scale, std::size_t n, T* gradient) {
       lanes.store(gradient + i, snap(snap(snap(unit - v(i, lanes)) - d * unit) * factor));
     });
   }
-  return apart;
 }
 
 template <class T>
-T unit_row(const T* x, std::size_t n, T* unit) {
-  const T norm = norm_of(x, n).size;
-  const Lanes<T> size = splat(norm);
+void unit_row(const T* x, std::size_t n, T* unit, T* norm) {
+  *norm = norm_of(x, n).size;
+  const Lanes<T> size = splat(*norm);
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(unit + i, snap(lanes.load(x + i) / size)); });
-  return norm;
 }
 
 template <class T>
-void unit_backward(const T* unit, T norm, const T* du, std::size_t n, T* dx) {
-  const Lanes<T> size = splat(norm);
-  const Lanes<T> along = splat(snap(lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(du + i) * lanes.load(unit + i); })));
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(dx + i, snap(snap(lanes.load(du + i) - along * lanes.load(unit + i)) / size)); });
+void unit_backward(const T* unit, const T* norm, const T* du, std::size_t n, T* dx) {
+  const Lanes<T> size = splat(*norm);
+  const Lanes<T> along =
+      splat(snap(lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(du + i) * lanes.load(unit + i); })));
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    lanes.store(dx + i, snap(snap(lanes.load(du + i) - along * lanes.load(unit + i)) / size));
+  });
 }
 
 template <class T>
@@ -71,6 +74,7 @@ constexpr DirectionLossKernels<T> kDirectionLossKernels = {
 }  // namespace
 
 extern const PerElement<DirectionLossKernels> direction_loss_kernels;
-const PerElement<DirectionLossKernels> direction_loss_kernels = {kDirectionLossKernels<float>, kDirectionLossKernels<double>};
+const PerElement<DirectionLossKernels> direction_loss_kernels = {kDirectionLossKernels<float>,
+                                                                 kDirectionLossKernels<double>};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -1,8 +1,10 @@
 #pragma once
 // Losses that are a formula of one output and one target (engine 6.2), in the element type.
-//   values[r] = sum over k of value(o[r, k], t[r, k]) by lanes16, snapped; gradient[r, k] = slope(o[r, k], t[r, k]) scale[r], snapped
-// Differences that are squared and quotients are snapped, so nothing becomes subnormal on the way. The formulas stand in element_loss_cpu.cpp;
-// where one of f64 would lose its digits to cancellation in f32, they have another form with the same value.
+//   values[r] = sum over k of value(o[r, k], t[r, k]) by lanes16, snapped; gradient[r, k] = slope(o[r, k], t[r, k])
+//     scale[r], snapped
+// Differences that are squared and quotients are snapped, so nothing becomes subnormal on the way. The formulas stand
+// in element_loss_cpu.cpp; where one of f64 would lose its digits to cancellation in f32, they have another form with
+// the same value.
 
 #include "ops/loss/row_scale.h"
 
@@ -17,9 +19,10 @@ inline constexpr std::size_t kNumElementLosses = 0
 #include "ops/loss/element_losses.inc"
     ;
 
-// o and t [rows, cols], values [rows, 1], gradient [rows, cols] or without data; all of one element. `parameter` is delta of Huber.
-void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
-                  Tensor gradient);
+// o and t [rows, cols], values [rows, 1], gradient [rows, cols] or without data; all of one element. `parameter` is
+// delta of Huber.
+void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
+                  const RowScale& scale, Tensor values, Tensor gradient);
 
 // Rows of n each that have one scale, one after the other in memory; gradient may be null.
 template <class T>

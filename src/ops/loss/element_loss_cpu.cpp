@@ -36,7 +36,8 @@ struct Formulas {
     const V p = o + c(kLogFloor);
     return {zero() - t * log(p), snap(zero() - t / p)};
   }
-  // p is o within [margin, 1 - margin], known by the smaller of p and 1 - p: 1 - o is exact above a half, and 1 - margin is no f32.
+  // p is o within [margin, 1 - margin], known by the smaller of p and 1 - p: 1 - o is exact above a half, and 1 -
+  // margin is no f32.
   static LOOM_INLINE Term<V> Bce(const V& o, const V& t, const V&) {
     const V one = c(1), half = c(0.5), margin = c(kProbabilityMargin);
     const V near = select(o > half, one - o, o), small = select(near < margin, margin, near);
@@ -46,14 +47,17 @@ struct Formulas {
   }
   static LOOM_INLINE Term<V> BceLogits(const V& o, const V& t, const V&) {
     const V away = zero() - abs(o), small = sigmoid(away);  // 1 - sigmoid(o) where o is positive
-    return {select(o > zero(), o, zero()) - o * t + log1p(exp(away)), select(o > zero(), (c(1) - t) - small, small - t)};
+    return {select(o > zero(), o, zero()) - o * t + log1p(exp(away)),
+            select(o > zero(), (c(1) - t) - small, small - t)};
   }
-  // log t - log p where the two are far apart, else log1p of their relative difference, of which the numerator is exact.
+  // log t - log p where the two are far apart, else log1p of their relative difference, of which the numerator is
+  // exact.
   static LOOM_INLINE Term<V> KlDiv(const V& o, const V& t, const V&) {
     const V p = o + c(kLogFloor), e = snap((t - o) - c(kLogFloor)), half = c(0.5);
     const V far = log(t) - log(p), near = log1p(snap(e / p));
     const V log_ratio = select(abs(e) < half * p, near, far);
-    return {select(t == zero(), o - o, t * snap(log_ratio)), snap(zero() - t / p)};  // o - o is 0, but for what is no number, which has to show
+    // o - o is 0, but for what is no number, which has to show
+    return {select(t == zero(), o - o, t * snap(log_ratio)), snap(zero() - t / p)};
   }
   static LOOM_INLINE Term<V> Hinge(const V& o, const V& t, const V&) {
     const V margin = c(1) - t * o;
@@ -76,7 +80,8 @@ LOOM_INLINE void short_rows(const ElementLossRows<T>& run) {
   alignas(64) T values[kElements];
   for (std::size_t first = 0, most = kElements / run.n; first < run.rows; first += most) {
     const std::size_t rows = run.rows - first < most ? run.rows - first : most, begin = first * run.n;
-    for_lanes(rows * run.n, [&](std::size_t i, auto lanes) { lanes.store(values + i, values_at<kFormula>(run, begin + i, lanes)); });
+    for_lanes(rows * run.n,
+              [&](std::size_t i, auto lanes) { lanes.store(values + i, values_at<kFormula>(run, begin + i, lanes)); });
     for (std::size_t r = 0; r < rows; ++r) {
       alignas(64) T lanes[kLanes] = {};
       for (std::size_t k = 0; k < run.n; ++k) lanes[k] = values[r * run.n + k];
@@ -89,14 +94,15 @@ template <class T, auto kFormula>
 void loss_rows(const ElementLossRows<T>& run) {
   if (run.n < kLanes) return short_rows<kFormula>(run);
   for (std::size_t r = 0; r < run.rows; ++r)
-    run.values[r] = snap(lanes16<T>(run.n, [&](std::size_t i, auto lanes) { return lanes.keep(values_at<kFormula>(run, r * run.n + i, lanes)); }));
+    run.values[r] = snap(lanes16<T>(
+        run.n, [&](std::size_t i, auto lanes) { return lanes.keep(values_at<kFormula>(run, r * run.n + i, lanes)); }));
 }
 
 template <class T>
 constexpr ElementLossKernels<T> kElementLossKernels = {.rows = {
 #define LOOM_ELEMENT_LOSS(Name) loss_rows<T, &Formulas<T>::Name>,
 #include "ops/loss/element_losses.inc"
-                                                        }};
+                                                       }};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #pragma once
 // Single numbers inside the kernels of losses.
 
-#include "simd/simd64.h"
+#include "ops/non_finite.h"
 
 namespace loom::inline LOOM_TARGET {
 
@@ -11,9 +11,6 @@ LOOM_INLINE T flush_factor(T x) {
   constexpr T kLeastNormal = static_cast<T>(sizeof(T) == 8 ? 0x1p-1022 : 0x1p-126);
   return (x < 0 ? -x : x) < kLeastNormal ? T{0} : x;
 }
-
-LOOM_INLINE bool is_finite(float x) { return (__builtin_bit_cast(std::uint32_t, x) & 0x7f800000u) != 0x7f800000u; }
-LOOM_INLINE bool is_finite(double x) { return (__builtin_bit_cast(std::uint64_t, x) & 0x7ff0000000000000u) != 0x7ff0000000000000u; }
 
 // `y`, or the quiet NaN where x is an infinity or a NaN: what y was made from has to show in it.
 template <class T>

@@ -1,5 +1,6 @@
 #pragma once
-// The factor of the gradients of a loss's rows: the weight of the row's sample over the divisor of the batch, rounded once to the element.
+// The factor of the gradients of a loss's rows: the weight of the row's sample over the divisor of the batch, rounded
+// once to the element.
 
 #include <span>
 

@@ -25,7 +25,8 @@ LOOM_INLINE Lanes<T> with_lane(const Lanes<T>& v, std::size_t i, std::size_t at,
   return load(lanes);
 }
 
-// The first of the largest of a row and its value. A NaN loses, but one that stands first is the value, and then there is no first: n.
+// The first of the largest of a row and its value. A NaN loses, but one that stands first is the value, and then there
+// is no first: n.
 template <class T>
 struct Largest {
   T value;
@@ -50,9 +51,9 @@ LOOM_INLINE Largest<T> largest_of(const T* x, std::size_t n) {
 
 template <class T>
 struct SoftmaxSums {
-  T top;               // x_m
-  std::size_t m;       // n where there is none, in rows that begin with a NaN
-  T rest, total;       // of the exponentials but m's, and of all
+  T top;          // x_m
+  std::size_t m;  // n where there is none, in rows that begin with a NaN
+  T rest, total;  // of the exponentials but m's, and of all
   T log_total;
   LOOM_INLINE T shifted(T x) const { return snap(x - top); }
   LOOM_INLINE Lanes<T> shifted(const Lanes<T>& x) const { return snap(x - splat(top)); }
@@ -78,7 +79,7 @@ LOOM_INLINE SoftmaxSums<T> softmax_sums(const T* x, std::size_t n, T* e) {
 
 // One class without smoothing: nothing but the exponentials is read twice.
 template <class T>
-LOOM_INLINE T class_row(const SoftmaxLossRow<T>& row) {
+LOOM_INLINE void class_row(const SoftmaxLossRow<T>& row) {
   const std::size_t c = row.wanted;
   const T weight = row.class_weights == nullptr ? T{1} : row.class_weights[c];
   const SoftmaxSums<T> s = softmax_sums(row.x, row.n, row.gradient);
@@ -88,16 +89,17 @@ LOOM_INLINE T class_row(const SoftmaxLossRow<T>& row) {
     for_lanes(row.n, [&](std::size_t i, auto lanes) { lanes.store(g + i, snap(lanes.load(g + i) * factor)); });
     g[c] = snap(own * scale);
   }
-  return weight == 0 ? T{0} : snap(weight * (s.log_total - s.shifted(row.x[c])));
+  *row.value = weight == 0 ? T{0} : snap(weight * (s.log_total - s.shifted(row.x[c])));
 }
 
 template <class T>
-T softmax_loss_row(const SoftmaxLossRow<T>& row) {
+void softmax_loss_row(const SoftmaxLossRow<T>& row) {
   if (row.targets == nullptr && row.everywhere == 0 && row.keep == 1) return class_row(row);
   const SoftmaxSums<T> s = softmax_sums(row.x, row.n, row.gradient);
   const Lanes<T> keep = splat(row.keep), everywhere = splat(row.everywhere);
   const auto share = [&](std::size_t i, auto lanes) {
-    const Lanes<T> t = row.targets != nullptr ? lanes.load(row.targets + i) : with_lane(zeros<T>(), i, row.wanted, T{1});
+    const Lanes<T> t =
+        row.targets != nullptr ? lanes.load(row.targets + i) : with_lane(zeros<T>(), i, row.wanted, T{1});
     const Lanes<T> v = snap(t * keep + everywhere);
     return lanes.keep(row.class_weights != nullptr ? snap(v * lanes.load(row.class_weights + i)) : v);
   };
@@ -114,13 +116,23 @@ T softmax_loss_row(const SoftmaxLossRow<T>& row) {
   const Lanes<T> scale = splat(row.scale), factors = splat(factor), zero = zeros<T>(), log_total = splat(s.log_total);
   const T value = lanes16<T>(row.n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = share(i, lanes);
-    if (row.gradient != nullptr) lanes.store(row.gradient + i, snap((lanes.load(row.gradient + i) * factors - v) * scale));
+    if (row.gradient != nullptr)
+      lanes.store(row.gradient + i, snap((lanes.load(row.gradient + i) * factors - v) * scale));
     return lanes.keep(select(v == zero, zero, v * (log_total - s.shifted(lanes.load(row.x + i)))));
   });
   if (row.gradient != nullptr && s.m < row.n) row.gradient[s.m] = snap((others - snap(sum * s.missing())) * row.scale);
-  return snap(value);
+  *row.value = snap(value);
 }
 
+// One head of n: without targets the class is `wanted`.
+template <class T>
+struct HeadLossRow {
+  const T *x, *targets;
+  std::size_t wanted;
+  T scale;
+  std::size_t n;
+  T* gradient;
+};
 template <class T>
 T head_row(const HeadLossRow<T>& row) {
   std::size_t c = row.wanted;
@@ -138,7 +150,27 @@ T head_row(const HeadLossRow<T>& row) {
 }
 
 template <class T>
-constexpr SoftmaxLossKernels<T> kSoftmaxLossKernels = {.row = softmax_loss_row<T>, .head = head_row<T>};
+void heads_row(const HeadsLossRow<T>& row) {
+  Chain64<T> sum;
+  for (std::size_t h = 0, first = 0; h < row.num_heads; first += row.heads[h], ++h) {
+    const std::size_t n = row.heads[h];
+    T* const g = row.gradient == nullptr ? nullptr : row.gradient + first;
+    if (row.mask != nullptr && !(row.mask[h] > 0.5f)) {
+      if (g != nullptr) __builtin_memset(g, 0, n * sizeof(T));
+      continue;
+    }
+    sum.add(h, head_row<T>({.x = row.x + first,
+                            .targets = row.targets == nullptr ? nullptr : row.targets + first,
+                            .wanted = row.classes == nullptr ? 0 : static_cast<std::size_t>(row.classes[h]),
+                            .scale = row.scale,
+                            .n = n,
+                            .gradient = g}));
+  }
+  *row.value = snap(sum.total());
+}
+
+template <class T>
+constexpr SoftmaxLossKernels<T> kSoftmaxLossKernels = {.row = softmax_loss_row<T>, .heads = heads_row<T>};
 
 }  // namespace
 

@@ -11,14 +11,18 @@ void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
     const std::size_t n = x.rows * x.cols;
     const ArenaScope scope(exec.arena);
     T* const bounds = exec.arena.take<T>(pieces_of(n));
-    for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) { bounds[piece] = kernels.bound(x.as<T>() + first, count); });
+    for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+      kernels.bound(x.as<T>() + first, count, bounds + piece);
+    });
     if (exec.computes()) kernels.largest(bounds, pieces_of(n), bound.as<T>());
   });
 }
 
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed) {
   if (!exec.computes()) return;
-  with_element(x.element, [&]<class T>() { exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>()); });
+  with_element(x.element, [&]<class T>() {
+    exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>());
+  });
 }
 
 }  // namespace loom

@@ -7,7 +7,8 @@
 namespace loom {
 namespace {
 
-// What x can be quantised to: codes for each span of scales and of weights, digits and words for groups of 32, 64 and 128 columns.
+// What x can be quantised to: codes for each span of scales and of weights, digits and words for groups of 32, 64 and
+// 128 columns.
 constexpr std::size_t kForms = 12;
 
 QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) {
@@ -17,9 +18,11 @@ QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) 
     q.scale_cols = 0, q.floor = floor, q.splits_scale = !sums_rows;
     return q;
   }
-  q.scale_cols = layout.group_blocks() * kBlockCols;
-  if (!sums_rows && layout.own_input_scales == PanelScales::None && exec.activations == Activations::int16)
-    q.form = traits(layout.kind).code_bits == 8 ? InputForm::Words : InputForm::Digits;
+  q.scale_cols = layout.input_blocks() * kBlockCols;
+  if (!sums_rows && layout.own_input_scales == PanelScales::None && exec.activations == Activations::int16) {
+    const bool takes_words = layout.may_take_words() && exec.kernels.matmul.prefers_words;
+    q.form = traits(layout.kind).code_bits == 8 || takes_words ? InputForm::Words : InputForm::Digits;
+  }
   return q;
 }
 
@@ -30,7 +33,9 @@ struct QuantizedInputs {
 
   QuantizedRows* find(const QuantizedRows& like) {
     for (std::size_t i = 0; i < count; ++i)
-      if (forms[i].form == like.form && forms[i].scale_cols == like.scale_cols && forms[i].splits_scale == like.splits_scale) return &forms[i];
+      if (forms[i].form == like.form && forms[i].scale_cols == like.scale_cols &&
+          forms[i].splits_scale == like.splits_scale)
+        return &forms[i];
     return nullptr;
   }
   void add(const Exec& exec, ConstTensor x, QuantizedRows q) {
@@ -38,7 +43,8 @@ struct QuantizedInputs {
     q.blocks = ceil_div(x.cols, kBlockCols);
     q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
-    for_rows(exec, x.rows, x.cols, [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
+    for_rows(exec, x.rows, x.cols,
+             [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
     forms[count++] = q;
   }
 };

@@ -1,14 +1,15 @@
 #pragma once
 // y[r, o] = sum_i W[o, i] x[r, i] (+ bias[o]); x [rows, cols], y [rows, W.rows].
 //
-// Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32, 64 or 128 is a chain,
-// times its scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26, D-33): x is quantised first, to
-// int8 or int16 (Exec::activations) per 32 columns for block panels, or per 64 or 128 where their scales are, per row to int8 for row
-// panels; integer sums are exact; block panels then add f32(I) * (scale * sx), and min * (sx * f32(sum q)) where the format has minima,
-// sub-blocks ascending, into one accumulator; row panels multiply the exact sum of the row by (scale * sx) once. Where a weight asks for the
-// other kind of input scales (PanelLayout::own_input_scales, always int8), block panels meet one sx per row, which multiplies the total in place of
-// the terms, and row panels one per 32 columns, whose sums are added as those of block panels. The total is snapped, the bias added, the
-// result snapped.
+// Order of sums over i: float weights by chain64 (fp8: the total times the row's scale; fp4: each group of 32, 64 or
+// 128 is a chain, times its scale), in f64 for float64 and the wide integers. Other quantised weights (engine D-26,
+// D-33): x is quantised first, to int8 or int16 (Exec::activations) per 32 columns for block panels, or per 64 or 128
+// where their scales are, per row to int8 for row panels; integer sums are exact; block panels then add f32(I) * (scale
+// * sx), and min * (sx * f32(sum q)) where the format has minima, sub-blocks ascending, into one accumulator; row
+// panels multiply the exact sum of the row by (scale * sx) once. Where a weight asks for the other kind of input scales
+// (PanelLayout::own_input_scales, always int8), block panels meet one sx per row, which multiplies the total in place
+// of the terms, and row panels one per 32 columns, whose sums are added as those of block panels. The total is snapped,
+// the bias added, the result snapped.
 // Outputs are divided among threads; nothing else is.
 
 #include <span>
@@ -18,30 +19,31 @@
 
 namespace loom {
 
-// How the integer kernels read x: int8 codes; two int8 digits of an int16, q = 255 * high + low with |q| <= 32512, so that both meet
-// 4-bit codes in byte dots; or the int16 itself for byte codes.
+// How the integer kernels read x: int8 codes; two int8 digits of an int16, q = 255 * high + low with |q| <= 32512, so
+// that both meet codes of few bits in byte dots; or the int16 itself for byte codes, and where a target prefers it.
 enum class InputForm : std::uint8_t { Codes, Digits, Words };
 
 // 32 columns of one row of x; columns beyond the row are zeros.
 struct alignas(32) QuantizedBlock {
   union {
     struct {
-      std::int8_t high[32], low[32];   // Codes: high alone
+      std::int8_t high[32], low[32];  // Codes: high alone
     };
-    std::int16_t words[32];            // each four in the order of the target's kWordOrder
+    std::int16_t words[32];  // each four in the order of the target's kWordOrder
   };
-  float scale;                         // sx, of the columns that share one
-  float scaled, scaled16[2];           // sx * f32(sum of q) over the 32 and over each 16
-  std::int32_t sum, sums16[2];         // of q
+  float scale;                  // sx, of the columns that share one
+  float scaled, scaled16[2];    // sx * f32(sum of q) over the 32 and over each 16
+  std::int32_t sum, sums16[2];  // of q
 };
 struct QuantizedRows {
-  QuantizedBlock* data = nullptr;      // [rows, blocks]
+  QuantizedBlock* data = nullptr;  // [rows, blocks]
   std::size_t blocks = 0;
   InputForm form = InputForm::Codes;
-  std::size_t scale_cols = kBlockCols; // columns that share a scale; 0: the whole row
-  bool splits_scale = false;           // a row's scale lies in row_scales and multiplies the total; those of its blocks are 1
+  std::size_t scale_cols = kBlockCols;  // columns that share a scale; 0: the whole row
+  // a row's scale lies in row_scales and multiplies the total; those of its blocks are 1
+  bool splits_scale = false;
   float* row_scales = nullptr;
-  float floor = 0;                     // a row's largest size counts as at least this
+  float floor = 0;  // a row's largest size counts as at least this
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
@@ -50,8 +52,9 @@ inline constexpr std::int32_t kDigit = 255;
 struct MatmulJob {
   const Matrix* weight = nullptr;
   Tensor y;
-  const float* bias = nullptr;      // [weight rows] or null
-  float input_floor = 0;            // row panels: a row's largest size counts as at least this; one for all jobs of a call
+  const float* bias = nullptr;  // [weight rows] or null
+  // row panels: a row's largest size counts as at least this; one for all jobs of a call
+  float input_floor = 0;
 };
 
 // One pass over x for all weights (q | k | v, gate | up): they divide one set of threads.
@@ -70,6 +73,8 @@ using PanelKernel = void (*)(const MatmulTask&, std::size_t begin, std::size_t e
 struct MatmulKernels {
   // Panels [begin, end) of the weight for all rows of x, by PanelKind.
   PanelKernel panels[kNumPanelKinds];
+  // Whether int16 inputs meet what PanelLayout::may_take_words() as they are.
+  bool prefers_words;
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };

@@ -1,9 +1,10 @@
 #include <type_traits>
 
 #include "dtypes/panel_codecs.h"
-#include "int_dot.h"
 #include "ops/chain.h"
+#include "ops/matmul/code_panels.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/store_sums.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -11,12 +12,9 @@ namespace {
 
 // ---- float panels ----
 
-constexpr std::size_t kChunk = 256;       // columns decoded to f32 at a time when many rows share them
-constexpr std::size_t kBatchRows = 96;    // rows whose totals are held at once
+constexpr std::size_t kChunk = 256;     // columns decoded to f32 at a time when many rows share them
+constexpr std::size_t kBatchRows = 96;  // rows whose totals are held at once
 constexpr std::size_t kTileRows = kTile<float>;
-
-// Bytes asked for ahead of use: with the hardware's own prefetch alone a Zen 3 core decodes a fifth slower.
-constexpr std::size_t kAhead = 2048;
 
 struct Totals {
   alignas(64) float v[kBatchRows][kLanes];
@@ -31,23 +29,8 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& t
     return total;
 }
 
-template <class L>
-LOOM_INLINE void store_sums(L lanes, const float* bias, const F32x16& total, float* y) {
-  lanes.store(y, bias != nullptr ? snap(snap(total) + lanes.load(bias)) : snap(total));
-}
-
-[[gnu::noinline]] void store_last(std::size_t n, const float* bias, const F32x16& total, float* y) { store_sums(TailLanes{n}, bias, total, y); }
-
-// The sums of panel p in a row of y, the bias added.
-LOOM_INLINE void store_row(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
-  const std::size_t outputs = task.weight->rows(), first = p * kPanelRows;
-  float* y = task.y + row * outputs + first;
-  const float* bias = task.bias != nullptr ? task.bias + first : nullptr;
-  outputs - first >= kPanelRows ? store_sums(FullLanes{}, bias, total, y) : store_last(outputs - first, bias, total, y);
-}
-
-// One row of x against a panel, whose lines come from far away. Two blocks of the chain side by side: their sums are independent, and
-// are added in order.
+// One row of x against a panel, whose lines come from far away. Two blocks of the chain side by side: their sums are
+// independent, and are added in order.
 template <class Codec>
 F32x16 stream_panel(const std::byte* w, std::size_t cols, const float* x) {
   constexpr std::size_t kBlockBytes = kChain * Codec::kColumnBytes;
@@ -64,7 +47,8 @@ F32x16 stream_panel(const std::byte* w, std::size_t cols, const float* x) {
     total = total + first;
     total = total + second;
   }
-  return chain64(c, cols, [&](std::size_t i) { return Codec::decode16(w + (i - c) * Codec::kColumnBytes) * splat(x[i]); }, total);
+  return chain64(
+      c, cols, [&](std::size_t i) { return Codec::decode16(w + (i - c) * Codec::kColumnBytes) * splat(x[i]); }, total);
 }
 
 // Columns [begin, end) of a panel in f32: decoded into the buffer, or as they lie.
@@ -73,7 +57,8 @@ LOOM_INLINE const float* decoded(const std::byte* panel, std::size_t begin, std:
   if constexpr (std::is_same_v<Codec, Float32Codec>) {
     return reinterpret_cast<const float*>(panel) + begin * kLanes;
   } else {
-    for (std::size_t c = begin; c < end; ++c) store(buffer + (c - begin) * kLanes, Codec::decode16(panel + c * Codec::kColumnBytes));
+    for (std::size_t c = begin; c < end; ++c)
+      store(buffer + (c - begin) * kLanes, Codec::decode16(panel + c * Codec::kColumnBytes));
     return buffer;
   }
 }
@@ -88,7 +73,8 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
   for (std::size_t begin = 0; begin < task.cols; begin += kChunk) {
     const std::size_t end = begin + kChunk < task.cols ? begin + kChunk : task.cols;
     const float* chunk = decoded<Codec>(panel, begin, end, buffer);
-    // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one is multiplied.
+    // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one
+    // is multiplied.
     const std::byte* next = panel + end * Codec::kColumnBytes;
     const std::size_t share = kChunk * Codec::kColumnBytes / ((rows + kTileRows - 1) / kTileRows);
     for_tiles<float>(rows, [&]<int N>(std::size_t r) {
@@ -102,7 +88,8 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
     for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
     return;
   }
-  // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all at once.
+  // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all
+  // at once.
   const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
   float* const packed = &totals.v[0][0];
   for (std::size_t r = 0; r < rows; ++r) {
@@ -135,9 +122,11 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   });
 }
 
-// total[r][16] += scale * the chain of sum_k a[r, k] columns[k][16], for r < N: add_chain() with groups in place of its blocks.
+// total[r][16] += scale * the chain of sum_k a[r, k] columns[k][16], for r < N: add_chain() with groups in place of its
+// blocks.
 template <int N>
-[[gnu::noinline]] void add_group(const float* columns, Factor<float> a, std::size_t terms, const float* scale, float* total) {
+[[gnu::noinline]] void add_group(const float* columns, Factor<float> a, std::size_t terms, const float* scale,
+                                 float* total) {
   F32x16 group[N];
   for (int t = 0; t < N; ++t) group[t] = zero();
   for (std::size_t k = 0; k < terms; ++k, columns += kLanes) {
@@ -163,7 +152,8 @@ void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::siz
       for (std::size_t k = 0; k < kBlockCols; ++k) store(buffer + (i + k) * kLanes, fp4_16(block, k));
     const auto* scale = reinterpret_cast<const float*>(block);
     block += layout.factor_bytes();
-    for_tiles<float>(rows, [&]<int N>(std::size_t r) { add_group<N>(buffer, x.at(r, begin), count, scale, totals.v[r]); });
+    for_tiles<float>(rows,
+                     [&]<int N>(std::size_t r) { add_group<N>(buffer, x.at(r, begin), count, scale, totals.v[r]); });
   }
   for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
 }
@@ -212,347 +202,6 @@ void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     task.weight->layout().is_signed ? wide_panel<Signed>(task, p, buffer) : wide_panel<Unsigned>(task, p, buffer);
 }
 
-// ---- block panels ----
-
-template <int Bits, std::size_t Sub, bool Half, bool Min, bool Zeros = false>
-struct BlockFormat {
-  static constexpr int kBits = Bits;
-  static constexpr bool kMin = Min, kZeros = Zeros;
-  static constexpr std::size_t kSub = Sub, kSubs = 32 / Sub;
-  static constexpr std::size_t kCodeBytes = 64 * Bits;
-  static constexpr std::size_t kFactorBytes = kLanes * (Half ? 2 : 4);
-  static constexpr std::size_t kZerosAt = kSubs * kFactorBytes * (Min ? 2 : 1);
-  static constexpr std::size_t kFactors = kZerosAt + (Zeros ? kLanes : 0);
-  static constexpr std::size_t kBytes = kCodeBytes + kFactors;
-
-  static LOOM_INLINE native::F32 factors(const std::byte* p, std::size_t slice) {
-    if constexpr (Half)
-      return load_halfs(reinterpret_cast<const std::uint16_t*>(p) + slice * kRegisterLanes);
-    else
-      return *reinterpret_cast<const native::F32Memory*>(p + slice * kRegisterBytes);
-  }
-};
-
-LOOM_INLINE native::F32 to_float(native::I32 v) { return __builtin_convertvector(v, native::F32); }
-
-// The codes of sub-block s of one slice, for as many rows of x as come.
-template <class Format, bool Wide>
-class Codes {
- public:
-  LOOM_INLINE Codes(const std::byte* block, std::size_t s, std::size_t slice) : slice_(at(block, s, slice)) {}
-
-  LOOM_INLINE native::I32 dot(const QuantizedBlock& x, std::size_t s) const {
-    if constexpr (Format::kBits < 8 && Wide)
-      return slice_.dot(x.high, x.low);
-    else if constexpr (Format::kBits < 8)
-      return slice_.dot(x.high);
-    else if constexpr (Wide)
-      return slice_.dot(x.words + s * Format::kSub);
-    else
-      return slice_.dot(x.high + s * Format::kSub, Format::kSub == 32 ? x.sum : x.sums16[s]);
-  }
-
-  // The same for the only row there is.
-  static LOOM_INLINE native::I32 dot_once(const std::byte* block, std::size_t s, std::size_t slice, const QuantizedBlock& x) {
-    if constexpr (Format::kBits == 8 && Wide)
-      return Slice::dot_once(at(block, s, slice), x.words + s * Format::kSub);
-    else
-      return Codes(block, s, slice).dot(x, s);
-  }
-
- private:
-  using Bytes = std::conditional_t<Wide, WordSlice<Format::kSub>, ByteSlice<Format::kSub>>;
-  using Slice = std::conditional_t<(Format::kBits < 8), CodeSlice<Format::kBits>, Bytes>;
-
-  static LOOM_INLINE const std::byte* at(const std::byte* block, std::size_t s, std::size_t slice) {
-    return block + s * 256 + slice * kRegisterBytes;  // only bytes have sub-blocks
-  }
-
-  Slice slice_;
-};
-
-// The scale, minimum and zero point of sub-block s of a slice.
-template <class Format>
-struct Factors {
-  native::F32 d, m{};
-  native::I32 zeros{};
-  LOOM_INLINE Factors(const std::byte* factors, std::size_t s, std::size_t slice) {
-    const std::byte* p = factors + s * (Format::kMin ? 2 : 1) * Format::kFactorBytes;
-    d = Format::factors(p, slice);
-    if constexpr (Format::kMin) m = Format::factors(p + Format::kFactorBytes, slice);
-    if constexpr (Format::kZeros) zeros = load_bytes(factors + Format::kZerosAt + slice * kRegisterLanes);
-  }
-};
-
-// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)); `sum` is that of the inputs behind dot.
-template <class Format>
-LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t sum, std::int32_t offset, const Factors<Format>& f,
-                                  const QuantizedBlock& x, std::size_t s) {
-  if constexpr (Format::kBits == 1) dot += dot;
-  if ((Format::kBits < 8 || Format::kZeros) && offset != 0) dot -= offset * sum;
-  if constexpr (Format::kZeros) dot -= f.zeros * sum;
-  total = total + to_float(dot) * (f.d * x.scale);
-  if constexpr (Format::kMin) total = total + f.m * (Format::kSub == 32 ? x.scaled : x.scaled16[s]);
-  return total;
-}
-
-// Keeps the compiler from holding the inputs that two slices share: it would spill them all, and a store costs more than a load.
-LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
-
-// The sums of a panel of blocks, times the scale of the row of x where it has one of its own.
-LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
-  const float* scales = task.quantized->row_scales;
-  store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
-}
-
-// One row of x: a panel goes by once, and its lines are asked for ahead.
-template <class Format, bool Wide>
-void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
-  const std::int32_t offset = task.weight->layout().code_offset;
-  const std::byte* block = task.weight->panel(p);
-  const QuantizedBlock* x = task.quantized->row(row);
-  F32x16 total = zero();
-  for (std::size_t b = 0; b < task.quantized->blocks; ++b, block += Format::kBytes) {
-    for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
-#pragma GCC unroll 16
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      for (std::size_t s = 0; s < Format::kSubs; ++s) {
-        const native::I32 dot = Codes<Format, Wide>::dot_once(block, s, slice, x[b]);
-        reload();
-        const Factors<Format> f(block + Format::kCodeBytes, s, slice);
-        total.r[slice] = add_block<Format>(total.r[slice], dot, x[b].sum, offset, f, x[b], s);
-      }
-  }
-  store_blocks(task, p, row, total);
-}
-
-constexpr std::size_t kBlockRows = 16;   // rows of x that share one unpacking of the codes
-
-template <class Format, bool Wide>
-void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
-  const std::int32_t offset = task.weight->layout().code_offset;
-  const std::size_t blocks = task.quantized->blocks;
-  const std::byte* block = task.weight->panel(p);
-  native::F32 total[kRegisters][kBlockRows] = {};
-  for (std::size_t b = 0; b < blocks; ++b, block += Format::kBytes)
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      for (std::size_t s = 0; s < Format::kSubs; ++s) {
-        const Codes<Format, Wide> codes(block, s, slice);
-        const Factors<Format> f(block + Format::kCodeBytes, s, slice);
-        const QuantizedBlock* x = task.quantized->row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks)
-          total[slice][t] = add_block<Format>(total[slice][t], codes.dot(*x, s), x->sum, offset, f, *x, s);
-      }
-  for (std::size_t t = 0; t < rows; ++t) {
-    F32x16 sum;
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
-    store_blocks(task, p, row + t, sum);
-  }
-}
-
-// Blocks that share their scales: one exact sum over all of them (engine D-33, groups of 64 and 128).
-template <class Format, bool Wide>
-void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
-  const PanelLayout& layout = task.weight->layout();
-  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
-  const std::byte* block = task.weight->panel(p);
-  const QuantizedBlock* x = task.quantized->row(row);
-  F32x16 total = zero();
-  for (std::size_t b = 0; b < blocks; b += shared) {
-    native::I32 dots[kRegisters] = {};
-    std::int32_t sum = 0;
-    const std::size_t end = b + shared < blocks ? b + shared : blocks;
-    for (std::size_t k = b; k < end; ++k, block += Format::kCodeBytes) {
-      for (std::size_t line = 0; line < Format::kCodeBytes; line += 64) __builtin_prefetch(block + kAhead + line);
-#pragma GCC unroll 16
-      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        dots[slice] += Codes<Format, Wide>::dot_once(block, 0, slice, x[k]);
-        reload();
-      }
-      sum += x[k].sum;
-    }
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      total.r[slice] = add_block<Format>(total.r[slice], dots[slice], sum, layout.code_offset, Factors<Format>(block, 0, slice), x[b], 0);
-    block += Format::kFactors;
-  }
-  store_blocks(task, p, row, total);
-}
-
-template <class Format, bool Wide>
-void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
-  const PanelLayout& layout = task.weight->layout();
-  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
-  const std::byte* block = task.weight->panel(p);
-  native::F32 total[kRegisters][kBlockRows] = {};
-  for (std::size_t b = 0; b < blocks; b += shared) {
-    const std::size_t count = b + shared < blocks ? shared : blocks - b;
-    const std::byte* factors = block + count * Format::kCodeBytes;
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-      native::I32 dots[kBlockRows] = {};
-      std::int32_t sums[kBlockRows] = {};
-      for (std::size_t k = 0; k < count; ++k) {
-        const Codes<Format, Wide> codes(block + k * Format::kCodeBytes, 0, slice);
-        const QuantizedBlock* x = task.quantized->row(row) + b + k;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks) dots[t] += codes.dot(*x, 0), sums[t] += x->sum;
-      }
-      const Factors<Format> f(factors, 0, slice);
-      const QuantizedBlock* x = task.quantized->row(row) + b;
-      for (std::size_t t = 0; t < rows; ++t, x += blocks)
-        total[slice][t] = add_block<Format>(total[slice][t], dots[t], sums[t], layout.code_offset, f, *x, 0);
-    }
-    block = factors + Format::kFactors;
-  }
-  for (std::size_t t = 0; t < rows; ++t) {
-    F32x16 sum;
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
-    store_blocks(task, p, row + t, sum);
-  }
-}
-
-template <class Format, bool Wide, bool Group>
-void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
-  for (std::size_t p = first; p < last; ++p)
-    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
-      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      if constexpr (Group)
-        rows == 1 ? group_row<Format, Wide>(task, p, row) : group_rows<Format, Wide>(task, p, row, rows);
-      else
-        rows == 1 ? block_row<Format, Wide>(task, p, row) : block_rows<Format, Wide>(task, p, row, rows);
-    }
-}
-
-template <class Format, bool Group = false>
-void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if (task.quantized->form == InputForm::Codes)
-    block_panels_of<Format, false, Group>(task, first, last);
-  else
-    block_panels_of<Format, true, Group>(task, first, last);
-}
-
-// Scales for 64 or 128 columns, and what no file has: zero points of bytes, bits in groups.
-template <int Bits>
-void group_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if constexpr (Bits > 1)
-    if (task.weight->layout().has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>, true>(task, first, last);
-  block_panels<BlockFormat<Bits, 32, false, false>, true>(task, first, last);
-}
-
-template <int Bits>
-void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  const PanelLayout& l = task.weight->layout();
-  if (l.group_blocks() > 1 || (Bits == 8 && l.has_zeros)) return group_panels<Bits>(task, first, last);
-  if constexpr (Bits < 8)
-    if (l.has_zeros) return block_panels<BlockFormat<Bits, 32, false, false, true>>(task, first, last);
-  if (l.half_scales)
-    l.has_min ? block_panels<BlockFormat<Bits, 32, true, true>>(task, first, last)
-              : block_panels<BlockFormat<Bits, 32, true, false>>(task, first, last);
-  else
-    l.has_min ? block_panels<BlockFormat<Bits, 32, false, true>>(task, first, last)
-              : block_panels<BlockFormat<Bits, 32, false, false>>(task, first, last);
-}
-
-void byte_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  const PanelLayout& l = task.weight->layout();
-  if (l.sub_cols == 16)
-    l.has_min ? block_panels<BlockFormat<8, 16, false, true>>(task, first, last) : block_panels<BlockFormat<8, 16, false, false>>(task, first, last);
-  else
-    code_panels<8>(task, first, last);
-}
-
-// ---- row panels: one exact integer sum per output, or per 32 columns where inputs have scales by group ----
-
-// I = step * sum(code q) - zero * sum(q); y = f32(I) * (scale * sx). Binary codes stand for 2 code - 1.
-template <int Bits>
-struct RowFormat {
-  static constexpr std::size_t kBytes = 64 * Bits;
-  using Slice = std::conditional_t<Bits == 8, ByteSlice<32>, CodeSlice<Bits == 8 ? 4 : Bits>>;
-
-  static LOOM_INLINE native::I32 dot(const Slice& codes, const QuantizedBlock& x) {
-    if constexpr (Bits == 8)
-      return codes.dot(x.high, x.sum);
-    else
-      return codes.dot(x.high);
-  }
-
-  static LOOM_INLINE native::F32 result(const Matrix& w, std::size_t lane, native::I32 dots, std::int32_t sum, float sx) {
-    native::I32 dot = (Bits == 1 ? 2 : 1) * dots - w.layout().code_offset * sum;
-    if (w.layout().has_zeros) dot -= *reinterpret_cast<const native::I32Memory*>(w.row_zeros() + lane) * sum;
-    return to_float(dot) * (*reinterpret_cast<const native::F32Memory*>(w.row_scales() + lane) * sx);
-  }
-};
-
-// Blocks of x that share a scale.
-LOOM_INLINE std::size_t shared_blocks(const QuantizedRows& x) { return x.scale_cols == 0 ? x.blocks : x.scale_cols / kBlockCols; }
-
-template <int Bits>
-void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
-  using Format = RowFormat<Bits>;
-  const QuantizedBlock* x = task.quantized->row(row);
-  const std::byte* block = task.weight->panel(p);
-  const std::size_t blocks = task.quantized->blocks, shared = shared_blocks(*task.quantized);
-  F32x16 total = zero();
-  for (std::size_t b = 0; b < blocks;) {
-    native::I32 dots[kRegisters] = {};
-    std::int32_t sum = 0;
-    const float sx = x[b].scale;
-    for (const std::size_t end = b + shared < blocks ? b + shared : blocks; b < end; ++b, block += Format::kBytes) {
-      for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
-#pragma GCC unroll 16
-      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
-        reload();
-      }
-      sum += x[b].sum;
-    }
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      total.r[slice] = total.r[slice] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, sx);
-  }
-  store_row(task, p, row, total);
-}
-
-template <int Bits>
-void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
-  using Format = RowFormat<Bits>;
-  const QuantizedRows& x = *task.quantized;
-  const std::byte* block = task.weight->panel(p);
-  const std::size_t shared = shared_blocks(x);
-  native::F32 total[kRegisters][kBlockRows] = {};
-  for (std::size_t b = 0; b < x.blocks;) {
-    native::I32 dots[kRegisters][kBlockRows] = {};
-    std::int32_t sums[kBlockRows] = {};
-    const std::size_t first = b;
-    for (const std::size_t end = b + shared < x.blocks ? b + shared : x.blocks; b < end; ++b, block += Format::kBytes) {
-      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        const typename Format::Slice codes(block + slice * kRegisterBytes);
-        const QuantizedBlock* q = x.row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
-      }
-      for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
-    }
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      for (std::size_t t = 0; t < rows; ++t)
-        total[slice][t] = total[slice][t] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice][t], sums[t],
-                                                           x.row(row + t)[first].scale);
-  }
-  for (std::size_t t = 0; t < rows; ++t) {
-    F32x16 sum;
-    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
-    store_row(task, p, row + t, sum);
-  }
-}
-
-template <int Bits>
-void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  for (std::size_t p = first; p < last; ++p)
-    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
-      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      if (rows == 1)
-        row_once<Bits>(task, p, row);
-      else
-        row_many<Bits>(task, p, row, rows);
-    }
-}
-
 // ---- activations ----
 
 // The largest size; NaN when an element is, so that the scale carries it on to every output.
@@ -571,7 +220,8 @@ float largest_of(const float* x, std::size_t n) {
   return any != 0 ? __builtin_bit_cast(float, kQuietNan) : max_lane(m);
 }
 
-// q = clamp(rne(x * (top / largest)), -top, top). Rows that hold NaN or infinity give codes 0 and a scale that is not finite.
+// q = clamp(rne(x * (top / largest)), -top, top). Rows that hold NaN or infinity give codes 0 and a scale that is not
+// finite.
 LOOM_INLINE I32x16 codes_of(const F32x16& x, float inverse, float top) {
   const F32x16 scaled = x * splat(inverse);
   const F32x16 clamped = max(min(scaled, splat(top)), splat(-top));
@@ -598,11 +248,12 @@ std::int32_t quantize16(const float* x, float inverse, InputForm form, std::size
   store(q, wide);
   if (form == InputForm::Words) {
     for (std::size_t i = 0; i < kLanes; i += 4)
-      for (std::size_t k = 0; k < 4; ++k) out.words[half * 16 + i + k] = static_cast<std::int16_t>(q[i + kWordOrder[k]]);
+      for (std::size_t k = 0; k < 4; ++k)
+        out.words[half * 16 + i + k] = static_cast<std::int16_t>(q[i + kWordOrder[k]]);
     return sum_of(q);
   }
   alignas(64) std::int32_t high[kLanes], low[kLanes];
-  const I32x16 digit = round_to_int(to_float(wide) * splat(1.0f / kDigit));   // 255 is odd: never half-way
+  const I32x16 digit = round_to_int(to_float(wide) * splat(1.0f / kDigit));  // 255 is odd: never half-way
   store(high, digit);
   store(low, wide - digit * splat(kDigit));
   for (std::size_t i = 0; i < kLanes; ++i) out.high[half * 16 + i] = static_cast<std::int8_t>(high[i]);
@@ -630,7 +281,8 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
       for (std::size_t i = 0; i < cols - c; ++i) padded[i] = from[i];
       from = padded;
     }
-    const std::int32_t first = quantize16(from, inverse, out.form, 0, *block), second = quantize16(from + 16, inverse, out.form, 1, *block);
+    const std::int32_t first = quantize16(from, inverse, out.form, 0, *block),
+                       second = quantize16(from + 16, inverse, out.form, 1, *block);
     block->scale = scale;
     block->sum = first + second;
     block->sums16[0] = first;
@@ -654,10 +306,14 @@ constexpr PanelKernel kernel_of(PanelKind kind) {
     case PanelKind::Wide16: return wide_panels<std::int16_t, std::uint16_t>;
     case PanelKind::Wide32: return wide_panels<std::int32_t, std::uint32_t>;
     case PanelKind::Wide64: return wide_panels<std::int64_t, std::uint64_t>;
-    case PanelKind::BlockNibbles: return code_panels<4>;
-    case PanelKind::BlockCrumbs: return code_panels<2>;
-    case PanelKind::BlockBytes: return byte_panels;
+    case PanelKind::BlockNibbles: return code_panels<PanelKind::BlockNibbles>;
+    case PanelKind::BlockCrumbs: return code_panels<PanelKind::BlockCrumbs>;
+    case PanelKind::BlockBytes: return code_panels<PanelKind::BlockBytes>;
     case PanelKind::BlockBits: return group_panels<1>;
+    case PanelKind::BlockThreeBits: return format_panels<PanelKind::BlockThreeBits>;
+    case PanelKind::BlockFiveBits: return format_panels<PanelKind::BlockFiveBits>;
+    case PanelKind::BlockSixBits: return format_panels<PanelKind::BlockSixBits>;
+    case PanelKind::BlockTwiceFp4: return format_panels<PanelKind::BlockTwiceFp4>;
     case PanelKind::RowBytes: return row_panels<8>;
     case PanelKind::RowNibbles: return row_panels<4>;
     case PanelKind::RowCrumbs: return row_panels<2>;
@@ -667,7 +323,7 @@ constexpr PanelKernel kernel_of(PanelKind kind) {
 }
 
 constexpr MatmulKernels kernels() {
-  MatmulKernels table{.panels = {}, .quantize_row = quantize_row};
+  MatmulKernels table{.panels = {}, .prefers_words = kPrefersWords, .quantize_row = quantize_row};
   for (std::size_t i = 0; i < kNumPanelKinds; ++i) table.panels[i] = kernel_of(static_cast<PanelKind>(i));
   return table;
 }

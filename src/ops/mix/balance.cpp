@@ -20,7 +20,8 @@ Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
 Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
   const Tensor shares = exec.arena.tensor(1, z.cols, z.element);
   if (!exec.computes()) return shares;
-  with_element(z.element, [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
+  with_element(z.element,
+               [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
   return shares;
 }
 
@@ -38,7 +39,8 @@ void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, Con
 
 void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz) {
   const ArenaScope scope(exec.arena);
-  const Tensor row = top_shares(exec, rule, z), p = whole_weights(exec, rule, z), q = exec.arena.tensor(z.rows, z.cols, z.element);
+  const Tensor row = top_shares(exec, rule, z), p = whole_weights(exec, rule, z),
+               q = exec.arena.tensor(z.rows, z.cols, z.element);
   scale(exec, row, weight * static_cast<double>(z.cols) / static_cast<double>(z.rows), row);
   fill_zero(exec, q);
   add_to_rows(exec, q, row.data, q);

@@ -1,7 +1,5 @@
 #include "ops/mix/mix.h"
 
-#include <cstring>
-
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -16,33 +14,30 @@ void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
     const auto* from = static_cast<const std::byte*>(x.data) + g * rows * size;
     add_column_sums(exec, {from, rows, x.cols, x.element}, 0, static_cast<std::byte*>(y.data) + g * size);
   }
-  with_element(y.element, [&]<class T>() {
-    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
-      for (std::size_t i = 0; i < y.cols; ++i) y.row<T>(r)[i] = y.row<T>(r)[i] / static_cast<T>(rows);
-    });
-  });
-  scale(exec, y, 1.0, y);  // snaps the quotients
+  divide(exec, y, static_cast<double>(rows), y);
 }
 
 void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, Tensor dx) {
   with_element(dx.element, [&]<class T>() {
     for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
-      for (std::size_t i = 0; i < dx.cols; ++i) dx.row<T>(r)[i] = dy.row<T>(r / rows)[i] / static_cast<T>(rows);
+      exec.kernels.elementwise.of<T>().divide(dy.row<T>(r / rows), static_cast<T>(rows), dx.cols, dx.row<T>(r));
     });
   });
-  scale(exec, dx, 1.0, dx);
 }
 
 void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor p) {
   with_element(p.element, [&]<class T>() {
-    for_rows(exec, p.rows, p.cols * 8, [&](std::size_t g) { exec.kernels.mix.of<T>().weights(rule, z.row<T>(g), p.cols, p.row<T>(g)); });
+    for_rows(exec, p.rows, p.cols * 8,
+             [&](std::size_t g) { exec.kernels.mix.of<T>().weights(rule, z.row<T>(g), p.cols, p.row<T>(g)); });
   });
 }
 
-void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q, Tensor dz) {
+void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q,
+                           Tensor dz) {
   with_element(p.element, [&]<class T>() {
-    for_rows(exec, p.rows, p.cols * 4,
-             [&](std::size_t g) { exec.kernels.mix.of<T>().weights_backward(rule, z.row<T>(g), p.row<T>(g), q.row<T>(g), p.cols, dz.row<T>(g)); });
+    for_rows(exec, p.rows, p.cols * 4, [&](std::size_t g) {
+      exec.kernels.mix.of<T>().weights_backward(rule, z.row<T>(g), p.row<T>(g), q.row<T>(g), p.cols, dz.row<T>(g));
+    });
   });
 }
 
@@ -60,12 +55,8 @@ void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTens
   const std::size_t width = d.rows * d.cols / p.rows;
   with_element(d.element, [&]<class T>() {
     for_pieces(exec, p.rows, width, [&](std::size_t g, std::size_t, std::size_t at, std::size_t n) {
-      const T weight = p.row<T>(g)[branch];
       const std::size_t first = g * width + at;
-      if (weight == 0)  // the branch was left out, whatever dy holds
-        std::memset(d.as<T>() + first, 0, n * sizeof(T));
-      else
-        exec.kernels.elementwise.of<T>().scale(dy.as<T>() + first, static_cast<double>(weight), n, d.as<T>() + first);
+      exec.kernels.mix.of<T>().branch(p.row<T>(g) + branch, dy.as<T>() + first, n, d.as<T>() + first);
     });
   });
 }
@@ -73,8 +64,9 @@ void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTens
 void mix_gate_backward(const Exec& exec, ConstTensor dy, ConstTensor b, std::size_t branch, Tensor q) {
   const std::size_t width = dy.rows * dy.cols / q.rows;
   with_element(q.element, [&]<class T>() {
-    for_rows(exec, q.rows, width,
-             [&](std::size_t g) { q.row<T>(g)[branch] = exec.kernels.mix.of<T>().dot(dy.as<T>() + g * width, b.as<T>() + g * width, width); });
+    for_rows(exec, q.rows, width, [&](std::size_t g) {
+      exec.kernels.mix.of<T>().dot(dy.as<T>() + g * width, b.as<T>() + g * width, width, q.row<T>(g) + branch);
+    });
   });
 }
 

@@ -1,7 +1,10 @@
 #pragma once
-// The weighted sum of experts and its gate (engine V-35, V-36). A group is what one set of gate weights is for: a row or a sample.
-//   weights  p = softmax(z / temperature) over the kept entries, 0 elsewhere; with `given` the gate's output is p already, and is divided
-//            by the sum of what is kept when something was left out. Kept: branches that take part, of these the top_k largest (0: all),
+// The weighted sum of experts and its gate (engine V-35, V-36). A group is what one set of gate weights is for: a row
+// or a sample.
+//   weights  p = softmax(z / temperature) over the kept entries, 0 elsewhere; with `given` the gate's output is p
+//     already, and is divided
+//            by the sum of what is kept when something was left out. Kept: branches that take part, of these the top_k
+//              largest (0: all),
 //            ties to the lower index. Sums are lanes16; z / temperature, z - max and exp are snapped.
 //   mix      y[g] = sum_i p[g, i] b_i[g], chain64 over the branches; terms with p = 0 are left out.
 
@@ -13,9 +16,9 @@ namespace loom {
 
 struct GateRule {
   double temperature = 1;
-  std::size_t top_k = 0;                 // 0: all
-  bool given = false;                    // the gate ends in a softmax
-  const std::uint8_t* enabled = nullptr; // per branch
+  std::size_t top_k = 0;                  // 0: all
+  bool given = false;                     // the gate ends in a softmax
+  const std::uint8_t* enabled = nullptr;  // per branch
 };
 
 // y[g] = mean of rows g*rows .. of x, chain64 over the rows, then one division; and dx[r] = dy[g] / rows.
@@ -25,11 +28,13 @@ void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, T
 // z, p [groups, branches].
 void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor p);
 // q [groups, branches]: q_i = dot(dy, b_i). dz = p (q - sum_j p_j q_j) / temperature over the kept; dz may be q.
-void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q, Tensor dz);
+void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q,
+                           Tensor dz);
 
-// Balance of a gate (Shazeer et al. 2017, as in Fedus et al. 2022; engine V-37): weight * n * sum_i f_i P_i, f_i the share of groups whose
-// largest entry that takes part is i (ties to the lower index), P_i the mean of the p_i that the gate gives before top_k chooses: of what is
-// chosen alone P were f where top_k is 1, and without a gradient. Sums over groups are chain64, over i lanes16. It is added to `sum` [1].
+// Balance of a gate (Shazeer et al. 2017, as in Fedus et al. 2022; engine V-37): weight * n * sum_i f_i P_i, f_i the
+// share of groups whose largest entry that takes part is i (ties to the lower index), P_i the mean of the p_i that the
+// gate gives before top_k chooses: of what is chosen alone P were f where top_k is 1, and without a gradient. Sums over
+// groups are chain64, over i lanes16. It is added to `sum` [1].
 void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum);
 // dz += its gradient, through P alone: weight * n * f_i / groups is that of p_i.
 void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz);
@@ -49,7 +54,8 @@ struct MixKernels {
   void (*balance)(const T* shares, const T* p, std::size_t groups, std::size_t n, T weight, T* sum);
   // Elements [first, first + count) of every b.
   void (*mix)(const T* p, const T* const* b, std::size_t n, std::size_t first, std::size_t count, T* y);
-  T (*dot)(const T* a, const T* b, std::size_t n);  // chain64
+  void (*branch)(const T* weight, const T* dy, std::size_t n, T* d);  // 0 where the weight is, whatever dy holds
+  void (*dot)(const T* a, const T* b, std::size_t n, T* to);          // chain64
 };
 
 }  // namespace loom

@@ -1,9 +1,24 @@
 #include "ops/mix/mix.h"
+#include "ops/non_finite.h"
 #include "simd/math.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
+
+// What stands for a branch that was left out: a code that no stored value has, known by its bits.
+template <class T>
+LOOM_INLINE T absent() {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(double, kQuietNan64 | 1);
+  else
+    return __builtin_bit_cast(float, kQuietNan | 1);
+}
+LOOM_INLINE I32x16 is_absent(const F32x16& v) { return bits(v) == splat(static_cast<std::int32_t>(kQuietNan | 1)); }
+LOOM_INLINE I64x16 is_absent(const F64x16& v) {
+  return detail::each64<I64x16>(
+      [](auto x) { return (native::I64)((native::I64)x == static_cast<std::int64_t>(kQuietNan64 | 1)); }, v);
+}
 
 // A branch that takes part and has fewer than top_k better ones.
 template <class T>
@@ -22,29 +37,29 @@ LOOM_INLINE T sum_of(const T* v, std::size_t n) {
 
 template <class T>
 void gate_row(const GateRule& rule, const T* z, std::size_t n, T* p) {
-  const T absent = static_cast<T>(-__builtin_huge_val());
   bool all = true;
   for (std::size_t i = 0; i < n; ++i) {
     const bool kept = is_kept(rule, z, n, i);
     all &= kept;
-    p[i] = kept ? z[i] : rule.given ? T{0} : absent;
+    p[i] = kept ? z[i] : rule.given ? T{0} : absent<T>();
   }
   if (rule.given) {
     const T sum = all ? T{1} : sum_of(p, n);
-    for (std::size_t i = 0; i < n && !all; ++i) p[i] = sum == 0 || p[i] == 0 ? T{0} : snap(p[i] / sum);  // the sum may be NaN
+    // the sum may be NaN
+    for (std::size_t i = 0; i < n && !all; ++i) p[i] = sum == 0 || p[i] == 0 ? T{0} : snap(p[i] / sum);
     return;
   }
-  const Lanes<T> temperature = splat(static_cast<T>(rule.temperature)), nothing = splat(absent);
-  T top = absent;
+  const Lanes<T> temperature = splat(static_cast<T>(rule.temperature));
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = lanes.load(p + i);
-    lanes.store(p + i, select(v == nothing, nothing, snap(v / temperature)));
+    lanes.store(p + i, select(is_absent(v), v, snap(v / temperature)));
   });
-  for (std::size_t i = 0; i < n; ++i) top = p[i] > top ? p[i] : top;
+  T top = kLowest<T>;
+  for (std::size_t i = 0; i < n; ++i) top = p[i] > top ? p[i] : top;  // what is absent loses, as a NaN does
   const Lanes<T> largest = splat(top);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> v = lanes.load(p + i);
-    lanes.store(p + i, select(v == nothing, zeros<T>(), snap(exp(snap(v - largest)))));
+    lanes.store(p + i, select(is_absent(v), zeros<T>(), snap(exp(snap(v - largest)))));
   });
   const T sum = sum_of(p, n);
   if (sum == 0) return;  // nothing is kept
@@ -91,8 +106,18 @@ void mix_row(const T* p, const T* const* b, std::size_t n, std::size_t first, st
 }
 
 template <class T>
-T dot_row(const T* a, const T* b, std::size_t n) {
-  return snap(chain64<T>(0, n, [&](std::size_t i) { return a[i] * b[i]; }));
+void branch_row(const T* weight, const T* dy, std::size_t n, T* d) {
+  if (*weight == 0) {
+    __builtin_memset(d, 0, n * sizeof(T));
+    return;
+  }
+  const Lanes<T> by = splat(*weight);
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(d + i, snap(lanes.load(dy + i) * by)); });
+}
+
+template <class T>
+void dot_row(const T* a, const T* b, std::size_t n, T* to) {
+  *to = snap(chain64<T>(0, n, [&](std::size_t i) { return a[i] * b[i]; }));
 }
 
 template <class T>
@@ -112,7 +137,8 @@ template <class T>
 void balance(const T* shares, const T* p, std::size_t groups, std::size_t n, T weight, T* sum) {
   const Lanes<T> count = splat(static_cast<T>(groups));
   const T total = lanes16<T>(n, [&](std::size_t i, auto lanes) {
-    const Lanes<T> mean = snap(chain64<Lanes<T>>(0, groups, [&](std::size_t g) { return lanes.load(p + g * n + i); }) / count);
+    const Lanes<T> mean =
+        snap(chain64<Lanes<T>>(0, groups, [&](std::size_t g) { return lanes.load(p + g * n + i); }) / count);
     return lanes.load(shares + i) * mean;
   });
   *sum = snap(*sum + snap(weight * total));
@@ -125,6 +151,7 @@ constexpr MixKernels<T> kKernels = {
     .shares = top_shares<T>,
     .balance = balance<T>,
     .mix = mix_row<T>,
+    .branch = branch_row<T>,
     .dot = dot_row<T>,
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Normal numbers from a counter stream by Box and Muller (engine N-08): uniforms 2k and 2k + 1 give the numbers 2k (cosine) and 2k + 1 (sine),
+// Normal numbers from a counter stream by Box and Muller (engine N-08): uniforms 2k and 2k + 1 give the numbers 2k
+// (cosine) and 2k + 1 (sine),
 //   y = scale sqrt(-2 log u) cos(2 pi v), every step in the element type.
 
 #include "backend/exec.h"
@@ -12,7 +13,8 @@ void normal_noise(const Exec& exec, double scale, const RandomStream& stream, Te
 
 template <class T>
 struct NoiseKernels {
-  void (*normal)(const T* uniforms, std::size_t pairs, T scale, T* y);  // both [2 * pairs], numbers of a pair side by side
+  // Numbers [first, first + n) of the stream; `first` is a multiple of 4.
+  void (*normal)(const RandomStream& stream, std::uint64_t first, T scale, std::size_t n, T* y);
 };
 
 }  // namespace loom

@@ -21,14 +21,15 @@ const T* part_of(const void* p, std::size_t at) {
 enum class RowNorm { Rms, Layer };
 
 // Rows of `cols` elements; row r has the gains of group r % groups.
-void backward_rows(const Exec& exec, RowNorm kind, std::size_t rows, std::size_t cols, std::size_t positions, std::size_t groups, ConstTensor x,
-                   const void* gamma, double eps, ConstTensor dy, Tensor xh, Tensor dx) {
+void backward_rows(const Exec& exec, RowNorm kind, std::size_t rows, std::size_t cols, std::size_t positions,
+                   std::size_t groups, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
+                   Tensor dx) {
   with_element(x.element, [&]<class T>() {
     const NormKernels<T>& kernels = exec.kernels.norm.of<T>();
     const auto kernel = kind == RowNorm::Layer ? kernels.layer_backward_row : kernels.rms_backward_row;
     for_rows(exec, rows, cols, [&](std::size_t r) {
-      kernel(x.as<T>() + r * cols, of<T>(gamma) + r % groups * (cols / positions), dy.as<T>() + r * cols, eps, cols, positions, xh.as<T>() + r * cols,
-             dx.data == nullptr ? nullptr : dx.as<T>() + r * cols);
+      kernel(x.as<T>() + r * cols, of<T>(gamma) + r % groups * (cols / positions), dy.as<T>() + r * cols, eps, cols,
+             positions, xh.as<T>() + r * cols, dx.data == nullptr ? nullptr : dx.as<T>() + r * cols);
     });
   });
 }
@@ -44,7 +45,8 @@ void for_channel_ranges(const Exec& exec, const ChannelShape& s, F&& f) {
 // f(first element, first channel, channels) for each sample, or for each of its channels where these are long.
 template <class F>
 void for_planes(const Exec& exec, const ChannelShape& s, F&& f) {
-  const std::size_t parts = s.positions == 1 ? 1 : s.channels, channels = s.channels / parts, size = channels * s.positions;
+  const std::size_t parts = s.positions == 1 ? 1 : s.channels, channels = s.channels / parts,
+                    size = channels * s.positions;
   for_rows(exec, s.samples * parts, size, [&](std::size_t i) { f(i * size, i % parts * channels, channels); });
 }
 
@@ -52,8 +54,9 @@ void for_planes(const Exec& exec, const ChannelShape& s, F&& f) {
 
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
   with_element(x.element, [&]<class T>() {
-    for_rows(exec, x.rows, x.cols,
-             [&](std::size_t r) { exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r)); });
+    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r));
+    });
   });
 }
 
@@ -61,11 +64,13 @@ void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* 
   group_norm(exec, x, {x.rows, x.cols, 1}, 1, gamma, beta, eps, y);
 }
 
-void rms_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh, Tensor dx) {
+void rms_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
+                       Tensor dx) {
   backward_rows(exec, RowNorm::Rms, x.rows, x.cols, 1, 1, x, gamma, eps, dy, xh, dx);
 }
 
-void layer_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh, Tensor dx) {
+void layer_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
+                         Tensor dx) {
   backward_rows(exec, RowNorm::Layer, x.rows, x.cols, 1, 1, x, gamma, eps, dy, xh, dx);
 }
 
@@ -77,42 +82,46 @@ void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_
   });
 }
 
-void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma, const void* beta, double eps,
-                Tensor y) {
+void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma,
+                const void* beta, double eps, Tensor y) {
   const std::size_t channels = s.channels / groups, cols = channels * s.positions;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, s.samples * groups, cols, [&](std::size_t r) {
       const std::size_t first = r % groups * channels;
-      exec.kernels.norm.of<T>().layer_norm_row(x.as<T>() + r * cols, of<T>(gamma) + first, part_of<T>(beta, first), eps, cols, s.positions,
-                                               y.as<T>() + r * cols);
+      exec.kernels.norm.of<T>().layer_norm_row(x.as<T>() + r * cols, of<T>(gamma) + first, part_of<T>(beta, first), eps,
+                                               cols, s.positions, y.as<T>() + r * cols);
     });
   });
 }
 
-void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma, double eps, ConstTensor dy,
-                         Tensor xh, Tensor dx) {
-  backward_rows(exec, RowNorm::Layer, s.samples * groups, s.channels / groups * s.positions, s.positions, groups, x, gamma, eps, dy, xh, dx);
+void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma,
+                         double eps, ConstTensor dy, Tensor xh, Tensor dx) {
+  backward_rows(exec, RowNorm::Layer, s.samples * groups, s.channels / groups * s.positions, s.positions, groups, x,
+                gamma, eps, dy, xh, dx);
 }
 
-void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, const ConstTensor* b, std::size_t block, void* c) {
+void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, const ConstTensor* b, std::size_t block,
+                      void* c) {
   with_element(a.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b == nullptr ? nullptr : b->as<T>(), begin, end, block == 0 ? s.samples : block,
-                                             static_cast<T*>(c));
+      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b == nullptr ? nullptr : b->as<T>(), begin, end,
+                                             block == 0 ? s.samples : block, static_cast<T*>(c));
     });
   });
 }
 
-void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, double eps, const ChannelStatistics& to) {
+void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, double eps,
+                        const ChannelStatistics& to) {
   with_element(x.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_statistics(s, x.as<T>(), begin, end, eps, static_cast<T*>(to.mean), static_cast<T*>(to.variance),
-                                                   static_cast<T*>(to.deviation));
+      exec.kernels.norm.of<T>().channel_statistics(s, x.as<T>(), begin, end, eps, static_cast<T*>(to.mean),
+                                                   static_cast<T*>(to.variance), static_cast<T*>(to.deviation));
     });
   });
 }
 
-void channel_deviations(const Exec& exec, const void* variance, double eps, std::size_t channels, Element element, void* deviation) {
+void channel_deviations(const Exec& exec, const void* variance, double eps, std::size_t channels, Element element,
+                        void* deviation) {
   with_element(element, [&]<class T>() {
     for_elements(exec, channels, [&](std::size_t at, std::size_t n) {
       exec.kernels.norm.of<T>().deviations(of<T>(variance) + at, eps, n, static_cast<T*>(deviation) + at);
@@ -120,7 +129,8 @@ void channel_deviations(const Exec& exec, const void* variance, double eps, std:
   });
 }
 
-void blend(const Exec& exec, const void* a, double factor_a, const void* b, double factor_b, std::size_t n, Element element, void* y) {
+void blend(const Exec& exec, const void* a, double factor_a, const void* b, double factor_b, std::size_t n,
+           Element element, void* y) {
   with_element(element, [&]<class T>() {
     for_elements(exec, n, [&](std::size_t at, std::size_t count) {
       exec.kernels.norm.of<T>().blend(of<T>(a) + at, factor_a, of<T>(b) + at, factor_b, count, static_cast<T*>(y) + at);
@@ -128,29 +138,33 @@ void blend(const Exec& exec, const void* a, double factor_a, const void* b, doub
   });
 }
 
-void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, const void* mean, const void* deviation, const void* gamma, const void* beta,
-                Tensor y) {
+void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, const void* mean, const void* deviation,
+                const void* gamma, const void* beta, Tensor y) {
   with_element(x.element, [&]<class T>() {
     for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
-      exec.kernels.norm.of<T>().batch_norm(x.as<T>() + at, of<T>(mean) + first, of<T>(deviation) + first, part_of<T>(gamma, first),
-                                           part_of<T>(beta, first), channels, s.positions, y.as<T>() + at);
+      exec.kernels.norm.of<T>().batch_norm(x.as<T>() + at, of<T>(mean) + first, of<T>(deviation) + first,
+                                           part_of<T>(gamma, first), part_of<T>(beta, first), channels, s.positions,
+                                           y.as<T>() + at);
     });
   });
 }
 
-void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const ChannelShape& s, const void* gamma, const void* deviation,
-                         const void* mean_dy, const void* mean_dot, Tensor dx) {
+void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const ChannelShape& s, const void* gamma,
+                         const void* deviation, const void* mean_dy, const void* mean_dot, Tensor dx) {
   with_element(dy.element, [&]<class T>() {
     for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
-      exec.kernels.norm.of<T>().batch_backward(dy.as<T>() + at, xh.as<T>() + at, of<T>(gamma) + first, of<T>(deviation) + first,
-                                               part_of<T>(mean_dy, first), part_of<T>(mean_dot, first), channels, s.positions, dx.as<T>() + at);
+      exec.kernels.norm.of<T>().batch_backward(dy.as<T>() + at, xh.as<T>() + at, of<T>(gamma) + first,
+                                               of<T>(deviation) + first, part_of<T>(mean_dy, first),
+                                               part_of<T>(mean_dot, first), channels, s.positions, dx.as<T>() + at);
     });
   });
 }
 
-void rms_norm_gradient(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor dx, void* dgamma, std::size_t block) {
+void rms_norm_gradient(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor dx,
+                       void* dgamma, std::size_t block) {
   const ArenaScope scope(exec.arena);
-  const Tensor xh = exec.arena.tensor(x.rows, x.cols, x.element), gradient = exec.arena.tensor(x.rows, x.cols, x.element);
+  const Tensor xh = exec.arena.tensor(x.rows, x.cols, x.element),
+               gradient = exec.arena.tensor(x.rows, x.cols, x.element);
   rms_norm_backward(exec, x, gamma, eps, dy, xh, gradient);
   const ConstTensor normed = xh;
   if (dgamma != nullptr) add_channel_sums(exec, {x.rows, x.cols, 1}, dy, &normed, block, dgamma);

@@ -4,7 +4,8 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// Inside a formula: what is small enough to make a product subnormal becomes 0. NaN stays as it is until the result is snapped.
+// Inside a formula: what is small enough to make a product subnormal becomes 0. NaN stays as it is until the result is
+// snapped.
 LOOM_INLINE F32x16 flush(const F32x16& v) { return as_float(bits(v) & ~(abs(v) < splat(kSnap))); }
 LOOM_INLINE F64x16 flush(const F64x16& v) { return select(abs(v) < splat(kSnap64), zeros<double>(), v); }
 
@@ -41,12 +42,13 @@ LOOM_INLINE V normalised(const V& x, const V& mean, const V& inverse, const V& g
   return snap(flush(flush(x - mean) * inverse) * gamma + beta);
 }
 
-// make(by_channel)(first element, lanes) over channels of `positions` elements each; by_channel(p) gives each lane p of its channel, and
-// what is made of it serves a whole plane.
+// make(by_channel)(first element, lanes) over channels of `positions` elements each; by_channel(p) gives each lane p of
+// its channel, and what is made of it serves a whole plane.
 template <class T, class Make>
 LOOM_INLINE void for_channel_lanes(std::size_t channels, std::size_t positions, Make&& make) {
   if (positions == 1) {
-    for_lanes(channels, [&](std::size_t i, auto lanes) { make([&](const T* p) { return lanes.load(p + i); })(i, lanes); });
+    for_lanes(channels,
+              [&](std::size_t i, auto lanes) { make([&](const T* p) { return lanes.load(p + i); })(i, lanes); });
     return;
   }
   for (std::size_t c = 0; c < channels; ++c) {
@@ -58,21 +60,27 @@ LOOM_INLINE void for_channel_lanes(std::size_t channels, std::size_t positions, 
 template <class T>
 void rms_norm_row(const T* x, const T* gamma, double eps, std::size_t cols, T* y) {
   const Lanes<T> rms = splat(rms_scale(x, eps, cols).deviation);
-  for_lanes(cols, [&](std::size_t i, auto tail) { tail.store(y + i, snap(snap(tail.load(x + i) / rms) * tail.load(gamma + i))); });
+  for_lanes(cols, [&](std::size_t i, auto tail) {
+    tail.store(y + i, snap(snap(tail.load(x + i) / rms) * tail.load(gamma + i)));
+  });
 }
 
 template <class T>
-void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, std::size_t positions, T* y) {
+void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::size_t cols, std::size_t positions,
+                    T* y) {
   const RowScale<T> row = layer_scale(x, eps, cols);
   const Lanes<T> mean = splat(row.mean), inverse = splat(T{1} / row.deviation);
   for_channel_lanes<T>(cols / positions, positions, [&](auto by_channel) {
     const Lanes<T> gain = by_channel(gamma), offset = beta ? by_channel(beta) : zeros<T>();
-    return [=](std::size_t i, auto lanes) { lanes.store(y + i, normalised(lanes.load(x + i), mean, inverse, gain, offset)); };
+    return [=](std::size_t i, auto lanes) {
+      lanes.store(y + i, normalised(lanes.load(x + i), mean, inverse, gain, offset));
+    };
   });
 }
 
 template <class T, bool kCentred>
-void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols, std::size_t positions, T* xh, T* dx) {
+void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols, std::size_t positions, T* xh,
+                  T* dx) {
   const RowScale<T> row = kCentred ? layer_scale(x, eps, cols) : rms_scale(x, eps, cols);
   const Lanes<T> mean = splat(row.mean), inverse = splat(T{1} / row.deviation);
   for_lanes(cols, [&](std::size_t i, auto lanes) {
@@ -142,13 +150,15 @@ struct ChannelOfPlanes {
 template <class T, class F>
 LOOM_INLINE void for_channels(const ChannelShape& s, std::size_t begin, std::size_t end, F&& f) {
   if (s.positions == 1)
-    for_lanes(end - begin, [&](std::size_t i, auto lanes) { f(ChannelsOfRows<T, decltype(lanes)>{s, begin + i, lanes}); });
+    for_lanes(end - begin,
+              [&](std::size_t i, auto lanes) { f(ChannelsOfRows<T, decltype(lanes)>{s, begin + i, lanes}); });
   else
     for (std::size_t c = begin; c < end; ++c) f(ChannelOfPlanes<T>{s, c});
 }
 
 template <class T>
-void channel_sums(const ChannelShape& s, const T* a, const T* b, std::size_t begin, std::size_t end, std::size_t block, T* c) {
+void channel_sums(const ChannelShape& s, const T* a, const T* b, std::size_t begin, std::size_t end, std::size_t block,
+                  T* c) {
   const auto add = [&](auto term) {
     for_channels<T>(s, begin, end, [&](auto channel) {
       Lanes<T> sum = channel.get(c);
@@ -164,10 +174,12 @@ void channel_sums(const ChannelShape& s, const T* a, const T* b, std::size_t beg
 }
 
 template <class T>
-void channel_statistics(const ChannelShape& s, const T* x, std::size_t begin, std::size_t end, double eps, T* mean, T* variance, T* deviation) {
+void channel_statistics(const ChannelShape& s, const T* x, std::size_t begin, std::size_t end, double eps, T* mean,
+                        T* variance, T* deviation) {
   const Lanes<T> n = splat(static_cast<T>(s.samples * s.positions)), e = splat(static_cast<T>(eps));
   for_channels<T>(s, begin, end, [&](auto channel) {
-    const Lanes<T> m = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) { return lanes.load(x + at); }) / n);
+    const Lanes<T> m =
+        snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) { return lanes.load(x + at); }) / n);
     const Lanes<T> v = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) {
       const Lanes<T> d = snap(lanes.load(x + at) - m);
       return d * d;
@@ -185,27 +197,33 @@ void deviations(const T* variance, double eps, std::size_t n, T* deviation) {
 template <class T>
 void blend_row(const T* a, double factor_a, const T* b, double factor_b, std::size_t n, T* y) {
   const Lanes<T> fa = splat(static_cast<T>(factor_a)), fb = splat(static_cast<T>(factor_b));
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(snap(lanes.load(a + i) * fa) + snap(lanes.load(b + i) * fb))); });
-}
-
-template <class T>
-void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels, std::size_t positions,
-                     T* y) {
-  const Lanes<T> one = splat(T{1});
-  for_channel_lanes<T>(channels, positions, [&](auto by_channel) {
-    const Lanes<T> centre = by_channel(mean), inverse = one / by_channel(deviation);
-    const Lanes<T> gain = gamma ? by_channel(gamma) : one, offset = beta ? by_channel(beta) : zeros<T>();
-    return [=](std::size_t i, auto lanes) { lanes.store(y + i, normalised(lanes.load(x + i), centre, inverse, gain, offset)); };
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    lanes.store(y + i, snap(snap(lanes.load(a + i) * fa) + snap(lanes.load(b + i) * fb)));
   });
 }
 
 template <class T>
-void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* deviation, const T* mean_dy, const T* mean_dot, std::size_t channels,
-                         std::size_t positions, T* dx) {
+void batch_norm_rows(const T* x, const T* mean, const T* deviation, const T* gamma, const T* beta, std::size_t channels,
+                     std::size_t positions, T* y) {
+  const Lanes<T> one = splat(T{1});
+  for_channel_lanes<T>(channels, positions, [&](auto by_channel) {
+    const Lanes<T> centre = by_channel(mean), inverse = one / by_channel(deviation);
+    const Lanes<T> gain = gamma ? by_channel(gamma) : one, offset = beta ? by_channel(beta) : zeros<T>();
+    return [=](std::size_t i, auto lanes) {
+      lanes.store(y + i, normalised(lanes.load(x + i), centre, inverse, gain, offset));
+    };
+  });
+}
+
+template <class T>
+void batch_backward_rows(const T* dy, const T* xh, const T* gamma, const T* deviation, const T* mean_dy,
+                         const T* mean_dot, std::size_t channels, std::size_t positions, T* dx) {
   for_channel_lanes<T>(channels, positions, [&](auto by_channel) {
     const Lanes<T> slope = flush(by_channel(gamma) / by_channel(deviation)), none = zeros<T>();
     const Lanes<T> mean = mean_dy ? by_channel(mean_dy) : none, dot = mean_dy ? by_channel(mean_dot) : none;
-    return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(flush(lanes.load(dy + i) - mean - lanes.load(xh + i) * dot) * slope)); };
+    return [=](std::size_t i, auto lanes) {
+      lanes.store(dx + i, snap(flush(lanes.load(dy + i) - mean - lanes.load(xh + i) * dot) * slope));
+    };
   });
 }
 

@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 
 namespace loom {
 
@@ -17,9 +19,7 @@ void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> 
     for_rows(exec, y.shape.rows(), cols, [&](std::size_t r) {
       std::size_t from = 0, rest = r;
       for (std::size_t axis = rank - 1; axis-- > 0; rest /= y.shape[axis]) from += rest % y.shape[axis] * step[axis];
-      const T* source = x.as<T>() + from;
-      T* to = y.as<T>() + r * cols;
-      for (std::size_t i = 0; i < cols; ++i) to[i] = source[i * last];
+      exec.kernels.slices.of<T>().move({1, cols}, x.as<T>() + from, {.step = last}, y.as<T>() + r * cols, {});
     });
   });
 }

@@ -1,3 +1,4 @@
+#include "ops/non_finite.h"
 #include "ops/pool/pool.h"
 #include "simd/rows.h"
 
@@ -11,21 +12,26 @@ template <class T, class F>
 LOOM_INLINE void for_window_rows(const PoolGeometry& g, const T* plane, std::size_t oz, std::size_t oy, F&& f) {
   for (std::size_t z = 0; z < g.kernel[0]; ++z)
     for (std::size_t y = 0; y < g.kernel[1]; ++y) {
-      const std::size_t iz = oz * g.stride[0] + z * g.dilation[0] - g.padding[0], iy = oy * g.stride[1] + y * g.dilation[1] - g.padding[1];
+      const std::size_t iz = oz * g.stride[0] + z * g.dilation[0] - g.padding[0],
+                        iy = oy * g.stride[1] + y * g.dilation[1] - g.padding[1];
       if (iz < g.in[0] && iy < g.in[1])  // wraps outside
         f((z * g.kernel[1] + y) * g.kernel[2], plane + (iz * g.in[1] + iy) * g.in[2]);
     }
 }
 
-// into[o] = join(into[o], the input under this tap) for the outputs [begin, end) that the tap covers; into[0] is output `begin`.
+// into[o] = join(into[o], the input under this tap) for the outputs [begin, end) that the tap covers; into[0] is output
+// `begin`.
 template <class T, class Join>
-LOOM_INLINE void join_tap(const PoolTap& tap, std::size_t stride, const T* row, std::size_t begin, std::size_t end, T* into, Join join) {
+LOOM_INLINE void join_tap(const PoolTap& tap, std::size_t stride, const T* row, std::size_t begin, std::size_t end,
+                          T* into, Join join) {
   const std::size_t first = tap.first > begin ? tap.first : begin, last = tap.last < end ? tap.last : end;
   if (first >= last) return;
   const T* from = row + static_cast<std::ptrdiff_t>(first * stride) + tap.offset;
   into += first - begin;
   if (stride == 1)
-    for_lanes(last - first, [&](std::size_t i, auto lanes) { lanes.store(into + i, join(lanes.load(into + i), lanes.load(from + i))); });
+    for_lanes(last - first, [&](std::size_t i, auto lanes) {
+      lanes.store(into + i, join(lanes.load(into + i), lanes.load(from + i)));
+    });
   else
     for (std::size_t i = 0; i < last - first; ++i) into[i] = join(into[i], from[i * stride]);
 }
@@ -40,20 +46,23 @@ struct Larger {
 };
 
 template <class T>
-void max_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, T* y) {
+void max_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
+             std::size_t oy, T* y) {
   for (std::size_t begin = 0; begin < outputs; begin += kChunk) {
     const std::size_t end = outputs - begin < kChunk ? outputs : begin + kChunk;
     for (std::size_t o = begin; o < end; ++o) y[o] = -static_cast<T>(__builtin_huge_val());
     for_window_rows(g, plane, oz, oy, [&](std::size_t, const T* row) {
-      for (std::size_t k = 0; k < g.kernel[2]; ++k) join_tap(taps[k], g.stride[2], row, begin, end, y + begin, Larger{});
+      for (std::size_t k = 0; k < g.kernel[2]; ++k)
+        join_tap(taps[k], g.stride[2], row, begin, end, y + begin, Larger{});
     });
-    for_lanes(end - begin, [&](std::size_t i, auto lanes) { lanes.store(y + begin + i, snap(lanes.load(y + begin + i))); });
+    for_lanes(end - begin,
+              [&](std::size_t i, auto lanes) { lanes.store(y + begin + i, snap(lanes.load(y + begin + i))); });
   }
 }
 
 template <class T>
-void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz, std::size_t oy, const T* count,
-                 T* y) {
+void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
+                 std::size_t oy, const T* count, T* y) {
   alignas(64) T block[kChunk];
   for (std::size_t begin = 0; begin < outputs; begin += kChunk) {
     const std::size_t end = outputs - begin < kChunk ? outputs : begin + kChunk, n = end - begin;
@@ -78,8 +87,125 @@ void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps
   }
 }
 
+using Axes = PoolGeometry::Axes;
+
+LOOM_INLINE std::size_t volume(const Axes& a) { return a[0] * a[1] * a[2]; }
+
+// The largest element of a window, the first of equals; NaN never wins. Begins with no winner: at == none.
 template <class T>
-constexpr PoolKernels<T> kKernels = {.max_row = max_row<T>, .average_row = average_row<T>};
+struct Winner {
+  T value;
+  std::size_t at;
+  LOOM_INLINE void see(std::size_t none, std::size_t i, T v) {
+    if (at == none ? !is_nan(v) : v > value) value = v, at = i;
+  }
+};
+
+template <class T>
+void max_scatter(const PoolGeometry& g, const Axes& out, const T* x, const T* dy, T* dx) {
+  const std::size_t none = volume(g.in);
+  __builtin_memset(dx, 0, none * sizeof(T));
+  for (std::size_t oz = 0; oz < out[0]; ++oz)
+    for (std::size_t oy = 0; oy < out[1]; ++oy)
+      for (std::size_t ox = 0; ox < out[2]; ++ox, ++dy) {
+        const std::size_t at = ox * g.stride[2] - g.padding[2];  // wraps outside
+        std::size_t winner = none;
+        T largest = 0;
+        for (std::size_t z = 0; z < g.kernel[0]; ++z)
+          for (std::size_t y = 0; y < g.kernel[1]; ++y) {
+            const std::size_t iz = oz * g.stride[0] + z - g.padding[0], iy = oy * g.stride[1] + y - g.padding[1];
+            if (iz >= g.in[0] || iy >= g.in[1]) continue;
+            const std::size_t row = (iz * g.in[1] + iy) * g.in[2];
+            for (std::size_t k = 0; k < g.kernel[2]; ++k) {
+              const std::size_t ix = at + k;
+              if (ix >= g.in[2]) continue;
+              const T v = x[row + ix];
+              if (winner == none ? !is_nan(v) : v > largest) largest = v, winner = row + ix;
+            }
+          }
+        if (winner != none) dx[winner] = snap(*dy);
+      }
+}
+
+// Outputs of one axis whose windows cover an input position: first, first + 1, ... (holes of a dilation among them).
+struct Covering {
+  std::size_t first, last, position;  // position counts from the start of the padding
+  LOOM_INLINE Covering(const PoolGeometry& g, const Axes& out, std::size_t axis, std::size_t i)
+      : position(i + g.padding[axis]) {
+    const std::size_t reach = g.dilation[axis] * (g.kernel[axis] - 1), s = g.stride[axis];
+    first = position <= reach ? 0 : (position - reach + s - 1) / s;
+    last = position / s + 1 < out[axis] ? position / s + 1 : out[axis];
+  }
+  // How many taps of the window come after the one that lies here; false in a hole.
+  LOOM_INLINE bool tap(const PoolGeometry& g, std::size_t axis, std::size_t o, std::size_t& after) const {
+    const std::size_t from_start = position - o * g.stride[axis], d = g.dilation[axis];
+    after = g.kernel[axis] - 1 - from_start / d;
+    return d == 1 || from_start % d == 0;
+  }
+};
+
+// The sum of value(output) over the windows that cover element i of a plane: chain64 over their mirrored taps.
+template <class T, class Value>
+LOOM_INLINE T gathered(const PoolGeometry& g, const Axes& out, const Covering& z, const Covering& y, const Covering& x,
+                       Value&& value) {
+  Chain64<T> sum;
+  std::size_t tz = 0, ty = 0, tx = 0;
+  for (std::size_t oz = z.first; oz < z.last; ++oz) {
+    if (!z.tap(g, 0, oz, tz)) continue;
+    for (std::size_t oy = y.first; oy < y.last; ++oy) {
+      if (!y.tap(g, 1, oy, ty)) continue;
+      for (std::size_t ox = x.first; ox < x.last; ++ox) {
+        if (!x.tap(g, 2, ox, tx)) continue;
+        sum.add((tz * g.kernel[1] + ty) * g.kernel[2] + tx, value((oz * out[1] + oy) * out[2] + ox));
+      }
+    }
+  }
+  return sum.total();
+}
+
+// dx[i] = gathered value(i, output) for every element of a plane.
+template <class T, class Value>
+LOOM_INLINE void gather_plane(const PoolGeometry& g, const Axes& out, T* dx, Value&& value) {
+  std::size_t i = 0;
+  for (std::size_t z = 0; z < g.in[0]; ++z)
+    for (std::size_t y = 0; y < g.in[1]; ++y)
+      for (std::size_t x = 0; x < g.in[2]; ++x, ++i)
+        dx[i] = snap(gathered<T>(g, out, Covering(g, out, 0, z), Covering(g, out, 1, y), Covering(g, out, 2, x),
+                                 [&](std::size_t o) { return value(i, o); }));
+}
+
+template <class T>
+void max_backward(const PoolGeometry& g, const Axes& out, const T* x, const T* dy, std::size_t* winners, T* dx) {
+  const std::size_t none = volume(g.in);
+  for (std::size_t oz = 0, o = 0; oz < out[0]; ++oz)
+    for (std::size_t oy = 0; oy < out[1]; ++oy)
+      for (std::size_t ox = 0; ox < out[2]; ++ox, ++o) {
+        Winner<T> best{0, none};
+        for_window_rows(g, x, oz, oy, [&](std::size_t, const T* row) {
+          for (std::size_t k = 0; k < g.kernel[2]; ++k)
+            if (const std::size_t ix = ox * g.stride[2] + k * g.dilation[2] - g.padding[2]; ix < g.in[2])
+              best.see(none, static_cast<std::size_t>(row - x) + ix, row[ix]);
+        });
+        winners[o] = best.at;
+      }
+  gather_plane(g, out, dx, [&](std::size_t i, std::size_t o) { return winners[o] == i ? dy[o] : T{0}; });
+}
+
+template <class T>
+void average_backward(const PoolGeometry& g, const Axes& out, const T* count, const T* dy, T* shares, T* dx) {
+  const std::size_t outputs = volume(out);
+  for (std::size_t o = 0; o < outputs; ++o) shares[o] = count == nullptr ? dy[o] : snap(dy[o] / count[o]);
+  gather_plane(g, out, dx, [&](std::size_t, std::size_t o) { return shares[o]; });
+}
+
+template <class T>
+constexpr PoolKernels<T> kKernels = {
+    .max_row = max_row<T>,
+    .average_row = average_row<T>,
+    .max_scatter = max_scatter<T>,
+    .max_backward = max_backward<T>,
+    .average_backward = average_backward<T>,
+};
 
 }  // namespace
 

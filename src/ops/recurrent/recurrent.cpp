@@ -30,7 +30,8 @@ void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t) {
 void gate_slopes(const Exec& exec, const GateSlopes& task) {
   with_element(task.sums[0].element, [&]<class T>() {
     const auto kernel = exec.kernels.cell.of<T>().slopes[static_cast<std::size_t>(task.cell)];
-    for_ranges(exec, task.rows, task.units * gates_of(task.cell) * kCost, [&](std::size_t begin, std::size_t end) { kernel(task, begin, end); });
+    for_ranges(exec, task.rows, task.units * gates_of(task.cell) * kCost,
+               [&](std::size_t begin, std::size_t end) { kernel(task, begin, end); });
   });
 }
 

@@ -25,7 +25,8 @@ struct StepRows {
       bias[k] = static_cast<const T*>(task.bias[k]);
     }
     if (trace.h_before.data == nullptr) return;
-    for (std::size_t k = 0; k < kMaxGates; ++k) kept[k] = trace.gates[k].data == nullptr ? nullptr : trace.gates[k].row<T>(row);
+    for (std::size_t k = 0; k < kMaxGates; ++k)
+      kept[k] = trace.gates[k].data == nullptr ? nullptr : trace.gates[k].row<T>(row);
     if constexpr (C == CellKind::Lstm) kept_tanh = trace.tanh_c.row<T>(row);
   }
   const T *xw[kGates], *hw[kGates], *bias[kGates];
@@ -123,7 +124,9 @@ void backward(const CellBackward& task, std::size_t t, std::size_t begin, std::s
       const auto sigmoid_slope = [&](const V& s) { return times(s, one - s); };
       const auto tanh_slope = [&](const V& s) { return snap(one - s * s); };
       // Into the gate's sum, and side by side for the product with W_hh.
-      const auto leave = [&](std::size_t k, const V& d) { lanes.store(dsum[k] + i, d), lanes.store(dstep + k * n + i, d); };
+      const auto leave = [&](std::size_t k, const V& d) {
+        lanes.store(dsum[k] + i, d), lanes.store(dstep + k * n + i, d);
+      };
       const V d = dy == nullptr ? lanes.load(dh + i) : snap(lanes.load(dh + i) + lanes.load(dy + i));
       V direct = zeros<T>();
       if constexpr (C == CellKind::RnnTanh) {
@@ -185,7 +188,8 @@ void slopes(const GateSlopes& task, std::size_t begin, std::size_t end) {
         leave(0, sign(candidate)), leave(1, sign(before)), leave(2, one), leave(3, sign(squashed));
       } else {
         const V kept = times(forget, before), added = times(in, candidate);
-        leave(0, times(out, rise(0, [&](const V& v) { return tanh(snap(kept + times(snap(sigmoid(v)), candidate))); })));
+        leave(0,
+              times(out, rise(0, [&](const V& v) { return tanh(snap(kept + times(snap(sigmoid(v)), candidate))); })));
         leave(1, times(out, rise(1, [&](const V& v) { return tanh(snap(times(snap(sigmoid(v)), before) + added)); })));
         leave(2, times(out, rise(2, [&](const V& v) { return tanh(snap(kept + times(in, snap(tanh(v))))); })));
         leave(3, times(rise(3, logistic), squashed));
@@ -207,7 +211,8 @@ void slopes(const GateSlopes& task, std::size_t begin, std::size_t end) {
 }
 
 template <class T, CellKind C>
-void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t, std::size_t begin, std::size_t end) {
+void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t, std::size_t begin,
+         std::size_t end) {
   using V = Lanes<T>;
   constexpr std::size_t kGates = gates_of(C), kSums = C == CellKind::Gru ? 4 : kGates;
   const std::size_t n = task.shape.units;
@@ -228,7 +233,8 @@ void gap(const CellBackward& task, const GateSlopes& slopes, double carry, std::
       if (dy != nullptr) e = snap(e + lanes.load(dy + i));
       if constexpr (kGates == 1) {
         const V h = lanes.load(task.trace.gates[0].row<T>(row) + i);
-        const V low = splat(C == CellKind::RnnTanh ? T{-1} : T{0}), high = C == CellKind::RnnTanh ? splat(T{1}) : splat(static_cast<T>(1e30));
+        const V low = splat(C == CellKind::RnnTanh ? T{-1} : T{0}),
+                high = C == CellKind::RnnTanh ? splat(T{1}) : splat(static_cast<T>(1e30));
         if (!secant) e = snap(min(max(e, snap(low - h)), snap(high - h)));
       }
       for (std::size_t k = 0; k < kGates; ++k) {

@@ -1,5 +1,6 @@
 #include "ops/rope/rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/checked.h"
@@ -17,7 +18,8 @@ double llama3_frequency(const RopeConfig& c, double f) {
   const double wavelength = 2 * kPi / f;
   if (wavelength < c.original_max_positions / c.high_freq_factor) return f;
   if (wavelength > c.original_max_positions / c.low_freq_factor) return f / c.factor;
-  const double m = (c.original_max_positions / wavelength - c.low_freq_factor) / (c.high_freq_factor - c.low_freq_factor);
+  const double m =
+      (c.original_max_positions / wavelength - c.low_freq_factor) / (c.high_freq_factor - c.low_freq_factor);
   return (1 - m) * f / c.factor + m * f;
 }
 
@@ -42,16 +44,20 @@ float to_table(double v) { return snap(static_cast<float>(v)); }
 }  // namespace
 
 Result<void> RopeTable::check(const RopeConfig& c) {
-  if (c.dim == 0 || c.dim % 2 != 0) return fail(Code::InvalidConfig, "rope: {} rotated elements given, expected a positive even number", c.dim);
-  if (!(c.theta > 1) || !(c.factor > 0) || !(c.low_freq_factor > 0) || !(c.high_freq_factor > c.low_freq_factor) || !(c.original_max_positions > 0))
-    return fail(Code::InvalidConfig, "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set",
-                c.theta, c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
+  if (c.dim == 0 || c.dim % 2 != 0)
+    return fail(Code::InvalidConfig, "rope: {} rotated elements given, expected a positive even number", c.dim);
+  if (!(c.theta > 1) || !(c.factor > 0) || !(c.low_freq_factor > 0) || !(c.high_freq_factor > c.low_freq_factor) ||
+      !(c.original_max_positions > 0))
+    return fail(
+        Code::InvalidConfig,
+        "rope: theta {}, factor {}, low {} and high {} frequency factors, {} original positions are no usable set",
+        c.theta, c.factor, c.low_freq_factor, c.high_freq_factor, c.original_max_positions);
   if (!c.divisors.empty() && c.divisors.size() != c.dim / 2)
     return fail(Code::ShapeMismatch, "rope: {} frequency divisors given, expected {}", c.divisors.size(), c.dim / 2);
   return {};
 }
 
-Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions) {
+Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positions, Device* device) {
   LOOM_TRY_VOID(check(c));
   RopeTable t;
   t.dim_ = c.dim;
@@ -67,23 +73,29 @@ Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positio
     t.frequencies_.push_back(f);
   }
   if (c.scaling == RopeConfig::Scaling::Yarn) {
-    const double by_default = c.factor > 1 ? 0.1 * log64(c.factor) + 1 : 1;   // positions that are not stretched need no sharper attention
+    // positions that are not stretched need no sharper attention
+    const double by_default = c.factor > 1 ? 0.1 * log64(c.factor) + 1 : 1;
     t.amplitude_ = c.attention_factor > 0 ? c.attention_factor : by_default;
   }
   LOOM_TRY(const std::size_t bytes, checked_product({max_positions, c.dim, sizeof(float)}));
-  LOOM_TRY(t.memory_, Buffer::create_sparse(bytes));
+  LOOM_TRY(t.memory_, Memory::create(device, bytes, true));
+  t.staged_.resize(64 * c.dim);
   return t;
 }
 
 void RopeTable::fill(std::size_t positions) {
   LOOM_ASSERT(positions <= max_positions_);
-  for (; filled_ < positions; ++filled_) {
-    float* out = memory_.as<float>() + filled_ * dim_;
-    for (std::size_t i = 0; i < dim_ / 2; ++i) {
-      const double angle = static_cast<double>(filled_) * frequencies_[i];
-      out[i] = to_table(cos64(angle) * amplitude_);
-      out[dim_ / 2 + i] = to_table(sin64(angle) * amplitude_);
-    }
+  while (filled_ < positions) {
+    const std::size_t count = std::min(positions - filled_, staged_.size() / dim_);
+    float* out = staged_.data();
+    for (std::size_t position = filled_; position < filled_ + count; ++position, out += dim_)
+      for (std::size_t i = 0; i < dim_ / 2; ++i) {
+        const double angle = static_cast<double>(position) * frequencies_[i];
+        out[i] = to_table(cos64(angle) * amplitude_);
+        out[dim_ / 2 + i] = to_table(sin64(angle) * amplitude_);
+      }
+    memory_.write(filled_ * dim_ * sizeof(float), std::as_bytes(std::span(staged_).first(count * dim_)));
+    filled_ += count;
   }
 }
 
@@ -95,18 +107,21 @@ void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim,
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
       for (std::size_t h = 0; h < x.cols; h += head_dim)
-        exec.kernels.rope.of<T>().rotate(table.row(position_of(r)), table.dim(), table.interleaved(), back, x.row<T>(r) + h);
+        exec.kernels.rope.of<T>().rotate(table.row(position_of(r)), table.dim(), table.interleaved(), back,
+                                         x.row<T>(r) + h);
     });
   });
 }
 
 }  // namespace
 
-void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim, Tensor x) {
+void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
+          Tensor x) {
   rotate_rows(exec, table, head_dim, x, false, [&](std::size_t r) { return positions[r]; });
 }
 
-void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x, bool back) {
+void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
+                    bool back) {
   rotate_rows(exec, table, head_dim, x, back, [&](std::size_t r) { return r % steps; });
 }
 

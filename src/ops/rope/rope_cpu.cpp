@@ -31,9 +31,11 @@ void rotate(const float* cos_sin, std::size_t dim, bool interleaved, bool back, 
   const std::size_t half = dim / 2;
   const float *cosine = cos_sin, *sine = cos_sin + half;
   if constexpr (sizeof(T) == 4) {
-    if (!interleaved) return back ? rotate_halves<true>(cosine, sine, half, x) : rotate_halves<false>(cosine, sine, half, x);
+    if (!interleaved)
+      return back ? rotate_halves<true>(cosine, sine, half, x) : rotate_halves<false>(cosine, sine, half, x);
   }
-  back ? rotate_pairs<T, true>(cosine, sine, half, interleaved, x) : rotate_pairs<T, false>(cosine, sine, half, interleaved, x);
+  back ? rotate_pairs<T, true>(cosine, sine, half, interleaved, x)
+       : rotate_pairs<T, false>(cosine, sine, half, interleaved, x);
 }
 
 }  // namespace

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
-#include "dtypes/float16.h"
-#include "dtypes/small_float.h"
+#include "ops/all.h"
 #include "ops/for_rows.h"
 
 namespace loom {
 namespace {
 
+// f(x, elements) over parts of the elements.
 template <class F>
-void each(const Exec& exec, Tensor x, F&& f) {
-  for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
-    float* const v = x.as<float>() + at;
-    for (std::size_t i = 0; i < n; ++i) v[i] = snap(f(v[i]));
-  });
+void each_rounded(const Exec& exec, Tensor x, F&& f) {
+  for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) { f(x.as<float>() + at, n); });
 }
 
 // Bits of the largest magnitude; order-free.
@@ -24,42 +22,46 @@ std::uint32_t largest_bits(const Exec& exec, Tensor x) {
   std::array<std::uint32_t, kParts> largest{};
   const std::size_t n = x.rows * x.cols;
   for_ranges(exec, kParts, (n + kParts - 1) / kParts, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t part = begin; part < end; ++part)
-      for (std::size_t i = part * n / kParts; i < (part + 1) * n / kParts; ++i)
-        largest[part] = std::max(largest[part], std::bit_cast<std::uint32_t>(x.as<float>()[i]) & 0x7fffffffu);
+    for (std::size_t part = begin; part < end; ++part) {
+      const std::size_t first = part * n / kParts, last = (part + 1) * n / kParts;
+      largest[part] = exec.kernels.rounding.largest_bits(x.as<float>() + first, last - first);
+    }
   });
   return *std::ranges::max_element(largest);
 }
 
 constexpr float power_of_two(int e) { return std::bit_cast<float>(static_cast<std::uint32_t>(127 + e) << 23); }
 
-template <class Codec>
-void round_fp8(const Exec& exec, Tensor x) {
+// `most` is the largest finite number of the type.
+template <class Kernel>
+void round_fp8(const Exec& exec, Tensor x, float most, Kernel kernel) {
   if (!exec.computes()) return;
-  const std::uint32_t bits = largest_bits(exec, x), limit = std::bit_cast<std::uint32_t>(Codec::decode(Codec::kMax));
+  const std::uint32_t bits = largest_bits(exec, x), limit = std::bit_cast<std::uint32_t>(most);
   if (bits == 0 || bits >= 0x7f800000u) return;
-  // The largest power of two that leaves the largest magnitude within the type; magnitudes are at least 2^-51, so it is finite.
+  // The largest power of two that leaves the largest magnitude within the type; magnitudes are at least 2^-51, so it is
+  // finite.
   int shift = static_cast<int>(limit >> 23) - static_cast<int>(bits >> 23);
   if ((bits & 0x7fffffu) > (limit & 0x7fffffu)) --shift;
   shift = std::clamp(shift, -120, 120);
-  const float up = power_of_two(shift), down = power_of_two(-shift);
-  each(exec, x, [=](float v) { return Codec::decode(Codec::encode(v * up)) * down; });
+  each_rounded(exec, x, [&](float* v, std::size_t n) { kernel(v, power_of_two(shift), power_of_two(-shift), n); });
 }
 
-template <class Fp8>
-void round_to(const Exec& exec, Tensor x, Mixed mixed) {
+void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients) {
   if (x.element != Element::f32) return;
+  const RoundingKernels& k = exec.kernels.rounding;
   switch (mixed) {
     case Mixed::none: return;
-    case Mixed::bf16: return each(exec, x, [](float v) { return bfloat16_to_float(float_to_bfloat16(v)); });
-    case Mixed::f16: return each(exec, x, [](float v) { return float16_to_float(float_to_float16(v)); });
-    case Mixed::fp8: return round_fp8<Fp8>(exec, x);
+    case Mixed::bf16: return each_rounded(exec, x, k.bf16);
+    case Mixed::f16: return each_rounded(exec, x, k.f16);
+    case Mixed::fp8:
+      return gradients ? round_fp8(exec, x, 57344, k.e5m2)  // the largest of each type
+                       : round_fp8(exec, x, 448, k.e4m3);
   }
 }
 
 }  // namespace
 
-void round_activations(const Exec& exec, Tensor x, Mixed mixed) { round_to<Fp8E4M3>(exec, x, mixed); }
-void round_gradients(const Exec& exec, Tensor x, Mixed mixed) { round_to<Fp8E5M2>(exec, x, mixed); }
+void round_activations(const Exec& exec, Tensor x, Mixed mixed) { round_to(exec, x, mixed, false); }
+void round_gradients(const Exec& exec, Tensor x, Mixed mixed) { round_to(exec, x, mixed, true); }
 
 }  // namespace loom

@@ -3,6 +3,7 @@
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 
 namespace loom {
 namespace {
@@ -46,7 +47,7 @@ void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element
   with_element(element, [&]<class T>() {
     for_rows(exec, s.states, s.channels * kStateCost, [&](std::size_t n) {
       T* const row = static_cast<T*>(a) + n * s.channels;
-      for (std::size_t d = 0; d < s.channels; ++d) row[d] = static_cast<const T*>(a_log)[d * s.states + n];
+      exec.kernels.slices.of<T>().move({1, s.channels}, static_cast<const T*>(a_log) + n, {.step = s.states}, row, {});
       exec.kernels.scan.of<T>().rates(s.channels, row);
     });
   });
@@ -60,17 +61,21 @@ void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before,
   });
 }
 
-void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy, const ScanGradients& to) {
+void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
+                             const ScanGradients& to) {
   const ScanShape& s = scan.shape;
   const std::size_t rows = s.batch * s.steps;
   const ArenaScope scope(exec.arena);
-  const Tensor carry = zeros_of(exec, s.batch, s.states * s.channels, dy.element), da = zeros_of(exec, s.batch, s.states * s.channels, dy.element);
-  const Tensor parts_b = exec.arena.tensor(blocks_of(s) * rows, s.states, dy.element), parts_c = exec.arena.tensor(parts_b.rows, s.states, dy.element);
+  const Tensor carry = zeros_of(exec, s.batch, s.states * s.channels, dy.element),
+               da = zeros_of(exec, s.batch, s.states * s.channels, dy.element);
+  const Tensor parts_b = exec.arena.tensor(blocks_of(s) * rows, s.states, dy.element),
+               parts_c = exec.arena.tensor(parts_b.rows, s.states, dy.element);
   with_element(dy.element, [&]<class T>() {
     for_blocks(exec, s, [&](std::size_t b, std::size_t block, std::size_t first, std::size_t count) {
-      exec.kernels.scan.of<T>().backward(scan, b, first, count, before, dy, carry, da, parts_b.row<T>(block * rows), parts_c.row<T>(block * rows), to);
-      for (std::size_t d = first; d < first + count; ++d)
-        for (std::size_t n = 0; n < s.states; ++n) to.da_log.row<T>(b)[d * s.states + n] = da.row<T>(b)[n * s.channels + d];
+      exec.kernels.scan.of<T>().backward(scan, b, first, count, before, dy, carry, da, parts_b.row<T>(block * rows),
+                                         parts_c.row<T>(block * rows), to);
+      exec.kernels.slices.of<T>().move({count, s.states}, da.row<T>(b) + first, {.stride = 1, .step = s.channels},
+                                       to.da_log.row<T>(b) + first * s.states, {.stride = s.states});
     });
   });
   add_blocks(exec, s, parts_b, to.db);
@@ -80,7 +85,8 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
   const ArenaScope scope(exec.arena);
   const std::size_t states = scan.shape.states * scan.shape.channels;
-  const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element), paths = zeros_of(exec, scan.shape.batch, states, e.element);
+  const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element),
+               paths = zeros_of(exec, scan.shape.batch, states, e.element);
   with_element(e.element, [&]<class T>() {
     for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
       exec.kernels.scan.of<T>().gap(scan, b, first, count, e, carry, paths, d, reads, dskip);

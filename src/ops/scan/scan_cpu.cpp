@@ -19,11 +19,17 @@ struct Channels {
   LOOM_INLINE std::size_t row(std::size_t t) const { return b * scan.shape.steps + t; }
   LOOM_INLINE std::size_t state(std::size_t n) const { return n * scan.shape.channels + channel; }
   // Of step t; of every sample alike.
-  LOOM_INLINE Lanes<T> get(const ConstTensor& from, std::size_t t) const { return lanes.load(from.row<T>(row(t)) + channel); }
+  LOOM_INLINE Lanes<T> get(const ConstTensor& from, std::size_t t) const {
+    return lanes.load(from.row<T>(row(t)) + channel);
+  }
   LOOM_INLINE Lanes<T> get(const void* from) const { return lanes.load(static_cast<const T*>(from) + channel); }
-  LOOM_INLINE void put(const Tensor& to, std::size_t t, const Lanes<T>& v) const { lanes.store(to.row<T>(row(t)) + channel, v); }
+  LOOM_INLINE void put(const Tensor& to, std::size_t t, const Lanes<T>& v) const {
+    lanes.store(to.row<T>(row(t)) + channel, v);
+  }
   // The one number of step t that serves state n of all channels.
-  LOOM_INLINE Lanes<T> shared(const ConstTensor& from, std::size_t t, std::size_t n) const { return splat(from.row<T>(row(t))[n]); }
+  LOOM_INLINE Lanes<T> shared(const ConstTensor& from, std::size_t t, std::size_t n) const {
+    return splat(from.row<T>(row(t))[n]);
+  }
   LOOM_INLINE T* of_sample(const Tensor& states, std::size_t n) const { return states.row<T>(b) + state(n); }
   LOOM_INLINE Lanes<T> rate(std::size_t n) const { return lanes.load(static_cast<const T*>(scan.a) + state(n)); }
 };
@@ -42,7 +48,8 @@ struct Decay {
 };
 
 template <class T>
-void forward(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const Tensor& h, const Tensor& before, const Tensor& y) {
+void forward(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const Tensor& h,
+             const Tensor& before, const Tensor& y) {
   using V = Lanes<T>;
   with_channels<T>(scan, b, first, count, [&](const auto& at) {
     const V skip = at.get(scan.skip);
@@ -64,8 +71,9 @@ void forward(const Scan& scan, std::size_t b, std::size_t first, std::size_t cou
 }
 
 template <class T>
-void backward(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const ConstTensor& before, const ConstTensor& dy_,
-              const Tensor& carry, const Tensor& da, T* parts_b, T* parts_c, const ScanGradients& to) {
+void backward(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const ConstTensor& before,
+              const ConstTensor& dy_, const Tensor& carry, const Tensor& da, T* parts_b, T* parts_c,
+              const ScanGradients& to) {
   using V = Lanes<T>;
   const std::size_t states = scan.shape.states;
   with_channels<T>(scan, b, first, count, [&](const auto& at) {
@@ -81,7 +89,8 @@ void backward(const Scan& scan, std::size_t b, std::size_t first, std::size_t co
       const V x = at.get(scan.x, t), dt = at.get(scan.dt, t), dy = at.get(dy_, t), u = snap(dt * x);
       V du = zeros<T>(), ddt = zeros<T>();
       for (std::size_t n = 0; n < states; ++n) {
-        const V a = at.rate(n), own_b = at.shared(scan.b, t, n), was = at.lanes.load(before.row<T>(at.row(t)) + at.state(n));
+        const V a = at.rate(n), own_b = at.shared(scan.b, t, n),
+                was = at.lanes.load(before.row<T>(at.row(t)) + at.state(n));
         const Decay<V> decay(dt, a);
         T *const later = at.of_sample(carry, n), *const rates = at.of_sample(da, n);
         const V g = snap(at.lanes.load(later) + dy * at.shared(scan.c, t, n));  // of h after this step
@@ -101,8 +110,8 @@ void backward(const Scan& scan, std::size_t b, std::size_t first, std::size_t co
 }
 
 template <class T>
-void gap(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const ConstTensor& e_, const Tensor& carry, const Tensor& paths,
-         const Tensor& d, const Tensor& reads, const Tensor& dskip) {
+void gap(const Scan& scan, std::size_t b, std::size_t first, std::size_t count, const ConstTensor& e_,
+         const Tensor& carry, const Tensor& paths, const Tensor& d, const Tensor& reads, const Tensor& dskip) {
   using V = Lanes<T>;
   with_channels<T>(scan, b, first, count, [&](const auto& at) {
     const V skip = at.get(scan.skip);

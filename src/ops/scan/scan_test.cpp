@@ -1,4 +1,5 @@
-// The selective scan against plain loops in double, its target rule against the sum over every pair of steps, and its bits.
+// The selective scan against plain loops in double, its target rule against the sum over every pair of steps, and its
+// bits.
 
 #include "ops/scan/scan.h"
 
@@ -25,7 +26,8 @@ struct Sizes {
 std::vector<double> values(std::size_t n, std::uint64_t seed, double low, double high) {
   const RandomStream random{.seed = seed};
   std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<double>(static_cast<float>(low + (high - low) * static_cast<double>(random.uniform(i))));
+  for (std::size_t i = 0; i < n; ++i)
+    v[i] = static_cast<double>(static_cast<float>(low + (high - low) * static_cast<double>(random.uniform(i))));
   return v;
 }
 
@@ -51,8 +53,10 @@ struct Inputs {
     Inputs one = *this;
     one.sizes.batch = 1;
     if (!sizes.lengths.empty()) one.sizes.lengths = {sizes.lengths[sample]};
-    for (std::vector<T> Inputs::* const part : {&Inputs::x, &Inputs::dt, &Inputs::b, &Inputs::c, &Inputs::h, &Inputs::dy}) {
-      const auto size = static_cast<std::ptrdiff_t>((this->*part).size() / sizes.batch), first = static_cast<std::ptrdiff_t>(sample) * size;
+    for (std::vector<T> Inputs::* const part :
+         {&Inputs::x, &Inputs::dt, &Inputs::b, &Inputs::c, &Inputs::h, &Inputs::dy}) {
+      const auto size = static_cast<std::ptrdiff_t>((this->*part).size() / sizes.batch),
+                 first = static_cast<std::ptrdiff_t>(sample) * size;
       (one.*part).assign((this->*part).begin() + first, (this->*part).begin() + first + size);
     }
     return one;
@@ -70,7 +74,9 @@ struct Results {
     h.resize(s.batch * wide), da_log.resize(s.batch * wide);
     dskip.resize(s.batch * s.channels), products.resize(s.batch * s.channels);
   }
-  std::vector<const std::vector<T>*> all() const { return {&y, &h, &dx, &ddt, &db, &dc, &da_log, &dskip, &d, &reads, &products}; }
+  std::vector<const std::vector<T>*> all() const {
+    return {&y, &h, &dx, &ddt, &db, &dc, &da_log, &dskip, &d, &reads, &products};
+  }
 };
 constexpr const char* kNames[] = {"y", "h", "dx", "ddt", "db", "dc", "da_log", "dskip", "d", "reads", "products"};
 
@@ -86,14 +92,21 @@ Results<T> run(const Inputs<T>& in, Isa isa, int threads) {
   out.h = in.h;
   std::vector<T> a(wide), before(rows * wide);
   scan_rates(exec, in.a_log.data(), s.shape(), element, a.data());
-  const auto given = [&](const std::vector<T>& v, std::size_t cols) { return ConstTensor{v.data(), v.size() / cols, cols, element}; };
-  const auto made = [&](std::vector<T>& v, std::size_t cols) { return Tensor{v.data(), v.size() / cols, cols, element}; };
-  const Scan scan{s.shape(), given(in.x, s.channels), given(in.dt, s.channels), given(in.b, s.states), given(in.c, s.states), a.data(), in.skip.data()};
+  const auto given = [&](const std::vector<T>& v, std::size_t cols) {
+    return ConstTensor{v.data(), v.size() / cols, cols, element};
+  };
+  const auto made = [&](std::vector<T>& v, std::size_t cols) {
+    return Tensor{v.data(), v.size() / cols, cols, element};
+  };
+  const Scan scan{
+      s.shape(), given(in.x, s.channels), given(in.dt, s.channels), given(in.b, s.states), given(in.c, s.states),
+      a.data(),  in.skip.data()};
   selective_scan(exec, scan, made(out.h, wide), made(before, wide), made(out.y, s.channels));
   selective_scan_backward(exec, scan, given(before, wide), given(in.dy, s.channels),
-                          {made(out.dx, s.channels), made(out.ddt, s.channels), made(out.db, s.states), made(out.dc, s.states), made(out.da_log, wide),
-                           made(out.dskip, s.channels)});
-  selective_scan_gap(exec, scan, given(in.dy, s.channels), made(out.d, s.channels), made(out.reads, s.channels), made(out.products, s.channels));
+                          {made(out.dx, s.channels), made(out.ddt, s.channels), made(out.db, s.states),
+                           made(out.dc, s.states), made(out.da_log, wide), made(out.dskip, s.channels)});
+  selective_scan_gap(exec, scan, given(in.dy, s.channels), made(out.d, s.channels), made(out.reads, s.channels),
+                     made(out.products, s.channels));
   EXPECT_EQ(arena.mark().bytes(), 0u);
   return out;
 }
@@ -143,8 +156,13 @@ Results<double> expected(const Inputs<double>& in) {
 }
 
 const std::vector<Sizes>& sizes() {
-  static const std::vector<Sizes> all = {{1, 1, 1, 1},   {3, 2, 5, 4},  {1, 17, 1, 16}, {17, 3, 16, 2},
-                                         {2, 67, 33, 3}, {2, 5, 40, 7}, {4, 5, 19, 3, {5, 0, 2, 4}}};
+  static const std::vector<Sizes> all = {{1, 1, 1, 1},
+                                         {3, 2, 5, 4},
+                                         {1, 17, 1, 16},
+                                         {17, 3, 16, 2},
+                                         {2, 67, 33, 3},
+                                         {2, 5, 40, 7},
+                                         {4, 5, 19, 3, {5, 0, 2, 4}}};
   return all;
 }
 
@@ -158,7 +176,8 @@ void expect_near_loops(const Sizes& s, Isa isa, double bound) {
     double largest = 0;
     for (const double v : w) largest = std::max(largest, std::abs(v));
     for (std::size_t i = 0; i < w.size(); ++i)
-      ASSERT_NEAR(static_cast<double>((*found.all()[k])[i]), w[i], bound * std::max(largest, 1e-3)) << kNames[k] << " " << i;
+      ASSERT_NEAR(static_cast<double>((*found.all()[k])[i]), w[i], bound * std::max(largest, 1e-3))
+          << kNames[k] << " " << i;
   }
 }
 
@@ -208,7 +227,9 @@ void check_neighbours() {
     const Results<T> alone = run(in.only(b), usable_isas().back(), 1);
     for (std::size_t k = 0; k < std::size(kNames); ++k) {
       const std::vector<T>& one = *alone.all()[k];
-      EXPECT_TRUE(std::equal(one.begin(), one.end(), whole.all()[k]->begin() + static_cast<std::ptrdiff_t>(b * one.size()))) << kNames[k] << " of sample " << b;
+      EXPECT_TRUE(
+          std::equal(one.begin(), one.end(), whole.all()[k]->begin() + static_cast<std::ptrdiff_t>(b * one.size())))
+          << kNames[k] << " of sample " << b;
     }
   }
 }
@@ -231,7 +252,7 @@ TEST(Scan, N_1_2_extreme_step_sizes_leave_numbers) {
       EXPECT_TRUE(v == 0 ? !std::signbit(v) : std::abs(v) >= 0x1p-51f) << kNames[k] << " " << v;
     }
   for (const std::size_t n : {0u, 1u}) EXPECT_EQ(out.h[n * 3], in.h[n * 3]);  // dt 0
-  EXPECT_EQ(out.h[1], 1e4f * in.x[4] * in.b[2]);                               // all before has decayed
+  EXPECT_EQ(out.h[1], 1e4f * in.x[4] * in.b[2]);                              // all before has decayed
 }
 
 }  // namespace

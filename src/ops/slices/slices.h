@@ -14,8 +14,16 @@ struct Slices {
 };
 
 // to[r][i] = from[r][i]
-void move_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place);
+void move_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to,
+                 SlicePlace to_place);
 // to[r][i] = snap(to[r][i] + from[r][i])
-void add_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place);
+void add_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to,
+                SlicePlace to_place);
+
+template <class T>
+struct SlicesKernels {
+  void (*move)(Slices slices, const T* from, SlicePlace from_place, T* to, SlicePlace to_place);
+  void (*add)(Slices slices, const T* from, SlicePlace from_place, T* to, SlicePlace to_place);
+};
 
 }  // namespace loom

@@ -17,12 +17,15 @@ void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
   const std::size_t blocks = pieces_of(n);
   with_element(x.element, [&]<class T>() {
     const StatisticsKernels<T>& k = exec.kernels.statistics.of<T>();
-    T *const sums = exec.arena.take<T>(2), *const squares = exec.arena.take<T>(1), *const extremes = exec.arena.take<T>(2 * blocks);
+    T *const sums = exec.arena.take<T>(2), *const squares = exec.arena.take<T>(1),
+             *const extremes = exec.arena.take<T>(2 * blocks);
     sum_blocks(exec, n, 2, sums, [&](std::size_t first, std::size_t count, T* lanes) {
       k.block(x.as<T>() + first, count, lanes, extremes + 2 * (first / kLaneBlock));
     });
     if (exec.computes()) k.mean(sums, n, figures.as<T>());
-    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) { k.spread(x.as<T>() + first, count, figures.as<T>(), lanes); });
+    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) {
+      k.spread(x.as<T>() + first, count, figures.as<T>(), lanes);
+    });
     if (exec.computes()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
   });
 }

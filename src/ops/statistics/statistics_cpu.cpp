@@ -1,5 +1,6 @@
 #include "ops/statistics/statistics.h"
 
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -10,11 +11,11 @@ enum Figure : std::uint8_t { kAvg, kStd, kMax, kMin, kActive, kTotal };
 // The larger and the smaller of two, of which a NaN loses.
 template <class T>
 LOOM_INLINE T larger(T a, T b) {
-  return b > a || a != a ? b : a;
+  return b > a || is_nan(a) ? b : a;
 }
 template <class T>
 LOOM_INLINE T smaller(T a, T b) {
-  return b < a || a != a ? b : a;
+  return b < a || is_nan(a) ? b : a;
 }
 
 template <class T>
@@ -52,12 +53,14 @@ template <class T>
 void finish(const T* sums, const T* squares, const T* extremes, std::size_t blocks, std::size_t n, T* figures) {
   figures[kStd] = snap(square_root(*squares / static_cast<T>(n)));
   T most = extremes[0], least = extremes[1];
-  for (std::size_t b = 1; b < blocks; ++b) most = larger(most, extremes[2 * b]), least = smaller(least, extremes[2 * b + 1]);
+  for (std::size_t b = 1; b < blocks; ++b)
+    most = larger(most, extremes[2 * b]), least = smaller(least, extremes[2 * b + 1]);
   figures[kMax] = most, figures[kMin] = least, figures[kActive] = sums[1], figures[kTotal] = static_cast<T>(n);
 }
 
 template <class T>
-constexpr StatisticsKernels<T> kKernels = {.block = block<T>, .spread = spread<T>, .mean = mean<T>, .finish = finish<T>};
+constexpr StatisticsKernels<T> kKernels = {
+    .block = block<T>, .spread = spread<T>, .mean = mean<T>, .finish = finish<T>};
 
 }  // namespace
 

@@ -17,6 +17,7 @@ void fold_blocks(const T* lanes, std::size_t blocks, std::size_t sums, T* to) {
 }  // namespace
 
 extern const PerElement<SumsKernels> sums_kernels;
-const PerElement<SumsKernels> sums_kernels = {{.fold_blocks = fold_blocks<float>}, {.fold_blocks = fold_blocks<double>}};
+const PerElement<SumsKernels> sums_kernels = {{.fold_blocks = fold_blocks<float>},
+                                              {.fold_blocks = fold_blocks<double>}};
 
 }  // namespace loom::inline LOOM_TARGET

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "core/checked.h"
+#include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 
 namespace loom {
 
@@ -12,22 +14,25 @@ Result<ConvGeometry::Axes> ConvGeometry::out() const {
   Axes out{};
   for (std::size_t a = 0; a < 3; ++a) {
     if (kernel[a] == 0 || stride[a] == 0 || dilation[a] == 0)
-      return fail(Code::InvalidConfig, "kernel {}, stride {}, dilation {} of axis {}: each must be at least 1", kernel[a], stride[a], dilation[a], a);
+      return fail(Code::InvalidConfig, "kernel {}, stride {}, dilation {} of axis {}: each must be at least 1",
+                  kernel[a], stride[a], dilation[a], a);
     LOOM_TRY(const std::size_t reach, checked_mul(dilation[a], kernel[a] - 1));
     LOOM_TRY(const std::size_t both, checked_mul(2, padding[a]));
     if (!transposed) {
       LOOM_TRY(const std::size_t padded, checked_add(in[a], both));
       if (padded < reach + 1)
-        return fail(Code::ShapeMismatch, "a kernel that reaches over {} elements does not fit {} with its padding", reach + 1, padded);
+        return fail(Code::ShapeMismatch, "a kernel that reaches over {} elements does not fit {} with its padding",
+                    reach + 1, padded);
       out[a] = (padded - reach - 1) / stride[a] + 1;
       continue;
     }
     if (output_padding[a] >= std::max(stride[a], dilation[a]) && output_padding[a] != 0)
-      return fail(Code::InvalidConfig, "output padding {} of axis {} must be below its stride {} or dilation {}", output_padding[a], a, stride[a],
-                  dilation[a]);
+      return fail(Code::InvalidConfig, "output padding {} of axis {} must be below its stride {} or dilation {}",
+                  output_padding[a], a, stride[a], dilation[a]);
     LOOM_TRY(const std::size_t spread, checked_mul(in[a] - 1, stride[a]));
     LOOM_TRY(const std::size_t whole, checked_add(spread, reach + output_padding[a] + 1));
-    if (whole <= both) return fail(Code::ShapeMismatch, "padding {} on both sides leaves nothing of {} outputs", padding[a], whole);
+    if (whole <= both)
+      return fail(Code::ShapeMismatch, "padding {} on both sides leaves nothing of {} outputs", padding[a], whole);
     out[a] = whole - both;
   }
   LOOM_TRY_VOID(checked_product({out[0], out[1], out[2]}));
@@ -58,8 +63,8 @@ Result<PatchLayout> PatchLayout::create(const ConvGeometry& g, const Axes& out) 
     LOOM_TRY(axis.length, checked_add(walk, reach + 1));
     LOOM_TRY(const std::size_t outer, checked_add(reach, g.padding[a]));
     LOOM_TRY_VOID(checked_mul(outer, 4));  // differences fit a signed number
-    axis.shift =
-        g.transposed ? static_cast<std::ptrdiff_t>(reach) - static_cast<std::ptrdiff_t>(g.padding[a]) : static_cast<std::ptrdiff_t>(g.padding[a]);
+    axis.shift = g.transposed ? static_cast<std::ptrdiff_t>(reach) - static_cast<std::ptrdiff_t>(g.padding[a])
+                              : static_cast<std::ptrdiff_t>(g.padding[a]);
     p.in_place_ &= axis.shift == 0 && axis.spread == 1 && axis.length <= g.in[a] && (a != 2 || axis.step == 1);
   }
   LOOM_TRY_VOID(p.lay_out());
@@ -67,7 +72,8 @@ Result<PatchLayout> PatchLayout::create(const ConvGeometry& g, const Axes& out) 
 }
 
 Result<void> PatchLayout::lay_out() {
-  constexpr std::size_t kMost = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 32) : std::size_t{1} << 28;
+  constexpr std::size_t kMost =
+      sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 32) : std::size_t{1} << 28;
   if (in_place_)
     for (std::size_t a = 0; a < 3; ++a) axes_[a].length = g_.in[a];
   phases_ = out_[2] == 1 ? 1 : axes_[2].step;  // a row of one position has no stride
@@ -75,7 +81,8 @@ Result<void> PatchLayout::lay_out() {
   phase_ = padded / phases_;
   LOOM_TRY(row_, checked_mul(phase_, phases_));
   LOOM_TRY(plane_, checked_product({axes_[0].length, axes_[1].length, row_}));
-  if (plane_ > kMost) return fail(Code::SizeOverflow, "a padded plane of {} elements, at most {} are possible", plane_, kMost);
+  if (plane_ > kMost)
+    return fail(Code::SizeOverflow, "a padded plane of {} elements, at most {} are possible", plane_, kMost);
   step_y_ = axes_[1].step * row_;
   step_z_ = axes_[0].step * axes_[1].length * row_;
   whole_out_ = out_;
@@ -109,7 +116,8 @@ PatchLayout PatchLayout::phase(std::size_t i) const {
   for (std::size_t a = 0; a < 3; ++a) {
     const Axis& whole = axes_[a];
     Axis& axis = p.axes_[a];
-    // Tap k meets spread coordinate start + distance(k) at position 0: an input element where that, less the shift, is a multiple.
+    // Tap k meets spread coordinate start + distance(k) at position 0: an input element where that, less the shift, is
+    // a multiple.
     const auto spread = static_cast<std::ptrdiff_t>(whole.spread);
     const auto element = [&](std::size_t k) {
       return static_cast<std::ptrdiff_t>(start[a] + whole.tap * (g_.kernel[a] - 1 - k)) - whole.shift;
@@ -147,72 +155,45 @@ void PatchLayout::write_offsets(std::size_t channels, std::size_t* to) const {
       for (std::size_t y = 0; y < axes_[1].count; ++y)
         for (std::size_t x = 0; x < axes_[2].count; ++x) {
           const std::size_t column = axes_[2].at(x);
-          *to++ = c * plane_ + (axes_[0].at(z) * axes_[1].length + axes_[1].at(y)) * row_ + column % phases_ * phase_ + column / phases_;
+          *to++ = c * plane_ + (axes_[0].at(z) * axes_[1].length + axes_[1].at(y)) * row_ + column % phases_ * phase_ +
+                  column / phases_;
         }
 }
 
-template <class T>
-void PatchLayout::store_row(const T* x, T* row) const {
-  const Axis& axis = axes_[2];
-  const auto in = static_cast<std::ptrdiff_t>(g_.in[2]), shift = axis.shift, spread = static_cast<std::ptrdiff_t>(axis.spread);
-  if (phases_ == 1 && spread == 1) {
-    const std::ptrdiff_t length = static_cast<std::ptrdiff_t>(row_), begin = std::clamp<std::ptrdiff_t>(shift, 0, length);
-    const std::ptrdiff_t end = std::clamp<std::ptrdiff_t>(shift + in, begin, length);
-    std::fill(row, row + begin, T{0});
-    std::copy(x + (begin - shift), x + (end - shift), row + begin);
-    std::fill(row + end, row + length, T{0});
-    return;
-  }
-  std::fill(row, row + row_, T{0});
-  if (spread != 1) {
-    for (std::ptrdiff_t i = shift < 0 ? (-shift + spread - 1) / spread : 0; i < in && i * spread + shift < static_cast<std::ptrdiff_t>(row_); ++i)
-      row[i * spread + shift] = x[i];
-    return;
-  }
-  const auto phases = static_cast<std::ptrdiff_t>(phases_), width = static_cast<std::ptrdiff_t>(phase_);
-  for (std::ptrdiff_t p = 0; p < phases; ++p) {
-    std::ptrdiff_t j = p < shift ? (shift - p + phases - 1) / phases : 0;
-    for (; j < width && j * phases + p - shift < in; ++j) row[p * width + j] = x[j * phases + p - shift];
-  }
+StoredPlane PatchLayout::stored() const {
+  StoredPlane s{.axes = {}, .row = row_, .phases = phases_, .phase = phase_};
+  for (std::size_t a = 0; a < 3; ++a)
+    s.axes[a] = {.shift = axes_[a].shift,
+                 .spread = static_cast<std::ptrdiff_t>(axes_[a].spread),
+                 .length = axes_[a].length,
+                 .in = g_.in[a]};
+  return s;
 }
 
-template <class T>
-void PatchLayout::store(const T* x, T* plane) const {
-  const auto source = [&](std::size_t a, std::size_t q) {
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(q) - axes_[a].shift, spread = static_cast<std::ptrdiff_t>(axes_[a].spread);
-    return at < 0 || at % spread != 0 || at / spread >= static_cast<std::ptrdiff_t>(g_.in[a]) ? std::ptrdiff_t{-1} : at / spread;
-  };
-  for (std::size_t z = 0; z < axes_[0].length; ++z) {
-    const std::ptrdiff_t iz = source(0, z);
-    for (std::size_t y = 0; y < axes_[1].length; ++y, plane += row_) {
-      const std::ptrdiff_t iy = source(1, y);
-      if (iz < 0 || iy < 0)
-        std::fill(plane, plane + row_, T{0});
-      else
-        store_row(x + (static_cast<std::size_t>(iz) * g_.in[1] + static_cast<std::size_t>(iy)) * g_.in[2], plane);
-    }
-  }
-}
-
-void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element, void* to) {
+void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element,
+                  void* to) {
+  const StoredPlane stored = layout.stored();
   with_element(element, [&]<class T>() {
-    for_rows(exec, n, layout.plane(),
-             [&](std::size_t i) { layout.store(static_cast<const T*>(x) + i * layout.input_plane(), static_cast<T*>(to) + i * layout.plane()); });
+    for_rows(exec, n, layout.plane(), [&](std::size_t i) {
+      exec.kernels.unfold.of<T>().store(stored, static_cast<const T*>(x) + i * layout.input_plane(),
+                                        static_cast<T*>(to) + i * layout.plane());
+    });
   });
 }
 
-void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first, Tensor patches) {
+void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first,
+            Tensor patches) {
   const ArenaScope scope(exec.arena);
   auto* offsets = exec.arena.note<std::size_t>(patches.cols);
   exec.run(1, [&](std::size_t) { layout.write_offsets(channels, offsets); });
   with_element(patches.element, [&]<class T>() {
     for_ranges(exec, patches.rows, patches.cols, [&](std::size_t begin, std::size_t end) {
       std::size_t line = (first + begin) / layout.width(), column = (first + begin) % layout.width();
-      for (std::size_t r = begin; r < end; ++r) {
-        const T* from = static_cast<const T*>(planes) + layout.start_of_row(line) + column;
-        T* to = patches.row<T>(r);
-        for (std::size_t k = 0; k < patches.cols; ++k) to[k] = from[offsets[k]];
-        if (++column == layout.width()) column = 0, ++line;
+      for (std::size_t r = begin; r < end; ++line, column = 0) {
+        const std::size_t rows = std::min(layout.width() - column, end - r);
+        exec.kernels.unfold.of<T>().patches(static_cast<const T*>(planes) + layout.start_of_row(line) + column, offsets,
+                                            rows, patches.cols, patches.row<T>(r));
+        r += rows;
       }
     });
   });
@@ -221,8 +202,8 @@ void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y) {
   with_element(rows.element, [&]<class T>() {
     for_rows(exec, rows.cols, rows.rows, [&](std::size_t c) {
-      T* to = static_cast<T*>(y) + c * positions + first;
-      for (std::size_t r = 0; r < rows.rows; ++r) to[r] = rows.row<T>(r)[c];
+      exec.kernels.slices.of<T>().move({1, rows.rows}, rows.as<T>() + c, {.step = rows.cols},
+                                       static_cast<T*>(y) + c * positions + first, {});
     });
   });
 }

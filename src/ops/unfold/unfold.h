@@ -1,8 +1,10 @@
 #pragma once
-// The patches of a convolution. Input planes are stored so that every output position meets kernel position k at a fixed distance:
+// The patches of a convolution. Input planes are stored so that every output position meets kernel position k at a
+// fixed distance:
 //   patch[o, (c, k)] = x[c, o * stride - padding + k * dilation], or of a transposed convolution
 //   patch[o, (c, k)] = x[c, i] where i * stride - padding + k * dilation = o;   +0 where no such element exists.
-// Columns ascend by channel, then kernel position, row-major: the reduced index of numerics N-04, holes included. No sums here.
+// Columns ascend by channel, then kernel position, row-major: the reduced index of numerics N-04, holes included. No
+// sums here.
 
 #include <array>
 
@@ -18,20 +20,33 @@ struct ConvGeometry {
 
   static std::size_t product(const Axes& a) { return a[0] * a[1] * a[2]; }
   std::size_t taps() const { return product(kernel); }
-  // Extents out (engine L-30, L-40). InvalidConfig for a kernel or stride of 0 and an output padding that reaches the stride and the
-  // dilation; ShapeMismatch when nothing comes out; SizeOverflow.
+  // Extents out (engine L-30, L-40). InvalidConfig for a kernel or stride of 0 and an output padding that reaches the
+  // stride and the dilation; ShapeMismatch when nothing comes out; SizeOverflow.
   Result<Axes> out() const;
-  // The convolution that carries gradients of `out` extents back to the input: what was gathered is scattered and the reverse.
+  // The convolution that carries gradients of `out` extents back to the input: what was gathered is scattered and the
+  // reverse.
   ConvGeometry reversed(const Axes& out) const;
 };
 
-// Where things lie in one stored plane of a channel: padded with zeros, spread by the stride of a transposed convolution, columns
-// sorted by their remainder by the stride of a plain one. Position (z, y, x) of the output starts at z * step_z + y * step_y + x;
-// kernel position (z, y, x) lies tap() further on.
+// How an input plane is stored: stored coordinate q of an axis holds input element (q - shift) / spread where that is
+// whole and exists, else +0; columns are sorted by their remainder by `phases`, `phase` of each.
+struct StoredPlane {
+  struct Axis {
+    std::ptrdiff_t shift = 0, spread = 1;
+    std::size_t length = 1, in = 1;
+  };
+  Axis axes[3];
+  std::size_t row = 0, phases = 1, phase = 0;  // elements of a stored row
+};
+
+// Where things lie in one stored plane of a channel: padded with zeros, spread by the stride of a transposed
+// convolution, columns sorted by their remainder by the stride of a plain one. Position (z, y, x) of the output starts
+// at z * step_z + y * step_y + x; kernel position (z, y, x) lies tap() further on.
 class PatchLayout {
  public:
   using Axes = ConvGeometry::Axes;
-  // For the first `out` positions of each axis. SizeOverflow when a stored plane has more than 2^32 elements (2^28 of 32 bits).
+  // For the first `out` positions of each axis. SizeOverflow when a stored plane has more than 2^32 elements (2^28 of
+  // 32 bits).
   static Result<PatchLayout> create(const ConvGeometry& geometry, const Axes& out);
 
   // The input serves as it is: plane() is its plane.
@@ -48,8 +63,9 @@ class PatchLayout {
   // Distances of (c, k), c < channels, ascending, into planes that follow each other.
   void write_offsets(std::size_t channels, std::size_t* to) const;
 
-  // A transposed convolution whose stride leaves holes computes each remainder of the output positions by that stride alone: a plain
-  // convolution with the taps that meet no hole. Phase i of phases() holds outputs o = position * stride + phase_start(i).
+  // A transposed convolution whose stride leaves holes computes each remainder of the output positions by that stride
+  // alone: a plain convolution with the taps that meet no hole. Phase i of phases() holds outputs o = position * stride
+  // + phase_start(i).
   std::size_t phases() const { return ConvGeometry::product(spread()); }
   Axes spread() const { return {axes_[0].spread, axes_[1].spread, axes_[2].spread}; }
   Axes phase_start(std::size_t i) const;
@@ -58,9 +74,8 @@ class PatchLayout {
   PatchLayout phase(std::size_t i) const;
   // The columns (c, k) of all taps that those of a phase are, ascending.
   void write_columns(std::size_t channels, std::size_t* to) const;
-  // Stores one plane.
-  template <class T>
-  void store(const T* x, T* plane) const;
+  // For kernels.
+  StoredPlane stored() const;
 
  private:
   struct Axis {
@@ -73,8 +88,6 @@ class PatchLayout {
     std::size_t at(std::size_t i) const { return origin + tap * (descending ? count - 1 - i : i); }
   };
   Result<void> lay_out();
-  template <class T>
-  void store_row(const T* x, T* row) const;
 
   ConvGeometry g_;
   Axes out_{}, whole_out_{};  // merged rows, and as given
@@ -83,13 +96,22 @@ class PatchLayout {
   bool in_place_ = false;
 };
 
-// planes [n, in...] as the layout stores them: into `to`, n * layout.plane() elements. Not to be called for layouts in place.
+// planes [n, in...] as the layout stores them: into `to`, n * layout.plane() elements. Not to be called for layouts in
+// place.
 void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element, void* to);
 
 // Rows [first, first + patches.rows) of the patches of `channels` stored planes; patches.cols = channels * taps.
-void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first, Tensor patches);
+void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first,
+            Tensor patches);
 
 // y[c, first + r] = rows[r, c]: rows of channels into planes of `positions` elements, the first of which y points to.
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y);
+
+template <class T>
+struct UnfoldKernels {
+  void (*store)(const StoredPlane& layout, const T* x, T* plane);
+  // to[r, k] = from[r + offsets[k]] for `rows` rows of `cols`.
+  void (*patches)(const T* from, const std::size_t* offsets, std::size_t rows, std::size_t cols, T* to);
+};
 
 }  // namespace loom

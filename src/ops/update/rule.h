@@ -29,9 +29,9 @@ struct UpdateRule {
 // The same for a kernel: each number is rounded once to the element.
 template <class T>
 struct UpdateNumbers {
-  T rate, decay, shrink;                     // shrink = rate decay
+  T rate, decay, shrink;  // shrink = rate decay
   T beta1, beta2, alpha, eps, momentum;
-  T rest1, rest2, rest, undamped;            // 1 - beta1, 1 - beta2, 1 - alpha, 1 - dampening
+  T rest1, rest2, rest, undamped;  // 1 - beta1, 1 - beta2, 1 - alpha, 1 - dampening
   T correct1, correct2;
   bool first, nesterov, centered, has_momentum;
 };
@@ -43,6 +43,16 @@ struct UpdateRun {
   T* slot[kUpdateSlots];  // null: this rule has fewer
   std::size_t count;
   const float* failed = nullptr;  // where it points to another number than 0 nothing moves
+};
+
+// The same tried on copies.
+template <class T>
+struct TryRun {
+  const T *w, *g, *slot[kUpdateSlots];
+  std::size_t count;
+  const T* bound;  // where it is at most `most` nothing is tried
+  T most;
+  T* outcome;  // 0, or infinity
 };
 
 // No element of a weight and its slots is larger.
@@ -58,10 +68,12 @@ struct UpdateSlots {
 // What the host knows of a rule.
 struct UpdateRow {
   const char* name;
-  const char* reads;                // settings, "a|b": all others have to stand at their defaults. All rules read weight_decay
+  // settings, "a|b": all others have to stand at their defaults. All rules read weight_decay
+  const char* reads;
   double beta1, beta2, eps, decay;  // defaults
   UpdateSlots (*slots)(const UpdateRule& rule);
-  // Bounds on the sizes after one update from those before, by the equations; rounding is the caller's. No element of g is larger than `gradient`.
+  // Bounds on the sizes after one update from those before, by the equations; rounding is the caller's. No element of g
+  // is larger than `gradient`.
   void (*grow)(const UpdateRule& rule, double gradient, UpdateSizes& sizes);
 };
 

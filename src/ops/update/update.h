@@ -1,8 +1,8 @@
 #pragma once
-// Updates of weights from gradients, element by element in the weights' own type (f32, or f64 for float64): no sums. Each rule stands with its
-// equation, what it keeps per element (slots) and the settings it reads in a file of rules/, whose list is rules/all.h.
-// Snapped: w, g with its decay, first moments; second moments at 2^-100 (2^-960 in f64). Nothing that is smaller can reach a bit of w, so a host
-// that flushes subnormals gives the same weights.
+// Updates of weights from gradients, element by element in the weights' own type (f32, or f64 for float64): no sums.
+// Each rule stands with its equation, what it keeps per element (slots) and the settings it reads in a file of rules/,
+// whose list is rules/all.h. Snapped: w, g with its decay, first moments; second moments at 2^-100 (2^-960 in f64).
+// Nothing that is smaller can reach a bit of w, so a host that flushes subnormals gives the same weights.
 
 #include <array>
 #include <span>
@@ -18,16 +18,20 @@ std::span<const UpdateRow> update_rows();
 // What is kept of one weight, as the row of its rule names it; without data: not kept.
 using UpdateState = std::array<Tensor, kUpdateSlots>;
 
-// One step of the rule. All tensors have w's element and as many elements. `failed` [1] of f32, or without data: where it is not 0 nothing moves.
-void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state, ConstTensor failed = {});
-// outcome [1], of w's element = infinity if update() would leave anything but finite numbers, else 0: it is tried on copies, a piece at a time. Not
-// where the element of bound [1] is at most `most`: such gradients are known to be harmless.
-void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state, ConstTensor bound, double most,
-                Tensor outcome);
+// One step of the rule. All tensors have w's element and as many elements. `failed` [1] of f32, or without data: where
+// it is not 0 nothing moves.
+void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state,
+            ConstTensor failed = {});
+// outcome [1], of w's element = infinity if update() would leave anything but finite numbers, else 0: it is tried on
+// copies, a piece at a time. Not where the element of bound [1] is at most `most`: such gradients are known to be
+// harmless. Scratch: one number for each 1 024 elements.
+void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
+                ConstTensor bound, double most, Tensor outcome);
 
 template <class T>
 struct UpdateKernels {
   void (*update[kNumUpdates])(const UpdateNumbers<T>& rule, const UpdateRun<T>& run);
+  void (*try_update)(UpdateKind kind, const UpdateNumbers<T>& rule, const TryRun<T>& run);
 };
 
 }  // namespace loom

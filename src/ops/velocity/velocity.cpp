@@ -10,7 +10,8 @@ template <class F>
 void each_moved(const Exec& exec, Tensor y, F&& f) {
   with_element(y.element, [&]<class T>() {
     const VelocityKernels<T>& kernels = exec.kernels.velocity.of<T>();
-    for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) { f.template operator()<T>(kernels, at, n); });
+    for_elements(exec, y.rows * y.cols,
+                 [&](std::size_t at, std::size_t n) { f.template operator()<T>(kernels, at, n); });
   });
 }
 
@@ -24,34 +25,43 @@ void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor f
 }
 
 void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum, Tensor moved) {
-  each_moved(exec, sum, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.products(rate.as<T>(), g.as<T>() + at, n, sum.as<T>() + at); });
+  each_moved(exec, sum, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.products(rate.as<T>(), g.as<T>() + at, n, sum.as<T>() + at);
+  });
   if (!exec.computes()) return;
   with_element(sum.element, [&]<class T>() { exec.kernels.velocity.of<T>().take_part(rate.as<T>(), moved.as<T>()); });
 }
 
-void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v, Tensor figures, Tensor failed) {
+void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v,
+              Tensor figures, Tensor failed) {
   with_element(v.element, [&]<class T>() {
     const VelocityKernels<T>& kernels = exec.kernels.velocity.of<T>();
-    sum_blocks(exec, v.rows * v.cols, kVelocityFigures, figures.as<T>(), [&](std::size_t first, std::size_t count, T* lanes) {
-      kernels.velocity(static_cast<T>(step.keep), static_cast<T>(step.take), rate.as<T>(), g.as<T>() + first, w.as<T>() + first, count,
-                       v.as<T>() + first, lanes);
-    });
+    sum_blocks(exec, v.rows * v.cols, kVelocityFigures, figures.as<T>(),
+               [&](std::size_t first, std::size_t count, T* lanes) {
+                 kernels.velocity(static_cast<T>(step.keep), static_cast<T>(step.take), rate.as<T>(), g.as<T>() + first,
+                                  w.as<T>() + first, count, v.as<T>() + first, lanes);
+               });
     if (exec.computes()) kernels.check(figures.as<T>(), failed.as<float>());
   });
 }
 
-void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v, double limit, Tensor w) {
+void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v,
+                  double limit, Tensor w) {
   each_moved(exec, w, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.move(rate.as<T>(), figures.as<T>(), failed.as<float>(), v.as<T>() + at, static_cast<T>(limit), n, w.as<T>() + at);
   });
 }
 
 void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y) {
-  each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.scaled(static_cast<T>(factor), x.as<T>() + at, n, y.as<T>() + at); });
+  each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.scaled(static_cast<T>(factor), x.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y) {
-  each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.change(before.as<T>() + at, now.as<T>() + at, n, y.as<T>() + at); });
+  each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+    k.change(before.as<T>() + at, now.as<T>() + at, n, y.as<T>() + at);
+  });
 }
 
 }  // namespace loom

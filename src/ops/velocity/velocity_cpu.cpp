@@ -1,7 +1,6 @@
 #include "ops/velocity/velocity.h"
 
-#include <limits>
-
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -23,13 +22,15 @@ template <class T>
 void products_row(const T* rate, const T* g, std::size_t n, T* sum) {
   if (rate[kTakesPart] == 0) return;
   const Lanes<T> by = splat(rate[kRate]);
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(sum + i, snap(lanes.load(sum + i) + snap(by * lanes.load(g + i)))); });
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    lanes.store(sum + i, snap(lanes.load(sum + i) + snap(by * lanes.load(g + i))));
+  });
 }
 
 // 1 in lanes that hold no finite number.
 template <class T>
 LOOM_INLINE Lanes<T> not_finite(const Lanes<T>& v) {
-  return select(abs(v) <= splat(std::numeric_limits<T>::max()), zeros<T>(), splat(T{1}));
+  return select(is_finite(v), zeros<T>(), splat(T{1}));
 }
 
 template <class T>
@@ -52,7 +53,7 @@ void velocity_block(T keep, T take, const T* rate, const T* g, const T* w, std::
 
 template <class T>
 void check(const T* figures, float* failed) {
-  if (figures[kNotFinite] != 0 || !(figures[kSquares] <= std::numeric_limits<T>::max())) *failed = 1;
+  if (figures[kNotFinite] != 0 || !is_finite(figures[kSquares])) *failed = 1;
 }
 
 template <class T>
@@ -68,12 +69,16 @@ void move_row(const T* rate, const T* figures, const float* failed, const T* v, 
 template <class T>
 void scaled_row(T factor, const T* x, std::size_t n, T* y) {
   const Lanes<T> by = splat(factor);
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(y + i) + snap(by * lanes.load(x + i)))); });
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    lanes.store(y + i, snap(lanes.load(y + i) + snap(by * lanes.load(x + i))));
+  });
 }
 
 template <class T>
 void change_row(const T* before, const T* now, std::size_t n, T* y) {
-  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(y + i) + snap(lanes.load(now + i) - lanes.load(before + i)))); });
+  for_lanes(n, [&](std::size_t i, auto lanes) {
+    lanes.store(y + i, snap(lanes.load(y + i) + snap(lanes.load(now + i) - lanes.load(before + i))));
+  });
 }
 
 template <class T>

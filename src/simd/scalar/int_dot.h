@@ -8,45 +8,44 @@ namespace loom::inline LOOM_TARGET {
 
 // Which of four inputs lies where among the words: a target's own choice.
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
+// Whether codes may meet int16 inputs in dot_words() rather than as two digits: so too.
+inline constexpr bool kPrefersWords = false;
 
-// 32 unsigned codes of 4, 2 or 1 bits of each row: code k, from the low end, of byte b of row r in chunk j is index 4(k*Bits+j)+b.
-template <int Bits>
-class CodeSlice {
- public:
-  LOOM_INLINE explicit CodeSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::uint8_t*>(codes)) {}
+// Four codes of each row in a word: sum of code * x over the words' columns. Codes are unsigned and at most `Most`.
+template <int Most, int Words>
+LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8_t* x) {
+  native::I32 out{};
+  for (std::size_t r = 0; r < kRegisterLanes; ++r)
+    for (int i = 0; i < Words; ++i)
+      for (int b = 0; b < 4; ++b) out[r] += static_cast<std::int32_t>(w[i][r] >> 8 * b & 255) * x[4 * i + b];
+  return out;
+}
+// The same of q = 255 * high + low.
+template <int Most, int Words>
+LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8_t* high, const std::int8_t* low) {
+  return 255 * dot_codes<Most>(w, high) + dot_codes<Most>(w, low);
+}
 
-  // Sum of code * x over 32.
-  LOOM_INLINE native::I32 dot(const std::int8_t* x) const {
-    native::I32 out{};
-    for (std::size_t r = 0; r < kRegisterLanes; ++r) {
-      std::int32_t sum = 0;
-      for (int j = 0; j < Bits; ++j)
-        for (int k = 0; k < 8 / Bits; ++k)
-          for (int b = 0; b < 4; ++b) sum += (codes_[64 * j + 4 * r + b] >> (k * Bits) & ((1 << Bits) - 1)) * x[4 * (k * Bits + j) + b];
-      out[r] = sum;
-    }
-    return out;
-  }
-  // The same of q = 255 * high + low.
-  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const { return 255 * dot(high) + dot(low); }
+// Bytes below 16, each exchanged for the entry of the table.
+LOOM_INLINE native::U32 look_up(const std::uint8_t (&table)[16], native::U32 words) {
+  native::U32 out{};
+  for (std::size_t r = 0; r < kRegisterLanes; ++r)
+    for (int b = 0; b < 4; ++b) out[r] |= static_cast<std::uint32_t>(table[words[r] >> 8 * b & 15]) << 8 * b;
+  return out;
+}
 
- private:
-  const std::uint8_t* codes_;
-};
-
-// N (16 or 32) signed bytes of each row: byte b of row r in chunk j is index 4j+b.
-template <int N>
+// 32 signed bytes of each row: byte b of row r in chunk j is index 4j+b.
 class ByteSlice {
  public:
   LOOM_INLINE explicit ByteSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::int8_t*>(codes)) {}
 
-  // Sum of code * x over N; `sum` is that of the N inputs.
+  // Sum of code * x over 32; `sum` is that of the inputs.
   LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
     (void)sum;
     native::I32 out{};
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       out[r] = 0;
-      for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + i % 4] * x[i];
+      for (int i = 0; i < 32; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + i % 4] * x[i];
     }
     return out;
   }
@@ -56,7 +55,6 @@ class ByteSlice {
 };
 
 // The same bytes against int16 inputs in the order of kWordOrder.
-template <int N>
 class WordSlice {
  public:
   LOOM_INLINE explicit WordSlice(const std::byte* codes) : codes_(reinterpret_cast<const std::int8_t*>(codes)) {}
@@ -65,12 +63,14 @@ class WordSlice {
     native::I32 out{};
     for (std::size_t r = 0; r < kRegisterLanes; ++r) {
       out[r] = 0;
-      for (int i = 0; i < N; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + kWordOrder[i % 4]] * x[i];
+      for (int i = 0; i < 32; ++i) out[r] += codes_[64 * (i / 4) + 4 * r + kWordOrder[i % 4]] * x[i];
     }
     return out;
   }
   // For one row of inputs.
-  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) { return WordSlice(codes).dot(x); }
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
+    return WordSlice(codes).dot(x);
+  }
 
  private:
   const std::int8_t* codes_;

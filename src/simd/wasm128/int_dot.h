@@ -8,47 +8,55 @@
 namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
+inline constexpr bool kPrefersWords = true;
 
 // Lanes 0+1, 2+3 of `a`, then of `b`.
 LOOM_INLINE v128_t add_neighbours(v128_t a, v128_t b) {
   return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
 }
 
-template <int Bits>
-class CodeSlice {
- public:
-  LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
-    for (int j = 0; j < Bits; ++j) {
-      const v128_t c = wasm_v128_load(codes + 64 * j);
-      for (int k = 0; k < 8 / Bits; ++k)
-        w_[k * Bits + j] = wasm_v128_and(wasm_u8x16_shr(c, static_cast<std::uint32_t>(k * Bits)), wasm_i8x16_splat((1 << Bits) - 1));
-    }
+// The products of a lane are added in 16 bits: 8 of codes up to 31, 4 up to 63.
+template <int Most, int Words>
+LOOM_INLINE v128_t sum_codes(const native::U32 (&w)[Words], const std::int8_t* x) {
+  static_assert(Words * Most * 127 <= 32767);
+  v128_t first = wasm_i16x8_splat(0), second = first;  // rows 0 and 1, rows 2 and 3
+  for (int i = 0; i < Words; ++i) {
+    const auto codes = (v128_t)w[i];
+    const v128_t v = wasm_v128_load32_splat(x + 4 * i);
+    first = wasm_i16x8_add(first, wasm_i16x8_extmul_low_i8x16(codes, v));
+    second = wasm_i16x8_add(second, wasm_i16x8_extmul_high_i8x16(codes, v));
   }
-  LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return (native::I32)sum(x); }
-  LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
-    return (native::I32)wasm_i32x4_add(wasm_i32x4_mul(sum(high), wasm_i32x4_splat(255)), sum(low));
+  return add_neighbours(wasm_i32x4_extadd_pairwise_i16x8(first), wasm_i32x4_extadd_pairwise_i16x8(second));
+}
+template <int Most, int Words>
+LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8_t* x) {
+  return (native::I32)sum_codes<Most>(w, x);
+}
+template <int Most, int Words>
+LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8_t* high, const std::int8_t* low) {
+  return (native::I32)wasm_i32x4_add(wasm_i32x4_mul(sum_codes<Most>(w, high), wasm_i32x4_splat(255)),
+                                     sum_codes<Most>(w, low));
+}
+
+template <int Words>
+LOOM_INLINE native::I32 dot_words(const native::U32 (&w)[Words], const std::int16_t* x) {
+  v128_t a = wasm_i32x4_splat(0), b = a;
+  for (int j = 0; j < Words; ++j) {
+    const v128_t even = wasm_v128_and((v128_t)w[j], wasm_i16x8_splat(255)), odd = wasm_u16x8_shr((v128_t)w[j], 8);
+    a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even, wasm_v128_load32_splat(x + 4 * j)));
+    b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd, wasm_v128_load32_splat(x + 4 * j + 2)));
   }
+  return (native::I32)wasm_i32x4_add(a, b);
+}
 
- private:
-  // Eight products of a lane are at most 8 * 15 * 127: they fit 16 bits.
-  LOOM_INLINE v128_t sum(const std::int8_t* x) const {
-    v128_t first = wasm_i16x8_splat(0), second = first;   // rows 0 and 1, rows 2 and 3
-    for (int j = 0; j < 4; ++j) {
-      const v128_t xl = wasm_v128_load32_splat(x + 4 * j), xh = wasm_v128_load32_splat(x + 16 + 4 * j);
-      first = wasm_i16x8_add(wasm_i16x8_add(first, wasm_i16x8_extmul_low_i8x16(w_[j], xl)), wasm_i16x8_extmul_low_i8x16(w_[4 + j], xh));
-      second = wasm_i16x8_add(wasm_i16x8_add(second, wasm_i16x8_extmul_high_i8x16(w_[j], xl)), wasm_i16x8_extmul_high_i8x16(w_[4 + j], xh));
-    }
-    return add_neighbours(wasm_i32x4_extadd_pairwise_i16x8(first), wasm_i32x4_extadd_pairwise_i16x8(second));
-  }
+LOOM_INLINE native::U32 look_up(const std::uint8_t (&table)[16], native::U32 words) {
+  return (native::U32)wasm_i8x16_swizzle(wasm_v128_load(table), (v128_t)words);
+}
 
-  v128_t w_[8];   // codes 4i to 4i + 3 of each row
-};
-
-template <int N>
 class WordSlice {
  public:
   LOOM_INLINE explicit WordSlice(const std::byte* codes) {
-    for (int j = 0; j < N / 4; ++j) {
+    for (int j = 0; j < 8; ++j) {
       const v128_t w = wasm_v128_load(codes + 64 * j);
       even_[j] = wasm_i16x8_shr(wasm_i16x8_shl(w, 8), 8);
       odd_[j] = wasm_i16x8_shr(w, 8);
@@ -56,29 +64,30 @@ class WordSlice {
   }
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
     v128_t a = wasm_i32x4_splat(0), b = a;
-    for (int j = 0; j < N / 4; ++j) {
+    for (int j = 0; j < 8; ++j) {
       a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even_[j], wasm_v128_load32_splat(x + 4 * j)));
       b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd_[j], wasm_v128_load32_splat(x + 4 * j + 2)));
     }
     return (native::I32)wasm_i32x4_add(a, b);
   }
-  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) { return WordSlice(codes).dot(x); }
+  static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
+    return WordSlice(codes).dot(x);
+  }
 
  private:
-  v128_t even_[N / 4], odd_[N / 4];
+  v128_t even_[8], odd_[8];
 };
 
 // Sign-extended to pairs of int16: their dot is one instruction.
-template <int N>
 class ByteSlice {
  public:
   LOOM_INLINE explicit ByteSlice(const std::byte* codes) {
-    for (int j = 0; j < N / 4; ++j) codes_[j] = wasm_v128_load(codes + 64 * j);
+    for (int j = 0; j < 8; ++j) codes_[j] = wasm_v128_load(codes + 64 * j);
   }
   LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
     (void)sum;
-    v128_t first = wasm_i32x4_splat(0), second = first;   // rows 0 and 1, rows 2 and 3
-    for (int j = 0; j < N / 4; ++j) {
+    v128_t first = wasm_i32x4_splat(0), second = first;  // rows 0 and 1, rows 2 and 3
+    for (int j = 0; j < 8; ++j) {
       const v128_t v = wasm_i16x8_extend_low_i8x16(wasm_v128_load32_splat(x + 4 * j));
       first = wasm_i32x4_add(first, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(codes_[j]), v));
       second = wasm_i32x4_add(second, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(codes_[j]), v));
@@ -87,10 +96,12 @@ class ByteSlice {
   }
 
  private:
-  v128_t codes_[N / 4];
+  v128_t codes_[8];
 };
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) { return half_to_float((native::I32)wasm_u32x4_load16x4(p)); }
+LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
+  return half_to_float((native::I32)wasm_u32x4_load16x4(p));
+}
 
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   return (native::I32)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));

@@ -65,7 +65,8 @@ void ClassTable::finish(std::uint32_t index) {
     if (evaluate(k, tables::kExample[r])) k.by_record[r >> 6] |= std::uint64_t{1} << (r & 63);
 }
 
-// A pattern may name a character 20 000 times: what can be said by ranges and records is, so that a question takes few steps.
+// A pattern may name a character 20 000 times: what can be said by ranges and records is, so that a question takes few
+// steps.
 void ClassTable::take_in_items(CharClass& k) const {
   std::vector<ClassItem> left;
   for (const ClassItem& i : k.items) {

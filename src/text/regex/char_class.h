@@ -25,9 +25,9 @@ struct CharClass {
   struct Span {
     std::uint32_t first, last;
   };
-  std::vector<Span> ranges;               // in order, apart from one another
-  std::array<std::uint64_t, 4> records{}; // by record_index()
-  std::uint32_t cost = 0;                 // nested classes that one question may ask
+  std::vector<Span> ranges;                // in order, apart from one another
+  std::array<std::uint64_t, 4> records{};  // by record_index()
+  std::uint32_t cost = 0;                  // nested classes that one question may ask
   // Answers.
   std::array<std::uint64_t, 2> ascii{};
   std::array<std::uint64_t, 4> by_record{};  // for other code points, when ranges play no part
@@ -52,7 +52,9 @@ class ClassTable {
   }
   // Questions beyond the first that contains() may ask for a character that is not ASCII.
   std::uint32_t cost(std::uint32_t index) const { return classes_[index].has_by_record ? 0 : classes_[index].cost; }
-  bool contains_ascii(std::uint32_t index, std::uint32_t c) const { return (classes_[index].ascii[c >> 6] >> (c & 63) & 1u) != 0; }
+  bool contains_ascii(std::uint32_t index, std::uint32_t c) const {
+    return (classes_[index].ascii[c >> 6] >> (c & 63) & 1u) != 0;
+  }
 
  private:
   bool evaluate(const CharClass& k, std::uint32_t c) const;

@@ -42,7 +42,8 @@ void set_not_ascii(Regex::FirstSet& set) { set.bits[2] = set.bits[3] = ~std::uin
 }  // namespace
 
 Result<std::uint32_t> RegexCompiler::push(Regex::Instruction i) {
-  if (regex_.program_.size() >= kMaxProgram) return fail(Code::LimitExceeded, "pattern compiles to more than {} instructions", kMaxProgram);
+  if (regex_.program_.size() >= kMaxProgram)
+    return fail(Code::LimitExceeded, "pattern compiles to more than {} instructions", kMaxProgram);
   regex_.program_.push_back(i);
   return static_cast<std::uint32_t>(regex_.program_.size() - 1);
 }
@@ -118,7 +119,8 @@ Result<void> RegexCompiler::emit_repeat(const RegexNode& node) {
 
 Result<void> RegexCompiler::emit(const RegexNode& node) {
   using Op = Regex::Op;
-  if (stack_.reached()) return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
+  if (stack_.reached())
+    return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
   switch (node.kind) {
     case RegexNode::Empty: return {};
     case RegexNode::Char: {
@@ -128,7 +130,8 @@ Result<void> RegexCompiler::emit(const RegexNode& node) {
       }
       const auto offset = static_cast<std::uint32_t>(regex_.literals_.size());
       append_utf8(regex_.literals_, node.value);
-      LOOM_TRY_VOID(push({.op = Op::Bytes, .a = offset, .b = static_cast<std::uint32_t>(regex_.literals_.size()) - offset}));
+      LOOM_TRY_VOID(
+          push({.op = Op::Bytes, .a = offset, .b = static_cast<std::uint32_t>(regex_.literals_.size()) - offset}));
       return {};
     }
     case RegexNode::Class: LOOM_TRY_VOID(push({.op = Op::Class, .a = node.value})); return {};
@@ -158,7 +161,8 @@ Result<void> RegexCompiler::emit(const RegexNode& node) {
     case RegexNode::Behind: LOOM_TRY_VOID(push({.op = Op::Behind, .mode = node.negated, .a = node.value})); return {};
     case RegexNode::Look:
     case RegexNode::Atomic: {
-      LOOM_TRY(const auto sub, push({.op = node.kind == RegexNode::Look ? Op::Look : Op::Atomic, .mode = node.negated}));
+      LOOM_TRY(const auto sub,
+               push({.op = node.kind == RegexNode::Look ? Op::Look : Op::Atomic, .mode = node.negated}));
       LOOM_TRY_VOID(emit_sub(*node.children[0]));
       regex_.program_[sub].a = static_cast<std::uint32_t>(regex_.program_.size());
       return {};
@@ -237,7 +241,8 @@ void RegexCompiler::find_first_sets() {
 }
 
 Result<Regex> RegexCompiler::compile(std::string_view pattern) {
-  if (pattern.size() > kMaxPattern) return fail(Code::LimitExceeded, "pattern has {} bytes, at most {} are read", pattern.size(), kMaxPattern);
+  if (pattern.size() > kMaxPattern)
+    return fail(Code::LimitExceeded, "pattern has {} bytes, at most {} are read", pattern.size(), kMaxPattern);
   RegexCompiler compiler;
   RegexParser parser(pattern, compiler.regex_.classes_);
   LOOM_TRY(const auto tree, parser.parse());

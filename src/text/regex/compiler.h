@@ -16,11 +16,11 @@ constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();  /
 struct RegexNode {
   enum Kind : std::uint8_t { Empty, Char, Class, Any, Concat, Alternate, Repeat, Look, Behind, Atomic, Assert };
   Kind kind = Empty;
-  bool ignore_case = false;       // Char
-  bool negated = false;           // Look, Behind
+  bool ignore_case = false;          // Char
+  bool negated = false;              // Look, Behind
   Regex::Mode mode = Regex::Greedy;  // Repeat
   Regex::Op assertion = Regex::Op::TextStart;
-  std::uint32_t value = 0;        // Char: code point; Class, Behind: class; Any: 1 when it takes a newline too
+  std::uint32_t value = 0;  // Char: code point; Class, Behind: class; Any: 1 when it takes a newline too
   std::uint32_t min = 0, max = 0;
   std::vector<std::unique_ptr<RegexNode>> children;
 };

@@ -5,14 +5,18 @@
 namespace loom::text {
 
 namespace {
-// Enough for any pre-tokenizer in use (they take under 20 steps per byte), small enough to stop an exponential one quickly.
+// Enough for any pre-tokenizer in use (they take under 20 steps per byte), small enough to stop an exponential one
+// quickly.
 constexpr std::uint64_t kStepsPerByte = 2000, kStepsAtLeast = 2'000'000;
 // Backtrack frames: 24 bytes each.
 constexpr std::size_t kMaxFrames = std::size_t{1} << 24;
 }  // namespace
 
 RegexMatcher::RegexMatcher(const Regex& regex, std::string_view text)
-    : regex_(regex), text_(text), slots_(regex.num_slots_, kNone), steps_left_(kStepsAtLeast + kStepsPerByte * text.size()) {}
+    : regex_(regex),
+      text_(text),
+      slots_(regex.num_slots_, kNone),
+      steps_left_(kStepsAtLeast + kStepsPerByte * text.size()) {}
 
 bool RegexMatcher::enter(std::uint32_t set, std::size_t position) const {
   const Regex::FirstSet& first = regex_.first_sets_[set];
@@ -34,9 +38,10 @@ Result<bool> RegexMatcher::next(Match& match) {
     if (from_ == text_.size() && !regex_.first_sets_[0].empty) break;
     const std::size_t end = run(0, from_);
     if (exhausted_)
-      return fail(Code::LimitExceeded, "pattern needs more than {} steps on a text of {} bytes", kStepsAtLeast + kStepsPerByte * text_.size(),
-                  text_.size());
-    const std::size_t step = from_ < text_.size() ? decode_utf8(text_.data() + from_, text_.data() + text_.size()).length : 1;
+      return fail(Code::LimitExceeded, "pattern needs more than {} steps on a text of {} bytes",
+                  kStepsAtLeast + kStepsPerByte * text_.size(), text_.size());
+    const std::size_t step =
+        from_ < text_.size() ? decode_utf8(text_.data() + from_, text_.data() + text_.size()).length : 1;
     // An empty match right after the last match is no match: it would never end.
     if (end == kNone || (end == from_ && last_end_ == end)) {
       from_ += step;
@@ -69,10 +74,12 @@ bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size
 
 bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
   const auto word_before = [&] {
-    return position > 0 && is_pattern_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point));
+    return position > 0 &&
+           is_pattern_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point));
   };
   const auto word_after = [&] {
-    return position < text_.size() && is_pattern_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
+    return position < text_.size() &&
+           is_pattern_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
   };
   const std::size_t size = text_.size();
   switch (i.op) {
@@ -84,14 +91,16 @@ bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
     case Regex::Op::WordEdge: return word_before() != word_after();
     case Regex::Op::NotWordEdge: return word_before() == word_after();
     case Regex::Op::Behind: {
-      const bool in = position > 0 && in_class(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
+      const bool in =
+          position > 0 && in_class(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
       return in != (i.mode != 0);
     }
     default: return false;
   }
 }
 
-// A run of one class: takes as much as it may and leaves one frame from which it gives back (or, when lazy, takes more).
+// A run of one class: takes as much as it may and leaves one frame from which it gives back (or, when lazy, takes
+// more).
 bool RegexMatcher::step_run(std::uint32_t& pc, std::size_t& position) {
   const Regex::Instruction& i = regex_.program_[pc];
   std::size_t at = position, next = 0, least = position;

@@ -13,7 +13,9 @@ ClassItem categories(CategoryMask mask, bool negated) { return {ClassItem::Recor
 ClassItem white_space(bool negated) { return {ClassItem::Record, negated, 0, kWhiteSpace}; }
 constexpr CategoryMask kDigits = 1u << static_cast<int>(Category::Nd);
 // \w and [[:word:]], which differ in Latin-1.
-ClassItem word(bool negated, std::uint32_t more) { return {ClassItem::Record, negated, kWordCategories, kAlphabetic | more}; }
+ClassItem word(bool negated, std::uint32_t more) {
+  return {ClassItem::Record, negated, kWordCategories, kAlphabetic | more};
+}
 
 // \p{name}: general categories, their groups and the few properties that tokenizers use. 0: unknown.
 CategoryMask mask_of(std::string_view name) {
@@ -46,14 +48,17 @@ CategoryMask mask_of(std::string_view name) {
 
 }  // namespace
 
-tl::unexpected<Error> RegexParser::bad(std::string_view what) const { return fail(Code::CorruptData, "pattern, byte {}: {}", at_, what); }
+tl::unexpected<Error> RegexParser::bad(std::string_view what) const {
+  return fail(Code::CorruptData, "pattern, byte {}: {}", at_, what);
+}
 tl::unexpected<Error> RegexParser::unsupported(std::string_view what) const {
   return fail(Code::Unsupported, "pattern, byte {}: {} is not supported", at_, what);
 }
 
 Result<void> RegexParser::check_depth(int depth) const {
   if (depth > kMaxDepth) return fail(Code::LimitExceeded, "pattern is nested deeper than {}", kMaxDepth);
-  if (stack_.reached()) return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
+  if (stack_.reached())
+    return fail(Code::LimitExceeded, "pattern is nested deeper than the stack of this thread allows");
   return {};
 }
 
@@ -110,7 +115,8 @@ Result<RegexTree> RegexParser::sequence(int depth) {
 }
 
 Result<RegexTree> RegexParser::atom(int depth) {
-  if (classes_.size() > kMaxClasses) return fail(Code::LimitExceeded, "pattern has more than {} character classes", kMaxClasses);
+  if (classes_.size() > kMaxClasses)
+    return fail(Code::LimitExceeded, "pattern has more than {} character classes", kMaxClasses);
   if (take("(")) return group(depth + 1);
   if (take("[")) {
     LOOM_TRY(auto c, bracket(depth + 1));
@@ -220,7 +226,8 @@ Result<bool> RegexParser::braces(std::uint32_t& min, std::uint32_t& max) {
     return false;
   }
   if (!has_min) min = 0;
-  if (min > kMaxRepeat || (max != kForever && max > kMaxRepeat)) return fail(Code::LimitExceeded, "pattern repeats more than {} times", kMaxRepeat);
+  if (min > kMaxRepeat || (max != kForever && max > kMaxRepeat))
+    return fail(Code::LimitExceeded, "pattern repeats more than {} times", kMaxRepeat);
   if (max < min) return bad("{m,n} with m > n");
   return true;
 }
@@ -259,7 +266,10 @@ Result<std::uint32_t> RegexParser::hex(std::size_t digits) {
   std::size_t n = 0;
   for (; more() && n < (braced ? 8 : digits); ++n, ++at_) {
     const char c = peek();
-    const int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int d = c >= '0' && c <= '9'   ? c - '0'
+                  : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                  : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                         : -1;
     if (d < 0) break;
     value = value << 4 | static_cast<std::uint32_t>(d);
   }

@@ -1,10 +1,11 @@
 #pragma once
 // The regular expressions of pre-tokenizers: the subset of Oniguruma (Ruby syntax) that published tokenizers use.
 //   literals, . [..] with ranges, negation, nesting and &&, \p{L} \p{Lu} \P{..}, \s \S \d \D \w \W \h \H, [:alpha:]
-//   (..) (?:..) (?i:..) (?i) (?=..) (?!..) (?<=..) (?<!..) of one character, (?>..), | , * + ? {m,n} with ? (lazy) and + (possessive),
+//   (..) (?:..) (?i:..) (?i) (?=..) (?!..) (?<=..) (?<!..) of one character, (?>..), | , * + ? {m,n} with ? (lazy) and
+//     + (possessive),
 //   ^ $ (at lines, as in Ruby) \A \z \Z \b \B
-// Groups do not capture; back references and other constructs are Error Unsupported. Matching backtracks, leftmost first,
-// within a step budget that grows with the text: a pattern that explodes is an error, not a hang.
+// Groups do not capture; back references and other constructs are Error Unsupported. Matching backtracks, leftmost
+// first, within a step budget that grows with the text: a pattern that explodes is an error, not a hang.
 
 #include <cstdint>
 #include <string>
@@ -18,24 +19,25 @@ namespace loom::text {
 
 class Regex {
  public:
-  // CorruptData with the byte offset for bad syntax: patterns come from files, Unsupported, LimitExceeded for a program beyond 65536 instructions.
+  // CorruptData with the byte offset for bad syntax: patterns come from files, Unsupported, LimitExceeded for a program
+  // beyond 65536 instructions.
   static Result<Regex> compile(std::string_view pattern);
   // Matches `text` itself.
   static Result<Regex> literal(std::string_view text);
 
   enum class Op : std::uint8_t {
-    Bytes,      // literals_[a, a+b)
-    Fold,       // a code point whose case fold is a
-    Class,      // class a
-    Any,        // a: also a newline
-    Run,        // class a, min..max times, mode
-    Split,      // try a, then b
-    Jump,       // a
-    Look,       // the program at pc+1 must (not: mode) match here; go on at a
-    Behind,     // class a must (not: mode) hold the character before
-    Atomic,     // the program at pc+1, without return into it; go on at a
-    Mark,       // slots[a] = position
-    Progress,   // fail unless the position moved past slots[a]
+    Bytes,     // literals_[a, a+b)
+    Fold,      // a code point whose case fold is a
+    Class,     // class a
+    Any,       // a: also a newline
+    Run,       // class a, min..max times, mode
+    Split,     // try a, then b
+    Jump,      // a
+    Look,      // the program at pc+1 must (not: mode) match here; go on at a
+    Behind,    // class a must (not: mode) hold the character before
+    Atomic,    // the program at pc+1, without return into it; go on at a
+    Mark,      // slots[a] = position
+    Progress,  // fail unless the position moved past slots[a]
     LineStart,
     LineEnd,
     TextStart,

@@ -29,8 +29,8 @@ class Oracle {
   explicit Oracle(const std::string& pattern) {
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset,
-                          nullptr);
+    code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                          PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
     EXPECT_NE(code_, nullptr) << pattern << " error " << error << " at " << offset;
     data_ = pcre2_match_data_create_from_pattern(code_, nullptr);
   }
@@ -41,8 +41,8 @@ class Oracle {
   Matches all(const std::string& text) const {
     Matches out;
     std::size_t from = 0;
-    while (from < text.size() &&
-           pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, PCRE2_NOTEMPTY, data_, nullptr) > 0) {
+    while (from < text.size() && pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                                             PCRE2_NOTEMPTY, data_, nullptr) > 0) {
       const PCRE2_SIZE* o = pcre2_get_ovector_pointer(data_);
       out.emplace_back(o[0], o[1]);
       from = o[1];
@@ -57,8 +57,10 @@ class Oracle {
 
 const char* const kPatterns[] = {
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?["
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|"
+    "'d)?|[^\\r\\n\\p{L}\\p{N}]?["
     "\\p{Lu}\\p{Lt}\\p{Lm}"
     "\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| "
     "?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
@@ -137,12 +139,16 @@ TEST(Regex, X_01_classes_equal_pcre2_for_every_character) {
   std::string text;
   for (std::uint32_t c = 1; c < 0x250; ++c) append_utf8(text, c);
   for (std::uint32_t c = 0x390; c < 0x430; ++c) append_utf8(text, c);
-  for (const std::uint32_t c : {0x1E9Eu, 0x1F80u, 0x1F88u, 0x2126u, 0x212Au, 0x212Bu, 0x4DFFu, 0x4E00u, 0x4E01u, 0x4E7Fu, 0x5000u, 0x5001u, 0x10FFFFu}) append_utf8(text, c);
-  for (const char* pattern : {"[\\x{4e80}-\\x{5000}\\x{e9}\\x{4e00}-\\x{4eff}a-fc-z\\x{e0}-\\x{e8}]", "[^\\x{e9}-\\x{f0}\\x{ea}\\x{e0}\\x{e1}]", "[\\P{L}\\x{e9}x]",
-                              "[^\\P{L}\\x{e9}x\\s]", "[\\S\\x{a0}]", "[^\\x{1}-\\x{10ffff}]", "(?i)[k\\x{e9}]", "(?i)[\\x{212a}\\x{17f}]", "(?i)[^\\x{c5}k-s]",
-                              "(?i)[\\x{3a3}-\\x{3a9}]", "(?i)[^\\x{4e00}\\x{1f80}\\x{df}]"}) {
+  for (const std::uint32_t c : {0x1E9Eu, 0x1F80u, 0x1F88u, 0x2126u, 0x212Au, 0x212Bu, 0x4DFFu, 0x4E00u, 0x4E01u,
+                                0x4E7Fu, 0x5000u, 0x5001u, 0x10FFFFu})
+    append_utf8(text, c);
+  for (const char* pattern : {"[\\x{4e80}-\\x{5000}\\x{e9}\\x{4e00}-\\x{4eff}a-fc-z\\x{e0}-\\x{e8}]",
+                              "[^\\x{e9}-\\x{f0}\\x{ea}\\x{e0}\\x{e1}]", "[\\P{L}\\x{e9}x]", "[^\\P{L}\\x{e9}x\\s]",
+                              "[\\S\\x{a0}]", "[^\\x{1}-\\x{10ffff}]", "(?i)[k\\x{e9}]", "(?i)[\\x{212a}\\x{17f}]",
+                              "(?i)[^\\x{c5}k-s]", "(?i)[\\x{3a3}-\\x{3a9}]", "(?i)[^\\x{4e00}\\x{1f80}\\x{df}]"}) {
     const std::string one = pattern, run = one + "+";
-    for (const std::string& p : {one, run}) EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(p)), text)), Oracle(p).all(text)) << p;
+    for (const std::string& p : {one, run})
+      EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(p)), text)), Oracle(p).all(text)) << p;
   }
   const std::pair<const char*, const char*> alike[] = {{"[[a\\x{e9}][\\x{e0}-\\x{e5}]]", "[a\\x{e9}\\x{e0}-\\x{e5}]"},
                                                        {"[[^a\\x{e9}]]", "[^a\\x{e9}]"},
@@ -150,7 +156,8 @@ TEST(Regex, X_01_classes_equal_pcre2_for_every_character) {
                                                        {"(?i)[[^[k\\x{e5}]]]", "(?i)[^k\\x{e5}]"},
                                                        {"(?i)[[\\x{e9}\\h]&&[^k]]", "(?i)[\\x{e9}0-9a-f]"}};
   for (const auto& [nested, flat] : alike)
-    EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(nested)), text)), Oracle(flat).all(text)) << nested;
+    EXPECT_EQ(fixtures::value_of(ours(fixtures::value_of(Regex::compile(nested)), text)), Oracle(flat).all(text))
+        << nested;
 }
 
 // The budget counts steps: none may take long, however large the class that it asks.
@@ -177,17 +184,20 @@ TEST(Regex, X_04_large_classes_cost_no_more_than_small_ones) {
 
 // Each bracket would ask the next one for every other case of a character: 4^60 questions.
 TEST(Regex, X_04_nested_classes_without_case_are_asked_once) {
-  const auto regex = fixtures::value_of(Regex::compile("(?i)" + std::string(60, '[') + "\u4E00" + std::string(60, ']')));
+  const auto regex =
+      fixtures::value_of(Regex::compile("(?i)" + std::string(60, '[') + "\u4E00" + std::string(60, ']')));
   EXPECT_EQ(fixtures::value_of(ours(regex, "k\u212A\u4E00")), (Matches{{4, 7}}));
 }
 
 TEST(Regex, X_01_bad_patterns_are_refused) {
   for (const char* pattern :
-       {"(",       ")",  "[",    "[]",   "[a",  "a**b)",     "*",           "+a",         "\\",       "\\p",   "\\p{", "\\p{Nope}", "[z-a]", "a{3,2}",
-        "a{2000}", "(?", "(?z)", "(?<n", "\\1", "(a)\\k<n>", "\\x{110000}", "[[:nope:]]", "(?<=ab)c", "[a&&]", "\\xg", "(?i",       "\\p{L"})
+       {"(",   ")",         "[",           "[]",         "[a",       "a**b)",   "*",    "+a",   "\\",
+        "\\p", "\\p{",      "\\p{Nope}",   "[z-a]",      "a{3,2}",   "a{2000}", "(?",   "(?z)", "(?<n",
+        "\\1", "(a)\\k<n>", "\\x{110000}", "[[:nope:]]", "(?<=ab)c", "[a&&]",   "\\xg", "(?i",  "\\p{L"})
     EXPECT_FALSE(Regex::compile(pattern).has_value()) << pattern;
   for (const std::string_view pattern : {"[a&&", "[a&&[", "[a-\\", "[\\", "[[:", "(?", "(?<", "\\x{", "\\p{", "a{1,"}) {
-    const std::vector<char> exact(pattern.begin(), pattern.end());  // nothing stands behind the last byte; sanitizers look
+    // nothing stands behind the last byte; sanitizers look
+    const std::vector<char> exact(pattern.begin(), pattern.end());
     (void)Regex::compile({exact.data(), exact.size()});
   }
   EXPECT_FALSE(Regex::compile("[a&&").has_value());

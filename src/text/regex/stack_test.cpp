@@ -30,12 +30,15 @@ std::string outcome_of(const std::string& pattern, const std::string& text) {
 TEST(SmallStack, X_01_F_01_patterns_that_nest_deeply_end_in_an_error) {
   for (const int n : {10, 31, 62, 63, 64, 65, 5000})
     for (const std::string& pattern :
-         {repeat(n, "(") + "a" + repeat(n, ")"), repeat(n, "(?:") + "a" + repeat(n, "|b)"), repeat(n, "(?:b|") + "a" + repeat(n, ")"),
-          repeat(n, "(?>") + "a" + repeat(n, ")"), repeat(n, "(?=") + "a" + repeat(n, ")"), repeat(n, "(?!") + "a" + repeat(n, ")"),
-          repeat(n, "(?:x") + "a" + repeat(n, ")*"), repeat(n, "(?:") + "ab" + repeat(n, ")?"), repeat(n, "(?:") + "ab" + repeat(n, ")+?"),
-          repeat(n, "(?:") + "a" + repeat(n, "{0,1}b)"), repeat(n, "(?:") + "ab" + repeat(n, ")?+"), repeat(n, "(?i)") + "a",
-          repeat(n, "(?:") + "ab" + repeat(n, ")????"), repeat(n, "(?i:") + "a" + repeat(n, ")"), repeat(n, "[") + "a" + repeat(n, "]"),
-          repeat(n, "[^") + "a" + repeat(n, "]"), repeat(n, "[a-z&&") + "a" + repeat(n, "]"), repeat(n, "[a&&[") + "a" + repeat(n, "]]")}) {
+         {repeat(n, "(") + "a" + repeat(n, ")"), repeat(n, "(?:") + "a" + repeat(n, "|b)"),
+          repeat(n, "(?:b|") + "a" + repeat(n, ")"), repeat(n, "(?>") + "a" + repeat(n, ")"),
+          repeat(n, "(?=") + "a" + repeat(n, ")"), repeat(n, "(?!") + "a" + repeat(n, ")"),
+          repeat(n, "(?:x") + "a" + repeat(n, ")*"), repeat(n, "(?:") + "ab" + repeat(n, ")?"),
+          repeat(n, "(?:") + "ab" + repeat(n, ")+?"), repeat(n, "(?:") + "a" + repeat(n, "{0,1}b)"),
+          repeat(n, "(?:") + "ab" + repeat(n, ")?+"), repeat(n, "(?i)") + "a",
+          repeat(n, "(?:") + "ab" + repeat(n, ")????"), repeat(n, "(?i:") + "a" + repeat(n, ")"),
+          repeat(n, "[") + "a" + repeat(n, "]"), repeat(n, "[^") + "a" + repeat(n, "]"),
+          repeat(n, "[a-z&&") + "a" + repeat(n, "]"), repeat(n, "[a&&[") + "a" + repeat(n, "]]")}) {
       std::string small;
       on_small_stack([&] { small = outcome_of(pattern, "abab xaab"); });
       const std::string large = outcome_of(pattern, "abab xaab");
@@ -51,10 +54,13 @@ TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room)
   const std::string model = R"("model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]})";
   for (const int n : {5, 31, 32, 33, 100})
     for (const std::string& part :
-         {"\"normalizer\":" + repeat(n, R"({"type":"Sequence","normalizers":[)") + R"({"type":"NFC"})" + repeat(n, "]}"),
-          "\"pre_tokenizer\":" + repeat(n, R"({"type":"Sequence","pretokenizers":[)") + R"({"type":"WhitespaceSplit"})" + repeat(n, "]}"),
+         {"\"normalizer\":" + repeat(n, R"({"type":"Sequence","normalizers":[)") + R"({"type":"NFC"})" +
+              repeat(n, "]}"),
+          "\"pre_tokenizer\":" + repeat(n, R"({"type":"Sequence","pretokenizers":[)") +
+              R"({"type":"WhitespaceSplit"})" + repeat(n, "]}"),
           "\"decoder\":" + repeat(n, R"({"type":"Sequence","decoders":[)") + R"({"type":"Fuse"})" + repeat(n, "]}"),
-          "\"post_processor\":" + repeat(n, R"({"type":"Sequence","processors":[)") + R"({"type":"ByteLevel"})" + repeat(n, "]}")}) {
+          "\"post_processor\":" + repeat(n, R"({"type":"Sequence","processors":[)") + R"({"type":"ByteLevel"})" +
+              repeat(n, "]}")}) {
       const std::string file = "{" + part + "," + model + "}";
       const auto outcome = [&]() -> std::string {
         const auto t = Tokenizer::from_json(file);
@@ -71,14 +77,15 @@ TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room)
 
 TEST(SmallStack, J_23_json_that_nests_as_deeply_as_it_may_has_room) {
   for (const int n : {200, 256, 257, 100000})
-    for (const std::string& text :
-         {repeat(n, "[") + repeat(n, "]"), repeat(n, "{\"k\":") + "1" + repeat(n, "}"), repeat(n, "[{\"k\":") + "1" + repeat(n, "}]")}) {
+    for (const std::string& text : {repeat(n, "[") + repeat(n, "]"), repeat(n, "{\"k\":") + "1" + repeat(n, "}"),
+                                    repeat(n, "[{\"k\":") + "1" + repeat(n, "}]")}) {
       const auto outcome = [&]() -> std::string {
         const auto json = parse_json(text);
         if (!json) return json.error().text();
         const Json copy = *json;
         const auto canonical = dump_canonical(copy);
-        return dump_json(copy) + (canonical ? *canonical : canonical.error().text()) + (copy == *json ? "equal" : "different");
+        return dump_json(copy) + (canonical ? *canonical : canonical.error().text()) +
+               (copy == *json ? "equal" : "different");
       };
       std::string small;
       on_small_stack([&] { small = outcome(); });

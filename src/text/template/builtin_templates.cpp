@@ -14,13 +14,15 @@ constexpr std::string_view kLlama2 =
     "{% set ns = namespace(system='') %}"
     "{% for m in messages %}"
     "{% if m.role == 'system' %}{% set ns.system = '<<SYS>>\\n' ~ m.content ~ '\\n<</SYS>>\\n\\n' %}"
-    "{% elif m.role == 'user' %}{{ (bos_token or '') ~ '[INST] ' ~ ns.system ~ m.content.strip() ~ ' [/INST]' }}{% set ns.system = '' %}"
+    "{% elif m.role == 'user' %}{{ (bos_token or '') ~ '[INST] ' ~ ns.system ~ m.content.strip() ~ ' [/INST]' }}{% set "
+    "ns.system = '' %}"
     "{% else %}{{ ' ' ~ m.content.strip() ~ ' ' ~ (eos_token or '') }}{% endif %}"
     "{% endfor %}";
 
 constexpr std::string_view kLlama3 =
     "{{ bos_token or '' }}"
-    "{% for m in messages %}{{ '<|start_header_id|>' ~ m.role ~ '<|end_header_id|>\\n\\n' ~ m.content.strip() ~ '<|eot_id|>' }}{% endfor %}"
+    "{% for m in messages %}{{ '<|start_header_id|>' ~ m.role ~ '<|end_header_id|>\\n\\n' ~ m.content.strip() ~ "
+    "'<|eot_id|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
 
 constexpr std::string_view kMistral =

@@ -11,12 +11,15 @@
 namespace loom::jinja {
 
 Result<void> Arguments::none(std::string_view what) const {
-  if (!empty()) return fail(Code::TemplateError, "{} takes no arguments ({} given)", what, positional.size() + keyword.size());
+  if (!empty())
+    return fail(Code::TemplateError, "{} takes no arguments ({} given)", what, positional.size() + keyword.size());
   return {};
 }
 
-Result<void> Arguments::bind_to(std::string_view what, const char* const* names, std::size_t count, std::size_t required, Value* out) const {
-  if (positional.size() > count) return fail(Code::TemplateError, "{} takes at most {} arguments ({} given)", what, count, positional.size());
+Result<void> Arguments::bind_to(std::string_view what, const char* const* names, std::size_t count,
+                                std::size_t required, Value* out) const {
+  if (positional.size() > count)
+    return fail(Code::TemplateError, "{} takes at most {} arguments ({} given)", what, count, positional.size());
   std::copy(positional.begin(), positional.end(), out);
   for (const auto& [key, value] : keyword) {
     const auto* end = names + count;
@@ -67,12 +70,16 @@ bool holds_float(const Value& v) { return v.is(Kind::Float); }
 bool holds_number(const Value& v) { return v.numeric() || v.is(Kind::BigInt); }
 bool holds_string(const Value& v) { return v.is(Kind::String); }
 bool holds_mapping(const Value& v) { return v.is(Kind::Dict); }
-bool holds_sequence(const Value& v) { return v.is(Kind::String) || v.sequence() || v.is(Kind::Dict) || v.is(Kind::Range) || v.undefined(); }
+bool holds_sequence(const Value& v) {
+  return v.is(Kind::String) || v.sequence() || v.is(Kind::Dict) || v.is(Kind::Range) || v.undefined();
+}
 bool holds_iterable(const Value& v) {
-  return holds_sequence(v) || v.is(Kind::Keys) || v.is(Kind::Values) || v.is(Kind::Items) || v.is(Kind::Generator) || v.is(Kind::Loop);
+  return holds_sequence(v) || v.is(Kind::Keys) || v.is(Kind::Values) || v.is(Kind::Items) || v.is(Kind::Generator) ||
+         v.is(Kind::Loop);
 }
 bool holds_callable(const Value& v) {
-  return v.is(Kind::Macro) || v.is(Kind::Loop) || v.is(Kind::Function) || v.is(Kind::Method) || v.is(Kind::Joiner) || v.undefined();
+  return v.is(Kind::Macro) || v.is(Kind::Loop) || v.is(Kind::Function) || v.is(Kind::Method) || v.is(Kind::Joiner) ||
+         v.undefined();
 }
 bool holds_escaped(const Value& v) { return v.is(Kind::String) && v.text().markup; }
 

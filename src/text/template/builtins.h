@@ -22,10 +22,11 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> keyword;
 
   bool empty() const { return positional.empty() && keyword.empty(); }
-  // Puts arguments in the order of `names`; what was not given is Missing. TemplateError when one is unknown, given twice, too many,
-  // or one of the first `required` is missing.
+  // Puts arguments in the order of `names`; what was not given is Missing. TemplateError when one is unknown, given
+  // twice, too many, or one of the first `required` is missing.
   template <std::size_t N>
-  Result<std::array<Value, N>> bind(std::string_view what, const char* const (&names)[N], std::size_t required = 0) const {
+  Result<std::array<Value, N>> bind(std::string_view what, const char* const (&names)[N],
+                                    std::size_t required = 0) const {
     std::array<Value, N> out;
     LOOM_TRY_VOID(bind_to(what, names, N, required, out.data()));
     return out;
@@ -33,7 +34,8 @@ struct Arguments {
   Result<void> none(std::string_view what) const;
 
  private:
-  Result<void> bind_to(std::string_view what, const char* const* names, std::size_t count, std::size_t required, Value* out) const;
+  Result<void> bind_to(std::string_view what, const char* const* names, std::size_t count, std::size_t required,
+                       Value* out) const;
 };
 
 using Filter = Result<Value> (*)(Machine&, const Value& subject, const Arguments&);
@@ -74,7 +76,8 @@ const MethodEntry* find_method(const Value& value, std::string_view name);
 const MethodEntry* find_global(std::string_view name);
 inline constexpr std::string_view kClockName = "strftime_now";  // a global only where the host gave a time
 
-// Written as in a template or as Python's int() and float() read them (already stripped). Nothing when malformed or too large.
+// Written as in a template or as Python's int() and float() read them (already stripped). Nothing when malformed or too
+// large.
 std::optional<std::int64_t> parse_integer(std::string_view text, int base = 0);
 std::optional<double> parse_number(std::string_view text);
 

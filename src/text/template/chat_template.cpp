@@ -14,7 +14,8 @@ constexpr std::size_t kMaxSource = std::size_t{4} << 20;  // the longest real te
 }
 
 Result<ChatTemplate> ChatTemplate::parse(std::string source) {
-  if (source.size() > kMaxSource) return fail(Code::LimitExceeded, "template: {} bytes, at most {} are read", source.size(), kMaxSource);
+  if (source.size() > kMaxSource)
+    return fail(Code::LimitExceeded, "template: {} bytes, at most {} are read", source.size(), kMaxSource);
   auto data = jinja::parse_template(std::move(source));
   if (!data) return at("template", std::move(data).error());
   auto program = std::make_shared<Program>();
@@ -22,7 +23,8 @@ Result<ChatTemplate> ChatTemplate::parse(std::string source) {
   return ChatTemplate(std::move(program));
 }
 
-Result<std::string> ChatTemplate::render(const Json& context, const TemplateLimits& limits, const std::optional<TemplateTime>& now) const {
+Result<std::string> ChatTemplate::render(const Json& context, const TemplateLimits& limits,
+                                         const std::optional<TemplateTime>& now) const {
   jinja::Machine machine(program_->data, limits, now);
   auto text = machine.run(context);
   if (!text) return at("template", std::move(text).error());
@@ -30,7 +32,9 @@ Result<std::string> ChatTemplate::render(const Json& context, const TemplateLimi
 }
 
 Result<TemplateTime> parse_template_date(std::string_view text) {
-  const auto wrong = [&] { return fail(Code::InvalidArgument, "\"{}\" is no date, expected YYYY-MM-DD", text.substr(0, 40)); };
+  const auto wrong = [&] {
+    return fail(Code::InvalidArgument, "\"{}\" is no date, expected YYYY-MM-DD", text.substr(0, 40));
+  };
   constexpr std::string_view kShape = "0000-00-00";
   if (text.size() != kShape.size()) return wrong();
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -51,7 +55,8 @@ Result<TemplateTime> parse_template_date(std::string_view text) {
 const std::string& ChatTemplate::source() const { return program_->data.source; }
 
 Result<Json> chat_context(const ChatContext& chat) {
-  if (!chat.messages.is_array()) return fail(Code::InvalidArgument, "chat: messages must be an array, got {}", chat.messages.type_name());
+  if (!chat.messages.is_array())
+    return fail(Code::InvalidArgument, "chat: messages must be an array, got {}", chat.messages.type_name());
   if (!chat.extra.is_object() && !chat.extra.is_null())
     return fail(Code::InvalidArgument, "chat: extra variables must be an object, got {}", chat.extra.type_name());
   Json out = Json::object();

@@ -141,7 +141,8 @@ Result<Value> Machine::eval_sign(const Node& n, Frame& frame) {
   if (v.undefined()) return undefined_error(v);
   const bool minus = n.kind == NodeKind::Negative;
   if (v.is(Kind::Float)) return Value::number(minus ? -v.f() : v.f());
-  if (!v.integral()) return fail(Code::TemplateError, "bad operand type for unary {}: '{}'", minus ? '-' : '+', type_name(v));
+  if (!v.integral())
+    return fail(Code::TemplateError, "bad operand type for unary {}: '{}'", minus ? '-' : '+', type_name(v));
   if (!minus) return Value::integer(v.i());
   return arithmetic(*this, Op::Sub, Value::integer(0), v);
 }
@@ -150,7 +151,8 @@ Result<Value> Machine::eval_if(const Node& n, Frame& frame) {
   LOOM_TRY(const Value test, eval(n.b, frame));
   if (truthy(test)) return eval(n.a, frame);
   if (n.c != kNoNode) return eval(n.c, frame);
-  return undefined(fmt::format("the inline if-expression on line {} evaluated to false and no else section was defined.", n.line));
+  return undefined(
+      fmt::format("the inline if-expression on line {} evaluated to false and no else section was defined.", n.line));
 }
 
 // ---- attributes and items
@@ -179,7 +181,8 @@ std::string object_repr(const Value& v) {
 }  // namespace
 
 Result<Value> Machine::refused(const Value& object, std::string_view name) {
-  return undefined(fmt::format("access to attribute {} of '{}' object is unsafe.", repr_string(shortened(name)), type_name(object)));
+  return undefined(
+      fmt::format("access to attribute {} of '{}' object is unsafe.", repr_string(shortened(name)), type_name(object)));
 }
 
 Result<Value> Machine::loop_attribute(const Value& value, std::string_view name) {
@@ -225,7 +228,8 @@ Result<Value> Machine::plain_attribute(const Value& object, std::string_view nam
     if (name == "grouper") return object.items()[0];
     if (name == "list") return object.items()[1];
   }
-  if (object.is(Kind::Cycler) && name == "current") return object.as<CyclerObject>().items[object.as<CyclerObject>().position];
+  if (object.is(Kind::Cycler) && name == "current")
+    return object.as<CyclerObject>().items[object.as<CyclerObject>().position];
   if (object.is(Kind::Macro) && name == "arguments") {
     std::vector<Value> names;
     for (const Parameter& p : macro_info(object).parameters) names.push_back(string(p_.strings[p.name]));
@@ -235,12 +239,14 @@ Result<Value> Machine::plain_attribute(const Value& object, std::string_view nam
   if (object.is(Kind::Macro) && name == "catch_varargs") return Value::boolean(macro_info(object).varargs_slot >= 0);
   if (object.is(Kind::Macro) && name == "caller") return Value::boolean(macro_info(object).uses_caller);
   if (object.is(Kind::Macro) && name == "name") return string(p_.strings[at(object.as<MacroObject>().node).text]);
-  if ((object.integral() || object.is(Kind::Float)) && name == "real") return object.is(Kind::Bool) ? Value::integer(object.i()) : object;
+  if ((object.integral() || object.is(Kind::Float)) && name == "real")
+    return object.is(Kind::Bool) ? Value::integer(object.i()) : object;
   if (object.integral() && name == "numerator") return Value::integer(object.i());
   if (object.integral() && name == "denominator") return Value::integer(1);
   if (object.integral() && name == "imag") return Value::integer(0);
   if (object.is(Kind::Float) && name == "imag") return Value::number(0);
-  if (name.substr(0, 2) == "__" && std::find(std::begin(kDunders), std::end(kDunders), name) != std::end(kDunders)) return refused(object, name);
+  if (name.substr(0, 2) == "__" && std::find(std::begin(kDunders), std::end(kDunders), name) != std::end(kDunders))
+    return refused(object, name);
   found = false;
   return Value();
 }
@@ -262,7 +268,8 @@ Result<Value> Machine::subscript(const Value& object, const Value& key) {
       const std::int64_t k = key.i() < 0 ? key.i() + length : key.i();
       if (k < 0 || k >= length) return Value();
       if (object.sequence()) return object.items()[static_cast<std::size_t>(k)];
-      if (object.is(Kind::Range)) return Value::integer(object.as<RangeObject>().start + k * object.as<RangeObject>().step);
+      if (object.is(Kind::Range))
+        return Value::integer(object.as<RangeObject>().start + k * object.as<RangeObject>().step);
       return slice(*this, object, Value::integer(k), Value::integer(k + 1), Value::integer(1));
     }
     default: return Value();
@@ -272,7 +279,8 @@ Result<Value> Machine::subscript(const Value& object, const Value& key) {
 Result<Value> Machine::attribute(const Value& object, std::string_view name) {
   LOOM_TRY_VOID(heap.scan(name.size()));
   if (object.undefined()) {
-    if (name.size() < 4 || name.substr(0, 2) != "__" || name.substr(name.size() - 2) != "__") return undefined_error(object);
+    if (name.size() < 4 || name.substr(0, 2) != "__" || name.substr(name.size() - 2) != "__")
+      return undefined_error(object);
   }
   bool found = false;
   LOOM_TRY(Value v, plain_attribute(object, name, found));
@@ -285,7 +293,8 @@ Result<Value> Machine::attribute(const Value& object, std::string_view name) {
   } else if (object.undefined()) {
     return undefined_error(object);
   }
-  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(name))));
+  return undefined(
+      fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(name))));
 }
 
 Result<Value> Machine::item(const Value& object, const Value& key) {
@@ -298,7 +307,8 @@ Result<Value> Machine::item(const Value& object, const Value& key) {
   bool found = false;
   LOOM_TRY(v, plain_attribute(object, key.s(), found));
   if (found) return key.s()[0] == '_' && !v.undefined() ? refused(object, key.s()) : v;
-  return undefined(fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(key.s()))));
+  return undefined(
+      fmt::format("{} has no attribute {}", repr_string(object_repr(object)), repr_string(shortened(key.s()))));
 }
 
 Result<Value> Machine::eval_item(const Node& n, Frame& frame) {
@@ -337,12 +347,14 @@ Result<Arguments> Machine::arguments(const Node& n, Frame& frame) {
       out.positional.insert(out.positional.end(), items.begin(), items.end());
     } else {
       if (v.undefined()) continue;
-      if (!v.is(Kind::Dict)) return fail(Code::TemplateError, "argument after ** must be a mapping, not {}", type_name(v));
+      if (!v.is(Kind::Dict))
+        return fail(Code::TemplateError, "argument after ** must be a mapping, not {}", type_name(v));
       for (const auto& [key, value] : v.dict().items) {
         if (!key.is(Kind::String)) return fail(Code::TemplateError, "keywords must be strings");
         LOOM_TRY_VOID(heap.tick(1 + out.keyword.size() / 16 + key.s().size() / 64));
         for (const auto& other : out.keyword)
-          if (other.first == key.s()) return fail(Code::TemplateError, "got multiple values for keyword argument '{}'", other.first);
+          if (other.first == key.s())
+            return fail(Code::TemplateError, "got multiple values for keyword argument '{}'", other.first);
         out.keyword.emplace_back(std::string(key.s()), value);
       }
     }
@@ -355,7 +367,8 @@ Result<Value> Machine::eval_call(const Node& n, Frame& frame, const Value* calle
   LOOM_TRY(Arguments args, arguments(n, frame));
   if (caller) {
     for (const auto& other : args.keyword)
-      if (other.first == "caller") return fail(Code::TemplateError, "got multiple values for keyword argument 'caller'");
+      if (other.first == "caller")
+        return fail(Code::TemplateError, "got multiple values for keyword argument 'caller'");
     args.keyword.emplace_back("caller", *caller);
   }
   line_ = n.line;

@@ -27,7 +27,11 @@ class Pretty {
     if (!fits && v.is(Kind::Dict)) return dict(sorted, indent, room, level + 1);
     if (!fits && is_plain(v)) {
       const bool is_list = v.is(Kind::List);
-      return items(v.items(), is_list ? "[" : "(", is_list ? "]" : v.items().size() == 1 ? ",)" : ")", indent, room, level + 1);
+      return items(v.items(), is_list ? "[" : "(",
+                   is_list                 ? "]"
+                   : v.items().size() == 1 ? ",)"
+                                           : ")",
+                   indent, room, level + 1);
     }
     if (!fits && v.is(Kind::String) && !v.text().markup && !v.s().empty()) return text(v, indent, room, level + 1);
     out_.add(shown);
@@ -78,11 +82,13 @@ class Pretty {
   Result<bool> before(const Value& a, const Value& b) {
     auto r = less(m_.heap, a, b);
     if (r || r.error().code != Code::TemplateError) return r;
-    if (a.kind() == b.kind()) return fail(Code::Unsupported, "pprint: keys of type {} that have no order are not supported", type_name(a));
+    if (a.kind() == b.kind())
+      return fail(Code::Unsupported, "pprint: keys of type {} that have no order are not supported", type_name(a));
     return std::string_view(type_name(a)) < std::string_view(type_name(b));
   }
 
-  Result<void> items(const std::vector<Value>& list, std::string_view open, std::string_view close, std::size_t indent, std::size_t room, int level) {
+  Result<void> items(const std::vector<Value>& list, std::string_view open, std::string_view close, std::size_t indent,
+                     std::size_t room, int level) {
     out_.add(open);
     for (std::size_t k = 0; k < list.size(); ++k) {
       if (k > 0) {
@@ -106,16 +112,19 @@ class Pretty {
       LOOM_TRY(const std::string key, repr(key_sorted));
       out_.add(key);
       out_.add(": ");
-      LOOM_TRY_VOID(write(pairs[k].second, indent + 1 + count_code_points(key) + 2, k + 1 == pairs.size() ? room + 1 : 1, level));
+      LOOM_TRY_VOID(
+          write(pairs[k].second, indent + 1 + count_code_points(key) + 2, k + 1 == pairs.size() ? room + 1 : 1, level));
     }
     out_.add('}');
     return {};
   }
 
-  // A long text: one literal per line of it, and lines too long for the page cut between words. Python counts columns as signed numbers.
+  // A long text: one literal per line of it, and lines too long for the page cut between words. Python counts columns
+  // as signed numbers.
   Result<void> text(const Value& v, std::size_t indent_before, std::size_t room_behind, int level) {
     const bool alone = level == 1;
-    const auto indent = static_cast<std::int64_t>(indent_before) + alone, room = static_cast<std::int64_t>(room_behind) + alone;
+    const auto indent = static_cast<std::int64_t>(indent_before) + alone,
+               room = static_cast<std::int64_t>(room_behind) + alone;
     const std::int64_t width = static_cast<std::int64_t>(kPrettyWidth) - indent;
     Arguments keep;
     keep.positional.push_back(Value::boolean(true));
@@ -144,7 +153,8 @@ class Pretty {
   // Columns of a text between its quotes. The quotes depend on the whole, and with them what is escaped.
   static std::int64_t shown_columns(std::string_view s) { return columns(repr_string(s)); }
 
-  Result<void> cut_line(std::string_view line, std::int64_t width, std::int64_t room, std::vector<std::string>& chunks) {
+  Result<void> cut_line(std::string_view line, std::int64_t width, std::int64_t room,
+                        std::vector<std::string>& chunks) {
     std::size_t begin = 0, end = 0;  // of what is gathered
     while (end < line.size()) {
       std::size_t next = end;

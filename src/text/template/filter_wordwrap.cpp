@@ -8,19 +8,21 @@
 namespace loom::jinja {
 namespace {
 
-// textwrap's white space; other blanks of Unicode are parts of words, and yet dropped at the ends of lines when they stand alone.
+// textwrap's white space; other blanks of Unicode are parts of words, and yet dropped at the ends of lines when they
+// stand alone.
 bool is_gap(char32_t c) { return c == ' ' || (c >= 9 && c <= 13); }
 bool is_word_char(char32_t c) { return c == '_' || is_alpha(c) || is_numeric(c); }
 bool is_letter(char32_t c) { return is_word_char(c) && !is_decimal(c); }
 bool joins_dash(char32_t c) {
-  return is_word_char(c) || (c < 0x80 && std::string_view("!\"'&.,?").find(static_cast<char>(c)) != std::string_view::npos);
+  return is_word_char(c) ||
+         (c < 0x80 && std::string_view("!\"'&.,?").find(static_cast<char>(c)) != std::string_view::npos);
 }
 
 struct WrapOptions {
   std::size_t width = 79;
   bool break_long_words = true;
-  bool split_at_hyphens = true;   // textwrap asks `is True` here
-  bool break_at_hyphens = true;   // and for any true value there
+  bool split_at_hyphens = true;  // textwrap asks `is True` here
+  bool break_at_hyphens = true;  // and for any true value there
 };
 
 struct Chunk {
@@ -53,10 +55,12 @@ class Wrapper {
         length += size(chunks_[next]);
         current.push_back(chunks_[next++]);
       }
-      if (next < chunks_.size() && size(chunks_[next]) > options_.width) break_word(chunks_[next], next, current, length);
+      if (next < chunks_.size() && size(chunks_[next]) > options_.width)
+        break_word(chunks_[next], next, current, length);
       if (!current.empty() && is_blank(current.back())) current.pop_back();
       if (current.empty()) continue;
-      add(line_.substr(offsets_[current.front().begin], offsets_[current.back().end] - offsets_[current.front().begin]));
+      add(line_.substr(offsets_[current.front().begin],
+                       offsets_[current.back().end] - offsets_[current.front().begin]));
       first = false;
     }
   }
@@ -64,7 +68,8 @@ class Wrapper {
  private:
   static std::size_t size(Chunk c) { return c.end - c.begin; }
   bool is_blank(Chunk c) const {
-    return std::all_of(points_.begin() + static_cast<std::ptrdiff_t>(c.begin), points_.begin() + static_cast<std::ptrdiff_t>(c.end), is_space);
+    return std::all_of(points_.begin() + static_cast<std::ptrdiff_t>(c.begin),
+                       points_.begin() + static_cast<std::ptrdiff_t>(c.end), is_space);
   }
   bool letter(std::size_t i) const { return i < points_.size() && is_letter(points_[i]); }
   bool hyphen(std::size_t i) const { return i < points_.size() && points_[i] == '-'; }
@@ -76,7 +81,8 @@ class Wrapper {
     while (hyphen(end)) ++end;
     return end - i >= 2 && end < points_.size() && is_word_char(points_[end]) ? end : i;
   }
-  // Whether a word may end behind the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before it, and two letters behind.
+  // Whether a word may end behind the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before it, and
+  // two letters behind.
   bool breaks_behind(std::size_t i) const {
     const bool before = i >= 2 && letter(i - 1) && (letter(i - 2) || (i >= 3 && hyphen(i - 2) && letter(i - 3)));
     return before && hyphen(i) && letter(i + 1) && letter(hyphen(i + 2) ? i + 3 : i + 2);
@@ -139,7 +145,8 @@ Result<Value> filter_wordwrap(Machine& m, const Value& v, const Arguments& args)
   WrapOptions options;
   std::int64_t width = 79;
   if (!a[0].missing()) {
-    if (!a[0].integral()) return fail(Code::TemplateError, "wordwrap: the width is a '{}', expected an integer", type_name(a[0]));
+    if (!a[0].integral())
+      return fail(Code::TemplateError, "wordwrap: the width is a '{}', expected an integer", type_name(a[0]));
     width = a[0].i();
   }
   options.break_long_words = a[1].missing() || truthy(a[1]);
@@ -148,7 +155,8 @@ Result<Value> filter_wordwrap(Machine& m, const Value& v, const Arguments& args)
   std::string between = "\n";
   if (!a[2].missing() && !a[2].is(Kind::None)) {
     if (!a[2].is(Kind::String) || a[2].text().markup)
-      return fail(a[2].is(Kind::String) ? Code::Unsupported : Code::TemplateError, "wordwrap: wrapstring must be a plain text");
+      return fail(a[2].is(Kind::String) ? Code::Unsupported : Code::TemplateError,
+                  "wordwrap: wrapstring must be a plain text");
     between = std::string(a[2].s());
   }
   LOOM_TRY(const Value lines, find_method(v, "splitlines")->run(m, v, {}));

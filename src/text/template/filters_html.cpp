@@ -17,15 +17,18 @@ struct HtmlEntity {
 
 const HtmlEntity* find_entity(std::string_view name) {
   const auto* end = std::end(kHtmlEntities);
-  const auto* it = std::lower_bound(std::begin(kHtmlEntities), end, name, [](const HtmlEntity& e, std::string_view n) { return e.name < n; });
+  const auto* it = std::lower_bound(std::begin(kHtmlEntities), end, name,
+                                    [](const HtmlEntity& e, std::string_view n) { return e.name < n; });
   return it != end && it->name == name ? it : nullptr;
 }
 
-// A numeric character reference as HTML 5 decodes it: Windows-1252 in 0x80..0x9f, nothing for controls and noncharacters.
+// A numeric character reference as HTML 5 decodes it: Windows-1252 in 0x80..0x9f, nothing for controls and
+// noncharacters.
 void append_number(std::string& out, std::uint32_t n) {
-  constexpr char32_t kWindows[32] = {0x20ac, 0x81,   0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
-                                     0x2039, 0x0152, 0x8d,   0x017d, 0x8f,   0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
-                                     0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,   0x017e, 0x0178};
+  constexpr char32_t kWindows[32] = {0x20ac, 0x81,   0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021,
+                                     0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8d,   0x017d, 0x8f,
+                                     0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+                                     0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,   0x017e, 0x0178};
   if (n >= 0x80 && n < 0xa0) return append_utf8(out, kWindows[n - 0x80]);
   if (n == 0 || n > 0x10ffff || (n >= 0xd800 && n < 0xe000)) return append_utf8(out, 0xfffd);
   if (n == '\r') return append_utf8(out, n);
@@ -43,7 +46,10 @@ bool take_number(std::string& out, std::string_view text, std::size_t& at) {
   std::uint32_t n = 0;
   for (; i < text.size(); ++i) {
     const char c = text[i];
-    const int digit = c >= '0' && c <= '9' ? c - '0' : hex && c >= 'a' && c <= 'f' ? c - 'a' + 10 : hex && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'          ? c - '0'
+                      : hex && c >= 'a' && c <= 'f' ? c - 'a' + 10
+                      : hex && c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                    : -1;
     if (digit < 0) break;
     n = std::min<std::uint32_t>(n * (hex ? 16 : 10) + static_cast<std::uint32_t>(digit), 0x110000);
   }
@@ -56,7 +62,9 @@ bool take_number(std::string& out, std::string_view text, std::size_t& at) {
 // After "&": up to 32 characters of a name; the longest entity that it begins with counts. False when it is none.
 bool take_name(std::string& out, std::string_view text, std::size_t& at) {
   std::size_t end = at;
-  for (int count = 0; count < 32 && end < text.size() && std::string_view("\t\n\f <&#;").find(text[end]) == std::string_view::npos; ++count)
+  for (int count = 0;
+       count < 32 && end < text.size() && std::string_view("\t\n\f <&#;").find(text[end]) == std::string_view::npos;
+       ++count)
     end += decode_at(text, end).size;
   if (end == at) return false;
   end += end < text.size() && text[end] == ';';
@@ -96,7 +104,9 @@ std::string without_tags(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t open = std::min(text.find('<', i), text.size());
     const bool comment = text.substr(open).starts_with("<!--");
-    const std::size_t close = open == text.size() ? std::string_view::npos : comment ? text.find("-->", open + 4) : text.find('>', open);
+    const std::size_t close = open == text.size() ? std::string_view::npos
+                              : comment           ? text.find("-->", open + 4)
+                                                  : text.find('>', open);
     if (close == std::string_view::npos) return out.append(text.substr(i));
     out.append(text.substr(i, open - i));
     i = close + (comment ? 3 : 1);
@@ -147,7 +157,8 @@ Result<Value> filter_xmlattr(Machine& m, const Value& v, const Arguments& args) 
   for (const auto& [key, value] : v.dict().items) {
     LOOM_TRY_VOID(m.heap.tick());
     if (value.undefined() || value.is(Kind::None)) continue;
-    if (!key.is(Kind::String)) return fail(Code::TemplateError, "xmlattr: the name of an attribute is a '{}', expected a text", type_name(key));
+    if (!key.is(Kind::String))
+      return fail(Code::TemplateError, "xmlattr: the name of an attribute is a '{}', expected a text", type_name(key));
     if (key.s().find_first_of(" \t\n\r\f\v/>=") != std::string_view::npos)
       return fail(Code::TemplateError, "Invalid character in attribute name: {}", repr_string(shortened(key.s())));
     LOOM_TRY(const std::string name, escaped(key));

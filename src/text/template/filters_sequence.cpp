@@ -1,5 +1,5 @@
-// Filters over sequences and mappings. jinja2's lazy ones return a generator: here its items are made at once, and the error that
-// would end it waits until the items before it are used up.
+// Filters over sequences and mappings. jinja2's lazy ones return a generator: here its items are made at once, and the
+// error that would end it waits until the items before it are used up.
 
 #include <algorithm>
 
@@ -33,7 +33,9 @@ Result<Value> walk(Machine& m, Value v, const Value& path, const Value& fallback
   while (true) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
-    const auto index = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos ? parse_integer(part, 10) : std::nullopt;
+    const auto index = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos
+                           ? parse_integer(part, 10)
+                           : std::nullopt;
     LOOM_TRY_VOID(step(index ? Value::integer(*index) : m.string(std::string(part))));
     if (dot == rest.size()) return v;
     rest.remove_prefix(dot + 1);
@@ -238,7 +240,8 @@ Result<Value> filter_sum(Machine& m, const Value& v, const Arguments& args) {
 
 Result<Value> filter_batch(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("batch", {"linecount", "fill_with"}, 1));
-  if (!a[0].integral()) return fail(Code::TemplateError, "batch: expected a number of items, got '{}'", type_name(a[0]));
+  if (!a[0].integral())
+    return fail(Code::TemplateError, "batch: expected a number of items, got '{}'", type_name(a[0]));
   LOOM_TRY(const auto items, to_list(m.heap, v));
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(a[0].i(), 0));
   std::vector<Value> out, line;
@@ -263,7 +266,8 @@ Result<Value> filter_batch(Machine& m, const Value& v, const Arguments& args) {
 Result<Value> filter_slice(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("slice", {"slices", "fill_with"}, 1));
   LOOM_TRY(const auto items, to_list(m.heap, v));
-  if (!a[0].integral() || a[0].i() == 0) return fail(Code::TemplateError, "slice: expected a number of slices other than 0");
+  if (!a[0].integral() || a[0].i() == 0)
+    return fail(Code::TemplateError, "slice: expected a number of slices other than 0");
   const auto slices = static_cast<std::size_t>(std::max<std::int64_t>(a[0].i(), 0));
   std::vector<Value> out;
   if (slices == 0) return generator(m, {});
@@ -271,7 +275,8 @@ Result<Value> filter_slice(Machine& m, const Value& v, const Arguments& args) {
   std::size_t start = 0;
   for (std::size_t k = 0; k < slices; ++k) {
     const std::size_t n = each + (k < extra ? 1 : 0);
-    std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(start), items.begin() + static_cast<std::ptrdiff_t>(start + n));
+    std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(start),
+                            items.begin() + static_cast<std::ptrdiff_t>(start + n));
     if (!a[1].missing() && !a[1].is(Kind::None) && k >= extra) part.push_back(a[1]);
     start += n;
     LOOM_TRY(Value list, make_sequence(m.heap, Kind::List, std::move(part)));
@@ -316,8 +321,10 @@ Result<Value> filter_groupby(Machine& m, const Value& v, const Arguments& args) 
 
 Result<Value> filter_attr(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("attr", {"name"}, 1));
-  if (!a[0].is(Kind::String)) return fail(Code::TemplateError, "attribute name must be string, not '{}'", type_name(a[0]));
-  if (v.is(Kind::Dict) && !find_method(v, a[0].s())) return m.undefined(fmt::format("'dict object' has no attribute {}", repr_string(shortened(a[0].s()))));
+  if (!a[0].is(Kind::String))
+    return fail(Code::TemplateError, "attribute name must be string, not '{}'", type_name(a[0]));
+  if (v.is(Kind::Dict) && !find_method(v, a[0].s()))
+    return m.undefined(fmt::format("'dict object' has no attribute {}", repr_string(shortened(a[0].s()))));
   return m.attribute(v, a[0].s());
 }
 
@@ -326,14 +333,16 @@ Result<Value> filter_map(Machine& m, const Value& v, const Arguments& args) {
   Value path, fallback;
   int filter = -1;
   Arguments rest;
-  if (args.positional.empty() && std::any_of(args.keyword.begin(), args.keyword.end(), [](const auto& k) { return k.first == "attribute"; })) {
+  if (args.positional.empty() &&
+      std::any_of(args.keyword.begin(), args.keyword.end(), [](const auto& k) { return k.first == "attribute"; })) {
     for (const auto& [key, value] : args.keyword) {
       if (key == "attribute")
         path = value;
       else if (key == "default")
         fallback = value;
       else
-        return generator(m, {}, Error{Code::TemplateError, fmt::format("Unexpected keyword argument {}", repr_string(key))});
+        return generator(m, {},
+                         Error{Code::TemplateError, fmt::format("Unexpected keyword argument {}", repr_string(key))});
     }
   } else if (args.positional.empty()) {
     return generator(m, {}, Error{Code::TemplateError, "map requires a filter argument"});
@@ -357,7 +366,8 @@ template <bool Attribute, bool Keep>
 Result<Value> filter_select(Machine& m, const Value& v, const Arguments& args) {
   if (!truthy(v)) return generator(m, {});
   const std::size_t off = Attribute ? 1 : 0;
-  if (args.positional.size() < off) return generator(m, {}, Error{Code::TemplateError, "Missing parameter for attribute name"});
+  if (args.positional.size() < off)
+    return generator(m, {}, Error{Code::TemplateError, "Missing parameter for attribute name"});
   int test = -1;
   Arguments rest;
   if (args.positional.size() > off) {

@@ -17,7 +17,8 @@ Result<Value> soft(Machine& m, const Value& v) {
 }
 Result<std::int64_t> as_index(const Value& v, std::string_view what) {
   if (v.undefined()) return undefined_error(v);
-  if (!v.integral()) return fail(Code::TemplateError, "{}: '{}' object cannot be interpreted as an integer", what, type_name(v));
+  if (!v.integral())
+    return fail(Code::TemplateError, "{}: '{}' object cannot be interpreted as an integer", what, type_name(v));
   return v.i();
 }
 
@@ -97,7 +98,8 @@ Result<Value> filter_center(Machine& m, const Value& v, const Arguments& args) {
 Result<Value> filter_indent(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("indent", {"width", "first", "blank"}));
   if (v.undefined()) return undefined_error(v);
-  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
+  if (!v.is(Kind::String))
+    return fail(Code::TemplateError, "unsupported operand type(s) for +=: '{}' and 'str'", type_name(v));
   std::string indent = "    ";
   if (a[0].is(Kind::String)) {
     LOOM_TRY(indent, to_str(m.heap, a[0]));
@@ -274,7 +276,8 @@ Result<Value> filter_round(Machine&, const Value& v, const Arguments& args) {
     LOOM_TRY(digits, as_index(a[0], "round"));
   }
   const std::string_view method = a[1].is(Kind::String) ? a[1].s() : std::string_view("common");
-  if (method != "common" && method != "ceil" && method != "floor") return fail(Code::TemplateError, "method must be common, ceil or floor");
+  if (method != "common" && method != "ceil" && method != "floor")
+    return fail(Code::TemplateError, "method must be common, ceil or floor");
   if (v.undefined()) return undefined_error(v);
   if (!v.numeric()) return fail(Code::TemplateError, "type {} doesn't define __round__ method", type_name(v));
   if (method == "common") {
@@ -301,7 +304,8 @@ Result<Value> filter_filesizeformat(Machine& m, const Value& v, const Arguments&
   for (int k = 0; k < 8; ++k) {
     unit *= base;
     if (bytes < unit || k == 7)
-      return m.string(fmt::format("{:.1f} {}{}", base * bytes / unit, binary && k == 0 ? 'K' : kPrefix[k], binary ? "iB" : "B"));
+      return m.string(
+          fmt::format("{:.1f} {}{}", base * bytes / unit, binary && k == 0 ? 'K' : kPrefix[k], binary ? "iB" : "B"));
   }
   return m.string("");
 }
@@ -314,8 +318,8 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
     LOOM_TRY_VOID(m.heap.reserve(text.size() * 3));
     std::string out;
     for (const char c : text) {
-      const bool plain =
-          (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_.-~").find(c) != std::string_view::npos;
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                         std::string_view("_.-~").find(c) != std::string_view::npos;
       if (plain || (c == '/' && !query))
         out += c;
       else if (c == ' ' && query)

@@ -44,7 +44,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
   return minus ? value : -value;
 }
 
-// Through the JSON reader, which rounds correctly and knows no locale; what Python allows beyond JSON is put in shape first.
+// Through the JSON reader, which rounds correctly and knows no locale; what Python allows beyond JSON is put in shape
+// first.
 std::optional<double> parse_number(std::string_view text) {
   std::string clean;
   std::string_view rest = text;
@@ -236,12 +237,16 @@ Result<std::string> format_value(Machine& m, const Value& v, std::string_view te
   LOOM_TRY(const Spec s, parse_spec(text));
   if (v.is(Kind::Float)) return format_float(m, v.f(), s);
   if (v.integral()) {
-    if (s.type != 0 && std::string_view("eEfFgG%").find(s.type) != std::string_view::npos) return format_float(m, v.f(), s);
+    if (s.type != 0 && std::string_view("eEfFgG%").find(s.type) != std::string_view::npos)
+      return format_float(m, v.f(), s);
     return format_integer(m, v.i(), s);
   }
-  if (!v.is(Kind::String)) return fail(Code::TemplateError, "unsupported format string passed to {}.__format__", type_name(v));
-  if (s.type != 0 && s.type != 's') return fail(Code::TemplateError, "Unknown format code '{}' for object of type 'str'", s.type);
-  if (s.align == '=' && s.fill != "0") return fail(Code::TemplateError, "'=' alignment not allowed in string format specifier");
+  if (!v.is(Kind::String))
+    return fail(Code::TemplateError, "unsupported format string passed to {}.__format__", type_name(v));
+  if (s.type != 0 && s.type != 's')
+    return fail(Code::TemplateError, "Unknown format code '{}' for object of type 'str'", s.type);
+  if (s.align == '=' && s.fill != "0")
+    return fail(Code::TemplateError, "'=' alignment not allowed in string format specifier");
   Spec plain = s;
   if (plain.align == '=') plain.align = '<';
   return format_text(m, v.s(), plain);
@@ -292,7 +297,8 @@ class Braces {
     LOOM_TRY(Value v, lookup(text.substr(0, name_end)));
     std::string_view rest = text.substr(name_end);
     if (!rest.empty() && rest[0] == '!') {
-      if (rest.size() < 2 || (rest.size() > 2 && rest[2] != ':')) return fail(Code::TemplateError, "expected ':' after conversion specifier");
+      if (rest.size() < 2 || (rest.size() > 2 && rest[2] != ':'))
+        return fail(Code::TemplateError, "expected ':' after conversion specifier");
       std::string converted;
       if (rest[1] == 'r') {
         LOOM_TRY(converted, to_repr(m_.heap, v));
@@ -323,7 +329,8 @@ class Braces {
     const auto index = parse_integer(first, 10);
     if (first.empty() || (index && first[0] != '-' && first[0] != '+')) {
       const auto k = first.empty() ? next_++ : static_cast<std::size_t>(*index);
-      if (k >= args_.positional.size()) return fail(Code::TemplateError, "Replacement index {} out of range for positional args tuple", k);
+      if (k >= args_.positional.size())
+        return fail(Code::TemplateError, "Replacement index {} out of range for positional args tuple", k);
       v = args_.positional[k];
     } else {
       LOOM_TRY_VOID(m_.heap.tick(1 + args_.keyword.size() / 16));
@@ -337,12 +344,14 @@ class Braces {
       path.remove_prefix(1);
       const std::size_t stop = std::min(bracket ? path.find(']') : path.find_first_of(".["), path.size());
       const std::string_view part = path.substr(0, stop);
-      if (part.empty() || (bracket && stop == path.size())) return fail(Code::TemplateError, "Empty attribute in format string");
+      if (part.empty() || (bracket && stop == path.size()))
+        return fail(Code::TemplateError, "Empty attribute in format string");
       if (!bracket) {
         LOOM_TRY(v, m_.attribute(v, part));
       } else {
         const auto number = parse_integer(part, 10);
-        LOOM_TRY(v, m_.item(v, number && part[0] != '-' && part[0] != '+' ? Value::integer(*number) : m_.string(std::string(part))));
+        LOOM_TRY(v, m_.item(v, number && part[0] != '-' && part[0] != '+' ? Value::integer(*number)
+                                                                          : m_.string(std::string(part))));
       }
       path.remove_prefix(std::min(stop + (bracket ? 1 : 0), path.size()));
     }
@@ -406,11 +415,14 @@ Result<std::string> percent_value(Machine& m, const Value& v, Spec s) {
     if (s.align == '=') s.align = '>', s.fill = " ";
     return format_text(m, shown, s);
   }
-  if (type == 'c' && v.is(Kind::String) && v.s().size() <= 4 && count_code_points(v.s()) == 1) return format_text(m, v.s(), s);
+  if (type == 'c' && v.is(Kind::String) && v.s().size() <= 4 && count_code_points(v.s()) == 1)
+    return format_text(m, v.s(), s);
   if (v.undefined()) return undefined_error(v);
-  if (!v.numeric()) return fail(Code::TemplateError, "%{} format: a real number is required, not {}", type, type_name(v));
+  if (!v.numeric())
+    return fail(Code::TemplateError, "%{} format: a real number is required, not {}", type, type_name(v));
   if (std::string_view("eEfFgG").find(type) != std::string_view::npos) return format_float(m, v.f(), s);
-  if (std::string_view("diuxXoc").find(type) == std::string_view::npos) return fail(Code::TemplateError, "unsupported format character '{}'", type);
+  if (std::string_view("diuxXoc").find(type) == std::string_view::npos)
+    return fail(Code::TemplateError, "unsupported format character '{}'", type);
   if (type == 'i' || type == 'u') s.type = 'd';
   if (v.is(Kind::Float)) {
     if (s.type != 'd') return fail(Code::TemplateError, "%{} format: an integer is required, not float", type);
@@ -464,7 +476,8 @@ Result<Value> format_percent(Machine& m, const Value& format, const Value& value
     out.add(markup && !(v.is(Kind::String) && v.text().markup) ? escape_html(shown) : shown);
   }
   const bool subscriptable = value.is(Kind::Dict) || value.is(Kind::List) || value.is(Kind::Range) || value.undefined();
-  if (used < given && !subscriptable) return fail(Code::TemplateError, "not all arguments converted during string formatting");
+  if (used < given && !subscriptable)
+    return fail(Code::TemplateError, "not all arguments converted during string formatting");
   LOOM_TRY(std::string all, out.finish());
   return m.string(std::move(all), markup);
 }

@@ -23,7 +23,11 @@ struct Machine::Capture {
 };
 
 Machine::Machine(const ProgramData& program, const TemplateLimits& limits, const std::optional<TemplateTime>& now)
-    : p_(program), limits_(limits), now_(now), constants_(program.constants.size()), stack_(StackLimit::kReserve + heap.tallest * kLevelBytes) {
+    : p_(program),
+      limits_(limits),
+      now_(now),
+      constants_(program.constants.size()),
+      stack_(StackLimit::kReserve + heap.tallest * kLevelBytes) {
   heap.limit = limits.max_memory_bytes;
   heap.max_steps = limits.max_steps;
   heap.cancel = limits.cancel;
@@ -49,13 +53,15 @@ Result<std::string> Machine::run(const Json& context) {
 }
 
 Result<void> Machine::deeper() {
-  if (depth_ > limits_.max_depth) return fail(Code::LimitExceeded, "the template nests deeper than {} evaluations", limits_.max_depth);
+  if (depth_ > limits_.max_depth)
+    return fail(Code::LimitExceeded, "the template nests deeper than {} evaluations", limits_.max_depth);
   LOOM_TRY_VOID(stack_room());
   return heap.tick();
 }
 
 Result<void> Machine::stack_room() const {
-  if (stack_.reached()) return fail(Code::LimitExceeded, "the template nests deeper than the stack of this thread allows");
+  if (stack_.reached())
+    return fail(Code::LimitExceeded, "the template nests deeper than the stack of this thread allows");
   return {};
 }
 
@@ -70,8 +76,10 @@ Value& Machine::variable(const Node& n, Frame& frame) {
 Value Machine::context_value(std::uint32_t name) {
   const std::string& text = p_.strings[name];
   if (const Value* v = context_.dict().find(std::string_view(text))) return *v;
-  if (text == kClockName && !now_) return undefined("strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
-  if (const MethodEntry* global = find_global(text)) return Value::of(Kind::Function, new MethodObject(heap, Value(), global));
+  if (text == kClockName && !now_)
+    return undefined("strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
+  if (const MethodEntry* global = find_global(text))
+    return Value::of(Kind::Function, new MethodObject(heap, Value(), global));
   return {};
 }
 
@@ -102,7 +110,8 @@ void Machine::capture(Frame& frame) {
 // ---- output
 
 Result<void> Machine::emit(std::string_view text) {
-  if (text.size() > out_limit_ - out_->size()) return fail(Code::LimitExceeded, "the template prints more than {} bytes", out_limit_);
+  if (text.size() > out_limit_ - out_->size())
+    return fail(Code::LimitExceeded, "the template prints more than {} bytes", out_limit_);
   out_->append(text);
   return heap.tick(1 + text.size() / 64);
 }
@@ -168,7 +177,8 @@ Result<Machine::Flow> Machine::exec_node(NodeId id, const Node& n, Frame& frame)
     case NodeKind::With: return exec_with(n, frame);
     case NodeKind::Macro:
       capture(frame);
-      frame.slots[static_cast<std::size_t>(n.slot)] = Value::of(Kind::Macro, new MacroObject(heap, id, Ref<Frame>(&frame)));
+      frame.slots[static_cast<std::size_t>(n.slot)] =
+          Value::of(Kind::Macro, new MacroObject(heap, id, Ref<Frame>(&frame)));
       break;
     case NodeKind::CallBlock:
     case NodeKind::Generation: LOOM_TRY_VOID(exec_call_block(id, frame)); break;
@@ -222,7 +232,8 @@ Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
   }
   LOOM_TRY(auto parts, iterate(heap, value));
   if (parts.tail) return tl::make_unexpected(*std::move(parts.tail));
-  if (parts.items.size() > n.count) return fail(Code::TemplateError, "too many values to unpack (expected {})", n.count);
+  if (parts.items.size() > n.count)
+    return fail(Code::TemplateError, "too many values to unpack (expected {})", n.count);
   if (parts.items.size() < n.count)
     return fail(Code::TemplateError, "not enough values to unpack (expected {}, got {})", n.count, parts.items.size());
   for (std::uint32_t k = 0; k < n.count; ++k) LOOM_TRY_VOID(assign(child(n, k), parts.items[k], frame));
@@ -282,13 +293,15 @@ Result<Machine::Flow> Machine::exec_for(NodeId id, Frame& frame) {
 }
 
 Result<Value> Machine::recurse(LoopObject& loop, const Value& iterable) {
-  if (!loop.definition.get()) return fail(Code::TemplateError, "The loop must have the 'recursive' marker to be called recursively.");
+  if (!loop.definition.get())
+    return fail(Code::TemplateError, "The loop must have the 'recursive' marker to be called recursively.");
   const Deeper deep(depth_);
   LOOM_TRY_VOID(deeper());
   const Ref<Frame> definition = loop.definition;
   const NodeId id = loop.node;
   const MacroInfo& info = p_.macros[static_cast<std::size_t>(at(id).index)];
-  Ref<Frame> frame(new Frame(heap, definition, static_cast<std::size_t>(p_.functions[static_cast<std::size_t>(info.function)].slots)));
+  Ref<Frame> frame(new Frame(heap, definition,
+                             static_cast<std::size_t>(p_.functions[static_cast<std::size_t>(info.function)].slots)));
   capture(*frame);
   Capture capture(*this);
   LOOM_TRY_VOID(run_loop(id, iterable, *frame, definition.get(), loop.depth0 + 1));
@@ -296,7 +309,8 @@ Result<Value> Machine::recurse(LoopObject& loop, const Value& iterable) {
   return string(std::move(text));
 }
 
-Result<Machine::Flow> Machine::run_loop(NodeId id, const Value& iterable, Frame& frame, Frame* definition, std::int64_t depth0) {
+Result<Machine::Flow> Machine::run_loop(NodeId id, const Value& iterable, Frame& frame, Frame* definition,
+                                        std::int64_t depth0) {
   const Node& n = at(id);
   Ref<LoopObject> loop(new LoopObject(heap));
   struct Keep {  // the loop may still be referenced after it ended
@@ -345,7 +359,8 @@ void Machine::target_slots(NodeId target, std::vector<std::int32_t>& out) const 
     for (std::uint32_t k = 0; k < n.count; ++k) target_slots(child(n, k), out);
 }
 
-// The `if` of a for: runs with the target set, and puts the target's values back, since it may run while the body does (loop.last).
+// The `if` of a for: runs with the target set, and puts the target's values back, since it may run while the body does
+// (loop.last).
 Result<bool> Machine::passes(const Node& n, const Value& value, Frame& frame) {
   std::vector<std::int32_t> slots;
   target_slots(n.a, slots);
@@ -390,7 +405,8 @@ Result<Value> Machine::loop_length(LoopObject& loop) {
       rest.push_back(v);
     }
     loop.length = static_cast<std::int64_t>(rest.size()) + loop.index0 + 1 + (loop.after.missing() ? 0 : 1);
-    // The remaining items have passed the test already; they are tested again when fetched, which only a changing namespace could show.
+    // The remaining items have passed the test already; they are tested again when fetched, which only a changing
+    // namespace could show.
     loop.items = std::move(rest);
     loop.next = 0;
   }
@@ -417,7 +433,8 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
   const Node& n = at(macro.node);
   const MacroInfo& info = p_.macros[static_cast<std::size_t>(n.index)];
   const std::string& name = p_.strings[n.text];
-  Ref<Frame> frame(new Frame(heap, macro.frame, static_cast<std::size_t>(p_.functions[static_cast<std::size_t>(info.function)].slots)));
+  Ref<Frame> frame(new Frame(heap, macro.frame,
+                             static_cast<std::size_t>(p_.functions[static_cast<std::size_t>(info.function)].slots)));
   const auto slot = [&](std::int32_t s) -> Value& { return frame->slots[static_cast<std::size_t>(s)]; };
 
   auto keywords = args.keyword;
@@ -452,7 +469,8 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
   }
   if (info.varargs_slot >= 0) {
     LOOM_TRY(slot(info.varargs_slot),
-             make_sequence(heap, Kind::Tuple, {args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()}));
+             make_sequence(heap, Kind::Tuple,
+                           {args.positional.begin() + static_cast<std::ptrdiff_t>(given), args.positional.end()}));
   } else if (args.positional.size() > count) {
     return fail(Code::TemplateError, "macro '{}' takes not more than {} argument(s)", name, count);
   }

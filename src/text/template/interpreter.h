@@ -15,7 +15,8 @@ namespace loom::jinja {
 
 // The variables of one function of the template.
 struct Frame final : Object {
-  Frame(Heap& h, Ref<Frame> up, std::size_t count) : Object(h, sizeof(Frame) + count * sizeof(Value)), parent(std::move(up)), slots(count) {}
+  Frame(Heap& h, Ref<Frame> up, std::size_t count)
+      : Object(h, sizeof(Frame) + count * sizeof(Value)), parent(std::move(up)), slots(count) {}
   void clear() override {
     slots.clear();
     parent = {};
@@ -41,7 +42,7 @@ struct LoopObject final : Object {
   }
   std::vector<Value> items;
   std::optional<Error> tail;
-  std::size_t next = 0;          // item to fetch
+  std::size_t next = 0;  // item to fetch
   std::int64_t index0 = -1;
   std::int64_t length = -1;      // -1: not known yet
   Value current, before, after;  // after: fetched ahead, Missing when not
@@ -50,8 +51,8 @@ struct LoopObject final : Object {
   bool iterating = true;
   std::int64_t depth0 = 0;
   NodeId node = kNoNode;
-  Frame* frame = nullptr;        // of the body; only while iterating
-  Ref<Frame> definition;         // recursive loops: the frame around the loop
+  Frame* frame = nullptr;  // of the body; only while iterating
+  Ref<Frame> definition;   // recursive loops: the frame around the loop
 };
 
 // One level of nesting, for as long as it lives.

@@ -12,7 +12,8 @@ bool is_digit_of(char c, int base) {
   return c >= '0' && c < '0' + base;
 }
 bool is_name_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // Line ends become \n and one at the very end goes, as in jinja2.
@@ -56,8 +57,8 @@ class Lexer {
   }
   void push(TokenKind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
   void move_to(std::size_t end) {
-    line_ +=
-        static_cast<std::uint32_t>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(pos_), s_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    line_ += static_cast<std::uint32_t>(std::count(s_.begin() + static_cast<std::ptrdiff_t>(pos_),
+                                                   s_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     line_starting_ = end > pos_ ? s_[end - 1] == '\n' : line_starting_;
     pos_ = end;
   }
@@ -66,8 +67,10 @@ class Lexer {
   // The end of a block tag that starts at i ("%}" and its variants), or npos.
   std::size_t block_end(std::size_t i, std::string_view close) const {
     const std::string_view rest = s_.substr(i);
-    if (rest.size() > close.size() && rest[0] == '+' && rest.substr(1, close.size()) == close) return i + 1 + close.size();
-    if (rest.size() > close.size() && rest[0] == '-' && rest.substr(1, close.size()) == close) return skip_space(i + 1 + close.size());
+    if (rest.size() > close.size() && rest[0] == '+' && rest.substr(1, close.size()) == close)
+      return i + 1 + close.size();
+    if (rest.size() > close.size() && rest[0] == '-' && rest.substr(1, close.size()) == close)
+      return skip_space(i + 1 + close.size());
     if (rest.substr(0, close.size()) != close) return std::string_view::npos;
     i += close.size();
     return i < s_.size() && s_[i] == '\n' ? i + 1 : i;
@@ -75,7 +78,8 @@ class Lexer {
 
   Start find_tag(std::size_t from) const {
     Start out;
-    for (std::size_t i = s_.find('{', from); i != std::string_view::npos && i + 1 < s_.size(); i = s_.find('{', i + 1)) {
+    for (std::size_t i = s_.find('{', from); i != std::string_view::npos && i + 1 < s_.size();
+         i = s_.find('{', i + 1)) {
       if (s_[i + 1] != '{' && s_[i + 1] != '%' && s_[i + 1] != '#') continue;
       out.at = i;
       out.end = i + 2;
@@ -191,7 +195,8 @@ class Lexer {
     if (pos_ > 0 && s_[pos_ - 1] == '.') return pos_;
     const std::size_t whole = digits(pos_, 10);
     std::size_t end = whole, fraction = whole;
-    if (whole + 1 < s_.size() && s_[whole] == '.' && is_digit_of(s_[whole + 1], 10)) end = fraction = digits(whole + 1, 10);
+    if (whole + 1 < s_.size() && s_[whole] == '.' && is_digit_of(s_[whole + 1], 10))
+      end = fraction = digits(whole + 1, 10);
     if (fraction < s_.size() && (s_[fraction] == 'e' || s_[fraction] == 'E')) {
       std::size_t exponent = fraction + 1;
       if (exponent < s_.size() && (s_[exponent] == '+' || s_[exponent] == '-')) ++exponent;
@@ -241,7 +246,8 @@ class Lexer {
     const std::string_view two = s_.substr(pos_, 2);
     std::size_t size = std::find(std::begin(kTwo), std::end(kTwo), two) != std::end(kTwo) ? 2 : 1;
     const char c = s_[pos_];
-    if (size == 1 && std::string_view("+-/*%~[](){}<>=.:|,;").find(c) == std::string_view::npos) return error("unexpected character {}", repr(c));
+    if (size == 1 && std::string_view("+-/*%~[](){}<>=.:|,;").find(c) == std::string_view::npos)
+      return error("unexpected character {}", repr(c));
     if (c == '(' || c == '[' || c == '{') balance += c == '(' ? ')' : c == '[' ? ']' : '}';
     if (c == ')' || c == ']' || c == '}') {
       if (balance.empty()) return error("unexpected '{}'", c);
@@ -252,7 +258,9 @@ class Lexer {
     move_to(pos_ + size);
     return {};
   }
-  static std::string repr(char c) { return c > 32 && c < 127 ? fmt::format("'{}'", c) : fmt::format("0x{:02x}", static_cast<unsigned char>(c)); }
+  static std::string repr(char c) {
+    return c > 32 && c < 127 ? fmt::format("'{}'", c) : fmt::format("0x{:02x}", static_cast<unsigned char>(c));
+  }
 
   Result<void> string(char quote) {
     std::size_t end = pos_ + 1;
@@ -302,7 +310,8 @@ class Lexer {
       if (i >= raw.size() || !is_digit_of(raw[i], 16)) return error("truncated \\x, \\u or \\U escape");
       value = value << 4 | static_cast<std::uint32_t>(raw[i] <= '9' ? raw[i] - '0' : (raw[i] | 0x20) - 'a' + 10);
     }
-    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return error("escape of U+{:X}, which is no character", value);
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
+      return error("escape of U+{:X}, which is no character", value);
     append_utf8(out, value);
     return {};
   }
@@ -310,7 +319,8 @@ class Lexer {
   static void octal_or_plain(std::string_view raw, std::size_t& i, char c, std::string& out) {
     if (is_digit_of(c, 8)) {
       std::uint32_t value = static_cast<std::uint32_t>(c - '0');
-      for (int k = 0; k < 2 && i < raw.size() && is_digit_of(raw[i], 8); ++k, ++i) value = value * 8 + static_cast<std::uint32_t>(raw[i] - '0');
+      for (int k = 0; k < 2 && i < raw.size() && is_digit_of(raw[i], 8); ++k, ++i)
+        value = value * 8 + static_cast<std::uint32_t>(raw[i] - '0');
       append_utf8(out, value);
       return;
     }

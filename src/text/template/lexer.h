@@ -10,7 +10,19 @@
 
 namespace loom::jinja {
 
-enum class TokenKind : std::uint8_t { Data, VariableBegin, VariableEnd, BlockBegin, BlockEnd, Name, String, Integer, Float, Operator, End };
+enum class TokenKind : std::uint8_t {
+  Data,
+  VariableBegin,
+  VariableEnd,
+  BlockBegin,
+  BlockEnd,
+  Name,
+  String,
+  Integer,
+  Float,
+  Operator,
+  End
+};
 
 struct Token {
   TokenKind kind = TokenKind::End;

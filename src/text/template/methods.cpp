@@ -121,8 +121,9 @@ constexpr MethodEntry kDictMethods[] = {
     {"values", dict_view<Kind::Values>},
 };
 constexpr MethodEntry kListMethods[] = {
-    {"append", nullptr}, {"clear", nullptr}, {"copy", copy_self}, {"count", list_count}, {"extend", nullptr}, {"index", list_index},
-    {"insert", nullptr}, {"pop", nullptr},   {"remove", nullptr}, {"reverse", nullptr},  {"sort", nullptr},
+    {"append", nullptr}, {"clear", nullptr},    {"copy", copy_self}, {"count", list_count},
+    {"extend", nullptr}, {"index", list_index}, {"insert", nullptr}, {"pop", nullptr},
+    {"remove", nullptr}, {"reverse", nullptr},  {"sort", nullptr},
 };
 constexpr MethodEntry kTupleMethods[] = {{"count", list_count}, {"index", list_index}};
 constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate", copy_self}};
@@ -160,7 +161,8 @@ Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {
   std::int64_t v[3] = {0, 0, 1};
   for (std::size_t k = 0; k < args.positional.size(); ++k) {
     const Value& a = args.positional[k];
-    if (!a.integral()) return fail(Code::TemplateError, "'{}' object cannot be interpreted as an integer", type_name(a));
+    if (!a.integral())
+      return fail(Code::TemplateError, "'{}' object cannot be interpreted as an integer", type_name(a));
     v[args.positional.size() == 1 ? 1 : k] = a.i();
   }
   if (v[2] == 0) return fail(Code::TemplateError, "range() arg 3 must not be zero");
@@ -172,14 +174,16 @@ Result<Value> global_range(Machine& m, const Value&, const Arguments& args) {
                   : static_cast<std::uint64_t>(v[0]) - static_cast<std::uint64_t>(v[1]);
   const std::uint64_t step = up ? static_cast<std::uint64_t>(v[2]) : 0 - static_cast<std::uint64_t>(v[2]);
   const std::uint64_t count = distance == 0 ? 0 : (distance - 1) / step + 1;
-  if (count > kMaxRange) return fail(Code::TemplateError, "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange);
+  if (count > kMaxRange)
+    return fail(Code::TemplateError, "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange);
   return Value::of(Kind::Range, new RangeObject(m.heap, v[0], v[1], v[2], static_cast<std::int64_t>(count)));
 }
 
 // The pairs of dict(...) and namespace(...): a mapping or pairs, then keywords.
 Result<std::vector<std::pair<Value, Value>>> pairs_of(Machine& m, const Arguments& args, std::string_view what) {
   std::vector<std::pair<Value, Value>> out;
-  if (args.positional.size() > 1) return fail(Code::TemplateError, "{} expected at most 1 argument, got {}", what, args.positional.size());
+  if (args.positional.size() > 1)
+    return fail(Code::TemplateError, "{} expected at most 1 argument, got {}", what, args.positional.size());
   if (!args.positional.empty()) {
     const Value& from = args.positional[0];
     if (from.is(Kind::Dict)) {
@@ -188,7 +192,9 @@ Result<std::vector<std::pair<Value, Value>>> pairs_of(Machine& m, const Argument
       LOOM_TRY(const auto items, to_list(m.heap, from));
       for (const Value& item : items) {
         LOOM_TRY(const auto pair, to_list(m.heap, item));
-        if (pair.size() != 2) return fail(Code::TemplateError, "dictionary update sequence element has length {}; 2 is required", pair.size());
+        if (pair.size() != 2)
+          return fail(Code::TemplateError, "dictionary update sequence element has length {}; 2 is required",
+                      pair.size());
         out.emplace_back(pair[0], pair[1]);
       }
     }
@@ -217,7 +223,8 @@ Result<Value> global_namespace(Machine& m, const Value&, const Arguments& args) 
   return Value::of(Kind::Namespace, space.get());
 }
 Result<Value> global_cycler(Machine& m, const Value&, const Arguments& args) {
-  if (args.positional.empty() || !args.keyword.empty()) return fail(Code::TemplateError, "at least one item has to be provided");
+  if (args.positional.empty() || !args.keyword.empty())
+    return fail(Code::TemplateError, "at least one item has to be provided");
   Ref<CyclerObject> cycler(new CyclerObject(m.heap));
   cycler->grow(args.positional.size() * sizeof(Value));
   cycler->items = args.positional;
@@ -231,10 +238,14 @@ Result<Value> global_joiner(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(joiner->height, height_over(joiner->items));
   return Value::of(Kind::Joiner, joiner.get());
 }
-Result<Value> global_lipsum(Machine&, const Value&, const Arguments&) { return fail(Code::Unsupported, "lipsum() is random and not supported"); }
+Result<Value> global_lipsum(Machine&, const Value&, const Arguments&) {
+  return fail(Code::Unsupported, "lipsum() is random and not supported");
+}
 
 // The blocks of a template that inherits, which are refused. In jinja2 it prints as <TemplateReference None>.
-Result<Value> global_self(Machine&, const Value&, const Arguments&) { return fail(Code::TemplateError, "'TemplateReference' object is not callable"); }
+Result<Value> global_self(Machine&, const Value&, const Arguments&) {
+  return fail(Code::TemplateError, "'TemplateReference' object is not callable");
+}
 
 // ---- strftime, in the C locale
 
@@ -329,7 +340,8 @@ Result<std::string> directive_text(const TemplateTime& t, const Calendar& c, cha
   if (!number) return fail(Code::Unsupported, "strftime_now: the directive %{} is not supported", code);
   const char fill = pad == '-' ? '\0' : pad == '_' ? ' ' : pad == '0' ? '0' : number->fill;
   std::string text = fmt::format("{}", number->value);
-  if (fill && static_cast<int>(text.size()) < number->width) text.insert(0, static_cast<std::size_t>(number->width) - text.size(), fill);
+  if (fill && static_cast<int>(text.size()) < number->width)
+    text.insert(0, static_cast<std::size_t>(number->width) - text.size(), fill);
   return text;
 }
 
@@ -352,10 +364,12 @@ Result<std::string> strftime_text(const TemplateTime& t, std::string_view format
 
 Result<Value> global_strftime(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("strftime_now", {"format"}, 1));
-  if (!a[0].is(Kind::String)) return fail(Code::TemplateError, "strftime_now: expected a str, got '{}'", type_name(a[0]));
+  if (!a[0].is(Kind::String))
+    return fail(Code::TemplateError, "strftime_now: expected a str, got '{}'", type_name(a[0]));
   const TemplateTime& t = *m.now();
-  const bool valid = t.year >= 1 && t.year <= 9999 && t.month >= 1 && t.month <= 12 && t.day >= 1 && t.day <= 31 && t.hour >= 0 && t.hour < 24 &&
-                     t.minute >= 0 && t.minute < 60 && t.second >= 0 && t.second <= 60 && t.microsecond >= 0 && t.microsecond < 1000000;
+  const bool valid = t.year >= 1 && t.year <= 9999 && t.month >= 1 && t.month <= 12 && t.day >= 1 && t.day <= 31 &&
+                     t.hour >= 0 && t.hour < 24 && t.minute >= 0 && t.minute < 60 && t.second >= 0 && t.second <= 60 &&
+                     t.microsecond >= 0 && t.microsecond < 1000000;
   if (!valid) return fail(Code::InvalidArgument, "strftime_now: the caller's time is no date");
   LOOM_TRY_VOID(m.heap.reserve(a[0].s().size() * 16));
   LOOM_TRY(std::string text, strftime_text(t, a[0].s()));
@@ -363,11 +377,9 @@ Result<Value> global_strftime(Machine& m, const Value&, const Arguments& args) {
 }
 
 constexpr MethodEntry kGlobals[] = {
-    {"cycler", global_cycler},       {"dict", global_dict},
-    {"joiner", global_joiner},       {"lipsum", global_lipsum},
-    {"namespace", global_namespace}, {"raise_exception", global_raise},
-    {"range", global_range},         {"self", global_self},
-    {kClockName, global_strftime},
+    {"cycler", global_cycler}, {"dict", global_dict},           {"joiner", global_joiner},
+    {"lipsum", global_lipsum}, {"namespace", global_namespace}, {"raise_exception", global_raise},
+    {"range", global_range},   {"self", global_self},           {kClockName, global_strftime},
 };
 
 const MethodEntry* entry_in(std::span<const MethodEntry> table, std::string_view name) {
@@ -378,7 +390,9 @@ const MethodEntry* entry_in(std::span<const MethodEntry> table, std::string_view
 
 }  // namespace
 
-const MethodEntry* find_method(const Value& value, std::string_view name) { return entry_in(methods_of(value.kind()), name); }
+const MethodEntry* find_method(const Value& value, std::string_view name) {
+  return entry_in(methods_of(value.kind()), name);
+}
 const MethodEntry* find_global(std::string_view name) { return entry_in(kGlobals, name); }
 
 }  // namespace loom::jinja

@@ -17,7 +17,8 @@ Result<std::string_view> text_argument(const Value& v, std::string_view method) 
 }
 Result<std::int64_t> int_argument(const Value& v, std::int64_t standard, std::string_view method) {
   if (v.missing() || v.is(Kind::None)) return standard;
-  if (!v.integral()) return fail(Code::TemplateError, "{}: '{}' object cannot be interpreted as an integer", method, type_name(v));
+  if (!v.integral())
+    return fail(Code::TemplateError, "{}: '{}' object cannot be interpreted as an integer", method, type_name(v));
   return v.i();
 }
 
@@ -32,7 +33,8 @@ Result<Value> changed_self(Machine& m, const Value& self, const Arguments& a) {
 
 std::string_view strip_set(std::string_view text, std::string_view set, bool left, bool right) {
   std::vector<std::string_view> characters;
-  for (std::size_t i = 0; i < set.size(); i += characters.back().size()) characters.push_back(set.substr(i, decode_at(set, i).size));
+  for (std::size_t i = 0; i < set.size(); i += characters.back().size())
+    characters.push_back(set.substr(i, decode_at(set, i).size));
   std::sort(characters.begin(), characters.end());
   const auto in = [&](std::string_view c) { return std::binary_search(characters.begin(), characters.end(), c); };
   while (left && !text.empty()) {
@@ -76,7 +78,8 @@ Result<Value> remove_affix(Machine& m, const Value& self, const Arguments& args)
 
 // ---- split and join
 
-Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::string_view>& parts, Kind kind = Kind::List) {
+Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::string_view>& parts,
+                     Kind kind = Kind::List) {
   LOOM_TRY_VOID(m.heap.reserve(parts.size() * (sizeof(Value) + sizeof(StringObject)) + self.s().size()));
   std::vector<Value> out;
   out.reserve(parts.size());
@@ -86,13 +89,16 @@ Result<Value> pieces(Machine& m, const Value& self, const std::vector<std::strin
 
 using Parts = std::vector<std::string_view>;
 
-// Caps the number of pieces at what the heap can hold: pieces() refuses more, and merely listing them could take gigabytes.
+// Caps the number of pieces at what the heap can hold: pieces() refuses more, and merely listing them could take
+// gigabytes.
 std::int64_t limited(const Machine& m, std::int64_t most) {
   const auto fit = static_cast<std::int64_t>(m.heap.room() / (sizeof(Value) + sizeof(StringObject)) + 1);
   return most < 0 ? fit : std::min(most, fit);
 }
 
-bool enough(const Parts& parts, std::int64_t most) { return most >= 0 && static_cast<std::int64_t>(parts.size()) >= most; }
+bool enough(const Parts& parts, std::int64_t most) {
+  return most >= 0 && static_cast<std::int64_t>(parts.size()) >= most;
+}
 
 Parts split_space(std::string_view text, std::int64_t most) {
   Parts out;
@@ -159,7 +165,8 @@ Result<Value> split(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(std::int64_t most, int_argument(a[1], -1, "split"));
   LOOM_TRY_VOID(m.heap.decode(self.s().size()));
   most = limited(m, most);
-  if (a[0].missing() || a[0].is(Kind::None)) return pieces(m, self, (Right ? split_space_right : split_space)(self.s(), most));
+  if (a[0].missing() || a[0].is(Kind::None))
+    return pieces(m, self, (Right ? split_space_right : split_space)(self.s(), most));
   LOOM_TRY(const std::string_view separator, text_argument(a[0], "split"));
   if (separator.empty()) return fail(Code::TemplateError, "empty separator");
   LOOM_TRY_VOID(m.heap.scan(separator.size()));
@@ -174,7 +181,8 @@ Result<Value> partition(Machine& m, const Value& self, const Arguments& args) {
   const std::string_view text = self.s();
   LOOM_TRY_VOID(m.heap.scan(text.size() + separator.size()));
   const std::size_t at = Right ? text::find_last(text, separator) : text::Finder(separator).find(text);
-  if (at == std::string_view::npos) return Right ? pieces(m, self, {"", "", text}, Kind::Tuple) : pieces(m, self, {text, "", ""}, Kind::Tuple);
+  if (at == std::string_view::npos)
+    return Right ? pieces(m, self, {"", "", text}, Kind::Tuple) : pieces(m, self, {text, "", ""}, Kind::Tuple);
   return pieces(m, self, {text.substr(0, at), separator, text.substr(at + separator.size())}, Kind::Tuple);
 }
 
@@ -188,8 +196,8 @@ Result<Value> splitlines(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY_VOID(m.heap.decode(text.size()));
   for (std::size_t i = 0; i < text.size() && !enough(out, most);) {
     const CodePoint p = decode_at(text, i);
-    const bool ends =
-        (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 || p.value == 0x2028 || p.value == 0x2029;
+    const bool ends = (p.value >= 10 && p.value <= 13) || (p.value >= 0x1c && p.value <= 0x1e) || p.value == 0x85 ||
+                      p.value == 0x2028 || p.value == 0x2029;
     std::size_t next = i + p.size;
     if (ends) {
       if (p.value == '\r' && next < text.size() && text[next] == '\n') ++next;
@@ -207,7 +215,8 @@ Result<Value> join(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto items, to_list(m.heap, a[0]));
   TextBuilder out(m.heap);
   for (std::size_t k = 0; k < items.size(); ++k) {
-    if (!items[k].is(Kind::String)) return fail(Code::TemplateError, "sequence item {}: expected str instance, {} found", k, type_name(items[k]));
+    if (!items[k].is(Kind::String))
+      return fail(Code::TemplateError, "sequence item {}: expected str instance, {} found", k, type_name(items[k]));
     if (k > 0) out.add(self.s());
     out.add(self.text().markup && !items[k].text().markup ? escape_html(items[k].s()) : std::string(items[k].s()));
   }
@@ -264,7 +273,9 @@ Result<Window> window(Machine& m, const Value& self, const Value& from, const Va
   LOOM_TRY(std::int64_t start, int_argument(from, 0, "start"));
   LOOM_TRY(std::int64_t end, int_argument(to, length, "end"));
   LOOM_TRY_VOID(m.heap.decode(self.s().size()));
-  const auto place = [&](std::int64_t k) { return k < 0 ? std::max<std::int64_t>(k < -length ? 0 : k + length, 0) : k; };
+  const auto place = [&](std::int64_t k) {
+    return k < 0 ? std::max<std::int64_t>(k < -length ? 0 : k + length, 0) : k;
+  };
   start = place(start);
   end = std::min(place(end), length);
   Window w;
@@ -283,8 +294,11 @@ Result<Value> find(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const std::string_view sub, text_argument(a[0], "find"));
   LOOM_TRY(const Window w, window(m, self, a[1], a[2]));
   LOOM_TRY_VOID(m.heap.scan(sub.size() > w.text.size() ? 0 : sub.size()));
-  const std::size_t at = w.outside ? std::string_view::npos : Right ? text::find_last(w.text, sub) : text::Finder(sub).find(w.text);
-  if (at != std::string_view::npos) return Value::integer(w.start + static_cast<std::int64_t>(count_code_points(w.text.substr(0, at))));
+  const std::size_t at = w.outside ? std::string_view::npos
+                         : Right   ? text::find_last(w.text, sub)
+                                   : text::Finder(sub).find(w.text);
+  if (at != std::string_view::npos)
+    return Value::integer(w.start + static_cast<std::int64_t>(count_code_points(w.text.substr(0, at))));
   if (Raise) return fail(Code::TemplateError, "substring not found");
   return Value::integer(-1);
 }
@@ -326,7 +340,8 @@ Result<Value> justify(Machine& m, const Value& self, const Arguments& args) {
   if (!a[1].missing()) {
     LOOM_TRY(fill, text_argument(a[1], "fillchar"));
   }
-  if (fill.size() > 4 || count_code_points(fill) != 1) return fail(Code::TemplateError, "The fill character must be exactly one character long");
+  if (fill.size() > 4 || count_code_points(fill) != 1)
+    return fail(Code::TemplateError, "The fill character must be exactly one character long");
   LOOM_TRY(const std::int64_t length, length_of(self));
   if (width <= length) return self;
   const std::int64_t room = width - length;
@@ -424,7 +439,8 @@ Result<Value> is_identifier(Machine& m, const Value& self, const Arguments& a) {
 Result<Value> format(Machine& m, const Value& self, const Arguments& args) { return format_braces(m, self, args); }
 Result<Value> format_map(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("format_map", {"mapping"}, 1));
-  if (!a[0].is(Kind::Dict)) return fail(Code::TemplateError, "format_map: expected a mapping, got '{}'", type_name(a[0]));
+  if (!a[0].is(Kind::Dict))
+    return fail(Code::TemplateError, "format_map: expected a mapping, got '{}'", type_name(a[0]));
   Arguments named;
   LOOM_TRY_VOID(m.heap.tick(a[0].dict().items.size()));
   for (const auto& [key, value] : a[0].dict().items)
@@ -441,24 +457,30 @@ Result<Value> make_table(Machine& m, const Value&, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("maketrans", {"x", "y", "z"}, 1));
   std::vector<std::pair<Value, Value>> items;
   if (a[1].missing()) {
-    if (!a[0].is(Kind::Dict)) return fail(Code::TemplateError, "if you give only one argument to maketrans it must be a dict");
+    if (!a[0].is(Kind::Dict))
+      return fail(Code::TemplateError, "if you give only one argument to maketrans it must be a dict");
     LOOM_TRY_VOID(m.heap.tick(a[0].dict().items.size()));
     for (const auto& [key, value] : a[0].dict().items) {
-      if (!key.is(Kind::String) && !key.integral()) return fail(Code::TemplateError, "keys in translate table must be strings or integers");
+      if (!key.is(Kind::String) && !key.integral())
+        return fail(Code::TemplateError, "keys in translate table must be strings or integers");
       if (key.is(Kind::String) && count_code_points(key.s()) != 1)
         return fail(Code::TemplateError, "string keys in translate table must be of length 1");
-      items.emplace_back(key.is(Kind::String) ? Value::integer(static_cast<std::int64_t>(decode_at(key.s(), 0).value)) : key, value);
+      items.emplace_back(
+          key.is(Kind::String) ? Value::integer(static_cast<std::int64_t>(decode_at(key.s(), 0).value)) : key, value);
     }
     return make_dict(m.heap, std::move(items));
   }
   for (const Value& v : a)
-    if (!v.missing() && !v.is(Kind::String)) return fail(Code::TemplateError, "maketrans() argument must be str, not {}", type_name(v));
+    if (!v.missing() && !v.is(Kind::String))
+      return fail(Code::TemplateError, "maketrans() argument must be str, not {}", type_name(v));
   const std::string_view from = a[0].s(), to = a[1].s(), gone = a[2].missing() ? std::string_view() : a[2].s();
   LOOM_TRY_VOID(m.heap.decode(from.size() + to.size() + gone.size()));
-  if (count_code_points(from) != count_code_points(to)) return fail(Code::TemplateError, "the first two maketrans arguments must have equal length");
+  if (count_code_points(from) != count_code_points(to))
+    return fail(Code::TemplateError, "the first two maketrans arguments must have equal length");
   for (std::size_t i = 0, k = 0; i < from.size();) {
     const CodePoint p = decode_at(from, i), q = decode_at(to, k);
-    items.emplace_back(Value::integer(static_cast<std::int64_t>(p.value)), Value::integer(static_cast<std::int64_t>(q.value)));
+    items.emplace_back(Value::integer(static_cast<std::int64_t>(p.value)),
+                       Value::integer(static_cast<std::int64_t>(q.value)));
     i += p.size, k += q.size;
   }
   for (std::size_t i = 0; i < gone.size(); i += decode_at(gone, i).size)
@@ -468,7 +490,8 @@ Result<Value> make_table(Machine& m, const Value&, const Arguments& args) {
 
 Result<Value> translate(Machine& m, const Value& self, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("translate", {"table"}, 1));
-  if (!a[0].is(Kind::Dict)) return fail(Code::Unsupported, "translate: a table of type {} is not supported, expected a dict", type_name(a[0]));
+  if (!a[0].is(Kind::Dict))
+    return fail(Code::Unsupported, "translate: a table of type {} is not supported, expected a dict", type_name(a[0]));
   const std::string_view text = self.s();
   LOOM_TRY_VOID(m.heap.decode(text.size()));
   TextBuilder out(m.heap);

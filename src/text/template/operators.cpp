@@ -30,7 +30,8 @@ tl::unexpected<Error> overflow(Op op, std::int64_t a, std::int64_t b) {
   return fail(Code::OutOfRange, "{} {} {} does not fit in 64 bits", a, op == Op::Pow ? "**" : symbol(op), b);
 }
 tl::unexpected<Error> no_operator(Op op, const Value& a, const Value& b) {
-  return fail(Code::TemplateError, "unsupported operand type(s) for {}: '{}' and '{}'", symbol(op), type_name(a), type_name(b));
+  return fail(Code::TemplateError, "unsupported operand type(s) for {}: '{}' and '{}'", symbol(op), type_name(a),
+              type_name(b));
 }
 tl::unexpected<Error> by_zero() { return fail(Code::TemplateError, "division by zero"); }
 
@@ -46,7 +47,8 @@ Result<Value> integer_power(std::int64_t base, std::int64_t exponent) {
 // Whole exponents and square roots: what no math library decides.
 Result<Value> float_power(double base, double exponent) {
   if (exponent == 0.5 && base >= 0) return Value::number(std::sqrt(base));
-  if (exponent != std::floor(exponent) || std::abs(exponent) > 1024) return fail(Code::Unsupported, "{} ** {} is not supported", base, exponent);
+  if (exponent != std::floor(exponent) || std::abs(exponent) > 1024)
+    return fail(Code::Unsupported, "{} ** {} is not supported", base, exponent);
   if (base == 0 && exponent < 0) return fail(Code::TemplateError, "0.0 cannot be raised to a negative power");
   double result = 1, factor = base;
   for (auto e = static_cast<std::int64_t>(std::abs(exponent)); e > 0; e >>= 1) {
@@ -67,7 +69,9 @@ Result<Value> integers(Op op, std::int64_t a, std::int64_t b) {
       return Value::number(static_cast<double>(a) / static_cast<double>(b));
     case Op::FloorDiv:
     case Op::Mod: {
-      if (b == 0) return fail(Code::TemplateError, "{}", op == Op::Mod ? "integer modulo by zero" : "integer division or modulo by zero");
+      if (b == 0)
+        return fail(Code::TemplateError, "{}",
+                    op == Op::Mod ? "integer modulo by zero" : "integer division or modulo by zero");
       if (a == kMin && b == -1) return op == Op::Mod ? Result<Value>(Value::integer(0)) : overflow(op, a, b);
       const std::int64_t rest = a % b, floor = a / b - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0);
       return Value::integer(op == Op::FloorDiv ? floor : a - floor * b);
@@ -85,7 +89,9 @@ Result<Value> floats(Op op, double a, double b) {
     case Op::Pow: return float_power(a, b);
     default: break;
   }
-  if (b == 0) return fail(Code::TemplateError, "{}", op == Op::Div ? "float division by zero" : "float floor division or modulo by zero");
+  if (b == 0)
+    return fail(Code::TemplateError, "{}",
+                op == Op::Div ? "float division by zero" : "float floor division or modulo by zero");
   if (op == Op::Div) return Value::number(a / b);
   double rest = std::fmod(a, b);
   double quotient = (a - rest) / b;
@@ -136,7 +142,8 @@ Result<Value> arithmetic(Machine& m, Op op, const Value& a, const Value& b) {
   if (op == Op::Mod && a.is(Kind::String)) return format_percent(m, a, b);
   if (a.undefined()) return undefined_error(a);
   if (b.undefined()) return undefined_error(b);
-  if (a.is(Kind::BigInt) || b.is(Kind::BigInt)) return fail(Code::Unsupported, "arithmetic with integers beyond 64 bits is not supported");
+  if (a.is(Kind::BigInt) || b.is(Kind::BigInt))
+    return fail(Code::Unsupported, "arithmetic with integers beyond 64 bits is not supported");
   if (op == Op::Add) {
     if (a.is(Kind::String) && b.is(Kind::String)) return join_strings(m, a, b);
     if (a.sequence() && a.kind() == b.kind()) {
@@ -148,7 +155,8 @@ Result<Value> arithmetic(Machine& m, Op op, const Value& a, const Value& b) {
       return make_sequence(m.heap, a.kind(), std::move(items));
     }
     if (a.is(Kind::String) || a.sequence())
-      return fail(Code::TemplateError, "can only concatenate {} (not \"{}\") to {}", type_name(a), type_name(b), type_name(a));
+      return fail(Code::TemplateError, "can only concatenate {} (not \"{}\") to {}", type_name(a), type_name(b),
+                  type_name(a));
   }
   const bool left = a.is(Kind::String) || a.sequence(), right = b.is(Kind::String) || b.sequence();
   if (op == Op::Mul && left && b.integral()) return repeated(m, a, b.i());
@@ -182,7 +190,8 @@ Result<bool> compare(Machine& m, Op op, const Value& a, const Value& b) {
 Result<bool> contains(Machine& m, const Value& item, const Value& container) {
   switch (container.kind()) {
     case Kind::String:
-      if (!item.is(Kind::String)) return fail(Code::TemplateError, "'in <string>' requires string as left operand, not {}", type_name(item));
+      if (!item.is(Kind::String))
+        return fail(Code::TemplateError, "'in <string>' requires string as left operand, not {}", type_name(item));
       if (item.s().size() > container.s().size()) return false;
       LOOM_TRY_VOID(m.heap.scan(container.s().size() + item.s().size()));
       return text::Finder(item.s()).find(container.s()) != std::string_view::npos;
@@ -194,7 +203,8 @@ Result<bool> contains(Machine& m, const Value& item, const Value& container) {
       if (!item.numeric() || item.f() != std::floor(item.f())) return false;
       const auto& r = container.as<RangeObject>();
       const auto x = static_cast<std::int64_t>(std::clamp(item.f(), -9e15, 9e15));
-      return r.count > 0 && (x - r.start) % r.step == 0 && (x - r.start) / r.step >= 0 && (x - r.start) / r.step < r.count;
+      return r.count > 0 && (x - r.start) % r.step == 0 && (x - r.start) / r.step >= 0 &&
+             (x - r.start) / r.step < r.count;
     }
     case Kind::Undefined:
     case Kind::List:
@@ -220,7 +230,8 @@ struct SliceRange {
 
 Result<SliceRange> slice_range(std::int64_t length, const Value& from, const Value& to, const Value& by) {
   for (const Value* v : {&from, &to, &by})
-    if (!v->is(Kind::None) && !v->integral()) return fail(Code::TemplateError, "slice indices must be integers or None or have an __index__ method");
+    if (!v->is(Kind::None) && !v->integral())
+      return fail(Code::TemplateError, "slice indices must be integers or None or have an __index__ method");
   const std::int64_t step = by.is(Kind::None) ? 1 : by.i();
   if (step == 0) return fail(Code::TemplateError, "slice step cannot be zero");
   const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? length : length - 1;
@@ -232,7 +243,8 @@ Result<SliceRange> slice_range(std::int64_t length, const Value& from, const Val
   const std::int64_t start = place(from, step > 0 ? low : high), stop = place(to, step > 0 ? high : low);
   std::int64_t count = 0;
   if (step > 0 && start < stop) count = (stop - start - 1) / step + 1;
-  if (step < 0 && start > stop) count = (start - stop - 1) / (step == kMin ? std::numeric_limits<std::int64_t>::max() : -step) + 1;
+  if (step < 0 && start > stop)
+    count = (start - stop - 1) / (step == kMin ? std::numeric_limits<std::int64_t>::max() : -step) + 1;
   return SliceRange{start, step, count};
 }
 
@@ -257,12 +269,14 @@ std::string slice_text(std::string_view text, const SliceRange& r) {
 Result<Value> slice(Machine& m, const Value& v, const Value& from, const Value& to, const Value& by) {
   if (v.undefined()) return undefined_error(v);
   if (v.is(Kind::Dict)) return fail(Code::TemplateError, "unhashable type: 'slice'");
-  if (!v.is(Kind::String) && !v.sequence() && !v.is(Kind::Range)) return fail(Code::TemplateError, "'{}' object is not subscriptable", type_name(v));
+  if (!v.is(Kind::String) && !v.sequence() && !v.is(Kind::Range))
+    return fail(Code::TemplateError, "'{}' object is not subscriptable", type_name(v));
   LOOM_TRY(const std::int64_t length, length_of(v));
   LOOM_TRY(const SliceRange r, slice_range(length, from, to, by));
   if (v.is(Kind::String)) {
     if (v.text().ascii && r.step == 1)
-      return m.string(std::string(v.s().substr(static_cast<std::size_t>(r.start), static_cast<std::size_t>(r.count))), v.text().markup);
+      return m.string(std::string(v.s().substr(static_cast<std::size_t>(r.start), static_cast<std::size_t>(r.count))),
+                      v.text().markup);
     LOOM_TRY_VOID(m.heap.decode(v.s().size()));
     if (r.step != 1) LOOM_TRY_VOID(m.heap.reserve(v.s().size() * sizeof(std::size_t)));
     return m.string(slice_text(v.s(), r), v.text().markup);

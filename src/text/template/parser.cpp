@@ -12,8 +12,8 @@
 namespace loom::jinja {
 namespace {
 
-constexpr int kMaxNesting = 100;      // blocks in blocks, brackets in brackets
-constexpr int kMaxHeight = 600;       // of the tree: a.b.c... and not not not... count here
+constexpr int kMaxNesting = 100;  // blocks in blocks, brackets in brackets
+constexpr int kMaxHeight = 600;   // of the tree: a.b.c... and not not not... count here
 
 // LOOM_TRY for the many places that need a node id.
 #define PARSE(name, ...) LOOM_TRY(const NodeId name, __VA_ARGS__)
@@ -92,8 +92,10 @@ class Parser {
     std::size_t height = 0;
     for (const NodeId id : {n.a, n.b, n.c, n.body, n.otherwise})
       if (id != kNoNode) height = std::max<std::size_t>(height, p_.nodes[id].height);
-    for (std::uint32_t k = 0; k < n.count; ++k) height = std::max<std::size_t>(height, p_.nodes[p_.lists[n.first + k]].height);
-    if (height + 1 > kMaxHeight) return fail(Code::LimitExceeded, "line {}: the template is nested deeper than {}", n.line, kMaxHeight);
+    for (std::uint32_t k = 0; k < n.count; ++k)
+      height = std::max<std::size_t>(height, p_.nodes[p_.lists[n.first + k]].height);
+    if (height + 1 > kMaxHeight)
+      return fail(Code::LimitExceeded, "line {}: the template is nested deeper than {}", n.line, kMaxHeight);
     n.height = static_cast<std::uint16_t>(height + 1);
     p_.nodes.push_back(n);
     return static_cast<NodeId>(p_.nodes.size() - 1);
@@ -116,15 +118,18 @@ class Parser {
     int& depth;
   };
   Result<void> check_depth() const {
-    if (depth_ > kMaxNesting) return fail(Code::LimitExceeded, "line {}: nested deeper than {}", now().line, kMaxNesting);
-    if (stack_.reached()) return fail(Code::LimitExceeded, "line {}: nested deeper than the stack of this thread allows", now().line);
+    if (depth_ > kMaxNesting)
+      return fail(Code::LimitExceeded, "line {}: nested deeper than {}", now().line, kMaxNesting);
+    if (stack_.reached())
+      return fail(Code::LimitExceeded, "line {}: nested deeper than the stack of this thread allows", now().line);
     return {};
   }
 
   // ---- statements
   using Ends = std::initializer_list<std::string_view>;
   Parsed block(Ends ends);
-  Parsed body(Ends ends);  // behind a tag's words: "%}", then statements up to one of `ends`, which stays the current token
+  // behind a tag's words: "%}", then statements up to one of `ends`, which stays the current token
+  Parsed body(Ends ends);
   Parsed closed_body(std::string_view end);
   Parsed statement();
   Parsed parse_for();
@@ -171,8 +176,8 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t pos_ = 0;
   int depth_ = 0;
-  int loops_ = 0;         // for blocks around here, also outside of macros
-  int breakable_ = 0;     // for blocks that break may leave
+  int loops_ = 0;      // for blocks around here, also outside of macros
+  int breakable_ = 0;  // for blocks that break may leave
   StackLimit stack_;
   ProgramData& p_;
   std::map<std::string, std::uint32_t> names_;
@@ -423,7 +428,8 @@ Result<NodeId> Parser::parse_print() {
 Result<void> Parser::assignable(NodeId id) {
   const Node& n = p_.nodes[id];
   if (n.kind == NodeKind::Name) {
-    if (loops_ > 0 && p_.strings[n.text] == "loop") return error("can't assign to the special variable 'loop' in a for block");
+    if (loops_ > 0 && p_.strings[n.text] == "loop")
+      return error("can't assign to the special variable 'loop' in a for block");
     return {};
   }
   if (n.kind == NodeKind::NamespaceRef) return {};
@@ -558,7 +564,9 @@ Result<NodeId> Parser::chain(Parsed (Parser::*part)(), std::initializer_list<std
 }
 
 Result<NodeId> Parser::sum() { return chain(&Parser::concat, {{"+", Op::Add}, {"-", Op::Sub}}); }
-Result<NodeId> Parser::product() { return chain(&Parser::power, {{"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod}}); }
+Result<NodeId> Parser::product() {
+  return chain(&Parser::power, {{"*", Op::Mul}, {"/", Op::Div}, {"//", Op::FloorDiv}, {"%", Op::Mod}});
+}
 Result<NodeId> Parser::power() { return chain(&Parser::operand, {{"**", Op::Pow}}); }
 Result<NodeId> Parser::operand() { return unary(true); }
 
@@ -623,7 +631,8 @@ Result<NodeId> Parser::primary(bool with_namespace) {
     case TokenKind::Integer: {
       take();
       const auto value = parse_integer(t.text);
-      if (!value) return fail(Code::Unsupported, "line {}: the integer {} does not fit in 64 bits", t.line, t.text.substr(0, 40));
+      if (!value)
+        return fail(Code::Unsupported, "line {}: the integer {} does not fit in 64 bits", t.line, t.text.substr(0, 40));
       c.type = Constant::Type::Int;
       c.integer = *value;
       return constant(c, t.line);
@@ -631,9 +640,11 @@ Result<NodeId> Parser::primary(bool with_namespace) {
     case TokenKind::Float: {
       take();
       const auto value = parse_number(t.text);
-      if (!value && t.text.size() > 100) return fail(Code::Unsupported, "line {}: the number {} is out of range", t.line, t.text.substr(0, 40));
+      if (!value && t.text.size() > 100)
+        return fail(Code::Unsupported, "line {}: the number {} is out of range", t.line, t.text.substr(0, 40));
       c.type = Constant::Type::Float;
-      c.real = value.value_or(std::numeric_limits<double>::infinity());   // the lexer saw to its form: it is too large, inf as in Python
+      // the lexer saw to its form: it is too large, inf as in Python
+      c.real = value.value_or(std::numeric_limits<double>::infinity());
       return constant(c, t.line);
     }
     default: break;
@@ -653,7 +664,8 @@ Result<NodeId> Parser::tuple(bool with_condition, bool parenthesised, std::strin
   bool is_tuple = false;
   while (true) {
     const TokenKind k = now().kind;
-    if (k == TokenKind::VariableEnd || k == TokenKind::BlockEnd || op(")") || (!end_name.empty() && name(end_name))) break;
+    if (k == TokenKind::VariableEnd || k == TokenKind::BlockEnd || op(")") || (!end_name.empty() && name(end_name)))
+      break;
     PARSE(part, expression(with_condition));
     parts.push_back(part);
     if (!op(",")) break;
@@ -792,7 +804,8 @@ Result<Parser::Ids> Parser::arguments() {
       n.text = string_id(take().text);
       take();
       for (const NodeId other : out)
-        if (p_.nodes[other].op == Op::Keyword && p_.nodes[other].text == n.text) return error("keyword '{}' repeated", p_.strings[n.text]);
+        if (p_.nodes[other].op == Op::Keyword && p_.nodes[other].text == n.text)
+          return error("keyword '{}' repeated", p_.strings[n.text]);
     } else {
       if (keyword || star || star_star) return error("invalid arguments: a positional one after keywords");
       n.op = Op::Positional;
@@ -845,8 +858,8 @@ Result<NodeId> Parser::test(NodeId subject) {
   const TokenKind k = now().kind;
   if (op("(")) {
     LOOM_TRY(list, arguments());
-  } else if ((k == TokenKind::Name && !name("else") && !name("or") && !name("and")) || k == TokenKind::String || k == TokenKind::Integer ||
-             k == TokenKind::Float || op("[") || op("{")) {
+  } else if ((k == TokenKind::Name && !name("else") && !name("or") && !name("and")) || k == TokenKind::String ||
+             k == TokenKind::Integer || k == TokenKind::Float || op("[") || op("{")) {
     if (name("is")) return error("tests cannot be chained with 'is'");
     Node argument = node(NodeKind::Argument, now().line);
     argument.op = Op::Positional;

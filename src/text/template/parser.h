@@ -10,8 +10,8 @@ namespace loom::jinja {
 
 Result<ProgramData> parse_template(std::string source);
 
-// Gives every variable a slot in a frame, by the scope rules of jinja2's compiler (a name that a scope assigns anywhere belongs to
-// it from its start), and checks that filters and tests exist where jinja2 checks it.
+// Gives every variable a slot in a frame, by the scope rules of jinja2's compiler (a name that a scope assigns anywhere
+// belongs to it from its start), and checks that filters and tests exist where jinja2 checks it.
 Result<void> resolve_names(ProgramData& program);
 
 }  // namespace loom::jinja

@@ -1,6 +1,7 @@
-// Variables to slots. jinja2 compiles a template to Python functions and decides per scope, before it runs, whether a name is a
-// parameter, a copy of an outer variable, a context variable or unset; templates show the difference, so the rules are kept here:
-// a scope first collects every name that it loads or stores (inner scopes excluded), then its inner scopes look names up in it.
+// Variables to slots. jinja2 compiles a template to Python functions and decides per scope, before it runs, whether a
+// name is a parameter, a copy of an outer variable, a context variable or unset; templates show the difference, so the
+// rules are kept here: a scope first collects every name that it loads or stores (inner scopes excluded), then its
+// inner scopes look names up in it.
 
 #include <deque>
 #include <map>
@@ -15,10 +16,10 @@ namespace {
 
 // Names known in a scope, or in one branch of an if inside it. A branch starts empty and falls back to its base.
 struct Symbols {
-  Symbols* base = nullptr;           // the scope around a branch
-  Symbols* parent = nullptr;         // the outer scope
+  Symbols* base = nullptr;    // the scope around a branch
+  Symbols* parent = nullptr;  // the outer scope
   std::int32_t function = 0;
-  std::map<std::uint32_t, Load> loads;     // key: name; in a branch only what it added or changed
+  std::map<std::uint32_t, Load> loads;  // key: name; in a branch only what it added or changed
   std::set<std::uint32_t> stores;
   std::map<std::uint32_t, std::int32_t>* slots = nullptr;  // of the scope, shared with its branches
 
@@ -56,7 +57,8 @@ class Resolver {
  private:
   // Names that were passed over because the stack ends make everything after them wrong.
   Result<void> whole() const {
-    if (too_deep_) return fail(Code::LimitExceeded, "the template is nested deeper than the stack of this thread allows");
+    if (too_deep_)
+      return fail(Code::LimitExceeded, "the template is nested deeper than the stack of this thread allows");
     return {};
   }
   bool stack_ends() const { return too_deep_ = too_deep_ || stack_.reached(); }
@@ -277,7 +279,8 @@ class Resolver {
       if (each.name == kCallerName) {
         given_caller = true;
         if (each.fallback == kNoNode && mentions(n.body, kCallerName))
-          return fail(Code::TemplateError, "line {}: the special argument 'caller' must be left out or be given a default", n.line);
+          return fail(Code::TemplateError,
+                      "line {}: the special argument 'caller' must be left out or be given a default", n.line);
       }
       given_kwargs |= each.name == kKwargsName;
       given_varargs |= each.name == kVarargsName;
@@ -321,8 +324,8 @@ class Resolver {
   // Unknown filters and tests are errors now, except inside an if, where jinja2 waits until they are used.
   Result<void> check_known(const Node& n, bool soft) {
     if (n.index >= 0 || soft) return {};
-    return fail(Code::TemplateError, "line {}: no {} named '{}'", n.line, n.kind == NodeKind::Filter ? "filter" : "test",
-                p_.strings[n.text].substr(0, 80));
+    return fail(Code::TemplateError, "line {}: no {} named '{}'", n.line,
+                n.kind == NodeKind::Filter ? "filter" : "test", p_.strings[n.text].substr(0, 80));
   }
   Result<void> compile(NodeId id, Symbols& s, bool soft) {
     if (id == kNoNode) return {};

@@ -56,7 +56,8 @@ TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
                                       "{{ a" + repeat(n, "(a") + repeat(n, ")") + " }}",
                                       "{{ a" + repeat(n, "[a") + repeat(n, "]") + " }}",
                                       "{{ 'a'" + repeat(n, "|replace('a', 'a'") + repeat(n, ")") + " }}",
-                                      "{% set " + repeat(n, "(") + "a" + repeat(n, ",)") + " = " + repeat(n, "(") + "1" + repeat(n, ",)") + " %}{{ a }}",
+                                      "{% set " + repeat(n, "(") + "a" + repeat(n, ",)") + " = " + repeat(n, "(") +
+                                          "1" + repeat(n, ",)") + " %}{{ a }}",
                                       "{% for " + repeat(n, "(") + "a" + repeat(n, ",)") + " in [1] %}{% endfor %}",
                                       "{% filter upper" + repeat(n, "|upper") + " %}a{% endfilter %}",
                                       repeat(n, "{% if 1 %}") + repeat(n, "{% endif %}"),
@@ -79,7 +80,8 @@ TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
 
 TEST(SmallStack, X_10_macros_and_loops_that_call_themselves_end_in_an_error) {
   const std::string macro =
-      "{% macro m(n) %}{% if n > 0 %}{% for a in [n] %}{{ m(a - 1) }}{% endfor %}{% else %}end{% endif %}{% endmacro %}{{ m(N) }}";
+      "{% macro m(n) %}{% if n > 0 %}{% for a in [n] %}{{ m(a - 1) }}{% endfor %}{% else %}end{% endif %}{% endmacro "
+      "%}{{ m(N) }}";
   const std::string loop = "{% for a in N recursive %}{% if a %}{{ loop(a) }}{% else %}end{% endif %}{% endfor %}";
   for (const int n : {3, 10, 50, 100, 400, 5000}) {
     std::string calls = macro, loops = loop;
@@ -104,30 +106,33 @@ TEST(SmallStack, X_10_values_that_hold_values_end_in_an_error) {
       std::string once = wrap, twice = wrap;
       once.replace(once.find('X'), 1, "ns.x");
       twice.replace(twice.find('X'), 1, "ns.y");
-      const std::string grow = "{% set ns = namespace(x=1, y=1) %}{% for i in range(" + count + ") %}{% set ns.x = " + once +
-                               " %}{% set ns.y = " + twice + " %}{% endfor %}";
-      for (const char* use :
-           {"", "{{ ns.x == ns.y }}", "{{ ns.x | string | length }}", "{{ ns.x | tojson | length }}", "{{ ns.x | tojson(indent=1) | length }}",
-            "{{ ns.x | pprint | length }}", "{{ ([ns.x, ns.y] | sort) == [ns.x] }}", "{{ {ns.x: 1} }}", "{{ ns.x in [ns.y] }}", "{{ ns }}",
-            "{{ [ns.x, ns.y] | unique | list | length }}", "{{ '%s' % [ns.x] }}"}) {
+      const std::string grow = "{% set ns = namespace(x=1, y=1) %}{% for i in range(" + count +
+                               ") %}{% set ns.x = " + once + " %}{% set ns.y = " + twice + " %}{% endfor %}";
+      for (const char* use : {"", "{{ ns.x == ns.y }}", "{{ ns.x | string | length }}", "{{ ns.x | tojson | length }}",
+                              "{{ ns.x | tojson(indent=1) | length }}", "{{ ns.x | pprint | length }}",
+                              "{{ ([ns.x, ns.y] | sort) == [ns.x] }}", "{{ {ns.x: 1} }}", "{{ ns.x in [ns.y] }}",
+                              "{{ ns }}", "{{ [ns.x, ns.y] | unique | list | length }}", "{{ '%s' % [ns.x] }}"}) {
         std::string small;
         on_small_stack([&] { small = outcome(rendered(grow + use)); });
         const std::string large = outcome(rendered(grow + use));
-        EXPECT_TRUE(small == large || small == "limit") << grow << use << "\n  " << small.substr(0, 200) << "\n  " << large.substr(0, 200);
+        EXPECT_TRUE(small == large || small == "limit")
+            << grow << use << "\n  " << small.substr(0, 200) << "\n  " << large.substr(0, 200);
         if (n == 5) {
           EXPECT_EQ(small, large) << grow << use;
         }
       }
     }
     std::string small;
-    const Json deep = parse_json("{\"x\":" + repeat(std::min(n, 250), "[") + repeat(std::min(n, 250), "]") + "}").value();
+    const Json deep =
+        parse_json("{\"x\":" + repeat(std::min(n, 250), "[") + repeat(std::min(n, 250), "]") + "}").value();
     on_small_stack([&] { small = outcome(rendered("{{ x | tojson | length }}", deep)); });
     EXPECT_TRUE(small.starts_with("ok ") || small == "limit") << n << ": " << small;
   }
 }
 
 TEST(SmallStack, X_10_the_templates_of_models_have_room) {
-  const auto contexts = parse_json(read_text_file(test::source_path("tests/golden/template/template_contexts.json")).value()).value();
+  const auto contexts =
+      parse_json(read_text_file(test::source_path("tests/golden/template/template_contexts.json")).value()).value();
   const char* data = std::getenv("LOOM_DATA");
   ASSERT_NE(data, nullptr) << "LOOM_DATA must name the data folder";
   int count = 0;

@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   loom::Json context = loom::Json::object();
   if (cut != std::string_view::npos)
     if (auto json = loom::parse_json(text.substr(cut + 1)); json && json->is_object()) context = *std::move(json);
-  (void)parsed->render(context, {.max_steps = 100'000, .max_output_bytes = 1 << 20, .max_memory_bytes = 16 << 20}, loom::TemplateTime{});
+  (void)parsed->render(context, {.max_steps = 100'000, .max_output_bytes = 1 << 20, .max_memory_bytes = 16 << 20},
+                       loom::TemplateTime{});
   return 0;
 }

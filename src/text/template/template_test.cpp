@@ -49,7 +49,8 @@ std::string difference(const Result<std::string>& got, const std::string& expect
   }
   if (got) return "printed: " + *got;
   for (const std::string_view kind : {"raise ", "undefined "})
-    if (expected.starts_with(kind) && !got.error().text().ends_with(": " + expected.substr(kind.size()))) return "error: " + got.error().text();
+    if (expected.starts_with(kind) && !got.error().text().ends_with(": " + expected.substr(kind.size())))
+      return "error: " + got.error().text();
   return "";
 }
 
@@ -75,7 +76,8 @@ TEST(Template, X_10_every_real_template_renders_as_jinja2) {
     const auto part = split(line, '\t');
     if (part.size() != 3) continue;
     if (files.insert(part[0]).second) parsed = ChatTemplate::parse(real_template(part[0]));
-    const auto got = *parsed ? (*parsed)->render(*find(contexts, part[1]), {}, kNow) : Result<std::string>(tl::make_unexpected(parsed->error()));
+    const auto got = *parsed ? (*parsed)->render(*find(contexts, part[1]), {}, kNow)
+                             : Result<std::string>(tl::make_unexpected(parsed->error()));
     std::string expected = part[2], why;
     if (expected[0] == '"') {
       why = difference(got, *as_string(parse_json(expected).value()));
@@ -87,7 +89,8 @@ TEST(Template, X_10_every_real_template_renders_as_jinja2) {
       if (to_hex(sha.finish()) != expected) why = "printed: " + *got;
     }
     ++rows;
-    if (!why.empty() && ++differences <= 20) ADD_FAILURE() << part[0] << " with " << part[1] << ": " << why << "\nexpected: " << expected;
+    if (!why.empty() && ++differences <= 20)
+      ADD_FAILURE() << part[0] << " with " << part[1] << ": " << why << "\nexpected: " << expected;
   }
   EXPECT_EQ(differences, 0);
   EXPECT_EQ(rows, 1680);
@@ -114,7 +117,8 @@ TEST(Template, X_10_small_cases_as_jinja2) {
   for (const Json& row : *find(file, "cases")) {
     const std::string why = difference(render(*as_string(row[0]), *find(file, "context")), *as_string(row[1]));
     ++cases;
-    if (!why.empty() && ++differences <= 60) ADD_FAILURE() << *as_string(row[0]) << "\n  " << why << "\n  expected: " << *as_string(row[1]);
+    if (!why.empty() && ++differences <= 60)
+      ADD_FAILURE() << *as_string(row[0]) << "\n  " << why << "\n  expected: " << *as_string(row[1]);
   }
   EXPECT_EQ(differences, 0);
   EXPECT_GT(cases, 1000);
@@ -134,18 +138,22 @@ TEST(Template, G_105_named_templates_print_their_family) {
           .value();
   const std::pair<const char*, const char*> kRows[] = {
       {"chatml",
-       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_"
+       "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n<|im_start|"
+       ">user\nV<|im_end|>\n<|im_"
        "start|>assistant\n"},
       {"llama2", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST] A </s><s>[INST] V [/INST]"},
       {"llama3",
-       "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>"
-       "assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
+       "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nU<|eot_"
+       "id|><|start_header_id|>"
+       "assistant<|end_header_id|>\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_header_"
+       "id|>assistant<|end_header_id|>"
        "\n\n"},
       {"mistral", "<s>[INST] S\n\nU [/INST] A</s>[INST] V [/INST]"},
       {"tinyllama", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
       {"zephyr", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
       {"plain", "S\nU\nA\nV\n"},
-      {"bitnet_instruction", "S\n\n### Instruction:\nU\n\n### Response:\nA</s>\n\n### Instruction:\nV\n\n### Response:\n"},
+      {"bitnet_instruction",
+       "S\n\n### Instruction:\nU\n\n### Response:\nA</s>\n\n### Instruction:\nV\n\n### Response:\n"},
       {"bitnet_microsoft", "<s>System: S<|eot_id|>User: U<|eot_id|>Assistant: A<|eot_id|>User: V<|eot_id|>Assistant: "},
   };
   for (const auto& [name, expected] : kRows) {
@@ -159,8 +167,10 @@ TEST(Template, G_105_named_templates_print_their_family) {
 }
 
 TEST(Template, X_10_context_is_that_of_transformers) {
-  const Json chat = chat_context({.messages = Json::array(), .extra = parse_json(R"({"enable_thinking":false})").value()}).value();
-  EXPECT_EQ(dump_json(chat), R"({"messages":[],"tools":null,"documents":null,"add_generation_prompt":false,"enable_thinking":false})");
+  const Json chat =
+      chat_context({.messages = Json::array(), .extra = parse_json(R"({"enable_thinking":false})").value()}).value();
+  EXPECT_EQ(dump_json(chat),
+            R"({"messages":[],"tools":null,"documents":null,"add_generation_prompt":false,"enable_thinking":false})");
   EXPECT_EQ(chat_context({.messages = "x"}).error().code, Code::InvalidArgument);
   EXPECT_EQ(chat_context({.extra = 5}).error().code, Code::InvalidArgument);
 }
@@ -177,12 +187,15 @@ TEST(Template, X_10_errors_name_the_line) {
   EXPECT_EQ(render("{{ 3 ** 99 }}").error().code, Code::OutOfRange);
   EXPECT_EQ(render("{{ 99999999999999999999 }}").error().code, Code::Unsupported);
   const auto no_clock = ChatTemplate::parse("{{ strftime_now('%Y') }}")->render(Json::object());
-  EXPECT_EQ(no_clock.error().text(), "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
+  EXPECT_EQ(no_clock.error().text(),
+            "template: line 1: strftime_now: the template writes the date, and none was given (--date YYYY-MM-DD)");
 }
 
 // jinja2 3.1.6: ('a', 'b') True False False m
 TEST(Template, X_10_a_macro_tells_its_arguments) {
-  const std::string macro = "{% macro m(a, b=1) %}{{ kwargs }}{% endmacro %}{{ m.arguments }} {{ m.catch_kwargs }} {{ m.catch_varargs }} {{ m.caller }} {{ m.name }}";
+  const std::string macro =
+      "{% macro m(a, b=1) %}{{ kwargs }}{% endmacro %}{{ m.arguments }} {{ m.catch_kwargs }} {{ m.catch_varargs }} {{ "
+      "m.caller }} {{ m.name }}";
   EXPECT_EQ(render(macro).value(), "('a', 'b') True False False m");
 }
 
@@ -192,7 +205,8 @@ TEST(Template, X_10_what_is_not_there_is_named) {
       {"{{ 'a'.translate([1]) }}", "translate: a table of type list is not supported, expected a dict"},
       {"{{ [1] | random }}", "the filter random is not supported: a template gives the same text every time"},
       {"{{ 'a' | urlize }}", "the filter urlize is not supported: it writes links for web pages"},
-      {"{{ {(1, none): 1, (1, false): 2} | pprint }}", "pprint: keys of type tuple that have no order are not supported"},
+      {"{{ {(1, none): 1, (1, false): 2} | pprint }}",
+       "pprint: keys of type tuple that have no order are not supported"},
       {"{{ self }}", "printing a function is not supported"},
   };
   for (const auto& [source, message] : rows) {
@@ -205,8 +219,10 @@ TEST(Template, X_10_what_is_not_there_is_named) {
 
 // Messages are lines for people, whatever a template puts into them.
 TEST(Template, X_10_messages_are_short) {
-  for (const char* source : {"{{ {}['a' * 1000000].b }}", "{{ ('a' * 1000000) | abs }}", "{{ {} | attr('a' * 1000000) + 1 }}", "{{ raise_exception('a' * 1000000) }}",
-                             "{{ '%(' ~ 'a' * 1000000 ~ ')s' }}{{ ('%(' ~ 'a' * 1000000 ~ ')s') % {} }}", "{{ [].x['\u00e9' * 1000000] }}"}) {
+  for (const char* source : {"{{ {}['a' * 1000000].b }}", "{{ ('a' * 1000000) | abs }}",
+                             "{{ {} | attr('a' * 1000000) + 1 }}", "{{ raise_exception('a' * 1000000) }}",
+                             "{{ '%(' ~ 'a' * 1000000 ~ ')s' }}{{ ('%(' ~ 'a' * 1000000 ~ ')s') % {} }}",
+                             "{{ [].x['\u00e9' * 1000000] }}"}) {
     const auto got = render(source);
     ASSERT_FALSE(got) << source;
     EXPECT_LT(got.error().text().size(), 2100u) << source;
@@ -215,15 +231,18 @@ TEST(Template, X_10_messages_are_short) {
 }
 
 TEST(Template, X_10_the_date_is_the_hosts) {
-  const auto llama = ChatTemplate::parse("{{ strftime_now('%d %b %Y') if strftime_now is defined else '26 Jul 2024' }}").value();
+  const auto llama =
+      ChatTemplate::parse("{{ strftime_now('%d %b %Y') if strftime_now is defined else '26 Jul 2024' }}").value();
   EXPECT_EQ(llama.render(Json::object()).value(), "26 Jul 2024");
   EXPECT_EQ(llama.render(Json::object(), {}, parse_template_date("2024-02-29").value()).value(), "29 Feb 2024");
-  for (const char* text : {"", "2024-2-29", "2023-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "0000-01-01", "2024-01-00", "2024/01/01", "2024-01-011"})
+  for (const char* text : {"", "2024-2-29", "2023-02-29", "2024-13-01", "2024-00-10", "2024-04-31", "0000-01-01",
+                           "2024-01-00", "2024/01/01", "2024-01-011"})
     EXPECT_EQ(parse_template_date(text).error().code, Code::InvalidArgument) << text;
 }
 
 TEST(Template, X_10_a_render_can_be_cancelled) {
-  const auto endless = ChatTemplate::parse("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}").value();
+  const auto endless =
+      ChatTemplate::parse("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}").value();
   const std::atomic<bool> stop{true};
   EXPECT_EQ(endless.render(Json::object(), {.cancel = &stop}).error().code, Code::Cancelled);
 }
@@ -238,11 +257,14 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
       "{% set ns = namespace(s='xxxxxxxx') %}" + half + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
       "{% set ns = namespace(s=[1]) %}" + half + "{% set ns.s = ns.s + ns.s %}{% endfor %}",
       "{% set ns = namespace(s=[1]) %}" + half + "{% set ns.s = [ns.s, ns.s] %}{% endfor %}",
-      "{% set ns = namespace(s=[1], t=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t = [ns.t, ns.t] %}{% endfor %}{{ ns.s "
+      "{% set ns = namespace(s=[1], t=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% set ns.t = "
+      "[ns.t, ns.t] %}{% endfor %}{{ ns.s "
       "== ns.t }}",
-      "{% set ns = namespace(s=(1,)) %}{% for a in range(200) %}{% set ns.s = (ns.s, ns.s) %}{% endfor %}{{ {ns.s: 1} }}",
+      "{% set ns = namespace(s=(1,)) %}{% for a in range(200) %}{% set ns.s = (ns.s, ns.s) %}{% endfor %}{{ {ns.s: 1} "
+      "}}",
       "{% set ns = namespace(s=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s }}",
-      "{% set ns = namespace(s=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | tojson }}",
+      "{% set ns = namespace(s=[1]) %}{% for a in range(200) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s | "
+      "tojson }}",
       "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
       "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
       "{% macro m(a) %}{% call m(a) %}{{ caller() }}{% endcall %}{% endmacro %}{{ m(1) }}",
@@ -267,7 +289,8 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
   for (const std::string& bomb : bombs) {
     const auto got = render(bomb, Json::object(), {.max_steps = 2'000'000, .max_memory_bytes = std::size_t{128} << 20});
     ASSERT_FALSE(got) << bomb;
-    EXPECT_TRUE(got.error().code == Code::LimitExceeded || got.error().code == Code::TemplateError) << bomb << ": " << got.error().text();
+    EXPECT_TRUE(got.error().code == Code::LimitExceeded || got.error().code == Code::TemplateError)
+        << bomb << ": " << got.error().text();
   }
   EXPECT_EQ(render("{{ 'x' * 100 }}", Json::object(), {.max_output_bytes = 99}).error().code, Code::LimitExceeded);
 }
@@ -275,13 +298,20 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
 // Long chains of closures, namespaces and loops must not be freed by recursion, nor leak (the sanitizer build tells).
 TEST(Template, X_10_chains_of_references_are_freed) {
   const std::string each = "{% for i in range(50000) %}";
-  EXPECT_TRUE(render("{% set ns = namespace(f=none) %}" + each + "{% set ns.f = namespace(next=ns.f) %}{% endfor %}{% set ns.f = none %}"));
-  EXPECT_TRUE(render("{% set ns = namespace(f=none) %}{% macro m(x) %}{% macro inner() %}{{ x }}{% endmacro %}{% set ns.f = inner %}{% endmacro %}" +
-                     each + "{% set r = m(ns.f) %}{% endfor %}{% set ns.f = none %}"));
-  EXPECT_FALSE(render("{% set ns = namespace(f=none) %}" + each + "{% for a in [ns.f] %}{% set ns.f = loop %}{% endfor %}{% endfor %}"));
+  EXPECT_TRUE(render("{% set ns = namespace(f=none) %}" + each +
+                     "{% set ns.f = namespace(next=ns.f) %}{% endfor %}{% set ns.f = none %}"));
+  EXPECT_TRUE(
+      render("{% set ns = namespace(f=none) %}{% macro m(x) %}{% macro inner() %}{{ x }}{% endmacro %}{% set ns.f = "
+             "inner %}{% endmacro %}" +
+             each + "{% set r = m(ns.f) %}{% endfor %}{% set ns.f = none %}"));
+  EXPECT_FALSE(render("{% set ns = namespace(f=none) %}" + each +
+                      "{% for a in [ns.f] %}{% set ns.f = loop %}{% endfor %}{% endfor %}"));
   EXPECT_FALSE(
-      render("{% set ns = namespace(f=none) %}{% for a in [1] recursive %}{% set ns.f = loop %}{% set ns.g = [ns, loop] %}{{ nope.x }}{% endfor %}"));
-  EXPECT_TRUE(render("{% set ns = namespace() %}{% for a in [1, 2] %}{% set x = loop.changed(loop) %}{% set ns.l = loop %}{% endfor %}"));
+      render("{% set ns = namespace(f=none) %}{% for a in [1] recursive %}{% set ns.f = loop %}{% set ns.g = [ns, "
+             "loop] %}{{ nope.x }}{% endfor %}"));
+  EXPECT_TRUE(
+      render("{% set ns = namespace() %}{% for a in [1, 2] %}{% set x = loop.changed(loop) %}{% set ns.l = loop %}{% "
+             "endfor %}"));
 }
 
 TEST(Template, X_10_deep_nesting_is_an_error) {
@@ -335,9 +365,11 @@ TEST(Template, X_10_random_mutations) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return static_cast<std::size_t>(state >> 33) % n;
   };
-  const std::string bits[] = {"{{",        "}}",   "{%", "%}", "(",  ")",  "[",    "]",  "|",           ".",     "'", "\"", "loop",
-                              "namespace", " in ", "~",  "-",  "#}", "{#", "\xff", "\0", "99999999999", "range", "*", "**"};
-  for (const char* name : {"openai-gpt-oss-120b.jinja", "meetkai-functionary-medium-v3.2.jinja", "HuggingFaceTB-SmolLM3-3B.jinja"}) {
+  const std::string bits[] = {"{{", "}}",   "{%", "%}",          "(",         ")",    "[", "]", "|",
+                              ".",  "'",    "\"", "loop",        "namespace", " in ", "~", "-", "#}",
+                              "{#", "\xff", "\0", "99999999999", "range",     "*",    "**"};
+  for (const char* name :
+       {"openai-gpt-oss-120b.jinja", "meetkai-functionary-medium-v3.2.jinja", "HuggingFaceTB-SmolLM3-3B.jinja"}) {
     const std::string source = real_template(name);
     for (int round = 0; round < 150; ++round) {
       std::string mutant = source;

@@ -31,7 +31,8 @@ bool in(const Span (&table)[N], char32_t c) {
 
 template <std::size_t N, std::size_t M>
 void append_folded(std::string& out, char32_t c, const CaseRun (&runs)[N], const CaseSpecial (&special)[M]) {
-  const CaseSpecial* s = std::lower_bound(special, special + M, c, [](const CaseSpecial& e, char32_t x) { return e.from < x; });
+  const CaseSpecial* s =
+      std::lower_bound(special, special + M, c, [](const CaseSpecial& e, char32_t x) { return e.from < x; });
   if (s != special + M && s->from == c) {
     for (const char32_t to : s->to)
       if (to != 0) append_utf8(out, to);
@@ -82,7 +83,9 @@ std::string each(std::string_view text, F&& visit) {
 }  // namespace
 
 CodePoint decode_at(std::string_view text, std::size_t offset) {
-  const auto byte = [&](std::size_t k) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[offset + k])); };
+  const auto byte = [&](std::size_t k) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[offset + k]));
+  };
   const std::uint32_t lead = byte(0);
   if (lead < 0x80) return {lead, 1};
   const std::uint32_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -142,8 +145,8 @@ std::size_t offset_of(std::string_view text, std::size_t index) {
 
 bool is_space(char32_t c) {
   if (c < 0x80) return (c >= 9 && c <= 13) || (c >= 28 && c <= 32);
-  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
+  return c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202f || c == 0x205f || c == 0x3000;
 }
 bool is_printable(char32_t c) { return c != kInvalid && !in(kNotPrintable, c); }
 bool is_alpha(char32_t c) { return in(kAlpha, c); }
@@ -190,7 +193,8 @@ std::string swap_case(std::string_view text) {
 }
 
 std::string fold_case(std::string_view text) {
-  return each(text, [](std::string& out, std::size_t, CodePoint p) { append_folded(out, p.value, kFolded, kFoldedSpecial); });
+  return each(text,
+              [](std::string& out, std::size_t, CodePoint p) { append_folded(out, p.value, kFolded, kFoldedSpecial); });
 }
 
 std::string_view strip_left(std::string_view text) {

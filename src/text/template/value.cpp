@@ -9,12 +9,13 @@ namespace loom::jinja {
 namespace {
 
 constexpr std::uint32_t kDeepestValue = 300;  // values inside values; Python would stop near 1000
-constexpr std::size_t kIndexedFrom = 9;    // smaller dicts are searched one by one
+constexpr std::size_t kIndexedFrom = 9;       // smaller dicts are searched one by one
 
 Result<std::uint32_t> raised(std::uint32_t height, const Value& v) {
   const Object* o = v.object();
   const std::uint32_t h = o ? std::max(height, o->height + 1) : height;
-  if (o && h > o->heap->tallest) return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", o->heap->tallest);
+  if (o && h > o->heap->tallest)
+    return fail(Code::LimitExceeded, "a value is nested deeper than {} lists or dicts", o->heap->tallest);
   return h;
 }
 
@@ -31,9 +32,12 @@ void Object::grow(std::size_t n) {
 }
 
 // A third of the stack, and no more than what 300 levels take.
-Heap::Heap() : tallest(static_cast<std::uint32_t>(std::min<std::size_t>(stack.left() / 3 / kLevelBytes, kDeepestValue))) {}
+Heap::Heap()
+    : tallest(static_cast<std::uint32_t>(std::min<std::size_t>(stack.left() / 3 / kLevelBytes, kDeepestValue))) {}
 
-Result<void> Heap::too_deep() const { return fail(Code::LimitExceeded, "a value is nested deeper than the stack of this thread allows"); }
+Result<void> Heap::too_deep() const {
+  return fail(Code::LimitExceeded, "a value is nested deeper than the stack of this thread allows");
+}
 
 void Heap::retain(Object& object) {
   ++object.refs;
@@ -124,7 +128,8 @@ void DictObject::set(Value key, Value value) {
   if (!index_.empty()) {
     index_.emplace(hash, static_cast<std::uint32_t>(items.size() - 1));
   } else if (items.size() >= kIndexedFrom) {
-    for (std::size_t k = 0; k < items.size(); ++k) index_.emplace(hash_value(items[k].first), static_cast<std::uint32_t>(k));
+    for (std::size_t k = 0; k < items.size(); ++k)
+      index_.emplace(hash_value(items[k].first), static_cast<std::uint32_t>(k));
   }
 }
 
@@ -136,8 +141,12 @@ Value* NamespaceObject::find(std::string_view name) {
 
 // ---- making values
 
-Value make_string(Heap& heap, std::string text, bool markup) { return Value::of(Kind::String, new StringObject(heap, std::move(text), markup)); }
-Value make_undefined(Heap& heap, std::string message) { return Value::of(Kind::Undefined, new UndefinedObject(heap, shortened(message, 1000))); }
+Value make_string(Heap& heap, std::string text, bool markup) {
+  return Value::of(Kind::String, new StringObject(heap, std::move(text), markup));
+}
+Value make_undefined(Heap& heap, std::string message) {
+  return Value::of(Kind::Undefined, new UndefinedObject(heap, shortened(message, 1000)));
+}
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
@@ -323,14 +332,16 @@ bool truthy(const Value& v) {
 
 namespace {
 
-// Values share parts, so a small one may hold 2^300 leaves: every walk spends steps, and gives up when they are gone (the next tick
-// raises LimitExceeded).
+// Values share parts, so a small one may hold 2^300 leaves: every walk spends steps, and gives up when they are gone
+// (the next tick raises LimitExceeded).
 bool spend(const Value& v, std::size_t more = 0) {
   const Object* o = v.object();
   return !o || o->heap->spend(1 + more);
 }
 
-bool equal_texts(const Value& a, const Value& b) { return a.s().size() == b.s().size() && spend(a, a.s().size() / 64) && a.s() == b.s(); }
+bool equal_texts(const Value& a, const Value& b) {
+  return a.s().size() == b.s().size() && spend(a, a.s().size() / 64) && a.s() == b.s();
+}
 
 bool equal_items(const Value& a, const Value& b) {
   const auto &x = a.items(), &y = b.items();
@@ -354,7 +365,8 @@ bool equal_numbers(const Value& a, const Value& b) {
   if (a.is(Kind::Float) && b.is(Kind::Float)) return a.f() == b.f();
   const double f = a.is(Kind::Float) ? a.f() : b.f();
   const std::int64_t i = a.is(Kind::Float) ? b.i() : a.i();
-  return f >= -0x1p63 && f < 0x1p63 && static_cast<double>(static_cast<std::int64_t>(f)) == f && static_cast<std::int64_t>(f) == i;
+  return f >= -0x1p63 && f < 0x1p63 && static_cast<double>(static_cast<std::int64_t>(f)) == f &&
+         static_cast<std::int64_t>(f) == i;
 }
 
 bool equal_dicts(const DictObject& a, const DictObject& b) {
@@ -416,7 +428,8 @@ Result<bool> less(Heap& heap, const Value& a, const Value& b, const char* op) {
     }
     return x.size() < y.size();
   }
-  return fail(Code::TemplateError, "'{}' not supported between instances of '{}' and '{}'", op, type_name(a), type_name(b));
+  return fail(Code::TemplateError, "'{}' not supported between instances of '{}' and '{}'", op, type_name(a),
+              type_name(b));
 }
 
 bool hashable(const Value& v) {

@@ -1,6 +1,7 @@
 #pragma once
-// Python values as a template sees them: immutable and counted, but for namespaces, loops and frames. Those may hold themselves, so the
-// heap keeps them until the render ends and empties them then: no cycle survives, and no long chain of them is freed by recursion.
+// Python values as a template sees them: immutable and counted, but for namespaces, loops and frames. Those may hold
+// themselves, so the heap keeps them until the render ends and empties them then: no cycle survives, and no long chain
+// of them is freed by recursion.
 
 #include <atomic>
 #include <cstdint>
@@ -23,13 +24,13 @@ enum class Kind : std::uint8_t {
   None,
   Bool,
   Int,
-  BigInt,     // a JSON integer beyond int64: may be printed and compared, not computed with
+  BigInt,  // a JSON integer beyond int64: may be printed and compared, not computed with
   Float,
   String,
   List,
   Tuple,
   Dict,
-  Keys,       // dict.keys(), dict.values(), dict.items()
+  Keys,  // dict.keys(), dict.values(), dict.items()
   Values,
   Items,
   Range,
@@ -71,7 +72,7 @@ struct Heap {
   std::uint64_t steps = 0, max_steps = 0;
   const std::atomic<bool>* cancel = nullptr;  // may be null
   std::uint64_t next_look = 0;                // steps at which `cancel` is looked at again
-  std::vector<Object*> retained;  // one reference each
+  std::vector<Object*> retained;              // one reference each
 
   ~Heap() { release(); }
   std::size_t room() const { return used >= limit ? 0 : limit - used; }
@@ -84,8 +85,9 @@ struct Heap {
       return look();
     return {};
   }
-  // Work on texts that builds no value: every function pays for the bytes it looks at, or a short template could keep it busy for years.
-  Result<void> scan(std::size_t bytes) { return tick(bytes / 64); }     // copied, compared, searched
+  // Work on texts that builds no value: every function pays for the bytes it looks at, or a short template could keep
+  // it busy for years.
+  Result<void> scan(std::size_t bytes) { return tick(bytes / 64); }    // copied, compared, searched
   Result<void> decode(std::size_t bytes) { return tick(bytes / 16); }  // read character by character
   // Where no error can be returned: false once the steps are used up, and the next tick raises LimitExceeded.
   bool spend(std::uint64_t count) { return (steps += count) <= max_steps; }
@@ -246,7 +248,8 @@ struct RangeObject final : Object {
 
 // Why a name has no value; said when it is used.
 struct UndefinedObject final : Object {
-  UndefinedObject(Heap& heap, std::string why) : Object(heap, sizeof(UndefinedObject) + why.size()), message(std::move(why)) {}
+  UndefinedObject(Heap& heap, std::string why)
+      : Object(heap, sizeof(UndefinedObject) + why.size()), message(std::move(why)) {}
   std::string message;
 };
 

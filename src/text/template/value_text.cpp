@@ -92,7 +92,8 @@ class Repr {
     return {};
   }
   Result<void> range(const RangeObject& r) {
-    out_.add(r.step == 1 ? fmt::format("range({}, {})", r.start, r.stop) : fmt::format("range({}, {}, {})", r.start, r.stop, r.step));
+    out_.add(r.step == 1 ? fmt::format("range({}, {})", r.start, r.stop)
+                         : fmt::format("range({}, {}, {})", r.start, r.stop, r.step));
     return {};
   }
   Result<void> dispatch(const Value& v);
@@ -207,7 +208,8 @@ void JsonWriter::string(std::string_view s) {
           else if (c < 0x10000)
             out_.add(fmt::format("\\u{:04x}", c));
           else
-            out_.add(fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff)));
+            out_.add(
+                fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff)));
         }
       }
     }
@@ -257,7 +259,11 @@ Result<void> JsonWriter::write(const Value& v) {
     case Kind::Bool: out_.add(v.b() ? "true" : "false"); return {};
     case Kind::Int: out_.add(fmt::format("{}", v.i())); return {};
     case Kind::BigInt: out_.add(v.s()); return {};
-    case Kind::Float: out_.add(std::isnan(v.f()) ? "NaN" : std::isinf(v.f()) ? (v.f() < 0 ? "-Infinity" : "Infinity") : repr_float(v.f())); return {};
+    case Kind::Float:
+      out_.add(std::isnan(v.f())   ? "NaN"
+               : std::isinf(v.f()) ? (v.f() < 0 ? "-Infinity" : "Infinity")
+                                   : repr_float(v.f()));
+      return {};
     case Kind::String: string(v.s()); return {};
     case Kind::List:
     case Kind::Tuple: return list(v.items());

@@ -8,7 +8,8 @@ namespace loom::text {
 
 Result<void> TokenMatcher::add(std::string_view text, std::uint32_t value) {
   if (text.empty()) return {};
-  if (text.size() > kMaxText) return fail(Code::LimitExceeded, "an added token has {} bytes, at most {} are read", text.size(), kMaxText);
+  if (text.size() > kMaxText)
+    return fail(Code::LimitExceeded, "an added token has {} bytes, at most {} are read", text.size(), kMaxText);
   TokenId node = 0;
   for (const char c : text) {
     const auto byte = static_cast<std::uint8_t>(c);
@@ -17,7 +18,8 @@ Result<void> TokenMatcher::add(std::string_view text, std::uint32_t value) {
       node = e->merged;
       continue;
     }
-    if (nodes_ > kMaxTokenId) return fail(Code::LimitExceeded, "the added tokens are longer than {} bytes together", kMaxTokenId);
+    if (nodes_ > kMaxTokenId)
+      return fail(Code::LimitExceeded, "the added tokens are longer than {} bytes together", kMaxTokenId);
     edges_.add(node, byte, 0, nodes_, false);
     value_.push_back(kNone);
     node = nodes_++;
@@ -48,8 +50,8 @@ bool TokenMatcher::find(std::string_view text, std::size_t from, Found& found) c
   return false;
 }
 
-void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens, bool parse_special,
-                     std::vector<Stretch>& out) {
+void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens,
+                     bool parse_special, std::vector<Stretch>& out) {
   const char* const data = text.data();
   std::size_t done = 0;
   std::size_t white_end = 0;  // of the run stripped last: tokens inside it need not walk it again

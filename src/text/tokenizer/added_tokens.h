@@ -43,9 +43,9 @@ struct Stretch {
   TokenId id;
 };
 
-// Cuts `text` at the tokens of `matcher` (values are indexes into `tokens`) by their flags. Special tokens are left in the text when
-// `parse_special` is false.
-void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens, bool parse_special,
-                     std::vector<Stretch>& out);
+// Cuts `text` at the tokens of `matcher` (values are indexes into `tokens`) by their flags. Special tokens are left in
+// the text when `parse_special` is false.
+void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const std::vector<AddedToken>& tokens,
+                     bool parse_special, std::vector<Stretch>& out);
 
 }  // namespace loom::text

@@ -13,7 +13,8 @@ constexpr std::size_t kMaxWord = std::size_t{1} << 31;
 
 }  // namespace
 
-Result<std::unique_ptr<BpeModel>> BpeModel::create(Vocab vocab, const std::vector<Merge>& merges, BpeConfig config, bool replace) {
+Result<std::unique_ptr<BpeModel>> BpeModel::create(Vocab vocab, const std::vector<Merge>& merges, BpeConfig config,
+                                                   bool replace) {
   auto model = std::make_unique<BpeModel>();
   model->vocab_ = std::move(vocab);
   model->config_ = std::move(config);
@@ -28,14 +29,16 @@ Result<std::unique_ptr<BpeModel>> BpeModel::create(Vocab vocab, const std::vecto
     joined.append(right.substr(std::min(prefix, right.size())));
     const TokenId c = v.find(joined);
     if (a == kNoToken || b == kNoToken || c == kNoToken)
-      return fail(Code::CorruptData, "merge {}: \"{}\" + \"{}\" names a token that the vocabulary lacks", i, left.substr(0, 60), right.substr(0, 60));
+      return fail(Code::CorruptData, "merge {}: \"{}\" + \"{}\" names a token that the vocabulary lacks", i,
+                  left.substr(0, 60), right.substr(0, 60));
     model->pairs_.add(a, b, static_cast<std::uint32_t>(i), c, replace);
   }
   LOOM_TRY_VOID(model->prepare());
   return model;
 }
 
-Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::vector<float>& scores, BpeConfig config) {
+Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::vector<float>& scores,
+                                                        BpeConfig config) {
   auto model = std::make_unique<BpeModel>();
   model->vocab_ = std::move(vocab);
   model->config_ = std::move(config);
@@ -43,7 +46,9 @@ Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::
   // Rank of a token: how many distinct scores are better. Equal scores share a rank: the leftmost pair goes first.
   std::vector<TokenId> order(v.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto score = [&](TokenId id) { return static_cast<std::size_t>(id) < scores.size() ? scores[static_cast<std::size_t>(id)] : 0.0f; };
+  const auto score = [&](TokenId id) {
+    return static_cast<std::size_t>(id) < scores.size() ? scores[static_cast<std::size_t>(id)] : 0.0f;
+  };
   for (TokenId id = 0; static_cast<std::size_t>(id) < v.size(); ++id)
     if (!(score(id) == score(id))) return fail(Code::CorruptData, "token {}: its score is not a number", id);
   std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) { return score(a) > score(b); });
@@ -61,7 +66,8 @@ Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::
     for_each_code_point(v.text(id), [&](std::uint32_t c) {
       std::string one;
       append_utf8(one, c);
-      if (symbol(one) == kNoToken) added = model->extra_.add(one, static_cast<TokenId>(std::max(v.size(), model->extra_.size())));
+      if (symbol(one) == kNoToken)
+        added = model->extra_.add(one, static_cast<TokenId>(std::max(v.size(), model->extra_.size())));
     });
     if (!added) return tl::make_unexpected(added.error());
   }
@@ -69,7 +75,8 @@ Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::
   for (TokenId id = 0; static_cast<std::size_t>(id) < v.size(); ++id) {
     const std::string_view t = v.text(id);
     if (v.find(t) != id) continue;
-    if (t.size() > kMaxPairText) return fail(Code::LimitExceeded, "token {} has {} bytes, at most {} are read", id, t.size(), kMaxPairText);
+    if (t.size() > kMaxPairText)
+      return fail(Code::LimitExceeded, "token {} has {} bytes, at most {} are read", id, t.size(), kMaxPairText);
     const char* const end = t.data() + t.size();
     for (const char* p = t.data(); p < end;) {
       p += decode_utf8(p, end).length;
@@ -86,7 +93,8 @@ Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::
 Result<void> BpeModel::prepare() {
   if (config_.unk) {
     unk_ = vocab_.find(*config_.unk);
-    if (unk_ == kNoToken) return fail(Code::CorruptData, "unk token \"{}\" is not in the vocabulary", config_.unk->substr(0, 60));
+    if (unk_ == kNoToken)
+      return fail(Code::CorruptData, "unk token \"{}\" is not in the vocabulary", config_.unk->substr(0, 60));
   }
   all_bytes_ = true;
   for (int b = 0; b < 256; ++b) {
@@ -107,14 +115,18 @@ Result<void> BpeModel::prepare() {
   return {};
 }
 
-// Words may be cut before a space mark unless some token has the mark right after that character: no merge can cross the cut.
+// Words may be cut before a space mark unless some token has the mark right after that character: no merge can cross
+// the cut.
 void BpeModel::find_cuts() {
-  if (config_.bytes || !all_bytes_ || config_.ignore_merges || !config_.continuing_prefix.empty() || !config_.end_suffix.empty()) return;
+  if (config_.bytes || !all_bytes_ || config_.ignore_merges || !config_.continuing_prefix.empty() ||
+      !config_.end_suffix.empty())
+    return;
   for (TokenId id = 0; static_cast<std::size_t>(id) < vocab_.size(); ++id) {
     const std::string_view t = vocab_.text(id);
     for (std::size_t at = t.find(kSpaceMark); at != std::string_view::npos; at = t.find(kSpaceMark, at + 1)) {
       if (at == 0 || (at >= 3 && t.substr(at - 3, 3) == kSpaceMark)) continue;
-      if (at >= 6 && byte_of_token(t.substr(at - 6, 6)) >= 0) return;  // a merge of a byte token: any character could be that byte
+      // a merge of a byte token: any character could be that byte
+      if (at >= 6 && byte_of_token(t.substr(at - 6, 6)) >= 0) return;
       glued_[static_cast<std::uint8_t>(t[at - 1])] = true;
     }
   }
@@ -155,12 +167,14 @@ void BpeModel::start(std::string_view word, ModelScratch& scratch) const {
     std::string_view s(p, length);
     TokenId id = kNoToken;
     if (affixes) {
-      scratch.text.assign(p == word.data() ? std::string_view() : std::string_view(config_.continuing_prefix)).append(s);
+      scratch.text.assign(p == word.data() ? std::string_view() : std::string_view(config_.continuing_prefix))
+          .append(s);
       if (p + length == end) scratch.text.append(config_.end_suffix);
       s = scratch.text;
       id = symbol_of(s);
     } else {
-      id = length == 1 && static_cast<std::uint8_t>(*p) < 128 ? ascii_ids_[static_cast<std::uint8_t>(*p)] : symbol_of(s);
+      id =
+          length == 1 && static_cast<std::uint8_t>(*p) < 128 ? ascii_ids_[static_cast<std::uint8_t>(*p)] : symbol_of(s);
     }
     p += length;
     if (id != kNoToken) {
@@ -168,7 +182,8 @@ void BpeModel::start(std::string_view word, ModelScratch& scratch) const {
       symbols.push_back({id, 0, 0, kNoRank, kNoToken});
       continue;
     }
-    if (config_.byte_fallback && std::all_of(s.begin(), s.end(), [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; })) {
+    if (config_.byte_fallback &&
+        std::all_of(s.begin(), s.end(), [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; })) {
       for (const char c : s) symbols.push_back({byte_ids_[static_cast<std::uint8_t>(c)], 0, 0, kNoRank, kNoToken});
       continue;
     }
@@ -252,7 +267,8 @@ void BpeModel::merge_long(ModelScratch& scratch) const {
 
 Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const {
   if (word.empty()) return {};
-  if (word.size() >= kMaxWord) return fail(Code::LimitExceeded, "a word of {} bytes, at most 2 GiB are encoded", word.size());
+  if (word.size() >= kMaxWord)
+    return fail(Code::LimitExceeded, "a word of {} bytes, at most 2 GiB are encoded", word.size());
   if (config_.ignore_merges) {
     if (config_.bytes) {
       scratch.text.clear();

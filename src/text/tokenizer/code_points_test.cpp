@@ -1,4 +1,5 @@
-// Every code point gives the same result as in the tokenizers package: tests/golden/tokenizers/code_points.tsv, made by tools/golden/code_points.py.
+// Every code point gives the same result as in the tokenizers package: tests/golden/tokenizers/code_points.tsv, made by
+// tools/golden/code_points.py.
 
 #include <sstream>
 
@@ -111,7 +112,8 @@ PointRow ids_row(const std::string& name) {
   for_assigned([&](std::uint32_t c) {
     std::string text = " ";
     append_utf8(text, c);
-    for (const std::int32_t id : encode(tokenizer, text + "a\u0301" + "1", false)) row.add(static_cast<std::uint32_t>(id));
+    for (const std::int32_t id : encode(tokenizer, text + "a\u0301" + "1", false))
+      row.add(static_cast<std::uint32_t>(id));
     ++row.count;
   });
   return row;

@@ -55,12 +55,14 @@ void replace_text(std::string& text, std::string_view from, std::string_view to)
 
 // English spacing, as BERT's tokenizers clean it up.
 void clean_up(std::string& text) {
-  constexpr std::string_view pairs[][2] = {{" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-                                           {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  constexpr std::string_view pairs[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+                                           {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+                                           {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : pairs) replace_text(text, from, to);
 }
 
-constexpr std::size_t kAnySize = static_cast<std::size_t>(-1);  // the growth of all steps together is bounded when they are read
+// the growth of all steps together is bounded when they are read
+constexpr std::size_t kAnySize = static_cast<std::size_t>(-1);
 
 // Replaces within the whole text, where a match may lie across tokens: holds back what could still become one.
 class ReplaceWhole final : public DecodeStep {
@@ -94,7 +96,8 @@ class ReplaceWhole final : public DecodeStep {
 
 class StripWhole final : public DecodeStep {
  public:
-  StripWhole(std::string content, std::size_t start, std::size_t stop) : content_(std::move(content)), start_(start), stop_(stop) {}
+  StripWhole(std::string content, std::size_t start, std::size_t stop)
+      : content_(std::move(content)), start_(start), stop_(stop) {}
   Result<void> push(std::string_view token, DecodeState& state, std::vector<std::string>& out) const override {
     state.held += token;
     std::string& h = state.held;
@@ -105,7 +108,8 @@ class StripWhole final : public DecodeStep {
         ++state.stripped;
         continue;
       }
-      if (content_.compare(0, h.size() - begin, h, begin) == 0) return h.erase(0, begin), Result<void>();  // may still become one
+      // may still become one
+      if (content_.compare(0, h.size() - begin, h, begin) == 0) return h.erase(0, begin), Result<void>();
       break;
     }
     state.first = false;
@@ -118,7 +122,9 @@ class StripWhole final : public DecodeStep {
   }
   Result<void> finish(DecodeState& state, std::vector<std::string>& out) const override {
     std::string& h = state.held;
-    for (std::size_t i = 0; i < stop_ && h.size() >= content_.size() && h.compare(h.size() - content_.size(), content_.size(), content_) == 0; ++i)
+    for (std::size_t i = 0; i < stop_ && h.size() >= content_.size() &&
+                            h.compare(h.size() - content_.size(), content_.size(), content_) == 0;
+         ++i)
       h.resize(h.size() - content_.size());
     out.push_back(std::move(h));
     return {};
@@ -139,7 +145,9 @@ class SuffixStep final : public DecodeStep {
     state.holds = true;
     return {};
   }
-  Result<void> finish(DecodeState& state, std::vector<std::string>& out) const override { return release(state, "", out), Result<void>(); }
+  Result<void> finish(DecodeState& state, std::vector<std::string>& out) const override {
+    return release(state, "", out), Result<void>();
+  }
 
  private:
   void release(DecodeState& state, std::string_view with, std::vector<std::string>& out) const {
@@ -172,7 +180,8 @@ Result<void> metaspace_steps(const Json& spec, std::vector<DecodeStepPtr>& steps
   LOOM_TRY(auto mark, json_text(spec, "replacement", "\xE2\x96\x81"));
   LOOM_TRY(const bool legacy, json_bool(spec, "add_prefix_space", true));
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
-  if (!is_one_character(mark)) return fail(Code::CorruptData, "decoder Metaspace: \"replacement\" is not one character");
+  if (!is_one_character(mark))
+    return fail(Code::CorruptData, "decoder Metaspace: \"replacement\" is not one character");
   const bool prepends = scheme != "never";
   steps.push_back(token_step([mark, prepends](std::string_view token, bool first) -> Result<std::string> {
     std::string text(token);
@@ -198,9 +207,11 @@ struct Building {
 Result<void> grow(Building& b, const PatternSpec& pattern, std::string_view content) {
   constexpr std::size_t kMost = 1024;
   const std::size_t least = pattern.regex ? 1 : std::max<std::size_t>(pattern.literal.size(), 1);
-  const std::size_t times = (content.size() + least - 1) / least + (pattern.regex ? 1 : 0);  // a pattern may match between all bytes
+  // a pattern may match between all bytes
+  const std::size_t times = (content.size() + least - 1) / least + (pattern.regex ? 1 : 0);
   if (times > kMost || (b.growth *= std::max<std::size_t>(times, 1)) > kMost)
-    return fail(Code::LimitExceeded, "decoder Replace: the steps together can make a text more than {} times as long", kMost);
+    return fail(Code::LimitExceeded, "decoder Replace: the steps together can make a text more than {} times as long",
+                kMost);
   return {};
 }
 
@@ -244,7 +255,8 @@ Result<void> add_steps(const Json& spec, Building& b, int depth) {
     LOOM_TRY(auto content, json_text(spec, "content", " "));
     LOOM_TRY(const auto start, count_from_json(spec, "start"));
     LOOM_TRY(const auto stop, count_from_json(spec, "stop"));
-    if (content.empty() || content.size() > 4) return fail(Code::CorruptData, "decoder Strip: \"content\" is not one character");
+    if (content.empty() || content.size() > 4)
+      return fail(Code::CorruptData, "decoder Strip: \"content\" is not one character");
     steps.push_back(make_strip_decoder(std::move(content), start, stop, whole));
     return {};
   }
@@ -263,7 +275,8 @@ DecodeStepPtr make_byte_fallback_decoder() {
 }
 
 DecodeStepPtr make_replace_decoder(PatternSpec pattern, std::string content) {
-  return token_step([pattern = std::move(pattern), content = std::move(content)](std::string_view token, bool) -> Result<std::string> {
+  return token_step([pattern = std::move(pattern), content = std::move(content)](std::string_view token,
+                                                                                 bool) -> Result<std::string> {
     std::string text(token);
     LOOM_TRY_VOID(replace_all(text, pattern, content, kAnySize));
     return text;
@@ -273,15 +286,19 @@ DecodeStepPtr make_replace_decoder(PatternSpec pattern, std::string content) {
 DecodeStepPtr make_strip_decoder(std::string content, std::size_t start, std::size_t stop, bool whole) {
   if (whole) return std::make_unique<StripWhole>(std::move(content), start, stop);
   return token_step([content = std::move(content), start, stop](std::string_view token, bool) -> Result<std::string> {
-    for (std::size_t i = 0; i < start && token.substr(0, content.size()) == content; ++i) token.remove_prefix(content.size());
-    for (std::size_t i = 0; i < stop && token.size() >= content.size() && token.substr(token.size() - content.size()) == content; ++i)
+    for (std::size_t i = 0; i < start && token.substr(0, content.size()) == content; ++i)
+      token.remove_prefix(content.size());
+    for (std::size_t i = 0;
+         i < stop && token.size() >= content.size() && token.substr(token.size() - content.size()) == content; ++i)
       token.remove_suffix(content.size());
     return std::string(token);
   });
 }
 
 DecodeStepPtr make_join_decoder() {
-  return token_step([](std::string_view token, bool first) -> Result<std::string> { return first ? std::string(token) : " " + std::string(token); });
+  return token_step([](std::string_view token, bool first) -> Result<std::string> {
+    return first ? std::string(token) : " " + std::string(token);
+  });
 }
 
 Result<void> decoders_from_json(const Json& spec, std::vector<DecodeStepPtr>& steps) {

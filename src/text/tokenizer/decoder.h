@@ -1,5 +1,6 @@
 #pragma once
-// Token texts back to text. Every step works on a stream, so that a decode of all ids and a decode id by id are one code path.
+// Token texts back to text. Every step works on a stream, so that a decode of all ids and a decode id by id are one
+// code path.
 
 #include <memory>
 #include <string>
@@ -37,7 +38,8 @@ Result<void> decoders_from_json(const Json& spec, std::vector<DecodeStepPtr>& st
 DecodeStepPtr make_byte_level_decoder();
 DecodeStepPtr make_byte_fallback_decoder();
 DecodeStepPtr make_replace_decoder(PatternSpec pattern, std::string content);
-// Takes up to `start` times `content` from the start and up to `stop` from the end, of each token or (`whole`) of the whole text.
+// Takes up to `start` times `content` from the start and up to `stop` from the end, of each token or (`whole`) of the
+// whole text.
 DecodeStepPtr make_strip_decoder(std::string content, std::size_t start, std::size_t stop, bool whole);
 DecodeStepPtr make_join_decoder();  // a space between tokens: what happens without any decoder
 

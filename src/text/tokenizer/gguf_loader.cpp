@@ -18,14 +18,19 @@ struct PreScheme {
 
 constexpr const char* kGpt2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kLlama3 =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kQwen2 =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kQwen35 =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| "
+    "?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kGpt4o =
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|"
+    "'d)?|"
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|"
+    "'d)?|"
     "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 constexpr const char* kTekken =
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
@@ -36,27 +41,37 @@ constexpr const char* kPunctuationRuns = "[\\p{P}\\$\\+<=>\\^~\\|]+";
 constexpr const char* kFalconPunctuation = "[\\p{P}\\$\\+<=>\\^~\\|`]+";
 constexpr const char* kLineBreak = "[\\r\\n]";
 constexpr const char* kDeepSeekLetters =
-    "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-\\x{2AF}\\x{370}-\\x{373}"
-    "\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}"
+    "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-\\x{"
+    "2AF}\\x{370}-\\x{373}"
+    "\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}\\x{3A3}-\\x{3F5}\\x{"
+    "3F7}-\\x{481}"
     "\\x{48A}-\\x{52F}\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}\\x{13F8}-\\x{13FD}\\x{1C90}-\\x{1CBA}"
     "\\x{1CBD}-\\x{1CBF}\\x{1D00}-\\x{1D2B}\\x{1D6B}-\\x{1D77}\\x{1D79}-\\x{1D9A}\\x{1E00}-\\x{1F15}\\x{1F18}-\\x{1F1D}"
-    "\\x{1F20}-\\x{1F45}\\x{1F48}-\\x{1F4D}\\x{1F50}-\\x{1F57}\\x{1F59}\\x{1F5B}\\x{1F5D}\\x{1F5F}-\\x{1F7D}\\x{1F80}-\\x{1FB4}"
-    "\\x{1FB6}-\\x{1FBC}\\x{1FBE}\\x{1FC2}-\\x{1FC4}\\x{1FC6}-\\x{1FCC}\\x{1FD0}-\\x{1FD3}\\x{1FD6}-\\x{1FDB}\\x{1FE0}-\\x{1FEC}"
-    "\\x{1FF2}-\\x{1FF4}\\x{1FF6}-\\x{1FFC}\\x{2102}\\x{2107}\\x{210A}-\\x{2113}\\x{2115}\\x{2119}-\\x{211D}\\x{2124}\\x{2126}"
-    "\\x{2128}\\x{212A}-\\x{212D}\\x{212F}-\\x{2134}\\x{2139}\\x{213C}-\\x{213F}\\x{2145}-\\x{2149}\\x{214E}\\x{2183}\\x{2184}"
+    "\\x{1F20}-\\x{1F45}\\x{1F48}-\\x{1F4D}\\x{1F50}-\\x{1F57}\\x{1F59}\\x{1F5B}\\x{1F5D}\\x{1F5F}-\\x{1F7D}\\x{1F80}-"
+    "\\x{1FB4}"
+    "\\x{1FB6}-\\x{1FBC}\\x{1FBE}\\x{1FC2}-\\x{1FC4}\\x{1FC6}-\\x{1FCC}\\x{1FD0}-\\x{1FD3}\\x{1FD6}-\\x{1FDB}\\x{1FE0}-"
+    "\\x{1FEC}"
+    "\\x{1FF2}-\\x{1FF4}\\x{1FF6}-\\x{1FFC}\\x{2102}\\x{2107}\\x{210A}-\\x{2113}\\x{2115}\\x{2119}-\\x{211D}\\x{2124}"
+    "\\x{2126}"
+    "\\x{2128}\\x{212A}-\\x{212D}\\x{212F}-\\x{2134}\\x{2139}\\x{213C}-\\x{213F}\\x{2145}-\\x{2149}\\x{214E}\\x{2183}"
+    "\\x{2184}"
     "\\x{2C00}-\\x{2C7B}\\x{2C7E}-\\x{2CE4}\\x{2CEB}-\\x{2CEE}\\x{2CF2}\\x{2CF3}\\x{A640}-\\x{A66D}\\x{A680}-\\x{A69B}"
     "\\x{A722}-\\x{A76F}\\x{A771}-\\x{A787}\\x{A78B}-\\x{A78E}\\x{AB70}-\\x{ABBF}\\x{FB00}-\\x{FB06}\\x{FB13}-\\x{FB17}"
-    "\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-\\x{10CB2}"
+    "\\x{FF21}-\\x{FF3A}\\x{FF41}-\\x{FF5A}\\x{10400}-\\x{1044F}\\x{104B0}-\\x{104D3}\\x{104D8}-\\x{104FB}\\x{10C80}-"
+    "\\x{10CB2}"
     "\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}\\x{1E900}-\\x{1E943}]+";
-constexpr const char* kDeepSeekPunctuation = "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+";
+constexpr const char* kDeepSeekPunctuation =
+    "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+";
 constexpr const char* kDeepSeekScripts = "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+";
 constexpr const char* kDeepSeek3Words =
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
+    "?[\\p{P}\\p{S}]+[\\r\\n]*|"
     "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 constexpr PreScheme kSchemes[] = {
     {"default", {kPunctuationRuns, kGpt2, "\\p{N}+|[0-9][0-9][0-9]"}},
-    {"gpt-2 phi-2 mpt olmo jais trillion granite-docling jina-es jina-de jina-v2-es jina-v2-de roberta-bpe exaone4", {kGpt2}},
+    {"gpt-2 phi-2 mpt olmo jais trillion granite-docling jina-es jina-de jina-v2-es jina-v2-de roberta-bpe exaone4",
+     {kGpt2}},
     {"smollm starcoder refact command-r codeshell exaone minerva-7b", {"\\p{N}", kGpt2}},
     {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx smaug-bpe", {kLlama3}, true, true},
     {"qwen2 deepseek-r1-qwen stablelm2 megrez hunyuan", {kQwen2}},
@@ -99,7 +114,9 @@ class Loader {
     } else if (spec_.model == "t5") {
       LOOM_TRY_VOID(unigram());
     } else {
-      return fail(Code::Unsupported, "tokenizer.ggml.model \"{}\" is not known, expected gpt2, llama, gemma4, bert or t5", spec_.model.substr(0, 60));
+      return fail(Code::Unsupported,
+                  "tokenizer.ggml.model \"{}\" is not known, expected gpt2, llama, gemma4, bert or t5",
+                  spec_.model.substr(0, 60));
     }
     parts_->bos = spec_.bos;
     parts_->eos = spec_.eos;
@@ -132,11 +149,13 @@ class Loader {
       if (spec_.tokens[i].size() > TokenMatcher::kMaxText) continue;
       // A marker that ends an answer is never taken from a user's text, whatever the converter wrote.
       const auto ends = end_markers();
-      const bool special = type != kUserDefined || spec_.tokens[i] == "</s>" || std::find(ends.begin(), ends.end(), spec_.tokens[i]) != ends.end();
+      const bool special = type != kUserDefined || spec_.tokens[i] == "</s>" ||
+                           std::find(ends.begin(), ends.end(), spec_.tokens[i]) != ends.end();
       parts_->added.push_back({spec_.tokens[i], id, false, false, false, false, special});
     }
     if (!spec_.blanks_go_with_markers.value_or(false)) return {};
-    for (AddedToken& t : parts_->added) t.rstrip = t.content != "<unk>" && t.content != "<s>" && t.content != "<|endoftext|>";
+    for (AddedToken& t : parts_->added)
+      t.rstrip = t.content != "<unk>" && t.content != "<s>" && t.content != "<|endoftext|>";
     return {};
   }
 
@@ -147,7 +166,8 @@ class Loader {
     for (const std::string& m : spec_.merges) {
       const std::size_t space = m.find(' ', 1);
       if (space == std::string::npos)
-        return fail(Code::CorruptData, "tokenizer.ggml.merges: entry {} is \"{}\", expected two tokens", out.size(), m.substr(0, 60));
+        return fail(Code::CorruptData, "tokenizer.ggml.merges: entry {} is \"{}\", expected two tokens", out.size(),
+                    m.substr(0, 60));
       out.push_back({std::string_view(m).substr(0, space), std::string_view(m).substr(space + 1)});
     }
     return out;
@@ -162,7 +182,9 @@ class Loader {
     const std::string pre = spec_.pre.empty() ? "default" : spec_.pre;
     const PreScheme* scheme = scheme_of(pre);
     if (!scheme)
-      return fail(Code::Unsupported, "tokenizer.ggml.pre \"{}\" is not known: its rule for cutting text would be a guess", pre.substr(0, 60));
+      return fail(Code::Unsupported,
+                  "tokenizer.ggml.pre \"{}\" is not known: its rule for cutting text would be a guess",
+                  pre.substr(0, 60));
     for (const char* pattern : scheme->patterns) {
       if (!pattern) break;
       LOOM_TRY(auto split, make_regex_split(pattern));
@@ -197,7 +219,8 @@ class Loader {
   }
 
   Result<void> sentence_piece() {
-    if (spec_.scores.empty()) return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"llama\" vocabularies merge by score");
+    if (spec_.scores.empty())
+      return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"llama\" vocabularies merge by score");
     LOOM_TRY(parts_->model, BpeModel::from_scores(std::move(vocab_), spec_.scores, text_config()));
     spaces_to_marks(spec_.add_space_prefix.value_or(true));
     surround(true);
@@ -235,11 +258,14 @@ class Loader {
   }
 
   Result<void> unigram() {
-    if (spec_.scores.empty()) return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"t5\" vocabularies choose by score");
+    if (spec_.scores.empty())
+      return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"t5\" vocabularies choose by score");
     UnigramConfig config;
     config.unk = spec_.unk.value_or(kNoToken);
     config.byte_fallback = true;
-    LOOM_TRY(parts_->model, UnigramModel::create(std::move(vocab_), std::vector<double>(spec_.scores.begin(), spec_.scores.end()), config));
+    LOOM_TRY(
+        parts_->model,
+        UnigramModel::create(std::move(vocab_), std::vector<double>(spec_.scores.begin(), spec_.scores.end()), config));
     std::vector<NormalizerPtr> steps;
     if (!spec_.precompiled_charsmap.empty()) {
       LOOM_TRY(auto charsmap, make_precompiled(std::move(spec_.precompiled_charsmap), false));
@@ -261,8 +287,9 @@ class Loader {
   std::unique_ptr<Tokenizer::Parts> parts_;
 };
 
-constexpr std::string_view kEndMarkers[] = {"<|im_end|>", "<|eot_id|>", "<|eom_id|>",      "<end_of_turn>", "<|endoftext|>",
-                                            "<|end|>",    "<|return|>", "<|end_of_text|>", "<|call|>"};
+constexpr std::string_view kEndMarkers[] = {"<|im_end|>",    "<|eot_id|>",      "<|eom_id|>",
+                                            "<end_of_turn>", "<|endoftext|>",   "<|end|>",
+                                            "<|return|>",    "<|end_of_text|>", "<|call|>"};
 
 }  // namespace
 
@@ -271,7 +298,8 @@ std::span<const std::string_view> end_markers() { return kEndMarkers; }
 void VocabSpec::general_name(std::string_view name) {
   std::string lower;
   for (const char c : name) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos) blanks_go_with_markers = true;
+  if (lower.find("phi-3") != std::string::npos || lower.find("phi3") != std::string::npos)
+    blanks_go_with_markers = true;
 }
 
 Result<Tokenizer> Tokenizer::from_vocab(VocabSpec spec) { return Loader(std::move(spec)).load(); }

@@ -35,8 +35,8 @@ TEST_P(LlamaVectors, X_04_ids_equal_the_published_ones) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabs, LlamaVectors,
-                         ::testing::Values("bert-bge", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2", "llama-bpe", "llama-spm",
-                                           "phi-3", "qwen2"),
+                         ::testing::Values("bert-bge", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2",
+                                           "llama-bpe", "llama-spm", "phi-3", "qwen2"),
                          [](const auto& info) { return parameter_name(info.param); });
 
 std::vector<std::int32_t> joined(std::initializer_list<std::vector<std::int32_t>> parts) {
@@ -64,7 +64,8 @@ TEST(GgufVocab, X_03_markers_of_phi_3_take_the_blanks_behind_them) {
   const std::vector<std::int32_t> hello = ids("hello"), world = ids("world");
   EXPECT_EQ(ids("<|user|>\n \t hello<|end|>  \n<|assistant|>\n"), joined({{32010}, hello, {32007, 32001}}));
   EXPECT_EQ(ids("</s> \u00a0hello"), joined({{2}, hello}));
-  for (const auto& [text, id] : {std::pair<const char*, std::int32_t>{"<s>", 1}, {"<unk>", 0}, {"<|endoftext|>", 32000}}) {
+  for (const auto& [text, id] :
+       {std::pair<const char*, std::int32_t>{"<s>", 1}, {"<unk>", 0}, {"<|endoftext|>", 32000}}) {
     EXPECT_EQ(ids(std::string(text) + " hello"), joined({{id}, ids(" hello")}));
     EXPECT_NE(ids(" hello"), hello);
   }

@@ -1,5 +1,5 @@
-// Ids and decoded text of the tokenizers package, for every tokenizer.json of the fixtures and for small ones that together use
-// every component. tests/golden/tokenizers/*.hashes are made by tools/golden/tokenizer_ids.py.
+// Ids and decoded text of the tokenizers package, for every tokenizer.json of the fixtures and for small ones that
+// together use every component. tests/golden/tokenizers/*.hashes are made by tools/golden/tokenizer_ids.py.
 
 #include <sstream>
 
@@ -60,7 +60,8 @@ TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
   expect_hashes(tokenizer, name, 20000);
 }
-INSTANTIATE_TEST_SUITE_P(Json, Published, ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o", "deepseek_v3"),
+INSTANTIATE_TEST_SUITE_P(Json, Published,
+                         ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o", "deepseek_v3"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(GgufVocab, G_102_X_04_smollm2_equals_the_tokenizers_package) {
@@ -92,8 +93,10 @@ TEST(GgufVocab, X_04_the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {
     spec.types[at] = type;
   };
   for (const auto& [text, id] : file["model"]["vocab"].items()) put(text, *as_int(id), 1);
-  for (const Json& t : file["added_tokens"]) put(*as_string(t["content"]), *as_int(t["id"]), *as_bool(t["special"]) ? 3 : 4);
-  for (const Json& m : file["model"]["merges"]) spec.merges.push_back(m.is_array() ? *as_string(m[0]) + " " + *as_string(m[1]) : *as_string(m));
+  for (const Json& t : file["added_tokens"])
+    put(*as_string(t["content"]), *as_int(t["id"]), *as_bool(t["special"]) ? 3 : 4);
+  for (const Json& m : file["model"]["merges"])
+    spec.merges.push_back(m.is_array() ? *as_string(m[0]) + " " + *as_string(m[1]) : *as_string(m));
   expect_hashes(value_of(Tokenizer::from_vocab(std::move(spec))), "deepseek_v3", 20000);
 }
 
@@ -104,8 +107,9 @@ TEST_P(Small, X_01_components_equal_the_tokenizers_package) {
   expect_hashes(tokenizer, name, 4000);
 }
 INSTANTIATE_TEST_SUITE_P(Json, Small,
-                         ::testing::Values("small_bert", "small_wordpiece", "small_roberta", "small_suffix", "small_prefix", "small_fallback",
-                                           "small_unigram", "small_unigram_first", "small_splits"),
+                         ::testing::Values("small_bert", "small_wordpiece", "small_roberta", "small_suffix",
+                                           "small_prefix", "small_fallback", "small_unigram", "small_unigram_first",
+                                           "small_splits"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

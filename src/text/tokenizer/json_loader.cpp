@@ -10,7 +10,8 @@ constexpr std::size_t kMaxJson = std::size_t{256} << 20;
 Result<TokenId> token_id(const Json& value, std::string_view where) {
   const auto id = as_int(value);
   if (!id || *id < 0 || *id > kMaxTokenId)
-    return fail(Code::OutOfRange, "{}: a token id is {}, expected 0..{}", where, dump_json(value).substr(0, 40), kMaxTokenId);
+    return fail(Code::OutOfRange, "{}: a token id is {}, expected 0..{}", where, dump_json(value).substr(0, 40),
+                kMaxTokenId);
   return static_cast<TokenId>(*id);
 }
 
@@ -82,7 +83,8 @@ Result<std::unique_ptr<Model>> unigram_from_json(const Json& spec) {
   UnigramConfig config;
   LOOM_TRY(config.byte_fallback, json_bool(spec, "byte_fallback", false));
   LOOM_TRY(const auto unk, json_int(spec, "unk_id", -1));
-  if (unk >= static_cast<std::int64_t>(scores.size())) return fail(Code::OutOfRange, "model Unigram: unk_id {} of {} tokens", unk, scores.size());
+  if (unk >= static_cast<std::int64_t>(scores.size()))
+    return fail(Code::OutOfRange, "model Unigram: unk_id {} of {} tokens", unk, scores.size());
   config.unk = unk < 0 ? kNoToken : static_cast<TokenId>(unk);
   LOOM_TRY(auto model, UnigramModel::create(std::move(vocab), std::move(scores), config));
   return std::unique_ptr<Model>(std::move(model));
@@ -104,7 +106,10 @@ Result<std::unique_ptr<Model>> word_piece_from_json(const Json& spec) {
 Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
   LOOM_TRY(auto type, json_text(spec, "type", ""));
   if (type.empty())
-    type = find(spec, "merges") ? "BPE" : find(spec, "unk_id") ? "Unigram" : find(spec, "max_input_chars_per_word") ? "WordPiece" : "";
+    type = find(spec, "merges")                     ? "BPE"
+           : find(spec, "unk_id")                   ? "Unigram"
+           : find(spec, "max_input_chars_per_word") ? "WordPiece"
+                                                    : "";
   if (type == "BPE") return bpe_from_json(spec, bytes);
   if (type == "Unigram") return unigram_from_json(spec);
   if (type == "WordPiece") return word_piece_from_json(spec);
@@ -116,12 +121,15 @@ struct Surround {
   std::vector<TokenId> before, after;
 };
 constexpr std::size_t kMaxSurround = 1024;
-tl::unexpected<Error> too_many() { return fail(Code::LimitExceeded, "post_processor: more than {} tokens around the text", kMaxSurround); }
+tl::unexpected<Error> too_many() {
+  return fail(Code::LimitExceeded, "post_processor: more than {} tokens around the text", kMaxSurround);
+}
 
 Result<Surround> template_from_json(const Json& spec) {
   const Json* single = find(spec, "single");
   const Json* special = find(spec, "special_tokens");
-  if (!single || !single->is_array()) return fail(Code::CorruptData, "post_processor TemplateProcessing: \"single\" is missing or no list");
+  if (!single || !single->is_array())
+    return fail(Code::CorruptData, "post_processor TemplateProcessing: \"single\" is missing or no list");
   Surround out;
   int sequences = 0;
   for (const Json& piece : *single) {
@@ -131,11 +139,13 @@ Result<Surround> template_from_json(const Json& spec) {
     }
     const Json* token = find(piece, "SpecialToken");
     const Json* name = token ? find(*token, "id") : nullptr;
-    if (!name || !as_string(*name)) return fail(Code::CorruptData, "post_processor TemplateProcessing: a piece is neither Sequence nor SpecialToken");
+    if (!name || !as_string(*name))
+      return fail(Code::CorruptData, "post_processor TemplateProcessing: a piece is neither Sequence nor SpecialToken");
     const Json* entry = special ? find(*special, *as_string(*name)) : nullptr;
     const Json* ids = entry ? find(*entry, "ids") : nullptr;
     if (!ids || !ids->is_array())
-      return fail(Code::CorruptData, "post_processor TemplateProcessing: no ids for \"{}\"", as_string(*name)->substr(0, 60));
+      return fail(Code::CorruptData, "post_processor TemplateProcessing: no ids for \"{}\"",
+                  as_string(*name)->substr(0, 60));
     for (const Json& value : *ids) {
       LOOM_TRY(const auto id, token_id(value, "post_processor TemplateProcessing"));
       if (out.before.size() + out.after.size() >= kMaxSurround) return too_many();
@@ -143,14 +153,16 @@ Result<Surround> template_from_json(const Json& spec) {
     }
   }
   if (sequences != 1)
-    return fail(Code::Unsupported, "post_processor TemplateProcessing: the text appears {} times in \"single\", expected once", sequences);
+    return fail(Code::Unsupported,
+                "post_processor TemplateProcessing: the text appears {} times in \"single\", expected once", sequences);
   return out;
 }
 
 // Bert and Roberta: ["[CLS]", 101] and the like.
 Result<TokenId> pair_id(const Json& spec, std::string_view key) {
   const Json* pair = find(spec, key);
-  if (!pair || !pair->is_array() || pair->size() != 2) return fail(Code::CorruptData, "post_processor: \"{}\" is no [text, id]", key);
+  if (!pair || !pair->is_array() || pair->size() != 2)
+    return fail(Code::CorruptData, "post_processor: \"{}\" is no [text, id]", key);
   return token_id((*pair)[1], "post_processor");
 }
 
@@ -167,13 +179,15 @@ Result<void> add_post_processor(const Json& spec, Surround& around, int depth) {
   } else if (type == "Sequence") {
     if (depth > 32) return fail(Code::LimitExceeded, "post_processor Sequence is nested deeper than 32");
     const Json* list = find(spec, "processors");
-    if (!list || !list->is_array()) return fail(Code::CorruptData, "post_processor Sequence has no list \"processors\"");
+    if (!list || !list->is_array())
+      return fail(Code::CorruptData, "post_processor Sequence has no list \"processors\"");
     for (const Json& s : *list) LOOM_TRY_VOID(add_post_processor(s, around, depth + 1));
     return {};
   } else {
     return fail(Code::Unsupported, "post_processor \"{}\" is not known", type.substr(0, 60));
   }
-  if (around.before.size() + mine.before.size() + around.after.size() + mine.after.size() > kMaxSurround) return too_many();
+  if (around.before.size() + mine.before.size() + around.after.size() + mine.after.size() > kMaxSurround)
+    return too_many();
   around.before.insert(around.before.begin(), mine.before.begin(), mine.before.end());
   around.after.insert(around.after.end(), mine.after.begin(), mine.after.end());
   return {};
@@ -215,7 +229,8 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   if (!model) return fail(Code::CorruptData, "no \"model\" in the tokenizer");
   // Only merges work on bytes directly; the other models see byte-level characters.
   bool bytes = false;
-  const bool may_use_bytes = find(*model, "merges") != nullptr && json_text(*model, "continuing_subword_prefix", "").value_or("").empty() &&
+  const bool may_use_bytes = find(*model, "merges") != nullptr &&
+                             json_text(*model, "continuing_subword_prefix", "").value_or("").empty() &&
                              json_text(*model, "end_of_word_suffix", "").value_or("").empty() &&
                              !json_bool(*model, "byte_fallback", false).value_or(false);
   if (const Json* spec = component(root, "pre_tokenizer"))

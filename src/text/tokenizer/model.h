@@ -1,5 +1,6 @@
 #pragma once
-// Models that turn one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match (WordPiece).
+// Models that turn one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match
+// (WordPiece).
 
 #include <array>
 #include <memory>
@@ -37,8 +38,8 @@ class Model {
   virtual ~Model() = default;
   // Appends the ids of `word`.
   virtual Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const = 0;
-  // When not null: encode(a + b) = encode(a) + encode(b) where b starts with U+2581, a does not end with it, and the table does not
-  // hold for a's last byte. Cuts long texts into words that repeat.
+  // When not null: encode(a + b) = encode(a) + encode(b) where b starts with U+2581, a does not end with it, and the
+  // table does not hold for a's last byte. Cuts long texts into words that repeat.
   virtual const std::array<bool, 256>* glued_to_spaces() const { return nullptr; }
   const Vocab& vocab() const { return vocab_; }
 
@@ -59,8 +60,10 @@ class BpeModel final : public Model {
   struct Merge {
     std::string_view left, right;
   };
-  // CorruptData when a merge or the unk token names what the vocabulary lacks. `replace`: of equal merges the last one counts.
-  static Result<std::unique_ptr<BpeModel>> create(Vocab vocab, const std::vector<Merge>& merges, BpeConfig config, bool replace);
+  // CorruptData when a merge or the unk token names what the vocabulary lacks. `replace`: of equal merges the last one
+  // counts.
+  static Result<std::unique_ptr<BpeModel>> create(Vocab vocab, const std::vector<Merge>& merges, BpeConfig config,
+                                                  bool replace);
   // SentencePiece: any two neighbours whose joined text is a token merge, best score first.
   static Result<std::unique_ptr<BpeModel>> from_scores(Vocab vocab, const std::vector<float>& scores, BpeConfig config);
 
@@ -80,7 +83,8 @@ class BpeModel final : public Model {
 
   BpeConfig config_;
   PairTable pairs_;
-  Vocab extra_;                         // characters that are part of tokens but no tokens themselves, from id vocab_.size() on
+  // characters that are part of tokens but no tokens themselves, from id vocab_.size() on
+  Vocab extra_;
   std::array<TokenId, 256> byte_ids_{};  // of the byte's token; kNoToken
   std::array<TokenId, 128> ascii_ids_{};
   TokenId unk_ = kNoToken;

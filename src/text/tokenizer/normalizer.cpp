@@ -9,7 +9,8 @@ namespace loom::text {
 namespace {
 
 tl::unexpected<Error> too_long(std::size_t limit) {
-  return fail(Code::LimitExceeded, "the normalizer makes the text longer than {} bytes, {} times what it was", limit, kMaxGrowth);
+  return fail(Code::LimitExceeded, "the normalizer makes the text longer than {} bytes, {} times what it was", limit,
+              kMaxGrowth);
 }
 
 class FormStep final : public Normalizer {
@@ -74,7 +75,9 @@ class Prepend final : public Normalizer {
 class Replace final : public Normalizer {
  public:
   Replace(PatternSpec pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  Result<void> rewrite(std::string& text, std::size_t limit) const override { return replace_all(text, pattern_, content_, limit); }
+  Result<void> rewrite(std::string& text, std::size_t limit) const override {
+    return replace_all(text, pattern_, content_, limit);
+  }
 
  private:
   PatternSpec pattern_;
@@ -137,8 +140,9 @@ bool is_accent(std::uint32_t c) {
 }
 
 bool is_chinese(std::uint32_t c) {
-  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
-         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 class BertNormalizer final : public Normalizer {
@@ -149,7 +153,8 @@ class BertNormalizer final : public Normalizer {
     for_each_code_point(text, [&](std::uint32_t c) {
       if (config_.clean_text) {
         const bool blank = c == '\t' || c == '\n' || c == '\r' || is_white_space(c);
-        if (c == 0 || c == kReplacement || (!(c == '\t' || c == '\n' || c == '\r') && in_bert_category(c, kControls))) return;
+        if (c == 0 || c == kReplacement || (!(c == '\t' || c == '\n' || c == '\r') && in_bert_category(c, kControls)))
+          return;
         if (blank) c = ' ';
       }
       if (config_.chinese_chars && is_chinese(c)) {
@@ -181,8 +186,8 @@ class BertNormalizer final : public Normalizer {
 // SentencePiece's "nmt" clean-up: controls go, odd spaces become spaces.
 void nmt(std::string& out, std::uint32_t c) {
   if ((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F) return;
-  const bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 ||
-                     c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+  const bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+                     c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
   append_utf8(out, space ? ' ' : c);
 }
 
@@ -265,7 +270,8 @@ Result<PatternSpec> PatternSpec::from_json(const Json& spec, std::string_view wh
   if (const Json* s = find(spec, "String"); s && as_string(*s)) {
     out.literal = *as_string(*s);
     if (out.literal.size() > kMaxLiteral)
-      return fail(Code::LimitExceeded, "{}: \"pattern\" has {} bytes, at most {} are read", where, out.literal.size(), kMaxLiteral);
+      return fail(Code::LimitExceeded, "{}: \"pattern\" has {} bytes, at most {} are read", where, out.literal.size(),
+                  kMaxLiteral);
     return out;
   }
   const Json* r = find(spec, "Regex");

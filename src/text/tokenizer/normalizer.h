@@ -13,7 +13,8 @@
 
 namespace loom::text {
 
-// A file of a few kilobytes can hold forty rules that double the text each. Published ones make at most some times the text of it.
+// A file of a few kilobytes can hold forty rules that double the text each. Published ones make at most some times the
+// text of it.
 constexpr std::size_t kMaxGrowth = 64;
 constexpr std::size_t growth_limit(std::size_t bytes) { return bytes * kMaxGrowth + 1024; }
 
@@ -28,7 +29,8 @@ class Normalizer {
   static Result<std::unique_ptr<Normalizer>> from_json(const Json& spec, int depth = 0);
 
  private:
-  // Makes at most `limit` bytes where one character can become a text of any length; other steps are measured when they are done.
+  // Makes at most `limit` bytes where one character can become a text of any length; other steps are measured when they
+  // are done.
   virtual Result<void> rewrite(std::string& text, std::size_t limit) const = 0;
 };
 using NormalizerPtr = std::unique_ptr<Normalizer>;
@@ -42,11 +44,14 @@ struct BertNormalizerConfig {
   bool clean_text = true, chinese_chars = true, strip_accents = true, lowercase = true;
 };
 NormalizerPtr make_bert_normalizer(BertNormalizerConfig config);
-// The general category as the BERT steps of the tokenizers package know it, from Unicode 8: exact for Mn, P., Cc, Cf and Co. What came
-// later is unassigned there, and so neither removed nor cut.
+// The general category as the BERT steps of the tokenizers package know it, from Unicode 8: exact for Mn, P., Cc, Cf
+// and Co. What came later is unassigned there, and so neither removed nor cut.
 Category bert_category(std::uint32_t c);
-inline bool in_bert_category(std::uint32_t c, CategoryMask mask) { return (mask >> static_cast<int>(bert_category(c)) & 1u) != 0; }
-// SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest prefix wins.
+inline bool in_bert_category(std::uint32_t c, CategoryMask mask) {
+  return (mask >> static_cast<int>(bert_category(c)) & 1u) != 0;
+}
+// SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest
+// prefix wins.
 Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
 
 // Search pattern of a JSON component: {"String": ..} or {"Regex": ..}.

@@ -24,9 +24,13 @@ struct Tokenizer::Parts {
   std::size_t vocab_size = 0;
   std::size_t longest_token = 1;  // in bytes, within bounds: some files hold a page of text as one token
 
-  std::string_view text(TokenId id) const { return added_vocab.has(id) ? added_vocab.text(id) : model->vocab().text(id); }
+  std::string_view text(TokenId id) const {
+    return added_vocab.has(id) ? added_vocab.text(id) : model->vocab().text(id);
+  }
   bool has(TokenId id) const { return id >= 0 && (added_vocab.has(id) || model->vocab().has(id)); }
-  bool is_special(TokenId id) const { return id >= 0 && static_cast<std::size_t>(id) < special.size() && special[static_cast<std::size_t>(id)]; }
+  bool is_special(TokenId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < special.size() && special[static_cast<std::size_t>(id)];
+  }
 };
 
 struct TokenizerBuilder {

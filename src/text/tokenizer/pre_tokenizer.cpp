@@ -50,7 +50,8 @@ void cut(Span span, const std::vector<Match>& matches, SplitBehavior behavior, b
 
 class Split final : public PreTokenizer {
  public:
-  Split(PatternSpec pattern, SplitBehavior behavior, bool invert) : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
+  Split(PatternSpec pattern, SplitBehavior behavior, bool invert)
+      : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
   Result<void> apply(Words& words) const override {
     words.next.clear();
     for (const Span& s : words.spans) {
@@ -135,7 +136,8 @@ class ByteCharacters final : public PreTokenizer {
 
 class Metaspace final : public PreTokenizer {
  public:
-  Metaspace(std::string replacement, bool always, bool first) : replacement_(std::move(replacement)), always_(always), first_(first) {}
+  Metaspace(std::string replacement, bool always, bool first)
+      : replacement_(std::move(replacement)), always_(always), first_(first) {}
   Result<void> apply(Words& words) const override {
     return rewrite(words, [&](std::string_view word, bool first_word, std::string& out) {
       const bool has = word[0] == ' ' || word.substr(0, replacement_.size()) == replacement_;
@@ -184,7 +186,8 @@ Result<void> metaspace_from_json(const Json& spec, std::vector<PreTokenizerPtr>&
   LOOM_TRY(const bool legacy, json_bool(spec, "add_prefix_space", true));
   LOOM_TRY(const auto scheme, json_text(spec, "prepend_scheme", legacy ? "always" : "never"));
   LOOM_TRY(const bool split, json_bool(spec, "split", true));
-  if (!is_one_character(replacement)) return fail(Code::CorruptData, "pre_tokenizer Metaspace: \"replacement\" is not one character");
+  if (!is_one_character(replacement))
+    return fail(Code::CorruptData, "pre_tokenizer Metaspace: \"replacement\" is not one character");
   if (scheme != "always" && scheme != "first" && scheme != "never")
     return fail(Code::Unsupported, "pre_tokenizer Metaspace: prepend_scheme \"{}\" is not known", scheme.substr(0, 60));
   steps.push_back(make_metaspace(replacement, scheme == "always", scheme == "first", split));
@@ -213,7 +216,8 @@ Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizer
   if (type == "Sequence") {
     if (depth > 32) return fail(Code::LimitExceeded, "pre_tokenizer Sequence is nested deeper than 32");
     const Json* list = find(spec, "pretokenizers");
-    if (!list || !list->is_array()) return fail(Code::CorruptData, "pre_tokenizer Sequence has no list \"pretokenizers\"");
+    if (!list || !list->is_array())
+      return fail(Code::CorruptData, "pre_tokenizer Sequence has no list \"pretokenizers\"");
     for (std::size_t i = 0; i < list->size(); ++i)
       LOOM_TRY_VOID(pre_tokenizers_from_json((*list)[i], steps, i + 1 == list->size() ? bytes : nullptr, depth + 1));
     return {};

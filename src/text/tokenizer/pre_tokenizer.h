@@ -21,7 +21,7 @@ struct Words {
   std::string_view text;
   std::string owned;  // what `text` looks at once a step has rewritten it
   std::vector<Span> spans;
-  bool at_start = false;  // the stretch starts the whole input
+  bool at_start = false;   // the stretch starts the whole input
   std::vector<Span> next;  // scratch
   std::vector<Match> matches;
 };
@@ -43,8 +43,9 @@ PreTokenizerPtr make_metaspace(std::string replacement, bool prepend_always, boo
 extern const char* const kGpt2Pattern;
 Result<PreTokenizerPtr> make_regex_split(std::string_view pattern);  // Isolated
 
-// The "pre_tokenizer" of a tokenizer.json as a list of steps. When the last one is ByteLevel and `bytes` is not null, the mapping of
-// bytes to characters is left to the model and *bytes is set.
-Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizerPtr>& steps, bool* bytes, int depth = 0);
+// The "pre_tokenizer" of a tokenizer.json as a list of steps. When the last one is ByteLevel and `bytes` is not null,
+// the mapping of bytes to characters is left to the model and *bytes is set.
+Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizerPtr>& steps, bool* bytes,
+                                      int depth = 0);
 
 }  // namespace loom::text

@@ -56,7 +56,8 @@ class Precompiled final : public Normalizer {
     return std::string_view(replacements_.c_str() + offset);
   }
 
-  // As the tokenizers package does: a whole short grapheme by the shortest key that starts it, else character by character.
+  // As the tokenizers package does: a whole short grapheme by the shortest key that starts it, else character by
+  // character.
   std::size_t step_grapheme(std::string_view rest, std::string& out) const {
     const std::size_t size = grapheme_length(rest);
     if (size < 6) {
@@ -88,13 +89,15 @@ class Precompiled final : public Normalizer {
 Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme) {
   const auto word = [&](std::size_t offset) {
     std::uint32_t v = 0;
-    for (std::size_t i = 0; i < 4; ++i) v |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(charsmap[offset + i])) << (8 * i);
+    for (std::size_t i = 0; i < 4; ++i)
+      v |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(charsmap[offset + i])) << (8 * i);
     return v;
   };
   std::vector<std::uint32_t> units;
   std::string replacements;
   if (!charsmap.empty()) {
-    if (charsmap.size() < 4) return fail(Code::CorruptData, "precompiled_charsmap has {} bytes, expected at least 4", charsmap.size());
+    if (charsmap.size() < 4)
+      return fail(Code::CorruptData, "precompiled_charsmap has {} bytes, expected at least 4", charsmap.size());
     const std::size_t bytes = word(0);
     if (bytes % 4 != 0 || bytes > charsmap.size() - 4)
       return fail(Code::CorruptData, "precompiled_charsmap: a trie of {} bytes in {} bytes", bytes, charsmap.size());

@@ -53,7 +53,8 @@ class GgufMetadata {
       const auto& v = numbers_[k + name];
       return v.empty() ? std::nullopt : std::optional(static_cast<std::int32_t>(v[0]));
     };
-    s.bos = id("bos_token_id"), s.eos = id("eos_token_id"), s.unk = id("unknown_token_id"), s.sep = id("seperator_token_id");
+    s.bos = id("bos_token_id"), s.eos = id("eos_token_id"), s.unk = id("unknown_token_id"),
+    s.sep = id("seperator_token_id");
     s.pad = id("padding_token_id"), s.cls = id("cls_token_id"), s.mask = id("mask_token_id");
     const auto flag = [&](const char* name) {
       const auto& v = numbers_[k + name];
@@ -119,7 +120,8 @@ T value_of(Result<T> r) {
   return std::move(r.value());
 }
 
-inline std::vector<std::int32_t> encode(const Tokenizer& t, std::string_view text, bool add_special = true, bool parse_special = true) {
+inline std::vector<std::int32_t> encode(const Tokenizer& t, std::string_view text, bool add_special = true,
+                                        bool parse_special = true) {
   std::vector<std::int32_t> ids;
   const auto r = t.encode(text, {add_special, parse_special}, ids);
   EXPECT_TRUE(r.has_value()) << (r ? "" : r.error().text());

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMaxText = std::size_t{1} << 31;
 
-// Words of a text repeat. Each is looked up among those seen in the same stretch; its ids are then copied from the output.
-// Direct-mapped, so bounded; a pure shortcut: results do not depend on it.
+// Words of a text repeat. Each is looked up among those seen in the same stretch; its ids are then copied from the
+// output. Direct-mapped, so bounded; a pure shortcut: results do not depend on it.
 class WordCache {
  public:
   void start(std::size_t text_bytes) {
@@ -24,7 +24,9 @@ class WordCache {
     std::uint32_t length = 0, count = 0;
     std::size_t first = 0;  // in the output
   };
-  Slot& slot(std::string_view word) { return slots_[static_cast<std::size_t>(hash_bytes(word) >> 20) & (slots_.size() - 1)]; }
+  Slot& slot(std::string_view word) {
+    return slots_[static_cast<std::size_t>(hash_bytes(word) >> 20) & (slots_.size() - 1)];
+  }
 
  private:
   std::vector<Slot> slots_;
@@ -45,7 +47,8 @@ Result<void> encode_word(const Model& model, std::string_view word, EncodeState&
   if (slot.length == word.size() && slot.text && std::memcmp(slot.text, word.data(), word.size()) == 0) {
     const std::size_t old = ids.size();
     ids.resize(old + slot.count);
-    std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(slot.first), slot.count, ids.begin() + static_cast<std::ptrdiff_t>(old));
+    std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(slot.first), slot.count,
+                ids.begin() + static_cast<std::ptrdiff_t>(old));
     return {};
   }
   const std::size_t first = ids.size(), dropped = state.scratch.dropped_bytes;
@@ -55,11 +58,13 @@ Result<void> encode_word(const Model& model, std::string_view word, EncodeState&
   return {};
 }
 
-tl::unexpected<Error> too_many_tokens(std::size_t most) { return fail(Code::ContextFull, "the text has more than {} tokens", most); }
+tl::unexpected<Error> too_many_tokens(std::size_t most) {
+  return fail(Code::ContextFull, "the text has more than {} tokens", most);
+}
 
 // One stretch of normalised text between added tokens.
-Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Model& model, std::string_view text, bool at_start, EncodeState& state,
-                            std::size_t max_tokens, std::vector<TokenId>& ids) {
+Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Model& model, std::string_view text,
+                            bool at_start, EncodeState& state, std::size_t max_tokens, std::vector<TokenId>& ids) {
   Words& words = state.words;
   words.text = text;
   words.at_start = at_start;
@@ -67,7 +72,8 @@ Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Mod
   for (const auto& s : steps) {
     LOOM_TRY_VOID(s->apply(words));
     if (words.text.size() > growth_limit(text.size()))
-      return fail(Code::LimitExceeded, "the pre-tokenizer makes the text longer than {} bytes, {} times what it was", growth_limit(text.size()), kMaxGrowth);
+      return fail(Code::LimitExceeded, "the pre-tokenizer makes the text longer than {} bytes, {} times what it was",
+                  growth_limit(text.size()), kMaxGrowth);
   }
   state.cache.start(words.text.size());
   const auto* glued = model.glued_to_spaces();
@@ -75,8 +81,10 @@ Result<void> encode_stretch(const std::vector<PreTokenizerPtr>& steps, const Mod
     std::string_view word = words.text.substr(span.begin, span.end - span.begin);
     if (glued) {
       std::size_t begin = 0;
-      for (std::size_t at = word.find(kSpaceMark, 1); at != std::string_view::npos; at = word.find(kSpaceMark, at + 3)) {
-        if ((at >= 3 && word.substr(at - 3, 3) == kSpaceMark) || (*glued)[static_cast<std::uint8_t>(word[at - 1])]) continue;
+      for (std::size_t at = word.find(kSpaceMark, 1); at != std::string_view::npos;
+           at = word.find(kSpaceMark, at + 3)) {
+        if ((at >= 3 && word.substr(at - 3, 3) == kSpaceMark) || (*glued)[static_cast<std::uint8_t>(word[at - 1])])
+          continue;
         LOOM_TRY_VOID(encode_word(model, word.substr(begin, at - begin), state, ids));
         begin = at;
       }
@@ -111,18 +119,22 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
     if (t.normalized && parts->normalizer) LOOM_TRY_VOID(parts->normalizer->apply(content));
     // As the tokenizers package has it, a token that is sought in normalised text also decodes to its normalised text.
     LOOM_TRY_VOID(parts->added_vocab.add(content, t.id));
-    LOOM_TRY_VOID((t.normalized ? parts->normalized_matcher : parts->raw_matcher).add(content, static_cast<std::uint32_t>(i)));
+    LOOM_TRY_VOID(
+        (t.normalized ? parts->normalized_matcher : parts->raw_matcher).add(content, static_cast<std::uint32_t>(i)));
   }
   for (const auto* list : {&parts->prefix, &parts->suffix})
     for (const TokenId id : *list)
-      if (!parts->has(id)) return fail(Code::OutOfRange, "post_processor: token id {} is not in the vocabulary of {}", id, parts->vocab_size);
+      if (!parts->has(id))
+        return fail(Code::OutOfRange, "post_processor: token id {} is not in the vocabulary of {}", id,
+                    parts->vocab_size);
   return Tokenizer(std::unique_ptr<const Parts>(std::move(parts)));
 }
 
 Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, std::vector<std::int32_t>& ids) const {
   const Parts& p = *parts_;
   ids.clear();
-  if (text.size() >= kMaxText) return fail(Code::LimitExceeded, "a text of {} bytes, at most 2 GiB are encoded", text.size());
+  if (text.size() >= kMaxText)
+    return fail(Code::LimitExceeded, "a text of {} bytes, at most 2 GiB are encoded", text.size());
   if (text.size() / p.longest_token > options.max_tokens) return too_many_tokens(options.max_tokens);
   if (options.add_special_tokens) ids = p.prefix;
   EncodeState state;
@@ -153,7 +165,8 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
         continue;
       }
       const bool at_start = starts_input && inner.begin == 0;
-      LOOM_TRY_VOID(encode_stretch(p.pre_tokenizers, *p.model, part.substr(inner.begin, inner.end - inner.begin), at_start, state, options.max_tokens, ids));
+      LOOM_TRY_VOID(encode_stretch(p.pre_tokenizers, *p.model, part.substr(inner.begin, inner.end - inner.begin),
+                                   at_start, state, options.max_tokens, ids));
     }
   }
   if (options.add_special_tokens) ids.insert(ids.end(), p.suffix.begin(), p.suffix.end());
@@ -170,7 +183,9 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, DecodeOptions o
 }
 
 std::size_t Tokenizer::vocab_size() const { return parts_->vocab_size; }
-std::string_view Tokenizer::token_text(std::int32_t id) const { return parts_->has(id) ? parts_->text(id) : std::string_view(); }
+std::string_view Tokenizer::token_text(std::int32_t id) const {
+  return parts_->has(id) ? parts_->text(id) : std::string_view();
+}
 std::optional<std::int32_t> Tokenizer::id_of(std::string_view text) const {
   TokenId id = parts_->added_vocab.find(text);
   if (id == kNoToken) id = parts_->model->vocab().find(text);
@@ -212,7 +227,8 @@ std::string IncrementalDecoder::push(std::int32_t id) {
   for (std::size_t i = 0; i < parts.decoders.size(); ++i) {
     s.out.clear();
     for (const std::string& t : s.in)
-      if (!parts.decoders[i]->push(t, s.steps[i], s.out)) s.out.push_back(t);  // a pattern out of steps: the text as it was
+      // a pattern out of steps: the text as it was
+      if (!parts.decoders[i]->push(t, s.steps[i], s.out)) s.out.push_back(t);
     s.in.swap(s.out);
   }
   std::string bytes;

@@ -9,8 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace loom::text;
   const auto tokenizer = Tokenizer::from_json({reinterpret_cast<const char*>(data), size});
   if (!tokenizer) return 0;
-  for (const std::string_view text : {std::string_view("Hello  w\xC3\xB6rld 123\n\xFF <s>\xE4\xBD\xA0"),
-                                      std::string_view(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 256))}) {
+  for (const std::string_view text :
+       {std::string_view("Hello  w\xC3\xB6rld 123\n\xFF <s>\xE4\xBD\xA0"),
+        std::string_view(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 256))}) {
     std::vector<std::int32_t> ids;
     if (!tokenizer->encode(text, {}, ids)) continue;
     const std::string whole = tokenizer->decode(ids, {false});

@@ -36,7 +36,8 @@ std::string tiny_json(const std::string& added, const std::string& members = "")
     append_utf8(c, byte_level_char(static_cast<std::uint8_t>(b)));
     vocab += fmt::format("{}{}:{}", b ? "," : "", dump_json(Json(c)), b);
   }
-  return R"({"added_tokens":[)" + added + R"(],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"},)" +
+  return R"({"added_tokens":[)" + added +
+         R"(],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"},)" +
          members + R"("model":{"type":"BPE","merges":[],"vocab":{)" + vocab + "}}}";
 }
 std::string added(const std::string& content, int id, const std::string& flags = "") {
@@ -113,15 +114,17 @@ TEST(Tokenizer, G_103_X_03_chat_markers) {
 }
 
 TEST(Tokenizer, X_03_longest_match_at_the_earliest_position) {
-  const auto t = value_of(Tokenizer::from_json(tiny_json(added("ab", 300) + "," + added("abc", 301) + "," + added("bcde", 302))));
+  const auto t =
+      value_of(Tokenizer::from_json(tiny_json(added("ab", 300) + "," + added("abc", 301) + "," + added("bcde", 302))));
   EXPECT_EQ(encode(t, "abcde"), (std::vector<std::int32_t>{301, 'd', 'e'}));
   EXPECT_EQ(encode(t, "xbcde").back(), 302);
   EXPECT_EQ(encode(t, "abab"), (std::vector<std::int32_t>{300, 300}));
 }
 
 TEST(Tokenizer, X_03_flags_of_added_tokens) {
-  const auto t = value_of(Tokenizer::from_json(tiny_json(added("cat", 300, R"(,"single_word":true)") + "," + added("<l>", 301, R"(,"lstrip":true)") +
-                                                         "," + added("<r>", 302, R"(,"rstrip":true)"))));
+  const auto t = value_of(Tokenizer::from_json(tiny_json(added("cat", 300, R"(,"single_word":true)") + "," +
+                                                         added("<l>", 301, R"(,"lstrip":true)") + "," +
+                                                         added("<r>", 302, R"(,"rstrip":true)"))));
   const auto count = [&](std::string_view text, std::int32_t id) {
     const auto ids = encode(t, text);
     return std::count(ids.begin(), ids.end(), id);
@@ -202,11 +205,11 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
   for (const Tokenizer* t : {&smollm2(), &llama2(), &qwen3(), &spm}) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       std::vector<std::int32_t> ids;
-      const std::string part = texts[i].substr(0, kSize / 16 / 12 * 12);   // no character is cut
+      const std::string part = texts[i].substr(0, kSize / 16 / 12 * 12);  // no character is cut
       const double small = seconds_of([&] { (void)encode(*t, part, false); });
       const double whole = seconds_of([&] { ids = encode(*t, texts[i], false); });
       EXPECT_LT(whole, 100 * std::max(small, 2e-3)) << "text " << i;
-      const bool kept = i != 6;   // bytes that a normaliser or a vocabulary may change
+      const bool kept = i != 6;  // bytes that a normaliser or a vocabulary may change
       EXPECT_TRUE(!kept || t->decode(ids, {false}).size() == texts[i].size()) << "text " << i;
     }
   }
@@ -214,7 +217,8 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
 
 // Every blank is a token that takes the blanks behind it: the run is walked once, not once for each.
 TEST(Tokenizer, X_04_tokens_that_strip_white_space_take_no_square_of_its_length) {
-  const auto t = value_of(Tokenizer::from_json(tiny_json(added(" ", 300, R"(,"rstrip":true)") + "," + added("<r>", 301, R"(,"rstrip":true)"))));
+  const auto t = value_of(Tokenizer::from_json(
+      tiny_json(added(" ", 300, R"(,"rstrip":true)") + "," + added("<r>", 301, R"(,"rstrip":true)"))));
   EXPECT_EQ(encode(t, "a  \u3000 \tb c"), (std::vector<std::int32_t>{'a', 300, 300, 300, 'b', 300, 'c'}));
   EXPECT_EQ(encode(t, "<r> \n<r>\n\n x"), (std::vector<std::int32_t>{301, 300, 301, 300, 'x'}));
   std::vector<std::int32_t> ids;
@@ -253,7 +257,8 @@ TEST(Tokenizer, X_02_what_has_no_token_is_counted) {
 
 TEST(Tokenizer, X_01_unknown_components_are_named) {
   for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
-    const auto r = Tokenizer::from_json(fmt::format(R"({{"{}":{{"type":"Quux"}},"model":{{"type":"BPE","vocab":{{"a":0}},"merges":[]}}}})", part));
+    const auto r = Tokenizer::from_json(
+        fmt::format(R"({{"{}":{{"type":"Quux"}},"model":{{"type":"BPE","vocab":{{"a":0}},"merges":[]}}}})", part));
     ASSERT_FALSE(r.has_value()) << part;
     EXPECT_EQ(r.error().code, Code::Unsupported);
     EXPECT_NE(r.error().text().find("Quux"), std::string::npos) << r.error().text();
@@ -300,7 +305,9 @@ TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {
   std::string deep;
   for (int i = 0; i < 60; ++i) deep += R"({"type":"Sequence","normalizers":[)";
   for (int i = 0; i < 60; ++i) deep += "]}";
-  EXPECT_FALSE(Tokenizer::from_json(R"({"normalizer":)" + deep + R"(,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})").has_value());
+  EXPECT_FALSE(
+      Tokenizer::from_json(R"({"normalizer":)" + deep + R"(,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})")
+          .has_value());
   EXPECT_FALSE(Tokenizer::from_json(tiny_json(added(std::string(5000, 'x'), 300))).has_value());
 }
 
@@ -335,7 +342,8 @@ TEST(Tokenizer, X_01_truncated_and_mutated_files_do_no_harm) {
   const std::string dir = test::source_path("tests/golden/tokenizers/");
   for (const char* name : {"small_roberta", "small_unigram_first", "small_bert", "small_splits"}) {
     const std::string whole = read_file(dir + name + ".json");
-    for (std::size_t i = 0; i < 40; ++i) EXPECT_FALSE(Tokenizer::from_json(std::string_view(whole).substr(0, whole.size() * i / 40)).has_value());
+    for (std::size_t i = 0; i < 40; ++i)
+      EXPECT_FALSE(Tokenizer::from_json(std::string_view(whole).substr(0, whole.size() * i / 40)).has_value());
     int loaded = 0;
     for (std::uint64_t seed = 0; seed < 150; ++seed) {
       Random r(seed);

@@ -12,7 +12,9 @@ Result<Trie> Trie::of(const Vocab& vocab) {
     if (!t.empty()) texts.push_back(t);
     bytes += t.size();
   }
-  if (bytes > kMaxBytes) return fail(Code::LimitExceeded, "the texts of the tokens have {} bytes together, at most {} are read", bytes, kMaxBytes);
+  if (bytes > kMaxBytes)
+    return fail(Code::LimitExceeded, "the texts of the tokens have {} bytes together, at most {} are read", bytes,
+                kMaxBytes);
   std::sort(texts.begin(), texts.end());  // as unsigned bytes
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 
@@ -24,7 +26,8 @@ Result<Trie> Trie::of(const Vocab& vocab) {
   std::vector<Group> groups{{kRoot, 0, static_cast<std::uint32_t>(texts.size()), 0}};
   for (std::size_t g = 0; g < groups.size(); ++g) {
     Group group = groups[g];
-    if (group.begin < group.end && texts[group.begin].size() == group.depth) trie.nodes_[group.node].id = vocab.find(texts[group.begin++]);
+    if (group.begin < group.end && texts[group.begin].size() == group.depth)
+      trie.nodes_[group.node].id = vocab.find(texts[group.begin++]);
     trie.nodes_[group.node].first = static_cast<std::uint32_t>(trie.nodes_.size());
     while (group.begin < group.end) {
       const auto byte = static_cast<std::uint8_t>(texts[group.begin][group.depth]);

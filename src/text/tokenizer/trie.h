@@ -1,6 +1,6 @@
 #pragma once
-// The texts of a vocabulary as a tree of bytes: every token that starts at a place of a text is met on one walk, whose length is that of
-// the longest of them.
+// The texts of a vocabulary as a tree of bytes: every token that starts at a place of a text is met on one walk, whose
+// length is that of the longest of them.
 
 #include <cstdint>
 #include <string_view>
@@ -30,7 +30,8 @@ class Trie {
     return low < n.first + n.count && nodes_[low].byte == byte ? low : kNowhere;
   }
   std::uint32_t walk(std::uint32_t node, std::string_view text) const {
-    for (std::size_t i = 0; i < text.size() && node != kNowhere; ++i) node = next(node, static_cast<std::uint8_t>(text[i]));
+    for (std::size_t i = 0; i < text.size() && node != kNowhere; ++i)
+      node = next(node, static_cast<std::uint8_t>(text[i]));
     return node;
   }
   TokenId token(std::uint32_t node) const { return nodes_[node].id; }  // kNoToken: no text ends here

@@ -7,7 +7,8 @@
 
 namespace loom::text {
 
-Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vector<double> scores, UnigramConfig config) {
+Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vector<double> scores,
+                                                           UnigramConfig config) {
   constexpr std::size_t kMaxPiece = 4096;
   auto model = std::make_unique<UnigramModel>();
   model->vocab_ = std::move(vocab);
@@ -15,34 +16,40 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
   model->config_ = config;
   const Vocab& v = model->vocab_;
   if (v.max_length() > kMaxPiece)
-    return fail(Code::LimitExceeded, "model Unigram: a token has {} bytes, at most {} are read", v.max_length(), kMaxPiece);
+    return fail(Code::LimitExceeded, "model Unigram: a token has {} bytes, at most {} are read", v.max_length(),
+                kMaxPiece);
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < model->scores_.size(); ++i) {
     const double s = model->scores_[i];
-    if (!(s > -1e300 && s < 1e300)) return fail(Code::CorruptData, "model Unigram: the score of token {} is no finite number", i);
+    if (!(s > -1e300 && s < 1e300))
+      return fail(Code::CorruptData, "model Unigram: the score of token {} is no finite number", i);
     least = std::min(least, s);
   }
   if (model->scores_.empty()) return fail(Code::CorruptData, "model Unigram: the vocabulary is empty");
   LOOM_TRY(model->trie_, Trie::of(v));
   model->unk_score_ = least - 10.0;  // SentencePiece's penalty
   for (int b = 0; b < 256; ++b)
-    model->byte_ids_[static_cast<std::size_t>(b)] = config.byte_fallback ? v.find(byte_token(static_cast<std::uint8_t>(b))) : kNoToken;
+    model->byte_ids_[static_cast<std::size_t>(b)] =
+        config.byte_fallback ? v.find(byte_token(static_cast<std::uint8_t>(b))) : kNoToken;
   return model;
 }
 
 Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<TokenId>& ids) const {
-  const bool bytes = std::all_of(piece.begin(), piece.end(), [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; });
+  const bool bytes = std::all_of(piece.begin(), piece.end(),
+                                 [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; });
   if (bytes) {
     for (const char c : piece) ids.push_back(byte_ids_[static_cast<std::uint8_t>(c)]);
     return {};
   }
   if (config_.unk == kNoToken)
-    return fail(Code::CorruptData, "\"{}\" has no token and the vocabulary has no unk", to_valid_utf8(piece.substr(0, 60)));
+    return fail(Code::CorruptData, "\"{}\" has no token and the vocabulary has no unk",
+                to_valid_utf8(piece.substr(0, 60)));
   ids.push_back(config_.unk);
   return {};
 }
 
-// Viterbi: the best sum of scores over all ways to cut the word. Neighbouring unknown characters become one unknown piece.
+// Viterbi: the best sum of scores over all ways to cut the word. Neighbouring unknown characters become one unknown
+// piece.
 Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const {
   const std::size_t n = word.size();
   if (n == 0) return {};

@@ -38,16 +38,20 @@ inline std::uint64_t hash_bytes(std::string_view text) {
 class Vocab {
  public:
   void reserve(std::size_t tokens, std::size_t bytes);
-  // OutOfRange for an id beyond kMaxTokenId. A text that is there already gets the new id as its own (`replace`) or keeps the old one.
+  // OutOfRange for an id beyond kMaxTokenId. A text that is there already gets the new id as its own (`replace`) or
+  // keeps the old one.
   Result<void> add(std::string_view text, TokenId id, bool replace = true);
   TokenId find(std::string_view text) const;  // kNoToken
-  bool has(TokenId id) const { return static_cast<std::size_t>(id) < length_.size() && length_[static_cast<std::size_t>(id)] != kAbsent; }
+  bool has(TokenId id) const {
+    return static_cast<std::size_t>(id) < length_.size() && length_[static_cast<std::size_t>(id)] != kAbsent;
+  }
   // Empty for ids that have no text.
   std::string_view text(TokenId id) const {
-    return has(id) ? std::string_view(bytes_).substr(offset_[static_cast<std::size_t>(id)], length_[static_cast<std::size_t>(id)])
+    return has(id) ? std::string_view(bytes_).substr(offset_[static_cast<std::size_t>(id)],
+                                                     length_[static_cast<std::size_t>(id)])
                    : std::string_view();
   }
-  std::size_t size() const { return length_.size(); }  // one more than the greatest id
+  std::size_t size() const { return length_.size(); }     // one more than the greatest id
   std::size_t max_length() const { return max_length_; }  // bytes of the longest text
 
  private:
@@ -92,7 +96,9 @@ class PairTable {
   static std::uint64_t key_of(TokenId left, TokenId right) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   }
-  std::size_t position(std::uint64_t key) const { return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15u >> 24) & mask_; }
+  std::size_t position(std::uint64_t key) const {
+    return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15u >> 24) & mask_;
+  }
   std::vector<Entry> slots_;
   std::size_t mask_ = 0, used_ = 0;
 };

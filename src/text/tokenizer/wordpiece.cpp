@@ -9,7 +9,8 @@ Result<std::unique_ptr<WordPieceModel>> WordPieceModel::create(Vocab vocab, Word
   auto model = std::make_unique<WordPieceModel>();
   model->vocab_ = std::move(vocab);
   model->config_ = std::move(config);
-  if (model->config_.unk == kNoToken) return fail(Code::CorruptData, "model WordPiece: the unk token is not in the vocabulary");
+  if (model->config_.unk == kNoToken)
+    return fail(Code::CorruptData, "model WordPiece: the unk token is not in the vocabulary");
   LOOM_TRY(model->trie_, Trie::of(model->vocab_));
   return model;
 }

@@ -39,7 +39,8 @@ std::size_t Finder::find(std::string_view text, std::size_t from) {
     const void* first = std::memchr(text.data() + i, needle_[0], text.size() - size + 1 - i);
     if (!first) return npos;
     i = static_cast<std::size_t>(static_cast<const char*>(first) - text.data());
-    const auto differs = std::mismatch(needle_.begin(), needle_.end(), text.begin() + static_cast<std::ptrdiff_t>(i)).first;
+    const auto differs =
+        std::mismatch(needle_.begin(), needle_.end(), text.begin() + static_cast<std::ptrdiff_t>(i)).first;
     if (differs == needle_.end()) return i;
     work += static_cast<std::size_t>(differs - needle_.begin());
     ++i;

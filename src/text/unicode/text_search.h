@@ -23,7 +23,8 @@ class Finder {
   void prepare();
   std::size_t find_by_table(std::string_view text, std::size_t from);
   std::string_view needle_;
-  std::vector<std::uint32_t> border_;  // by prefix length - 1: its longest proper prefix that is also its suffix. Made when needed
+  std::vector<std::uint32_t>
+      border_;  // by prefix length - 1: its longest proper prefix that is also its suffix. Made when needed
 };
 
 // As std::string_view::rfind.

@@ -11,13 +11,15 @@ constexpr std::uint32_t kHangulLCount = 19, kHangulVCount = 21, kHangulTCount = 
 
 std::uint32_t mapped(const tables::CaseMapping* table, std::size_t size, std::uint32_t c) {
   const auto* end = table + size;
-  const auto* it = std::lower_bound(table, end, c, [](const tables::CaseMapping& m, std::uint32_t v) { return m.from < v; });
+  const auto* it =
+      std::lower_bound(table, end, c, [](const tables::CaseMapping& m, std::uint32_t v) { return m.from < v; });
   return it != end && it->from == c ? it->to : c;
 }
 
 const tables::Decomposition* find_in(const tables::Decomposition* table, std::size_t size, std::uint32_t c) {
   const auto* end = table + size;
-  const auto* it = std::lower_bound(table, end, c, [](const tables::Decomposition& d, std::uint32_t v) { return d.code_point < v; });
+  const auto* it =
+      std::lower_bound(table, end, c, [](const tables::Decomposition& d, std::uint32_t v) { return d.code_point < v; });
   return it != end && it->code_point == c ? it : nullptr;
 }
 
@@ -39,11 +41,14 @@ void decompose(std::uint32_t c, bool compatible, std::vector<std::uint32_t>& out
 std::uint32_t composed(std::uint32_t a, std::uint32_t b) {
   if (a - kHangulL < kHangulLCount && b - kHangulV < kHangulVCount)
     return kHangulS + ((a - kHangulL) * kHangulVCount + (b - kHangulV)) * kHangulTCount;
-  if (a - kHangulS < kHangulSCount && (a - kHangulS) % kHangulTCount == 0 && b > kHangulT && b < kHangulT + kHangulTCount) return a + (b - kHangulT);
+  if (a - kHangulS < kHangulSCount && (a - kHangulS) % kHangulTCount == 0 && b > kHangulT &&
+      b < kHangulT + kHangulTCount)
+    return a + (b - kHangulT);
   const auto* end = tables::kPairs + tables::kNumPairs;
-  const auto* it =
-      std::lower_bound(tables::kPairs, end, std::pair(a, b),
-                       [](const tables::Composition& p, std::pair<std::uint32_t, std::uint32_t> v) { return std::pair(p.first, p.second) < v; });
+  const auto* it = std::lower_bound(tables::kPairs, end, std::pair(a, b),
+                                    [](const tables::Composition& p, std::pair<std::uint32_t, std::uint32_t> v) {
+                                      return std::pair(p.first, p.second) < v;
+                                    });
   return it != end && it->first == a && it->second == b ? it->composed : 0;
 }
 

@@ -46,16 +46,18 @@ enum class Category : std::uint8_t {
   Cn
 };
 constexpr int kNumCategories = 30;
-constexpr const char* kCategoryNames[kNumCategories] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe",
-                                                        "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
+constexpr const char* kCategoryNames[kNumCategories] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl",
+                                                        "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc",
+                                                        "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"};
 
 using CategoryMask = std::uint32_t;  // bit i: category i
-constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctuation = 0x3F800, kSymbols = 0x3C0000, kSeparators = 0x1C00000,
-                       kOthers = 0x3E000000;
+constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctuation = 0x3F800, kSymbols = 0x3C0000,
+                       kSeparators = 0x1C00000, kOthers = 0x3E000000;
 
 // Flags of a record.
-constexpr std::uint16_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32, kAfterUnicode8 = 64,
-                        kAfterUnicode9 = 128, kUppercase = 256, kLowercase = 512, kLatin1Number = 1024;
+constexpr std::uint16_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32,
+                        kAfterUnicode8 = 64, kAfterUnicode9 = 128, kUppercase = 256, kLowercase = 512,
+                        kLatin1Number = 1024;
 
 // Characters with one index share every property below.
 inline std::uint8_t record_index(std::uint32_t c) {
@@ -73,7 +75,9 @@ inline bool is_ascii_punctuation(std::uint32_t c) {
 }
 // \w of UTS #18: Alphabetic, M, Nd, Pc, Join_Control.
 constexpr CategoryMask kWordCategories = kMarks | 1u << int(Category::Nd) | 1u << int(Category::Pc);
-inline bool is_word(const tables::Record& r) { return (r.flags & kAlphabetic) != 0 || (kWordCategories >> r.category & 1u) != 0; }
+inline bool is_word(const tables::Record& r) {
+  return (r.flags & kAlphabetic) != 0 || (kWordCategories >> r.category & 1u) != 0;
+}
 // \w of Oniguruma: also the six superscripts and fractions of Latin-1.
 inline bool is_pattern_word(const tables::Record& r) { return is_word(r) || (r.flags & kLatin1Number) != 0; }
 inline bool is_word(std::uint32_t c) { return is_word(record(c)) || c == 0x200C || c == 0x200D; }

@@ -89,7 +89,8 @@ TEST(Unicode, X_01_grapheme_break_test_of_unicode_15) {
     }
     if (text.empty()) continue;
     std::vector<std::size_t> got{0};
-    while (got.back() < text.size()) got.push_back(got.back() + grapheme_length(std::string_view(text).substr(got.back())));
+    while (got.back() < text.size())
+      got.push_back(got.back() + grapheme_length(std::string_view(text).substr(got.back())));
     EXPECT_EQ(got, cuts) << line;
     ++rows;
   }

@@ -28,7 +28,10 @@ inline Prefix utf8_prefix(const char* p, const char* end) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(p[i]); };
   const std::uint8_t lead = byte(0);
   if (lead < 0x80) return {1, true};
-  const std::uint32_t need = lead >= 0xC2 && lead <= 0xDF ? 2 : (lead & 0xF0) == 0xE0 ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+  const std::uint32_t need = lead >= 0xC2 && lead <= 0xDF   ? 2
+                             : (lead & 0xF0) == 0xE0        ? 3
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                            : 0;
   if (need == 0) return {1, false};
   const auto left = static_cast<std::size_t>(end - p);
   std::uint8_t low = 0x80, high = 0xBF;
@@ -69,7 +72,8 @@ inline void append_utf8(std::string& out, std::uint32_t c) {
   if (c < 0x80) return put(c);
   if (c < 0x800) return put(0xC0 | c >> 6), put(0x80 | (c & 0x3F));
   if (c < 0x10000) return put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  if (c <= kMaxCodePoint) return put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
+  if (c <= kMaxCodePoint)
+    return put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
   put(c & 0xFF);  // kInvalidByte + byte: the byte itself
 }
 

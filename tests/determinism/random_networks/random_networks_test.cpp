@@ -1,5 +1,6 @@
-// Random networks in every way that the contract calls equal. Each case is named by seed and number: `loom verify --random 1 --seed S --case K`
-// runs it alone. LOOM_TRIALS=N runs N cases in place of those of CI, LOOM_TRIALS_SEED=S others.
+// Random networks in every way that the contract calls equal. Each case is named by seed and number: `loom verify
+// --random 1 --seed S --case K` runs it alone. LOOM_TRIALS=N runs N cases in place of those of CI, LOOM_TRIALS_SEED=S
+// others.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ constexpr std::uint32_t kCases = 300;
 #endif
 
 TEST(RandomNetworks, every_kind_has_a_recipe) {
-  for (const LayerKind* kind : layer_kinds()) EXPECT_NE(recipe_of(kind->name), nullptr) << kind->name << ": a recipe in src/trials/recipes.cpp is missing";
+  for (const LayerKind* kind : layer_kinds())
+    EXPECT_NE(recipe_of(kind->name), nullptr) << kind->name << ": a recipe in src/trials/recipes.cpp is missing";
 }
 
 TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
@@ -43,7 +45,8 @@ TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
 // Failing cases of the past, shrunk: kept/NAME.json.
 TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
   std::size_t count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
     SCOPED_TRACE(file.path().filename().string());
     const auto json = parse_json(test::read_all(file.path().string()));
     ASSERT_TRUE(json) << json.error().text();
@@ -61,7 +64,8 @@ TEST(RandomNetworks, every_way_gives_the_same_bits) {
   for (std::uint32_t k = 0; k < cases; ++k) {
     const Trial trial = random_trial(seed, k);
     const TrialVerdict verdict = check_trial(trial, trial_ways(trial, k));
-    EXPECT_TRUE(verdict.passed()) << "loom verify --random 1 --seed " << seed << " --case " << k << "\n" << verdict.difference;
+    EXPECT_TRUE(verdict.passed()) << "loom verify --random 1 --seed " << seed << " --case " << k << "\n"
+                                  << verdict.difference;
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// An evaluator of networks that shares nothing with the engine but the specs and the values of the weights: plain loops in double over the
-// equations of the kinds. Every number carries a bound of what an engine of unit roundoff u may differ by: operations add u times their
-// result to what their operands bring along (running error analysis, Wilkinson 1963; Higham 2002, 3.3), matrices that quantise their inputs
-// half a step of the input's scale.
+// An evaluator of networks that shares nothing with the engine but the specs and the values of the weights: plain loops
+// in double over the equations of the kinds. Every number carries a bound of what an engine of unit roundoff u may
+// differ by: operations add u times their result to what their operands bring along (running error analysis, Wilkinson
+// 1963; Higham 2002, 3.3), matrices that quantise their inputs half a step of the input's scale.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,9 @@ inline Num rounded(double v, double e) {
 }
 inline Num exactly(double v) { return {v, 0}; }
 // A weight's value, which an engine of f32 rounds to f32 where its type holds more.
-inline Num value_in_element(double v) { return {v, v == static_cast<double>(static_cast<float>(v)) ? 0 : unit * std::abs(v)}; }
+inline Num value_in_element(double v) {
+  return {v, v == static_cast<double>(static_cast<float>(v)) ? 0 : unit * std::abs(v)};
+}
 inline Num operator+(Num a, Num b) { return rounded(a.v + b.v, a.e + b.e); }
 inline Num operator-(Num a, Num b) { return rounded(a.v - b.v, a.e + b.e); }
 inline Num operator*(Num a, Num b) { return rounded(a.v * b.v, std::abs(a.v) * b.e + std::abs(b.v) * a.e + a.e * b.e); }
@@ -51,7 +53,9 @@ inline Num root(Num a) {
   if (!(a.v - a.e > 0)) return {std::sqrt(std::max(0.0, a.v)), std::sqrt(std::max(0.0, a.v + a.e))};
   return apply(a, [](double x) { return std::sqrt(x); }, 1);
 }
-inline Num exponential(Num a) { return apply(a, [](double x) { return std::exp(x); }); }
+inline Num exponential(Num a) {
+  return apply(a, [](double x) { return std::exp(x); });
+}
 inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 inline Num larger(Num a, Num b) { return {std::max(a.v, b.v), std::max(a.e, b.e)}; }
 
@@ -60,7 +64,9 @@ struct Sum {
   double v = 0, e = 0, size = 0;
   std::size_t n = 0;
   void add(Num a) { v += a.v, e += a.e, size += std::abs(a.v), ++n; }
-  void add(Num a, Num b) { v += a.v * b.v, e += std::abs(a.v) * b.e + std::abs(b.v) * a.e + a.e * b.e, size += std::abs(a.v * b.v), ++n; }
+  void add(Num a, Num b) {
+    v += a.v * b.v, e += std::abs(a.v) * b.e + std::abs(b.v) * a.e + a.e * b.e, size += std::abs(a.v * b.v), ++n;
+  }
   Num value() const { return {v, e + static_cast<double>(n + 2) * (unit * size * 1.01 + tiny)}; }
 };
 
@@ -134,19 +140,25 @@ inline Num activated(const Settings& s, Num a, const char* standard = "linear") 
   if (f == "relu") return with([](double x) { return std::max(0.0, x); });
   if (f == "silu") return with([](double x) { return x * logistic(x); });
   if (f == "gelu")
-    return apply(a, [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 16, 16 * std::abs(a.v));
+    return apply(
+        a, [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 16,
+        16 * std::abs(a.v));
   if (f == "tanh") return with([](double x) { return std::tanh(x); });
   if (f == "sigmoid") return with(logistic);
   if (f == "leakyrelu") return with([&](double x) { return x > 0 ? x : slope * x; });
   if (f == "relu2") return with([](double x) { return x > 0 ? x * x : 0; });
-  if (f == "gelu_exact") return apply(a, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 16, 16 * std::abs(a.v));
+  if (f == "gelu_exact")
+    return apply(a, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 16, 16 * std::abs(a.v));
   if (f == "softplus") return with([](double x) { return x > 20 ? x : std::log1p(std::exp(x)); });
-  if (f == "mish") return apply(a, [](double x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); }, 16, 4 * std::abs(a.v));
+  if (f == "mish")
+    return apply(
+        a, [](double x) { return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x))); }, 16, 4 * std::abs(a.v));
   if (f == "hard_sigmoid") return with([&](double x) { return clip(x / 6 + 0.5, 0, 1); });
   if (f == "hard_swish") return with([&](double x) { return x * clip(x / 6 + 0.5, 0, 1); });
   if (f == "hard_tanh") return with([&](double x) { return clip(x, -1, 1); });
   if (f == "elu") return with([&](double x) { return x > 0 ? x : alpha * std::expm1(x); });
-  if (f == "selu") return with([](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); });
+  if (f == "selu")
+    return with([](double x) { return 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * std::expm1(x)); });
   if (f == "relu6") return with([&](double x) { return clip(x, 0, 6); });
   if (f == "softsign") return with([](double x) { return x / (1 + std::abs(x)); });
   if (f == "quick_gelu") return with([](double x) { return x * logistic(1.702 * x); });
@@ -227,7 +239,8 @@ inline std::vector<Num> adapted_values(Layer& layer, std::string_view name) {
     for (std::size_t o = 0; o < w.rows(); ++o)
       for (std::size_t i = 0; i < in; ++i) {
         Sum sum;
-        for (std::size_t k = 0; k < a.a.rows(); ++k) sum.add(exactly(up[o * a.a.rows() + k]), rounded(a.scale, 0) * exactly(down[k * in + i]));
+        for (std::size_t k = 0; k < a.a.rows(); ++k)
+          sum.add(exactly(up[o * a.a.rows() + k]), rounded(a.scale, 0) * exactly(down[k * in + i]));
         all[o * in + i] = all[o * in + i] + sum.value();
       }
   }
@@ -238,7 +251,8 @@ inline void rms_row(const Num* x, std::size_t n, const std::vector<double>& gain
   Sum squares;
   for (std::size_t i = 0; i < n; ++i) squares.add(x[i], x[i]);
   const Num r = root(squares.value() / exactly(static_cast<double>(n)) + rounded(eps, 0));
-  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] / r * (offset == 0 ? value_in_element(gain[i]) : rounded(gain[i] + offset, 0));
+  for (std::size_t i = 0; i < n; ++i)
+    y[i] = x[i] / r * (offset == 0 ? value_in_element(gain[i]) : rounded(gain[i] + offset, 0));
 }
 
 // exp(z - max) / sum over n entries that are present.

@@ -18,7 +18,8 @@ inline Tensor ref_swiglu(const Settings& s, Layer& l, const Tensor& x) {
   for (std::size_t i = 0; i < h.v.size(); ++i) h.v[i] = activated(s, gate.v[i], "silu") * up.v[i];
   if (floor > 0) {
     const std::vector<double> gain = values_of(l, "inner_norm");
-    for (std::size_t r = 0; r < h.rows(); ++r) rms_row(h.row(r), h.cols(), gain, s.number("rms_norm_eps", 1e-6), 0, h.row(r));
+    for (std::size_t r = 0; r < h.rows(); ++r)
+      rms_row(h.row(r), h.cols(), gain, s.number("rms_norm_eps", 1e-6), 0, h.row(r));
   }
   return linear(l, "down.weight", "down.bias", h, floor);
 }
@@ -26,7 +27,8 @@ inline Tensor ref_swiglu(const Settings& s, Layer& l, const Tensor& x) {
 inline Tensor ref_rmsnorm(const Settings& s, Layer& l, const Tensor& x) {
   Tensor y = x;
   const std::vector<double> gain = values_of(l, "gamma");
-  for (std::size_t r = 0; r < x.rows(); ++r) rms_row(x.row(r), x.cols(), gain, s.number("rms_norm_eps", 1e-6), s.number("weight_offset", 0), y.row(r));
+  for (std::size_t r = 0; r < x.rows(); ++r)
+    rms_row(x.row(r), x.cols(), gain, s.number("rms_norm_eps", 1e-6), s.number("weight_offset", 0), y.row(r));
   return y;
 }
 
@@ -80,7 +82,8 @@ inline Tensor ref_instancenorm(const Settings& s, Layer& l, const Tensor& x) {
 inline Tensor ref_groupnorm(const Settings& s, Layer& l, const Tensor& x) {
   Tensor y = x;
   const std::vector<double> gamma = values_of(l, "gamma"), beta = values_of(l, "beta");
-  const std::size_t channels = x.shape[1], groups = s.size("num_groups", 1), inner = x.v.size() / (x.shape[0] * channels), per = channels / groups * inner;
+  const std::size_t channels = x.shape[1], groups = s.size("num_groups", 1),
+                    inner = x.v.size() / (x.shape[0] * channels), per = channels / groups * inner;
   for (std::size_t g = 0; g < x.shape[0] * groups; ++g) {
     std::vector<std::size_t> at(per);
     for (std::size_t i = 0; i < per; ++i) at[i] = g * per + i;
@@ -96,7 +99,8 @@ inline Tensor ref_groupnorm(const Settings& s, Layer& l, const Tensor& x) {
 // Inference: by the running values.
 inline Tensor ref_batchnorm(const Settings& s, Layer& l, const Tensor& x) {
   Tensor y = x;
-  const std::vector<double> gamma = values_of(l, "gamma"), beta = values_of(l, "beta"), mean = values_of(l, "running_mean"), var = values_of(l, "running_var");
+  const std::vector<double> gamma = values_of(l, "gamma"), beta = values_of(l, "beta"),
+                            mean = values_of(l, "running_mean"), var = values_of(l, "running_var");
   const std::size_t channels = x.shape[1], inner = x.v.size() / (x.shape[0] * channels);
   for (std::size_t i = 0; i < y.v.size(); ++i) {
     const std::size_t c = i / inner % channels;
@@ -120,7 +124,8 @@ struct Window {
     const auto co = at(o, out), ck = at(k, kernel);
     std::size_t flat = 0;
     for (std::size_t a = 0; a < in.size(); ++a) {
-      const long i = co[a] * static_cast<long>(stride[a]) + ck[a] * static_cast<long>(dilation[a]) - static_cast<long>(padding[a]);
+      const long i =
+          co[a] * static_cast<long>(stride[a]) + ck[a] * static_cast<long>(dilation[a]) - static_cast<long>(padding[a]);
       if (i < 0 || i >= static_cast<long>(in[a])) return std::nullopt;
       flat = flat * in[a] + static_cast<std::size_t>(i);
     }
@@ -129,10 +134,12 @@ struct Window {
 };
 
 inline Tensor ref_conv(const Settings& s, Layer& l, const Tensor& x, bool transposed) {
-  const std::size_t axes = x.shape.size() - 2, batch = x.shape[0], channels = x.shape[1], filters = s.size("filters", 1), groups = s.size("groups", 1);
+  const std::size_t axes = x.shape.size() - 2, batch = x.shape[0], channels = x.shape[1],
+                    filters = s.size("filters", 1), groups = s.size("groups", 1);
   const std::size_t per_in = channels / groups, per_out = filters / groups;
-  Window w{{x.shape.begin() + 2, x.shape.end()}, {}, s.axes("kernel_size", axes, 1), s.axes("stride", axes, 1), s.axes("padding", axes, 0),
-           s.axes("dilation", axes, 1)};
+  Window w{{x.shape.begin() + 2, x.shape.end()}, {},
+           s.axes("kernel_size", axes, 1),       s.axes("stride", axes, 1),
+           s.axes("padding", axes, 0),           s.axes("dilation", axes, 1)};
   const std::vector<std::size_t> extra = s.axes("output_padding", axes, 0);
   for (std::size_t a = 0; a < axes; ++a) {
     const std::size_t reach = w.dilation[a] * (w.kernel[a] - 1);
@@ -152,7 +159,8 @@ inline Tensor ref_conv(const Settings& s, Layer& l, const Tensor& x, bool transp
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> meets(out);  // by output: input, tap
   for (std::size_t k = 0; k < taps; ++k)
     for (std::size_t o = 0; o < (transposed ? in : out); ++o)
-      if (const auto i = (transposed ? turned : w).input(o, k)) transposed ? meets[*i].push_back({o, k}) : meets[o].push_back({*i, k});
+      if (const auto i = (transposed ? turned : w).input(o, k))
+        transposed ? meets[*i].push_back({o, k}) : meets[o].push_back({*i, k});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t g = 0; g < groups; ++g) {
       const Num* patch = x.v.data() + (b * channels + g * per_in) * in;
@@ -174,7 +182,8 @@ inline Tensor ref_conv(const Settings& s, Layer& l, const Tensor& x, bool transp
 
 inline Tensor ref_pool(const Settings& s, const Tensor& x, bool average) {
   const std::size_t axes = x.shape.size() - 2;
-  Window w{{x.shape.begin() + 2, x.shape.end()}, {}, s.axes("kernel_size", axes, 1), {}, s.axes("padding", axes, 0), s.axes("dilation", axes, 1)};
+  Window w{{x.shape.begin() + 2, x.shape.end()}, {}, s.axes("kernel_size", axes, 1), {}, s.axes("padding", axes, 0),
+           s.axes("dilation", axes, 1)};
   w.stride = s.has("stride") ? s.axes("stride", axes, 1) : w.kernel;
   if (s.flag("global")) w.kernel = w.stride = w.in, w.padding.assign(axes, 0), w.dilation.assign(axes, 1);
   for (std::size_t a = 0; a < axes; ++a) {
@@ -197,7 +206,8 @@ inline Tensor ref_pool(const Settings& s, const Tensor& x, bool average) {
       const auto co = Window::at(o, w.out);
       for (std::size_t a = 0; a < axes; ++a) {
         const long begin = co[a] * static_cast<long>(w.stride[a]) - static_cast<long>(w.padding[a]);
-        padded *= static_cast<std::size_t>(std::min(begin + static_cast<long>(w.kernel[a]), static_cast<long>(w.in[a] + w.padding[a])) - begin);
+        padded *= static_cast<std::size_t>(
+            std::min(begin + static_cast<long>(w.kernel[a]), static_cast<long>(w.in[a] + w.padding[a])) - begin);
       }
       for (std::size_t k = 0; k < w.taps(); ++k)
         if (const auto i = w.input(o, k)) {
@@ -215,15 +225,21 @@ inline Tensor ref_recurrent(const Settings& s, Layer& l, const Tensor& x, const 
   const std::size_t batch = x.shape[0], steps = x.shape[1], width = x.shape[2], units = s.size("output_height");
   const std::size_t directions = s.flag("bidirectional") ? 2 : 1;
   const bool sequence = s.flag("return_sequence", true);
-  Tensor y{sequence ? std::vector<std::size_t>{batch, steps, directions * units} : std::vector<std::size_t>{batch, directions * units}, {}};
+  Tensor y{sequence ? std::vector<std::size_t>{batch, steps, directions * units}
+                    : std::vector<std::size_t>{batch, directions * units},
+           {}};
   y.v.resize(product(y.shape));
-  const std::vector<std::string> gates = kind == "rnn" ? std::vector<std::string>{""} : kind == "lstm" ? std::vector<std::string>{"i.", "f.", "g.", "o."} : std::vector<std::string>{"r.", "z.", "n."};
+  const std::vector<std::string> gates = kind == "rnn"    ? std::vector<std::string>{""}
+                                         : kind == "lstm" ? std::vector<std::string>{"i.", "f.", "g.", "o."}
+                                                          : std::vector<std::string>{"r.", "z.", "n."};
   for (std::size_t d = 0; d < directions; ++d)
     for (std::size_t b = 0; b < batch; ++b) {
       Tensor h{{1, units}, std::vector<Num>(units)}, c = h;
       for (std::size_t n = 0; n < steps; ++n) {
         const std::size_t t = d == 0 ? n : steps - 1 - n;
-        Tensor now{{1, width}, {x.v.begin() + static_cast<long>((b * steps + t) * width), x.v.begin() + static_cast<long>((b * steps + t + 1) * width)}};
+        Tensor now{{1, width},
+                   {x.v.begin() + static_cast<long>((b * steps + t) * width),
+                    x.v.begin() + static_cast<long>((b * steps + t + 1) * width)}};
         std::vector<Tensor> from_x, from_h;
         for (const std::string& gate : gates) {
           const std::string name = (d == 0 ? "" : "reverse.") + gate;
@@ -235,12 +251,14 @@ inline Tensor ref_recurrent(const Settings& s, Layer& l, const Tensor& x, const 
           const auto tanh_of = [](Num a) { return apply(a, [](double v) { return std::tanh(v); }, 8, 1); };
           const auto sigmoid_of = [](Num a) { return apply(a, logistic, 8); };
           if (kind == "rnn") {
-            h.v[u] = s.text("activation", "tanh") == "relu" ? apply(both(0), [](double v) { return std::max(0.0, v); }) : tanh_of(both(0));
+            h.v[u] = s.text("activation", "tanh") == "relu" ? apply(both(0), [](double v) { return std::max(0.0, v); })
+                                                            : tanh_of(both(0));
           } else if (kind == "lstm") {
             c.v[u] = sigmoid_of(both(1)) * c.v[u] + sigmoid_of(both(0)) * tanh_of(both(2));
             h.v[u] = sigmoid_of(both(3)) * tanh_of(c.v[u]);
           } else {
-            const Num r = sigmoid_of(both(0)), z = sigmoid_of(both(1)), cand = tanh_of(from_x[2].v[u] + r * from_h[2].v[u]);
+            const Num r = sigmoid_of(both(0)), z = sigmoid_of(both(1)),
+                      cand = tanh_of(from_x[2].v[u] + r * from_h[2].v[u]);
             h.v[u] = (exactly(1) - z) * cand + z * h.v[u];
           }
         }
@@ -280,7 +298,8 @@ inline Tensor ref_s6(const Settings& s, Layer& l, const Tensor& x) {
 inline std::pair<std::vector<double>, double> rope_frequencies(const Settings& s, std::size_t rotated) {
   const double theta = s.number("rope_theta", 10000);
   std::vector<double> f(rotated / 2);
-  for (std::size_t i = 0; i < f.size(); ++i) f[i] = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(rotated));
+  for (std::size_t i = 0; i < f.size(); ++i)
+    f[i] = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(rotated));
   const Json* scaling = find(s.json(), "rope_scaling");
   if (scaling == nullptr) return {f, 1};
   const Settings r(*scaling);
@@ -297,7 +316,9 @@ inline std::pair<std::vector<double>, double> rope_frequencies(const Settings& s
     }
   }
   if (r.text("type") != "yarn") return {f, 1};
-  const auto dim = [&](double turns) { return static_cast<double>(rotated) * std::log(n / (2 * M_PI * turns)) / (2 * std::log(theta)); };
+  const auto dim = [&](double turns) {
+    return static_cast<double>(rotated) * std::log(n / (2 * M_PI * turns)) / (2 * std::log(theta));
+  };
   const double low = std::max(std::floor(dim(r.number("beta_fast", 32))), 0.0);
   const double high = std::min(std::ceil(dim(r.number("beta_slow", 1))), static_cast<double>(rotated) - 1);
   for (std::size_t i = 0; i < f.size(); ++i) {
@@ -321,16 +342,20 @@ inline void rotate(const Settings& s, std::size_t rotated, std::size_t position,
 }
 
 inline Tensor ref_mha(const Settings& s, Layer& l, const Tensor& x) {
-  const std::size_t heads = s.size("num_heads"), kv = s.size("num_kv_heads", heads), width = s.size("head_dim", x.cols() / std::max<std::size_t>(1, heads));
+  const std::size_t heads = s.size("num_heads"), kv = s.size("num_kv_heads", heads),
+                    width = s.size("head_dim", x.cols() / std::max<std::size_t>(1, heads));
   const std::size_t steps = x.shape[x.shape.size() - 2], batch = x.rows() / steps;
   const double floor = s.flag("inner_norm") ? 1e-5 : 0, eps = s.number("rms_norm_eps", 1e-6);
   Tensor q = linear(l, "q.weight", "q.bias", x, floor), k = linear(l, "k.weight", "k.bias", x, floor);
   const Tensor v = linear(l, "v.weight", "v.bias", x, floor);
   const std::string norm = s.text("qk_norm", "none");
   const std::vector<double> q_gain = values_of(l, "q_norm"), k_gain = values_of(l, "k_norm");
-  const std::size_t rotated = s.flag("rope", true) ? static_cast<std::size_t>(static_cast<double>(width) * s.number("partial_rotary_factor", 1)) : 0;
+  const std::size_t rotated =
+      s.flag("rope", true) ? static_cast<std::size_t>(static_cast<double>(width) * s.number("partial_rotary_factor", 1))
+                           : 0;
   for (std::size_t r = 0; r < x.rows(); ++r) {
-    if (norm == "full") rms_row(q.row(r), q.cols(), q_gain, eps, 0, q.row(r)), rms_row(k.row(r), k.cols(), k_gain, eps, 0, k.row(r));
+    if (norm == "full")
+      rms_row(q.row(r), q.cols(), q_gain, eps, 0, q.row(r)), rms_row(k.row(r), k.cols(), k_gain, eps, 0, k.row(r));
     for (std::size_t h = 0; h < heads; ++h) {
       if (norm == "head") rms_row(q.row(r) + h * width, width, q_gain, eps, 0, q.row(r) + h * width);
       if (rotated > 0) rotate(s, rotated, r % steps, q.row(r) + h * width);
@@ -340,7 +365,8 @@ inline Tensor ref_mha(const Settings& s, Layer& l, const Tensor& x) {
       if (rotated > 0) rotate(s, rotated, r % steps, k.row(r) + h * width);
     }
   }
-  const Num scale = s.has("attn_scale") ? rounded(s.number("attn_scale", 1), 0) : rounded(1 / std::sqrt(static_cast<double>(width)), 0);
+  const Num scale = s.has("attn_scale") ? rounded(s.number("attn_scale", 1), 0)
+                                        : rounded(1 / std::sqrt(static_cast<double>(width)), 0);
   const double cap = s.number("logit_softcap", 0);
   const std::size_t window = s.size("sliding_window");
   Tensor o = like(x, heads * width);
@@ -353,7 +379,8 @@ inline Tensor ref_mha(const Settings& s, Layer& l, const Tensor& x) {
           if (s.flag("causal", true) && j > t) continue;
           if (window > 0 && j + window <= t) continue;
           Sum dot;
-          for (std::size_t i = 0; i < width; ++i) dot.add(q.row(b * steps + t)[h * width + i], k.row(b * steps + j)[h / (heads / kv) * width + i]);
+          for (std::size_t i = 0; i < width; ++i)
+            dot.add(q.row(b * steps + t)[h * width + i], k.row(b * steps + j)[h / (heads / kv) * width + i]);
           Num z = scale * dot.value();
           if (cap > 0) z = rounded(cap, 0) * apply(z / rounded(cap, 0), [](double a) { return std::tanh(a); }, 8, 1);
           scores.push_back(z), at.push_back(j);
@@ -362,7 +389,8 @@ inline Tensor ref_mha(const Settings& s, Layer& l, const Tensor& x) {
         softmax_row(scores, p.data());
         for (std::size_t i = 0; i < width; ++i) {
           Sum sum;
-          for (std::size_t n = 0; n < at.size(); ++n) sum.add(p[n], v.row(b * steps + at[n])[h / (heads / kv) * width + i]);
+          for (std::size_t n = 0; n < at.size(); ++n)
+            sum.add(p[n], v.row(b * steps + at[n])[h / (heads / kv) * width + i]);
           o.row(b * steps + t)[h * width + i] = sum.value();
         }
       }
@@ -411,7 +439,8 @@ inline Tensor ref_embedding(const Settings& s, Layer& l, const Tensor& x) {
   y.shape.push_back(width);
   for (const Num& id : x.v)
     for (std::size_t i = 0; i < width; ++i)
-      y.v.push_back(activated(s, rounded(table[static_cast<std::size_t>(id.v) * width + i], 0) * rounded(s.number("embed_scale", 1), 0)));
+      y.v.push_back(activated(
+          s, rounded(table[static_cast<std::size_t>(id.v) * width + i], 0) * rounded(s.number("embed_scale", 1), 0)));
   return y;
 }
 
@@ -424,8 +453,9 @@ inline Tensor ref_position_embedding(Layer& l, const Tensor& x) {
   return y;
 }
 
-// p_i = max(0, (a - 1) z_i - tau)^(1 / (a - 1)) with tau by bisection in double; a = 1 is softmax, 2 sparsemax. The map from z to p is
-// Lipschitz with 1 / (a - 1) + 1 up to 2, steeper roots only flatten; engines that bisect stop at 2^-30 of the range.
+// p_i = max(0, (a - 1) z_i - tau)^(1 / (a - 1)) with tau by bisection in double; a = 1 is softmax, 2 sparsemax. The map
+// from z to p is Lipschitz with 1 / (a - 1) + 1 up to 2, steeper roots only flatten; engines that bisect stop at 2^-30
+// of the range.
 inline void entmax_row(const std::vector<Num>& z, double a, bool bisects, Num* p) {
   if (a == 1) return softmax_row(z, p);
   double most = -1e300, error = 0, range = 0;
@@ -440,14 +470,17 @@ inline void entmax_row(const std::vector<Num>& z, double a, bool bisects, Num* p
     (sum >= 1 ? low : high) = tau;
   }
   // tau moves by no more than the logits do; both together move (a - 1) z - tau by twice as much.
-  const double shift = 2 * std::max(1.0, a - 1) * error + (bisects ? 0x1p-28 : 0) + unit * static_cast<double>(z.size() + 8) * (2 + std::abs(low));
+  const double shift = 2 * std::max(1.0, a - 1) * error + (bisects ? 0x1p-28 : 0) +
+                       unit * static_cast<double>(z.size() + 8) * (2 + std::abs(low));
   for (std::size_t i = 0; i < z.size(); ++i) {
     const double v = at(low, z[i].v);
-    p[i] = rounded(v, std::max(at(low - shift, z[i].v) - v, v - at(low + shift, z[i].v)) + unit * static_cast<double>(z.size() + 16) * v);
+    p[i] = rounded(v, std::max(at(low - shift, z[i].v) - v, v - at(low + shift, z[i].v)) +
+                          unit * static_cast<double>(z.size() + 16) * v);
   }
 }
 
-inline std::optional<Tensor> ref_softmax(const Settings& s, Layer& l, const Tensor& x, std::uint64_t seed, std::uint32_t step) {
+inline std::optional<Tensor> ref_softmax(const Settings& s, Layer& l, const Tensor& x, std::uint64_t seed,
+                                         std::uint32_t step) {
   const std::string type = s.text("softmax_type", "standard");
   const double t = s.number("temperature", 1) == 0 ? 1 : s.number("temperature", 1);
   const std::size_t n = x.cols();
@@ -497,7 +530,8 @@ inline std::optional<Tensor> ref_softmax(const Settings& s, Layer& l, const Tens
       std::vector<Num> kept;
       std::vector<std::size_t> at;
       for (std::size_t i = 0; i < n; ++i)
-        if (mask == nullptr || i >= mask->size() || as_bool((*mask)[i]).value_or(true)) kept.push_back(from[i]), at.push_back(i);
+        if (mask == nullptr || i >= mask->size() || as_bool((*mask)[i]).value_or(true))
+          kept.push_back(from[i]), at.push_back(i);
       std::fill(to, to + n, exactly(0));
       std::vector<Num> p(kept.size());
       if (!kept.empty()) softmax_row(kept, p.data());
@@ -539,7 +573,8 @@ inline std::optional<Tensor> ref_softmax(const Settings& s, Layer& l, const Tens
       softmax_row(row, to);
     }
     if (type == "gumbel" && s.flag("gumbel_hard")) {
-      const std::size_t best = static_cast<std::size_t>(std::max_element(to, to + n, [](Num a, Num b) { return a.v < b.v; }) - to);
+      const std::size_t best =
+          static_cast<std::size_t>(std::max_element(to, to + n, [](Num a, Num b) { return a.v < b.v; }) - to);
       for (std::size_t i = 0; i < n; ++i)
         if (i != best && to[i].v + to[i].e >= to[best].v - to[best].e) return std::nullopt;  // too close to call
       for (std::size_t i = 0; i < n; ++i) to[i] = exactly(i == best ? 1 : 0);

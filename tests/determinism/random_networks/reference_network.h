@@ -87,7 +87,8 @@ class ReferenceNetwork {
 
   std::optional<Tensor> sequential(const Settings& s, Layer& l, const Tensor& x);
   std::optional<Tensor> parallel(const Settings& s, Layer& l, const Tensor& x);
-  std::optional<Tensor> filter(const Settings& s, Layer& l, const Tensor& x, const std::vector<Tensor>& branches, const std::vector<bool>& enabled);
+  std::optional<Tensor> filter(const Settings& s, Layer& l, const Tensor& x, const std::vector<Tensor>& branches,
+                               const std::vector<bool>& enabled);
   std::optional<Tensor> cell(std::size_t index, const Tensor& x);
   std::size_t target_of(const Settings& link) const;
   std::optional<Tensor> share(const Settings& s, const Tensor& x);
@@ -192,7 +193,8 @@ inline std::optional<Tensor> ReferenceNetwork::sequential(const Settings& s, Lay
     inputs.push_back(now);
     if (c.flag("is_disabled")) continue;
     const Json* from = find(list[i], "skip_from");
-    const bool is_residual = c.text("type") == "residual" && (from == nullptr || !from->is_array()) && c.text("skip_from") != "none";
+    const bool is_residual =
+        c.text("type") == "residual" && (from == nullptr || !from->is_array()) && c.text("skip_from") != "none";
     if (is_residual) {
       const std::size_t source = from == nullptr || from->is_string() ? i - 1 : c.size("skip_from");
       for (std::size_t k = 0; k < now.v.size(); ++k) now.v[k] = now.v[k] + inputs[source].v[k];
@@ -237,7 +239,8 @@ inline std::optional<Tensor> ReferenceNetwork::parallel(const Settings& s, Layer
   if (mode == "grid_scatter") {
     const Json* grid = find(s.json(), "scatter_grid");
     const Settings g(grid != nullptr ? *grid : s.json());
-    const std::size_t depth = g.size("depth", 1), rows = g.size("rows", 1), cols = g.size("cols", grid == nullptr ? n : 1), cells = depth * rows * cols;
+    const std::size_t depth = g.size("depth", 1), rows = g.size("rows", 1),
+                      cols = g.size("cols", grid == nullptr ? n : 1), cells = depth * rows * cols;
     const std::size_t width = branches[0].cols(), lead = branches[0].rows();
     const std::string layout = s.text("scatter_layout", "flat");
     Tensor y{{branches[0].shape.begin(), branches[0].shape.end() - 1}, std::vector<Num>(lead * cells * width)};
@@ -272,7 +275,8 @@ inline std::optional<Tensor> ReferenceNetwork::parallel(const Settings& s, Layer
   return y;
 }
 
-inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& l, const Tensor& x, const std::vector<Tensor>& branches,
+inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& l, const Tensor& x,
+                                                      const std::vector<Tensor>& branches,
                                                       const std::vector<bool>& enabled) {
   const Json& gate = *find(s.json(), "filter_gate");
   auto z = layer(gate, child(l, "filter_gate"), x);
@@ -298,10 +302,12 @@ inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& 
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < n; ++i)
       if (enabled[i]) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return z->row(g)[a].v > z->row(g)[b].v; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return z->row(g)[a].v > z->row(g)[b].v; });
     if (order.size() > top) {
       const Num in = z->row(g)[order[top - 1]], out = z->row(g)[order[top]];
-      if (in.v - in.e <= out.v + out.e && !(given && in.v == 0 && out.v == 0) && !(in.v == out.v && in.e == 0)) return leave("a gate between equals");
+      if (in.v - in.e <= out.v + out.e && !(given && in.v == 0 && out.v == 0) && !(in.v == out.v && in.e == 0))
+        return leave("a gate between equals");
       order.resize(top);
     }
     std::sort(order.begin(), order.end());
@@ -328,12 +334,15 @@ inline std::optional<Tensor> ReferenceNetwork::filter(const Settings& s, Layer& 
 
 // A link to a link means the final target (engine V-24).
 inline std::size_t ReferenceNetwork::target_of(const Settings& link) const {
-  const std::size_t target = *network_.index_of({link.size("target_z"), link.size("target_y"), link.size("target_x"), link.size("target_l")});
+  const std::size_t target =
+      *network_.index_of({link.size("target_z"), link.size("target_y"), link.size("target_x"), link.size("target_l")});
   const Settings next(*cells_.at(target));
   return next.flag("is_remote_link") && next.text("link_mode", "auto") != "feed" ? target_of(next) : target;
 }
 
-inline std::optional<Tensor> ReferenceNetwork::share(const Settings& s, const Tensor& x) { return own(target_of(s), x); }
+inline std::optional<Tensor> ReferenceNetwork::share(const Settings& s, const Tensor& x) {
+  return own(target_of(s), x);
+}
 
 inline std::optional<Tensor> ReferenceNetwork::cell(std::size_t index, const Tensor& x) {
   const Settings s(*cells_.at(index));
@@ -364,7 +373,8 @@ inline std::optional<Tensor> ReferenceNetwork::metacognition(const Settings& s, 
   if (source == "stats" || source == "history") return leave("figures");
   auto m = layer(*find(s.json(), "meta_network"), child(l, "meta_network"), source == "input" ? x : *y);
   if (!m) return m;
-  const std::size_t groups = m->shape.size() > 1 ? m->shape[0] : 1, per = m->v.size() / groups, size = y->v.size() / groups;
+  const std::size_t groups = m->shape.size() > 1 ? m->shape[0] : 1, per = m->v.size() / groups,
+                    size = y->v.size() / groups;
   for (std::size_t g = 0; g < groups; ++g) {
     const Num* said = m->v.data() + g * per;
     if (effect == "intervention") {

@@ -1,5 +1,6 @@
-// What every layer of random networks gives, against loops in double over the equations (reference.h), within a bound that grows with the
-// operations: at each layer from the inputs that the engine gave it, and at the output from those of the network.
+// What every layer of random networks gives, against loops in double over the equations (reference.h), within a bound
+// that grows with the operations: at each layer from the inputs that the engine gave it, and at the output from those
+// of the network.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,9 @@ constexpr std::uint32_t kCases = 150;
 
 std::vector<std::size_t> extents_of(const Shape& shape) { return {shape.extents().begin(), shape.extents().end()}; }
 
-double value(const ConstView& v, std::size_t i) { return v.element == Element::f64 ? v.as<double>()[i] : static_cast<double>(v.as<float>()[i]); }
+double value(const ConstView& v, std::size_t i) {
+  return v.element == Element::f64 ? v.as<double>()[i] : static_cast<double>(v.as<float>()[i]);
+}
 
 Tensor tensor_of(const ConstView& view) {
   Tensor t{extents_of(view.shape), {}};
@@ -35,7 +38,8 @@ Tensor tensor_of(const ConstView& view) {
 // "element 3 of [2, 5]: 0.25 given, 0.5 +- 1e-6 expected"; empty: all within their bounds.
 std::size_t compared = 0, close = 0;  // values, and those whose bound says something
 std::string difference(const ConstView& given, const Tensor& expected) {
-  if (extents_of(given.shape) != expected.shape) return fmt::format("shape {} given, [{}] expected", given.shape.text(), fmt::join(expected.shape, ", "));
+  if (extents_of(given.shape) != expected.shape)
+    return fmt::format("shape {} given, [{}] expected", given.shape.text(), fmt::join(expected.shape, ", "));
   for (std::size_t i = 0; i < expected.v.size(); ++i) {
     const Num e = expected.v[i];
     const double y = value(given, i);
@@ -57,7 +61,8 @@ class Watch final : public LayerWatch {
     if (!expected) return;
     kinds.insert(std::string(layer.kind()));
     const std::string found = difference(y, *expected);
-    if (!found.empty()) difference_ = fmt::format("{} on {}: {}\n{}", layer.kind(), x.shape.text(), found, dump_json(*spec));
+    if (!found.empty())
+      difference_ = fmt::format("{} on {}: {}\n{}", layer.kind(), x.shape.text(), found, dump_json(*spec));
   }
   void after_backward(const Layer&, const ConstView&, const ConstView&) override {}
   const std::string& difference_found() const { return difference_; }
@@ -80,7 +85,8 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     const bool wide = network->settings.activations == Element::f64;
     const std::vector<double> x = trial_input(trial, "x0");
     const std::vector<float> narrow(x.begin(), x.end());
-    const ConstView view{wide ? static_cast<const void*>(x.data()) : narrow.data(), Shape::create(trial.input).value(), network->settings.activations};
+    const ConstView view{wide ? static_cast<const void*>(x.data()) : narrow.data(), Shape::create(trial.input).value(),
+                         network->settings.activations};
     ReferenceNetwork reference(*network, trial.network);
     Watch watch(reference);
     NetworkSessionOptions options;
@@ -91,12 +97,14 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     ASSERT_TRUE(y) << y.error().text();
     EXPECT_EQ(watch.difference_found(), "") << dump_json(trial_to_json(trial));
     const auto expected = reference.run(tensor_of(view));
-    EXPECT_EQ(expected ? difference(*y, *expected) : "", "") << "the whole network: " << dump_json(trial_to_json(trial));
+    EXPECT_EQ(expected ? difference(*y, *expected) : "", "")
+        << "the whole network: " << dump_json(trial_to_json(trial));
     kinds.merge(watch.kinds);
   }
   EXPECT_GT(close, compared / 20 * 17) << compared;  // the rest: behind inputs that were rounded to 127 levels (D-33)
   if (cases < 150) return;
-  for (const LayerKind* kind : layer_kinds()) EXPECT_TRUE(kinds.contains(std::string(kind->name))) << kind->name << " was in none of the cases";
+  for (const LayerKind* kind : layer_kinds())
+    EXPECT_TRUE(kinds.contains(std::string(kind->name))) << kind->name << " was in none of the cases";
 }
 
 // Where a derivative does not exist, is defined otherwise or is not taken: no differences there.
@@ -106,7 +114,8 @@ bool has_plain_derivatives(const Json& spec) {
     const std::string f = s.text("activation"), kind = s.text("type"), source = s.text("meta_source", "input");
     if (f == "sign" || f == "step" || s.flag("gumbel_hard") || layer.contains("gate_aux_weight")) return true;
     // Figures have no gradient, and a meta network that is not trained none by its weights.
-    return kind == "metacognition" && s.text("meta_effect", "none") != "none" && (source == "stats" || source == "history" || !s.flag("train_meta"));
+    return kind == "metacognition" && s.text("meta_effect", "none") != "none" &&
+           (source == "stats" || source == "history" || !s.flag("train_meta"));
   });
 }
 
@@ -115,8 +124,8 @@ struct Direction {
   std::map<std::string, std::vector<double>> weights;
 };
 
-// The sum of dy y along a random direction of input and weights: what backward says against the engine's own forward, which the test above
-// holds against loops in double. In f64, with every weight as it is.
+// The sum of dy y along a random direction of input and weights: what backward says against the engine's own forward,
+// which the test above holds against loops in double. In f64, with every weight as it is.
 class Slope {
  public:
   Slope(const Trial& trial, std::uint32_t number) : trial_(trial), stream_{kSeed, RandomDomain::Noise, number, 0} {}
@@ -179,8 +188,9 @@ class Slope {
     for (double& e : v) e = 2.0 * static_cast<double>(stream_.uniform(next_++)) - 1.0;
     return v;
   }
-  Result<double> loss(const std::vector<double>& x, const std::vector<double>& vx, const std::vector<std::pair<Weight*, std::vector<double>>>& moves,
-                      const std::vector<double>& dy, double h) {
+  Result<double> loss(const std::vector<double>& x, const std::vector<double>& vx,
+                      const std::vector<std::pair<Weight*, std::vector<double>>>& moves, const std::vector<double>& dy,
+                      double h) {
     for (const auto& [w, v] : moves) {
       auto& base = bases_[w];
       if (base.empty()) base.resize(w->elements()), w->decode(0, base.size(), base.data());
@@ -191,7 +201,8 @@ class Slope {
     std::vector<double> at = x;
     for (std::size_t i = 0; i < at.size(); ++i) at[i] += h * vx[i];
     session_->reset();
-    LOOM_TRY(const ConstView y, session_->forward({at.data(), Shape::create(trial_.input).value(), Element::f64}, extras_));
+    LOOM_TRY(const ConstView y,
+             session_->forward({at.data(), Shape::create(trial_.input).value(), Element::f64}, extras_));
     double sum = 0;
     for (std::size_t i = 0; i < dy.size(); ++i) sum += dy[i] * y.as<double>()[i];
     return sum;
@@ -211,7 +222,9 @@ TEST(RandomNetworks, gradients_agree_with_differences) {
   std::size_t checked = 0;
   for (std::uint32_t k = 0; k < cases; ++k) {
     const Trial trial = random_trial(kSeed + 1, k);
-    if (trial.mode.starts_with("mesh") || is_of_language(trial) || trial.inputs != "uniform" || !has_plain_derivatives(trial.network)) continue;
+    if (trial.mode.starts_with("mesh") || is_of_language(trial) || trial.inputs != "uniform" ||
+        !has_plain_derivatives(trial.network))
+      continue;
     const auto difference = Slope(trial, k).difference();
     ASSERT_TRUE(difference) << difference.error().text() << "\n" << dump_json(trial_to_json(trial));
     EXPECT_LT(*difference, 1e-5) << "case " << k << " of seed " << kSeed + 1 << ": " << dump_json(trial_to_json(trial));

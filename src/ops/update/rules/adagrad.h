@@ -8,7 +8,14 @@ namespace loom::inline LOOM_TARGET {
 
 struct Adagrad {
   static constexpr UpdateRow row() {
-    return {.name = "adagrad", .reads = "eps", .beta1 = 0, .beta2 = 0, .eps = 1e-10, .decay = 0, .slots = slots, .grow = grow};
+    return {.name = "adagrad",
+            .reads = "eps",
+            .beta1 = 0,
+            .beta2 = 0,
+            .eps = 1e-10,
+            .decay = 0,
+            .slots = slots,
+            .grow = grow};
   }
   static constexpr UpdateSlots slots(const UpdateRule&) { return {{"square"}}; }
   static constexpr void grow(const UpdateRule& rule, double gradient, UpdateSizes& sizes) {

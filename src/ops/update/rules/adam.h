@@ -1,6 +1,6 @@
 #pragma once
-// adam:  g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
-// adamw: w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
+// adam:  g += d w; m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) +
+// eps) adamw: w -= lr d w first, no g += d w. `amsgrad` (both): the largest v so far in place of v
 // Kingma & Ba 2015; Loshchilov & Hutter 2019; Reddi et al. 2018.
 
 #include "ops/update/lanes.h"

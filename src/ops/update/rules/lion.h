@@ -8,7 +8,14 @@ namespace loom::inline LOOM_TARGET {
 
 struct Lion {
   static constexpr UpdateRow row() {
-    return {.name = "lion", .reads = "betas", .beta1 = 0.9, .beta2 = 0.99, .eps = 0, .decay = 0, .slots = slots, .grow = grow};
+    return {.name = "lion",
+            .reads = "betas",
+            .beta1 = 0.9,
+            .beta2 = 0.99,
+            .eps = 0,
+            .decay = 0,
+            .slots = slots,
+            .grow = grow};
   }
   static constexpr UpdateSlots slots(const UpdateRule&) { return {{"m"}}; }
   static constexpr void grow(const UpdateRule& rule, double gradient, UpdateSizes& sizes) {
@@ -19,7 +26,8 @@ struct Lion {
   template <class T>
   static void update(const UpdateNumbers<T>& rule, const UpdateRun<T>& run) {
     using V = Lanes<T>;
-    const V rate = splat(rule.rate), decay = splat(rule.decay), zero = zeros<T>(), one = splat(T{1}), minus_one = splat(T{-1});
+    const V rate = splat(rule.rate), decay = splat(rule.decay), zero = zeros<T>(), one = splat(T{1}),
+            minus_one = splat(T{-1});
     const V b1 = splat(rule.beta1), b2 = splat(rule.beta2), c1 = splat(rule.rest1), c2 = splat(rule.rest2);
     T* const momentum = run.slot[0];
     update_each(run, [&](std::size_t i, auto lanes, const V& w, const V& given) {

@@ -1,6 +1,6 @@
 #pragma once
-// rmsprop: g += d w; s = a s + (1 - a) g^2; mg = a mg + (1 - a) g; q = sqrt(s - mg^2 if centered) + eps; buf = u buf + g / q; w -= lr buf
-// Tieleman & Hinton 2012, in PyTorch's form.
+// rmsprop: g += d w; s = a s + (1 - a) g^2; mg = a mg + (1 - a) g; q = sqrt(s - mg^2 if centered) + eps; buf = u buf +
+// g / q; w -= lr buf Tieleman & Hinton 2012, in PyTorch's form.
 
 #include "ops/update/lanes.h"
 
@@ -8,7 +8,14 @@ namespace loom::inline LOOM_TARGET {
 
 struct RmsProp {
   static constexpr UpdateRow row() {
-    return {.name = "rmsprop", .reads = "eps|momentum|centered", .beta1 = 0, .beta2 = 0, .eps = 1e-8, .decay = 0, .slots = slots, .grow = grow};
+    return {.name = "rmsprop",
+            .reads = "eps|momentum|centered",
+            .beta1 = 0,
+            .beta2 = 0,
+            .eps = 1e-8,
+            .decay = 0,
+            .slots = slots,
+            .grow = grow};
   }
   static constexpr UpdateSlots slots(const UpdateRule& rule) {
     const char* const buffer = rule.momentum != 0 ? "momentum" : nullptr;

@@ -1,0 +1,49 @@
+#pragma once
+// What the readers of 0.8x share: the stores of a file by the layer they belong to, the keys of its layers rewritten to
+// today's, and the network that is made of both.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/loom08/blob.h"
+#include "network/spec.h"
+
+namespace loom::loom08 {
+
+struct Store {
+  Blob blob;
+  Steps place;           // in the document that names it
+  bool is_q4_0 = false;  // blob.bytes with its own header
+};
+
+struct LayerStores {
+  std::optional<Store> flat;           // weights in the order of Layer::visit_weights(), less those below
+  std::optional<Store> biases;         // all biases of a swiglu
+  std::map<std::string, Store> named;  // one weight each
+};
+
+// By the path of the layer ("layers.3.sequential_layers.0").
+using Stores = std::map<std::string, LayerStores>;
+
+// A document as today's reader takes it.
+struct Converted {
+  Json document;
+  Steps place;  // of the document in its file
+  Stores stores;
+  std::vector<std::vector<std::byte>> texts;  // what stores of a checkpoint look at
+  std::vector<std::size_t> empty_cells;       // written as layers, but nobody had given them one
+};
+
+// The member "scale" of a layer or blob; 0 where there is none that a float holds.
+float scale_of(const Json& object);
+
+// Moves the weights that the document holds as texts into `stores`, which may have some already, and writes the layers
+// as today's reader takes them. CorruptData with the place.
+Result<Converted> convert(Json document, Stores stores = {});
+
+// The network with the values of all stores. NotFound for weights without and stores without a layer.
+Result<SpecResult> build(const Converted& converted, SpecOptions options);
+
+}  // namespace loom::loom08

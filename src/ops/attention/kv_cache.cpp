@@ -1,0 +1,144 @@
+#include "ops/attention/kv_cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/checked.h"
+#include "dtypes/float16.h"
+
+namespace loom {
+
+bool KvCache::holds(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::int8; }
+
+Result<KvCache> KvCache::create(const Config& config) {
+  if (!holds(config.dtype))
+    return fail(Code::InvalidArgument, "keys and values are kept as float32, bfloat16 or int8, not as {}",
+                name(config.dtype));
+  KvCache c;
+  c.config_ = config;
+  std::size_t positions = config.max_positions;
+  if (config.window != 0 && config.window + config.max_chunk < positions)
+    positions = config.window + config.max_chunk + kCacheBlock;
+  c.slots_ = ceil_div(positions, kCacheBlock);
+  c.item_bytes_ = config.dtype == DType::float32 ? 4 : config.dtype == DType::bfloat16 ? 2 : 1;
+  const std::size_t scales = config.dtype == DType::int8 ? 2 * sizeof(float) : 0;
+  c.block_bytes_ = kCacheBlock * ((config.head_dim + c.padded_dim()) * c.item_bytes_ + scales);
+  LOOM_TRY(const std::size_t bytes, checked_product({config.kv_heads, c.slots_, c.block_bytes_}));
+  LOOM_TRY(c.memory_, Memory::create(config.device, bytes, true));
+  return c;
+}
+
+void KvCache::extend(std::size_t position, std::size_t count) {
+  written_ = std::max(written_, position + count);
+  held_from_ = std::max(held_from_, first_held(position + count));
+}
+
+std::size_t KvCache::first_held(std::size_t next) const {
+  const std::size_t blocks = ceil_div(next, kCacheBlock);
+  return blocks <= slots_ ? 0 : (blocks - slots_) * kCacheBlock;
+}
+
+bool KvCache::continues_at(std::size_t n) const {
+  const std::size_t first_seen = config_.window != 0 && n > config_.window ? n - config_.window : 0;
+  return n == 0 || (n <= written_ && held_from_ <= first_seen);
+}
+
+void KvCache::rewind(std::size_t n) {
+  for (std::size_t p = std::max(n, first_held(written_)); p < written_;) {
+    const std::size_t end = std::min(written_, (p / kCacheBlock + 1) * kCacheBlock);
+    for (std::size_t head = 0; head < config_.kv_heads; ++head)
+      clear_rows(head, p / kCacheBlock, p % kCacheBlock, p % kCacheBlock + (end - p));
+    p = end;
+  }
+  written_ = std::min(written_, n);
+  if (n == 0) held_from_ = 0;
+}
+
+void KvCache::clear_rows(std::size_t kv_head, std::size_t index, std::size_t begin, std::size_t end) {
+  if (memory_.device() == nullptr) return zero_rows(memory_.data() + offset_of(kv_head, index), begin, end);
+  Block block;
+  load(kv_head, index, block);
+  zero_rows(block.bytes.data(), begin, end);
+  store(kv_head, block);
+}
+
+void KvCache::zero_rows(std::byte* block, std::size_t begin, std::size_t end) const {
+  if (begin == 0 && end == kCacheBlock) return void(std::fill_n(block, block_bytes_, std::byte{}));
+  const std::size_t dim = config_.head_dim, item = item_bytes_;
+  std::byte* const values = block + kCacheBlock * dim * item;
+  std::byte* const scales = values + kCacheBlock * padded_dim() * item;
+  for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t d = 0; d < dim; ++d) {
+      std::fill_n(block + ((i / 16 * dim + d) * 16 + i % 16) * item, item, std::byte{});
+      std::fill_n(values + ((d / 16 * kCacheBlock + i) * 16 + d % 16) * item, item, std::byte{});
+    }
+    if (config_.dtype != DType::int8) continue;
+    for (std::size_t s = 0; s < 2; ++s)
+      std::fill_n(scales + (s * kCacheBlock + i) * sizeof(float), sizeof(float), std::byte{});
+  }
+}
+
+void KvCache::load(std::size_t kv_head, std::size_t index, Block& block) const {
+  block.index = index;
+  block.bytes.resize(block_bytes_);
+  memory_.read(offset_of(kv_head, index), block.bytes);
+}
+
+void KvCache::store(std::size_t kv_head, const Block& block) {
+  memory_.write(offset_of(kv_head, block.index), block.bytes);
+}
+
+void KvCache::take(const Block& block, std::size_t i, Row& row) const {
+  const std::size_t dim = config_.head_dim, item = item_bytes_;
+  const std::byte* const k = block.bytes.data() + (i / 16 * dim * 16 + i % 16) * item;
+  const std::byte* const v = block.bytes.data() + (kCacheBlock * dim + i * 16) * item;
+  for (std::size_t d = 0; d < dim; ++d) {
+    std::memcpy(row.key.data() + d * item, k + d * 16 * item, item);
+    std::memcpy(row.value.data() + d * item, v + (d / 16 * kCacheBlock * 16 + d % 16) * item, item);
+  }
+  if (config_.dtype != DType::int8) return;
+  const std::byte* const scales = block.bytes.data() + kCacheBlock * (dim + padded_dim()) + i * sizeof(float);
+  for (std::size_t s = 0; s < 2; ++s)
+    std::memcpy(&row.scales[s], scales + s * kCacheBlock * sizeof(float), sizeof(float));
+}
+
+void KvCache::put(Block& block, std::size_t i, const Row& row) const {
+  const std::size_t dim = config_.head_dim, item = item_bytes_;
+  std::byte* const k = block.bytes.data() + (i / 16 * dim * 16 + i % 16) * item;
+  std::byte* const v = block.bytes.data() + (kCacheBlock * dim + i * 16) * item;
+  for (std::size_t d = 0; d < dim; ++d) {
+    std::memcpy(k + d * 16 * item, row.key.data() + d * item, item);
+    std::memcpy(v + (d / 16 * kCacheBlock * 16 + d % 16) * item, row.value.data() + d * item, item);
+  }
+  if (config_.dtype != DType::int8) return;
+  std::byte* const scales = block.bytes.data() + kCacheBlock * (dim + padded_dim()) + i * sizeof(float);
+  for (std::size_t s = 0; s < 2; ++s)
+    std::memcpy(scales + s * kCacheBlock * sizeof(float), &row.scales[s], sizeof(float));
+}
+
+float cached_scale(const float* x, std::size_t n) {
+  float most = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) return std::numeric_limits<float>::quiet_NaN();
+    most = std::max(most, std::abs(x[i]));
+  }
+  return snap(most / 127.0f);
+}
+
+void encode_cached(const float* x, std::size_t n, float scale, std::int8_t* codes) {
+  // A scale that is no number makes one of every code; one of 0 stands for zeros.
+  const bool encodes = scale > 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    constexpr float kShift = 0x1.8p23f;  // sums with it have no digits behind the point
+    const float rounded = encodes ? (x[i] / scale + kShift) - kShift : 0;
+    codes[i] = static_cast<std::int8_t>(std::clamp(rounded, -127.0f, 127.0f));
+  }
+}
+
+void encode_cached(const float* x, std::size_t n, float /*scale*/, std::uint16_t* codes) {
+  for (std::size_t i = 0; i < n; ++i) codes[i] = float_to_bfloat16(x[i]);
+}
+
+}  // namespace loom

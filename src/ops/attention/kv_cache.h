@@ -1,0 +1,127 @@
+#pragma once
+// Keys and values of one sequence in one attention layer (engine L-74): appended as the sequence grows, rewound, saved.
+// Per key-value head and block of 64 positions lie
+//   keys [4][head_dim][16 positions], values [padded_dim/16][64 positions][16]; both are panels for the f32 kernels,
+//   and for int8 the scales of 64 keys and of 64 values.
+// As float32 a number is what was appended; as bfloat16 it is rounded to nearest, ties to even; as int8 a row of one
+// head is codes times a scale, s = max|x| / 127 and code = x / s rounded to nearest, ties to even. A row with a number
+// that is not finite is NaN throughout.
+
+#include <span>
+#include <vector>
+
+#include "backend/device.h"
+#include "dtypes/dtype.h"
+#include "simd/orders.h"
+
+namespace loom {
+
+inline constexpr std::size_t kCacheBlock = kChain;  // positions that lie together: one chain64 block of the value sum
+
+class KvCache {
+ public:
+  struct Config {
+    std::size_t kv_heads = 0, head_dim = 0, max_positions = 0;
+    std::size_t window = 0;     // 0: every position is kept; else a ring that holds `window` positions and one chunk
+    std::size_t max_chunk = 0;  // rows appended at once
+    DType dtype = DType::float32;
+    Device* device = nullptr;
+  };
+  // InvalidArgument for another type than float32, bfloat16 and int8; OutOfMemory.
+  static Result<KvCache> create(const Config& config);
+  static bool holds(DType dtype);
+
+  const Config& config() const { return config_; }
+  std::size_t padded_dim() const { return (config_.head_dim + 15) / 16 * 16; }
+  std::size_t item_bytes() const { return item_bytes_; }
+  // Memory of one position.
+  std::size_t position_bytes() const { return config_.kv_heads * block_bytes_ / kCacheBlock; }
+  // For kernels: where the numbers of a block begin.
+  std::byte* keys(std::size_t kv_head, std::size_t block) { return memory_.data() + offset_of(kv_head, block); }
+  std::byte* values(std::size_t kv_head, std::size_t block) {
+    return keys(kv_head, block) + kCacheBlock * config_.head_dim * item_bytes_;
+  }
+  float* key_scales(std::size_t kv_head, std::size_t block) {
+    return reinterpret_cast<float*>(values(kv_head, block) + kCacheBlock * padded_dim() * item_bytes_);
+  }
+  float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
+
+  // The next pass writes positions [position, position + count).
+  void extend(std::size_t position, std::size_t count);
+  // Positions from here on are held; a ring has lost what stood before, whatever was rewound since.
+  std::size_t held_from() const { return held_from_; }
+  // The same once `next` positions have been appended.
+  std::size_t first_held(std::size_t next) const;
+  // Whether a sequence that ends at n can go on: all that position n sees is held.
+  bool continues_at(std::size_t n) const;
+  // Positions from n on read as zeros again: what was there, a NaN say, meets no sum when its block is used anew.
+  void rewind(std::size_t n);
+
+  // Positions [held_from(), n) through an archive of network/state_archive.h, as they lie in memory; none where a
+  // sequence of n could not go on. One that reads begins with an empty cache and may end with less, where its ring is
+  // smaller.
+  template <class Archive>
+  void visit(Archive& archive, std::size_t n);
+
+ private:
+  // A block in the host's hands.
+  struct Block {
+    std::size_t index = ~std::size_t{0};
+    std::vector<std::byte> bytes;
+  };
+  // A row of one head: head_dim keys, head_dim values, and for int8 their scales.
+  struct Row {
+    std::vector<std::byte> key, value;
+    float scales[2] = {0, 0};
+  };
+  std::size_t offset_of(std::size_t kv_head, std::size_t block) const {
+    return (kv_head * slots_ + block % slots_) * block_bytes_;
+  }
+  void take(const Block& block, std::size_t in_block, Row& row) const;
+  void put(Block& block, std::size_t in_block, const Row& row) const;
+  void load(std::size_t kv_head, std::size_t index, Block& block) const;
+  void store(std::size_t kv_head, const Block& block);
+  void clear_rows(std::size_t kv_head, std::size_t block, std::size_t begin, std::size_t end);
+  void zero_rows(std::byte* block, std::size_t begin, std::size_t end) const;
+
+  Config config_;
+  std::size_t slots_ = 0, item_bytes_ = 0, block_bytes_ = 0;
+  std::size_t held_from_ = 0, written_ = 0;  // behind the last position that holds anything
+  Memory memory_;
+};
+
+// A row of int8: its scale, NaN for one with a number that is not finite; elements of it as codes. And as bfloat16.
+float cached_scale(const float* x, std::size_t n);
+void encode_cached(const float* x, std::size_t n, float scale, std::int8_t* codes);
+void encode_cached(const float* x, std::size_t n, float scale, std::uint16_t* codes);
+
+template <class Archive>
+void KvCache::visit(Archive& archive, std::size_t n) {
+  std::uint64_t first = continues_at(n) ? held_from_ : n;
+  archive.number(first, n);
+  if constexpr (Archive::kReads) {
+    rewind(0);
+    if (!archive.ok()) return;
+    held_from_ = std::max<std::size_t>(first, first_held(n)), written_ = n;
+  }
+  Block block;
+  Row row;
+  row.key.resize(config_.head_dim * item_bytes_), row.value.resize(row.key.size());
+  for (std::size_t head = 0; head < config_.kv_heads; ++head) {
+    block.index = ~std::size_t{0};
+    for (std::size_t p = first; p < n && archive.ok(); ++p) {
+      const bool held = p >= held_from_;
+      if (held && block.index != p / kCacheBlock) {
+        if (Archive::kReads && block.index != ~std::size_t{0}) store(head, block);
+        load(head, p / kCacheBlock, block);
+      }
+      if constexpr (!Archive::kReads) take(block, p % kCacheBlock, row);
+      archive.items(row.key, item_bytes_), archive.items(row.value, item_bytes_);
+      if (config_.dtype == DType::int8) archive.items(std::as_writable_bytes(std::span(row.scales)), sizeof(float));
+      if (Archive::kReads && held) put(block, p % kCacheBlock, row);
+    }
+    if (Archive::kReads && block.index != ~std::size_t{0}) store(head, block);
+  }
+}
+
+}  // namespace loom

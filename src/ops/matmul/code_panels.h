@@ -1,0 +1,467 @@
+#pragma once
+// Products with panels of codes: quantised inputs, exact integer sums. A part of matmul_cpu.cpp.
+
+#include <type_traits>
+
+#include "dtypes/code_slice.h"
+#include "ops/matmul/matmul.h"
+#include "ops/matmul/store_sums.h"
+
+namespace loom::inline LOOM_TARGET {
+namespace {
+
+// ---- block panels ----
+
+// What of a PanelLayout the loops are compiled for.
+struct BlockForm {
+  int bits;
+  PanelFactors factors = PanelFactors::F32;
+  bool has_min = false, has_zeros = false;
+  std::size_t sub = 32;
+  std::int32_t scale_offset = 0;
+  bool twice_fp4 = false, may_take_words = false;
+  bool operator==(const BlockForm&) const = default;
+};
+constexpr BlockForm form_of(const PanelLayout& l) {
+  return {.bits = traits(l.kind).code_bits,
+          .factors = l.factors,
+          .has_min = l.has_min,
+          .has_zeros = l.has_zeros,
+          .sub = l.sub_cols,
+          .scale_offset = l.scale_offset,
+          .twice_fp4 = l.kind == PanelKind::BlockTwiceFp4,
+          .may_take_words = l.may_take_words()};
+}
+
+template <BlockForm F>
+struct BlockFormat {
+  static constexpr int kBits = F.bits;
+  static constexpr bool kMin = F.has_min, kZeros = F.has_zeros;
+  static constexpr bool kTakesWords = kPrefersWords && kBits < 8 && F.may_take_words;
+  static constexpr bool kNibbles = F.factors == PanelFactors::Nibbles;
+  static constexpr bool kShared = F.factors == PanelFactors::Shared;
+  static constexpr bool kSuper = kShared || kNibbles || F.factors == PanelFactors::Bytes;
+  static constexpr std::size_t kSub = F.sub, kSubs = 32 / kSub;
+  static constexpr std::size_t kCodeBytes = 64 * kBits;
+  // Blocks that share their factors.
+  static constexpr std::size_t kBlocks = kSuper ? kSuperBlocks : 1;
+  static constexpr std::size_t kSlotBytes = kLanes * (F.factors == PanelFactors::F32   ? 4
+                                                      : F.factors == PanelFactors::F16 ? 2
+                                                                                       : 1);
+  // Of the factors of a sub-block.
+  static constexpr std::size_t kSubBytes = kShared ? 0 : kSlotBytes * (kMin && !kNibbles ? 2 : 1);
+  // Of zero points, or d and dmin.
+  static constexpr std::size_t kRestAt = kBlocks * kSubs * kSubBytes;
+  static constexpr std::size_t kFactors =
+      kSuper ? (kRestAt + kLanes * (kMin ? 4 : 2) + 63) / 64 * 64 : kRestAt + (kZeros ? kLanes : 0);
+  static constexpr std::size_t kBytes = kBlocks * kCodeBytes + kFactors;
+
+  // Of the slot at p that is no integer.
+  static LOOM_INLINE native::F32 number(const std::byte* p, std::size_t slice) {
+    if constexpr (F.factors == PanelFactors::F16)
+      return load_halfs(reinterpret_cast<const std::uint16_t*>(p) + slice * kRegisterLanes);
+    else if constexpr (F.factors == PanelFactors::Exponents)
+      return (native::F32)((native::U32)load_bytes(p + slice * kRegisterLanes) << 23);
+    else
+      return *reinterpret_cast<const native::F32Memory*>(p + slice * kRegisterBytes);
+  }
+
+  // Of sub-block S.
+  template <std::size_t S>
+  using Slice = CodeSlice<kBits == 8 ? 4 : kBits, F.twice_fp4, kSub / 4, kSub * S>;
+  static constexpr std::int32_t kScaleOffset = F.scale_offset;
+};
+
+LOOM_INLINE native::F32 to_float(native::I32 v) { return __builtin_convertvector(v, native::F32); }
+
+// The codes of sub-block S of one slice, for as many rows of x as come.
+template <class Format, bool Wide, std::size_t S>
+class Codes {
+ public:
+  LOOM_INLINE Codes(const std::byte* block, std::size_t slice) : slice_(block + slice * kRegisterBytes) {}
+
+  LOOM_INLINE native::I32 dot(const QuantizedBlock& x) const {
+    if constexpr (Format::kTakesWords && Wide)
+      return slice_.dot(x.words + S * Format::kSub);
+    else if constexpr (Format::kBits < 8 && Wide)
+      return slice_.dot(x.high + S * Format::kSub, x.low + S * Format::kSub);
+    else if constexpr (Format::kBits < 8)
+      return slice_.dot(x.high + S * Format::kSub);
+    else if constexpr (Wide)
+      return slice_.dot(x.words);
+    else
+      return slice_.dot(x.high, x.sum);
+  }
+
+  // The same for the only row there is.
+  static LOOM_INLINE native::I32 dot_once(const std::byte* block, std::size_t slice, const QuantizedBlock& x) {
+    if constexpr (Format::kBits == 8 && Wide)
+      return Slice::dot_once(block + slice * kRegisterBytes, x.words);
+    else
+      return Codes(block, slice).dot(x);
+  }
+
+ private:
+  using Bytes = std::conditional_t<Wide, WordSlice, ByteSlice>;
+  using Slice = std::conditional_t<(Format::kBits < 8), typename Format::template Slice<S>, Bytes>;
+  static_assert(Format::kBits < 8 || Format::kSub == 32);
+
+  Slice slice_;
+};
+
+// f<sub-block>() for each of a block.
+template <class Format, class F>
+LOOM_INLINE void each_sub(F&& f) {
+  f.template operator()<0>();
+  if constexpr (Format::kSubs == 2) f.template operator()<1>();
+}
+
+// What the factors of a super-block share.
+template <class Format>
+struct SuperScales {
+  native::F32 d[kRegisters], dmin[kRegisters];
+  LOOM_INLINE explicit SuperScales(const std::byte* factors) {
+    if constexpr (Format::kSuper)
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        const auto* halfs = reinterpret_cast<const std::uint16_t*>(factors + Format::kRestAt) + slice * kRegisterLanes;
+        d[slice] = load_halfs(halfs);
+        if constexpr (Format::kMin) dmin[slice] = load_halfs(halfs + kLanes);
+      }
+  }
+};
+
+// The scale, minimum and zero point of sub-block s of a slice.
+template <class Format>
+struct Factors {
+  native::F32 d, m{};
+  native::I32 zeros{};
+  LOOM_INLINE Factors(const std::byte* factors, std::size_t s, std::size_t slice, const SuperScales<Format>& super) {
+    const std::byte* p = factors + s * Format::kSubBytes;
+    if constexpr (Format::kShared) {
+      d = super.d[slice];
+    } else if constexpr (Format::kSuper) {
+      const native::I32 bytes = load_bytes(p + slice * kRegisterLanes);
+      const native::I32 scale = Format::kNibbles ? bytes & 15 : bytes;
+      d = super.d[slice] * to_float(Format::kScaleOffset != 0 ? scale - Format::kScaleOffset : scale);
+      if constexpr (Format::kMin) {
+        const native::I32 min = Format::kNibbles ? bytes >> 4 : load_bytes(p + kLanes + slice * kRegisterLanes);
+        m = super.dmin[slice] * to_float(min);
+      }
+    } else {
+      d = Format::number(p, slice);
+      if constexpr (Format::kMin) m = Format::number(p + Format::kSlotBytes, slice);
+    }
+    if constexpr (Format::kZeros) zeros = load_bytes(factors + Format::kRestAt + slice * kRegisterLanes);
+  }
+};
+
+// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)); `sum` is that of the inputs behind dot. Minima of
+// super-blocks are taken away, since dmin has the other sign.
+template <class Format>
+LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t sum, std::int32_t offset,
+                                  const Factors<Format>& f, const QuantizedBlock& x, std::size_t s) {
+  if constexpr (Format::kBits == 1) dot += dot;
+  if ((Format::kBits < 8 || Format::kZeros) && offset != 0) dot -= offset * sum;
+  if constexpr (Format::kZeros) dot -= f.zeros * sum;
+  total = total + to_float(dot) * (f.d * x.scale);
+  const float scaled = Format::kSub == 32 ? x.scaled : x.scaled16[s];
+  if constexpr (Format::kMin && Format::kSuper)
+    total = total - f.m * scaled;
+  else if constexpr (Format::kMin)
+    total = total + f.m * scaled;
+  return total;
+}
+
+template <class Format>
+LOOM_INLINE std::int32_t input_sum(const QuantizedBlock& x, std::size_t s) {
+  return Format::kSub == 32 ? x.sum : x.sums16[s];
+}
+
+// Keeps the compiler from holding the inputs that two slices share: it would spill them all, and a store costs more
+// than a load.
+LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
+
+// The sums of a panel of blocks, times the scale of the row of x where it has one of its own.
+LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
+  const float* scales = task.quantized->row_scales;
+  store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
+}
+
+// One row of x: a panel goes by once, and its lines are asked for ahead.
+template <class Format, bool Wide>
+void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
+  const std::int32_t offset = task.weight->layout().code_offset;
+  const std::byte* block = task.weight->panel(p);
+  const QuantizedBlock* x = task.quantized->row(row);
+  const QuantizedBlock* const end = x + task.quantized->blocks;
+  F32x16 total = zero();
+  while (x < end) {
+    const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
+    if constexpr (Format::kSuper) block += Format::kFactors;
+    const SuperScales<Format> super(factors);
+    if constexpr (Format::kSuper)
+      for (std::size_t line = 0; line < Format::kFactors; line += 64) __builtin_prefetch(factors + kAhead + line);
+    for (std::size_t k = 0; k < Format::kBlocks; ++k, ++x, block += Format::kCodeBytes) {
+      for (std::size_t line = 0; line < (Format::kSuper ? Format::kCodeBytes : Format::kBytes); line += 64)
+        __builtin_prefetch(block + kAhead + line);
+#pragma GCC unroll 16
+      for (std::size_t slice = 0; slice < kRegisters; ++slice)
+        each_sub<Format>([&]<std::size_t S>() {
+          const native::I32 dot = Codes<Format, Wide, S>::dot_once(block, slice, *x);
+          reload();
+          const Factors<Format> f(factors, k * Format::kSubs + S, slice, super);
+          total.r[slice] = add_block<Format>(total.r[slice], dot, input_sum<Format>(*x, S), offset, f, *x, S);
+        });
+    }
+    if constexpr (!Format::kSuper) block += Format::kFactors;
+  }
+  store_blocks(task, p, row, total);
+}
+
+constexpr std::size_t kBlockRows = 16;  // rows of x that share one unpacking of the codes
+
+template <class Format, bool Wide>
+void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
+  const std::int32_t offset = task.weight->layout().code_offset;
+  const std::size_t blocks = task.quantized->blocks;
+  const std::byte* block = task.weight->panel(p);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < blocks;) {
+    const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
+    if constexpr (Format::kSuper) block += Format::kFactors;
+    const SuperScales<Format> super(factors);
+    for (std::size_t k = 0; k < Format::kBlocks; ++k, ++b, block += Format::kCodeBytes)
+      for (std::size_t slice = 0; slice < kRegisters; ++slice)
+        each_sub<Format>([&]<std::size_t S>() {
+          const Codes<Format, Wide, S> codes(block, slice);
+          const Factors<Format> f(factors, k * Format::kSubs + S, slice, super);
+          const QuantizedBlock* x = task.quantized->row(row) + b;
+          for (std::size_t t = 0; t < rows; ++t, x += blocks)
+            total[slice][t] =
+                add_block<Format>(total[slice][t], codes.dot(*x), input_sum<Format>(*x, S), offset, f, *x, S);
+        });
+    if constexpr (!Format::kSuper) block += Format::kFactors;
+  }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_blocks(task, p, row + t, sum);
+  }
+}
+
+// Blocks that share their scales: one exact sum over all of them (engine D-33, groups of 64 and 128).
+template <class Format, bool Wide>
+void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
+  const PanelLayout& layout = task.weight->layout();
+  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
+  const std::byte* block = task.weight->panel(p);
+  const QuantizedBlock* x = task.quantized->row(row);
+  F32x16 total = zero();
+  for (std::size_t b = 0; b < blocks; b += shared) {
+    native::I32 dots[kRegisters] = {};
+    std::int32_t sum = 0;
+    const std::size_t end = b + shared < blocks ? b + shared : blocks;
+    for (std::size_t k = b; k < end; ++k, block += Format::kCodeBytes) {
+      for (std::size_t line = 0; line < Format::kCodeBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+#pragma GCC unroll 16
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        dots[slice] += Codes<Format, Wide, 0>::dot_once(block, slice, x[k]);
+        reload();
+      }
+      sum += x[k].sum;
+    }
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      total.r[slice] = add_block<Format>(total.r[slice], dots[slice], sum, layout.code_offset,
+                                         Factors<Format>(block, 0, slice, SuperScales<Format>(block)), x[b], 0);
+    block += Format::kFactors;
+  }
+  store_blocks(task, p, row, total);
+}
+
+template <class Format, bool Wide>
+void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
+  const PanelLayout& layout = task.weight->layout();
+  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
+  const std::byte* block = task.weight->panel(p);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < blocks; b += shared) {
+    const std::size_t count = b + shared < blocks ? shared : blocks - b;
+    const std::byte* factors = block + count * Format::kCodeBytes;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+      native::I32 dots[kBlockRows] = {};
+      std::int32_t sums[kBlockRows] = {};
+      for (std::size_t k = 0; k < count; ++k) {
+        const Codes<Format, Wide, 0> codes(block + k * Format::kCodeBytes, slice);
+        const QuantizedBlock* x = task.quantized->row(row) + b + k;
+        for (std::size_t t = 0; t < rows; ++t, x += blocks) dots[t] += codes.dot(*x), sums[t] += x->sum;
+      }
+      const Factors<Format> f(factors, 0, slice, SuperScales<Format>(factors));
+      const QuantizedBlock* x = task.quantized->row(row) + b;
+      for (std::size_t t = 0; t < rows; ++t, x += blocks)
+        total[slice][t] = add_block<Format>(total[slice][t], dots[t], sums[t], layout.code_offset, f, *x, 0);
+    }
+    block = factors + Format::kFactors;
+  }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_blocks(task, p, row + t, sum);
+  }
+}
+
+template <class Format, bool Wide, bool Group>
+void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
+  for (std::size_t p = first; p < last; ++p)
+    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
+      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
+      if constexpr (Group)
+        rows == 1 ? group_row<Format, Wide>(task, p, row) : group_rows<Format, Wide>(task, p, row, rows);
+      else
+        rows == 1 ? block_row<Format, Wide>(task, p, row) : block_rows<Format, Wide>(task, p, row, rows);
+    }
+}
+
+template <class Format, bool Group = false>
+void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if (task.quantized->form == InputForm::Codes)
+    block_panels_of<Format, false, Group>(task, first, last);
+  else
+    block_panels_of<Format, true, Group>(task, first, last);
+}
+
+template <BlockForm F>
+void form_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  block_panels<BlockFormat<F>>(task, first, last);
+}
+
+// The block formats of this kind in the table of types, from number T on: each form once.
+template <PanelKind Kind, std::size_t T = kNumTypes>
+void format_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if constexpr (T < kNumDTypes) {
+    constexpr PanelLayout kLayout = kDTypes[T].panel;
+    if constexpr (kLayout.kind == Kind)
+      if (form_of(task.weight->layout()) == form_of(kLayout)) return form_panels<form_of(kLayout)>(task, first, last);
+    format_panels<Kind, T + 1>(task, first, last);
+  }
+}
+
+// Scales for 64 or 128 columns, and what no file has: zero points of bytes, bits in groups.
+template <int Bits>
+void group_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if constexpr (Bits > 1)
+    if (task.weight->layout().has_zeros)
+      return block_panels<BlockFormat<BlockForm{.bits = Bits, .has_zeros = true}>, true>(task, first, last);
+  block_panels<BlockFormat<BlockForm{.bits = Bits}>, true>(task, first, last);
+}
+
+template <PanelKind Kind>
+void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  constexpr int kBits = traits(Kind).code_bits;
+  const PanelLayout& l = task.weight->layout();
+  if (l.factors != PanelFactors::F32) return format_panels<Kind>(task, first, last);
+  if (l.input_blocks() > 1 || (kBits == 8 && l.has_zeros)) return group_panels<kBits>(task, first, last);
+  if constexpr (kBits < 8)
+    if (l.has_zeros) return form_panels<{.bits = kBits, .has_zeros = true}>(task, first, last);
+  form_panels<{.bits = kBits}>(task, first, last);
+}
+
+// ---- row panels: one exact integer sum per output, or per 32 columns where inputs have scales by group ----
+
+// I = step * sum(code q) - zero * sum(q); y = f32(I) * (scale * sx). Binary codes stand for 2 code - 1.
+template <int Bits>
+struct RowFormat {
+  static constexpr std::size_t kBytes = 64 * Bits;
+  using Slice = std::conditional_t<Bits == 8, ByteSlice, CodeSlice<Bits == 8 ? 4 : Bits>>;
+
+  static LOOM_INLINE native::I32 dot(const Slice& codes, const QuantizedBlock& x) {
+    if constexpr (Bits == 8)
+      return codes.dot(x.high, x.sum);
+    else
+      return codes.dot(x.high);
+  }
+
+  static LOOM_INLINE native::F32 result(const Matrix& w, std::size_t lane, native::I32 dots, std::int32_t sum,
+                                        float sx) {
+    native::I32 dot = (Bits == 1 ? 2 : 1) * dots - w.layout().code_offset * sum;
+    if (w.layout().has_zeros) dot -= *reinterpret_cast<const native::I32Memory*>(w.row_zeros() + lane) * sum;
+    return to_float(dot) * (*reinterpret_cast<const native::F32Memory*>(w.row_scales() + lane) * sx);
+  }
+};
+
+// Blocks of x that share a scale.
+LOOM_INLINE std::size_t shared_blocks(const QuantizedRows& x) {
+  return x.scale_cols == 0 ? x.blocks : x.scale_cols / kBlockCols;
+}
+
+template <int Bits>
+void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
+  using Format = RowFormat<Bits>;
+  const QuantizedBlock* x = task.quantized->row(row);
+  const std::byte* block = task.weight->panel(p);
+  const std::size_t blocks = task.quantized->blocks, shared = shared_blocks(*task.quantized);
+  F32x16 total = zero();
+  for (std::size_t b = 0; b < blocks;) {
+    native::I32 dots[kRegisters] = {};
+    std::int32_t sum = 0;
+    const float sx = x[b].scale;
+    for (const std::size_t end = b + shared < blocks ? b + shared : blocks; b < end; ++b, block += Format::kBytes) {
+      for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+#pragma GCC unroll 16
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
+        reload();
+      }
+      sum += x[b].sum;
+    }
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      total.r[slice] =
+          total.r[slice] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, sx);
+  }
+  store_row(task, p, row, total);
+}
+
+template <int Bits>
+void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t rows) {
+  using Format = RowFormat<Bits>;
+  const QuantizedRows& x = *task.quantized;
+  const std::byte* block = task.weight->panel(p);
+  const std::size_t shared = shared_blocks(x);
+  native::F32 total[kRegisters][kBlockRows] = {};
+  for (std::size_t b = 0; b < x.blocks;) {
+    native::I32 dots[kRegisters][kBlockRows] = {};
+    std::int32_t sums[kBlockRows] = {};
+    const std::size_t first = b;
+    for (const std::size_t end = b + shared < x.blocks ? b + shared : x.blocks; b < end; ++b, block += Format::kBytes) {
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        const typename Format::Slice codes(block + slice * kRegisterBytes);
+        const QuantizedBlock* q = x.row(row) + b;
+        for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
+      }
+      for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
+    }
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      for (std::size_t t = 0; t < rows; ++t)
+        total[slice][t] = total[slice][t] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes,
+                                                           dots[slice][t], sums[t], x.row(row + t)[first].scale);
+  }
+  for (std::size_t t = 0; t < rows; ++t) {
+    F32x16 sum;
+    for (std::size_t slice = 0; slice < kRegisters; ++slice) sum.r[slice] = total[slice][t];
+    store_row(task, p, row + t, sum);
+  }
+}
+
+template <int Bits>
+void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  for (std::size_t p = first; p < last; ++p)
+    for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
+      const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
+      if (rows == 1)
+        row_once<Bits>(task, p, row);
+      else
+        row_many<Bits>(task, p, row, rows);
+    }
+}
+
+}  // namespace
+}  // namespace loom::inline LOOM_TARGET

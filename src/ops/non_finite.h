@@ -1,0 +1,54 @@
+#pragma once
+// What is no finite number, told by its bits: a shader may take infinities and NaNs for absent, and then x == x holds
+// everywhere.
+
+#include <limits>
+
+#include "simd/simd64.h"
+
+namespace loom::inline LOOM_TARGET {
+
+namespace detail {
+inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
+inline constexpr std::uint64_t kInfinityBits64 = 0x7ff0000000000000u;
+LOOM_INLINE std::uint32_t magnitude_of(float x) { return __builtin_bit_cast(std::uint32_t, x) & 0x7fffffffu; }
+LOOM_INLINE std::uint64_t magnitude_of(double x) { return __builtin_bit_cast(std::uint64_t, x) & 0x7fffffffffffffffu; }
+}  // namespace detail
+
+LOOM_INLINE bool is_nan(float x) { return detail::magnitude_of(x) > detail::kInfinityBits; }
+LOOM_INLINE bool is_nan(double x) { return detail::magnitude_of(x) > detail::kInfinityBits64; }
+LOOM_INLINE bool is_finite(float x) { return detail::magnitude_of(x) < detail::kInfinityBits; }
+LOOM_INLINE bool is_finite(double x) { return detail::magnitude_of(x) < detail::kInfinityBits64; }
+
+// Lanes of masks, for select().
+LOOM_INLINE I32x16 is_nan(const F32x16& v) {
+  return bits(abs(v)) > splat(static_cast<std::int32_t>(detail::kInfinityBits));
+}
+LOOM_INLINE I32x16 is_finite(const F32x16& v) {
+  return bits(abs(v)) < splat(static_cast<std::int32_t>(detail::kInfinityBits));
+}
+LOOM_INLINE I64x16 is_nan(const F64x16& v) {
+  return detail::each64<I64x16>(
+      [](auto x) { return (native::I64)((native::I64)x > static_cast<std::int64_t>(detail::kInfinityBits64)); },
+      abs(v));
+}
+LOOM_INLINE I64x16 is_finite(const F64x16& v) {
+  return detail::each64<I64x16>(
+      [](auto x) { return (native::I64)((native::I64)x < static_cast<std::int64_t>(detail::kInfinityBits64)); },
+      abs(v));
+}
+
+// Where a search for the largest begins, and what stands in lanes that take no part in it. An infinity would do as
+// well: a row with nothing above this number holds no finite one.
+template <class T>
+inline constexpr T kLowest = std::numeric_limits<T>::lowest();
+
+template <class T>
+LOOM_INLINE T quiet_nan_of() {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(double, kQuietNan64);
+  else
+    return __builtin_bit_cast(float, kQuietNan);
+}
+
+}  // namespace loom::inline LOOM_TARGET
