@@ -466,6 +466,21 @@ def larger_shapes(page):
             yield Figure(label, said, lambda: loom("generate", model(), "-p", "What is the capital of France?")["hash"])
 
 
+@check("keys and values", "docs/benchmarks.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)
+def keys_and_values(page):
+    for dtype, row in table(page, "Keys and values in three types").items():
+        yield Figure(dtype, row["hash"], lambda d=dtype: loom("generate", model(), "-p", "What is the capital of France?", "--kv-dtype", d)["hash"])
+
+
+@check("keys and values, perplexity", "docs/benchmarks.md", "loom perplexity $MODEL ~/.cache/loom/data/text/botchan.txt --max-windows 2 --kv-dtype int8 --json")
+def perplexity_of_keys_and_values(page):
+    def run(dtype):
+        got = loom("perplexity", model(), f"{DATA}/text/botchan.txt", "--max-windows", "2", "--kv-dtype", dtype)
+        return f"{got['perplexity']:.3f}"
+    for dtype, row in table(page, "Keys and values in three types").items():
+        yield Figure(dtype, row["perplexity"], lambda d=dtype: run(d))
+
+
 @check("types", "docs/benchmarks.md", "bench/type_table.py $(tools/fetch_data.sh --model) ~/.cache/loom/data/text/botchan.txt --windows 2")
 def types(page):
     def comparable(row):  # all but the speed
