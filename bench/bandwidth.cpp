@@ -1,4 +1,5 @@
-// What this machine can do at most: the ceilings beside which the engine's speed is read. Prints JSON.
+// This program measures the most that this machine can do: the ceilings beside which the engine's speed is read. It
+// prints JSON.
 //   bench_bandwidth [MEGABYTES [THREADS [REPEATS]]]       (98 MB, the default model's size; 1 and 2 threads; 7)
 // read_gbps: reading a buffer on 2 MiB pages once more and more; f32_mul_add_gflops: products and sums rounded on their
 // own; maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.

@@ -1,4 +1,4 @@
-"""What the scripts share that time Loom beside a peer: how a call is timed, Loom's programs, rows of a table."""
+"""The scripts that time Loom beside a peer share this module: it times calls, runs Loom's programs, and prints rows of a table."""
 import json
 import os
 import statistics
@@ -29,7 +29,7 @@ def timed(f, seconds, at_least=5):
 
 
 def loom_lines(path, table_name, part, seconds, threads):
-    """What a program of ours prints about the rows whose name has `part` in it: lists of columns, the last two least and median."""
+    """Runs a program of ours and returns the rows whose name has `part` in it, as lists of columns, the last two least and median."""
     out = subprocess.run([path, os.path.join(HERE, table_name), part, str(seconds), str(threads)], check=True, capture_output=True, text=True).stdout
     lines = [line.split("\t") for line in out.splitlines()]
     return [line[:-2] + [float(line[-2]), float(line[-1])] for line in lines]

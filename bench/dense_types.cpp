@@ -26,7 +26,8 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t seed) {
   return v;
 }
 
-// How many times fewer bits than f32, for the types that must be half as much faster.
+// Returns how many times as fast as f32 a type must be: half as many times as it has fewer bits. Others need not be
+// faster.
 double required_ratio(DType t) {
   switch (t) {
     case DType::int8:

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "evolution/run/config.h"
 #include "network/clone.h"
 #include "network/spec.h"

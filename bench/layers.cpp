@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"

@@ -1,4 +1,4 @@
-"""What the benchmark drivers share: who else used the processor, one measured process, the machine's name."""
+"""The benchmark drivers share this module: it tells who else used the processor, measures one process, and names the machine."""
 import os
 import platform
 import subprocess

@@ -11,7 +11,8 @@ if(LOOM_WHOLE)
 endif()
 add_test(NAME verify_aarch64_qemu COMMAND qemu-aarch64-static ${B}/aarch64/bin/loom_verify ${sample})
 add_test(NAME verify_wasm32_node COMMAND node --no-warnings ${CMAKE_SOURCE_DIR}/tools/run_wasm.mjs ${B}/wasm/bin/loom_verify)
-# What ./test names; it builds the same. Loss curves and tables of hashes are long, and show nothing that a short training does not.
+# ./test sets these two lists and builds the same modules. Loss curves and tables of hashes are left out: they take long and show nothing
+# that a short training does not.
 set(LOOM_ASAN_TESTS "" CACHE STRING "Modules whose tests run under the sanitizers of addresses and undefined behaviour")
 set(LOOM_TSAN_TESTS "" CACHE STRING "Modules whose tests run under the sanitizer of threads")
 set(long -*Curves*:TrainingTable*)

@@ -4,8 +4,8 @@
 if(LOOM_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
-  # Where tests find their files, in one object: every other object is the same in every checkout, so ccache shares it.
-  # Its precompiled header is that of all tests.
+  # One object alone knows where tests find their files: every other object is the same in every checkout, so ccache shares it. Its
+  # precompiled header is that of all tests.
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/header_of_tests.cpp CONTENT "// Made so that there is a file which is compiled with the header.\n")
   add_library(loom_test_support STATIC ${CMAKE_SOURCE_DIR}/tests/support/paths.cpp ${CMAKE_BINARY_DIR}/header_of_tests.cpp)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON

@@ -91,8 +91,8 @@ foreach(row IN LISTS rows)
     list(APPEND targets_of_machine ${target})
   endif()
 endforeach()
-# How the compiler is to spend what a target has. The scalar one is the plain reading of the kernels and the last resort: -Os does not
-# unroll sixteen lanes (a fifth of the time, a quarter of the code).
+# These flags tell the compiler how to use the registers of a target. The scalar one is the plain reading of the kernels and the last
+# resort: -Os does not unroll sixteen lanes (a fifth of the time, a quarter of the code).
 list(APPEND LOOM_FLAGS_avx512 -mprefer-vector-width=512)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND LOOM_FLAGS_scalar -Os -fno-vectorize -fno-slp-vectorize)

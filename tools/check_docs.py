@@ -93,7 +93,7 @@ def missing_path(code, modules, names):
 
 
 def untrue_absence(text):
-    """Of a paragraph with its heading: what it says to be absent and is not so."""
+    """Returns the fault of a paragraph, given with its heading, that calls something absent which is there; None where there is none."""
     said = NOT_YET.search(text)
     if not said:
         return None
@@ -182,7 +182,7 @@ def commands_of(program):
 
 
 def wrong_example(program, text, by_run=False):
-    """Of what stands behind "loom", or behind "./run", which takes a question as well."""
+    """Returns the fault of an example, given as the text behind "loom", or behind "./run", which takes a question as well; None where there is none."""
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "TEXT", re.split(r"\s+[#|>&;]", text)[0]).split()
     command = "" if words[0].startswith("-") else words[0]
     if by_run and (words[0] == "--" or command.lower() not in commands_of(program)):

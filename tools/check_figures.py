@@ -39,11 +39,11 @@ CHECKS, THREADS, READ = [], [], set()  # READ: tables that a check has read, by 
 
 
 class Fault(Exception):
-    """Why there is nothing to compare, in one line."""
+    """Raised with one line that says why there is nothing to compare."""
 
 
 def check(name, page, command, first=1, quick=False):
-    """Of a generator of figures. `first` of them are run without --all; `command` is how the page spells what they run."""
+    """Registers a generator of figures. `first` of them are run without --all; `command` is how the page spells what they run."""
     def add(rows):
         CHECKS.append(Check(name, page, command, rows, first, quick))
         return rows
@@ -71,7 +71,7 @@ def section(page, heading):
 
 
 def prose(page, heading, pattern):
-    """What a pattern finds in the section, whose lines are joined by spaces and whose code is not marked."""
+    """Returns the groups that a pattern finds in the section, whose lines are joined by spaces and whose code is not marked."""
     found = re.search(pattern, " ".join(text for text, _ in section(page, heading)).replace("`", ""))
     if not found:
         raise Fault(f"{page}, \"{heading}\" no longer says {pattern}")
@@ -126,7 +126,7 @@ def write(path, text):
 
 @functools.lru_cache(None)
 def output_of(*command):
-    """What a command prints; of equal ones the first is run."""
+    """Returns what a command prints. Of equal commands only the first is run."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "LOOM_DATA": DATA, "NO_COLOR": "1"})
     if done.returncode:
         raise Fault(f"{' '.join(command)}: exit code {done.returncode}: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]}")
@@ -147,7 +147,7 @@ def model():
 
 
 def shell(lines):
-    """What the lines print that begin with "$ " in a console block, with build/bin and the interpreter in the path."""
+    """Runs the lines of a console block that begin with "$ ", with build/bin and the interpreter in the path, and returns what they print."""
     commands = [f"PATH=build/bin:{os.path.dirname(PYTHON)}:$PATH", *(line[2:] for line in lines if line.startswith("$ "))]
     return output_of("bash", "-euc", "\n".join(commands)).rstrip("\n")
 

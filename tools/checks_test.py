@@ -69,7 +69,7 @@ class Tree:
 
 
 def faults_of(page, files=None, program=None):
-    """Of README.md with this text behind the table of commands."""
+    """Returns the faults of README.md with this text behind the table of commands."""
     with Tree({**FILES, "README.md": f"# Page\n\n{TABLE}\n{page}\n", **(files or {})}) as root:
         if program is not None:
             path = os.path.join(root, "program")

@@ -22,7 +22,7 @@ WIDTH, HEIGHT, TOP, ROW = 1000, 436, 92, 52
 
 
 def lanes_of_register(target):
-    """How many of the sixteen lanes one register holds."""
+    """Returns how many of the sixteen lanes one register holds."""
     with open(os.path.join(ROOT, "src/simd/targets.inc"), encoding="utf-8") as file:
         return max(1, int(re.search(rf"LOOM_SIMD_TARGET\({target}, \w+, (\d+),", file.read())[1]) // FLOAT)
 

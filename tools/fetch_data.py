@@ -62,7 +62,7 @@ def tree_sha256(pairs):
 
 
 def is_right(entry, path):
-    """Whether the file or folder has the manifest's hash."""
+    """Tells whether the file or folder has the manifest's hash."""
     if entry.member.endswith("/"):
         return os.path.isdir(path) and tree_sha256((n, file_sha256(os.path.join(path, n))) for n in files_below(path)) == entry.sha256
     return os.path.isfile(path) and os.path.getsize(path) == int(entry.size) and file_sha256(path) == entry.sha256

@@ -92,7 +92,7 @@ def set_scales(kind, data, scale):
 
 
 def deviation(kind, sample):
-    """Of weights of random codes whose scale is 1: 4.6 (0..15) and 73.9 (-128..127), of others as they come out."""
+    """Returns the standard deviation of weights of random codes whose scale is 1: 4.6 (0..15), 73.9 (-128..127), or as measured on the sample."""
     if kind in (Q4_0, Q8_0):
         return 4.6 if kind == Q4_0 else 73.9
     set_scales(kind, sample, np.ones(len(sample)))

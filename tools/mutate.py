@@ -74,7 +74,7 @@ def draw(rng):
 
 
 def run(work, command, limit):
-    """What a command in the copy said; nothing when it took longer. A change may ask for memory without end."""
+    """Runs a command in the copy and returns its result, or None when it took longer. A change may ask for memory without end, hence the limit."""
     bound = lambda: resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     try:
         return subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=limit,
@@ -88,7 +88,7 @@ def run_test(work, test, limit):
 
 
 def seconds_of_tests(work, jobs):
-    """How long each program takes on the unchanged sources."""
+    """Measures how long each program takes on the unchanged sources."""
     seconds = {}
     for test in sorted({test for tests in TESTS.values() for test in tests}):
         subprocess.run(["ninja", "-C", "build", f"-j{jobs}", f"{test}_test"], cwd=work, check=True, stdout=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tests of a build have not passed as they are now:  stale_tests.py BUILD [--passed]
+"""Names the tests of a build that have not passed as they are now: stale_tests.py BUILD [--passed]
 
 Prints a regular expression for ctest -R, nothing if every test has passed. A test is as it was while its program, the programs that it may run
 and the files that tests read (tests, examples, docs; for the checks of the pages also the source) have the same bytes. --passed remembers the present state."""
@@ -29,7 +29,7 @@ def main():
     # Sources are in the programs already.
     data = digest(ROOT / name for name in sorted(files) if name and not name.endswith((".cpp", ".h")))
     programs = digest([build / "bin/loom", build / "bin/creature", build / "bin/loom_faults.so"])
-    # What the checks of the pages read beside that.
+    # The checks of the pages read these files too.
     pages = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
     pages = digest(ROOT / name for name in sorted(pages) if name.endswith((".cpp", ".h", ".md", ".cmake", ".py")))
     now = {}

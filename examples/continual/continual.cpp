@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "data/pipeline/order.h"
 #include "network/spec.h"
 #include "telemetry/adaptation.h"
@@ -90,7 +91,7 @@ Result<Digits> read_digits() {
   return digits;
 }
 
-// Of every digit its pixels in another order, the same for all.
+// Returns the digits with their pixels in another order, the same for all digits.
 Digits shuffled_pixels(const Digits& digits) {
   std::vector<std::uint32_t> order(kPixels);
   std::iota(order.begin(), order.end(), 0u);

@@ -1,6 +1,6 @@
 #pragma once
-// What the animal can do, and how it can be touched. Files and words use the names, so the order may change; adding one
-// is one line.
+// These are the things that the animal can do, and the ways in which it can be touched. Files and words use the names,
+// so the order may change; adding one is one line.
 
 #include <array>
 #include <cstdint>

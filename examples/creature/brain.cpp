@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/json.h"
 #include "network/spec.h"
 #include "simd/math64.h"
 #include "training/weight_hash.h"
@@ -29,7 +30,7 @@ std::array<double, kBehaviours> softmax(const float* logits) {
   return p;
 }
 
-// Where the behaviours' probabilities should be.
+// Returns the probabilities of the behaviours that the row aims at.
 std::array<double, kBehaviours> wanted(const Row& row, const std::array<double, kBehaviours>& p) {
   std::array<double, kBehaviours> t{};
   const auto b = static_cast<std::size_t>(row.behaviour);

@@ -17,7 +17,7 @@ namespace creature {
 
 inline constexpr std::size_t kHidden = 48, kOutputs = kBehaviours + 1, kRows = 16;
 
-// How a brain is run; no bit of it depends on this.
+// A brain runs with these threads and kernels; no bit of it depends on them.
 struct Machine {
   int threads = 1;
   std::optional<loom::Isa> isa{};

@@ -20,7 +20,7 @@ std::string name_of(std::uint32_t seed) {
   return std::string(kFirst[stream.below(0, kFirst.size())]) + std::string(kSecond[stream.below(1, kSecond.size())]);
 }
 
-// How the one who is touched finds it.
+// Returns how the animal finds a touch: -1000 (bad) to 1000 (good).
 int outcome_of(Touch touch, const Mood& mood) {
   switch (touch) {
     case Touch::none: return 0;
@@ -129,7 +129,7 @@ loom::Result<std::optional<Lesson>> Creature::scold(const Watch& watch) { return
 loom::Result<std::optional<Lesson>> Creature::react(bool good, const Watch& watch) {
   ++moments_;
   mood_ = good ? after_praise(mood_) : after_scolding(mood_);
-  // What it does of itself depends on its mood alone; nothing is to be learned from praise for that.
+  // Its deeds without words or a touch depend on its mood alone, so praise for them teaches nothing.
   if (!last_ || (last_->situation.words.empty() && last_->situation.touch == Touch::none))
     return std::optional<Lesson>();
   Lesson lesson{.kind = good ? Lesson::Kind::praised : Lesson::Kind::scolded,

@@ -13,7 +13,7 @@
 
 namespace creature {
 
-// What a few steps of learning did.
+// A Lesson tells the outcome of a few steps of learning.
 struct Lesson {
   enum class Kind : unsigned char { taught, praised, scolded, followed, dreamt };
   Kind kind = Kind::taught;
@@ -27,7 +27,7 @@ struct Lesson {
   std::string hash_before{}, hash_after{};
 };
 
-// What came of one thing that was said or done.
+// A Moment tells how the animal took one thing that was said or done.
 struct Moment {
   Situation situation{};  // with the mood in which it was met
   Guess guess{};
@@ -66,7 +66,7 @@ class Creature {
   // InvalidArgument when there are neither words nor a touch.
   loom::Result<Lesson> teach(std::string_view words, Touch touch, Behaviour behaviour, const Watch& watch = {});
 
-  // What it would like to do, in its mood or another, without it happening.
+  // Returns the behaviour that it would choose, in its own mood or in another, without doing it.
   loom::Result<Guess> guess(std::string_view words, Touch touch = Touch::none,
                             const std::optional<Mood>& mood = std::nullopt);
 

@@ -1,6 +1,7 @@
 // A mind in one file: the network as every .entity keeps it, so that `loom inspect` and all other tools read it, and a
 // section "creature" with the rest of the life. Written to a side file and renamed; every section is hashed.
 
+#include "core/json.h"
 #include "creature.h"
 #include "io/entity/entity.h"
 #include "io/network_file.h"

@@ -1,6 +1,7 @@
 // That the animal learns, forgets little, feels, comes back as it left, and is the same everywhere.
 
 #include "../../tests/support/program.h"
+#include "core/json.h"
 #include "core/little_endian.h"
 #include "core/philox.h"
 #include "demo.h"

@@ -21,7 +21,7 @@ const std::array<Instinct, 12> kInstincts = {{
     {Touch::feed, Behaviour::eat, {}, {}, {}, {}, {}},
     {Touch::tickle, Behaviour::play, {}, {}, {}, {400, 1000}, {}},
     {Touch::tickle, Behaviour::hide, {}, {}, {}, {0, 300}, {}},
-    // What it does when nothing happens.
+    // These are its instincts when nothing happens.
     {Touch::none, Behaviour::sleep, {}, kLow, {}, {300, 1000}, {}},
     {Touch::none, Behaviour::come, kMiddle, kMiddle, kHigh, {300, 1000}, {}},
     {Touch::none, Behaviour::play, kMiddle, kMiddle, kMiddle, {300, 1000}, kHigh},

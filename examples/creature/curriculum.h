@@ -1,6 +1,6 @@
 #pragma once
-// What stands in the rows of one step of learning. Everything is drawn by Philox from (seed, lesson, step, row), so no
-// generator has a state.
+// A curriculum fills the rows of one step of learning. Everything is drawn by Philox from (seed, lesson, step, row), so
+// no generator has a state.
 
 #include <array>
 #include <optional>

@@ -7,7 +7,7 @@
 
 namespace creature {
 
-// How much of a set of commands it would obey, over all of kMoods: 0 to 1.
+// obedience() returns the share of a set of commands that the animal would obey, over all of kMoods: 0 to 1.
 struct Command {
   std::string_view words;
   Behaviour behaviour;

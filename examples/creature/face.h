@@ -1,5 +1,5 @@
 #pragma once
-// What the animal looks like: six lines of letters, by what it does and how it feels.
+// The face is a picture of the animal in six lines of letters, which shows its behaviour and its mood.
 
 #include <array>
 #include <string>

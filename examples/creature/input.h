@@ -14,8 +14,8 @@ class Lines {
   static bool interrupted();
 
   explicit Lines(int fd) : fd_(fd) {}
-  // Nothing at the end or after a signal. Calls `idle` about three times a second while there is nothing to read.
-  // Of a line, kMaxLine bytes are kept: who pipes a film into it harms nobody.
+  // Nothing at the end or after a signal. Calls `idle` about three times a second while there is nothing to read. A
+  // line is cut after kMaxLine bytes, so a binary file that is piped in fills no memory.
   std::optional<std::string> next(const std::function<void()>& idle = {});
   static constexpr std::size_t kMaxLine = 4096;
 

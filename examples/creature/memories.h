@@ -1,6 +1,6 @@
 #pragma once
-// What the animal was taught and what happened to it, a limited number of things: rehearsed in every lesson, so that
-// learning one thing does not wipe out the others.
+// The animal remembers a limited number of things that it was taught or that happened to it. Every lesson rehearses
+// them, so that learning one thing does not wipe out the others.
 
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
-// How the animal feels: five numbers in whole thousandths, 0 to 1000, so that a mood is the same on every machine and
-// in every file. Time passes by what happens, not by the clock: a life that is told again word by word is the same
-// life.
+// The mood is how the animal feels: five numbers in whole thousandths, 0 to 1000, so that a mood is the same on every
+// machine and in every file. Time passes by what happens, not by the clock: a life that is told again word by word is
+// the same life.
 
 #include <algorithm>
 #include <array>
@@ -31,7 +31,7 @@ Mood after_doing(const Mood& mood, Behaviour behaviour);
 Mood after_praise(const Mood& mood);
 Mood after_scolding(const Mood& mood);
 
-// What the mood does to a wish of the net.
+// The mood may change a wish of the net into another behaviour; the temper names the reason.
 enum class Temper : unsigned char { willing, tired, shy, hungry, afraid, hopeful };
 struct Deed {
   Behaviour behaviour;

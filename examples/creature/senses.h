@@ -1,5 +1,5 @@
 #pragma once
-// What reaches the net: words as hashed letters, a touch, and how the animal feels.
+// The net senses three things: words as hashed letters, a touch, and the animal's mood.
 
 #include <span>
 #include <string>

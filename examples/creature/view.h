@@ -1,6 +1,6 @@
 #pragma once
-// What people see. In a terminal it moves: bars grow step by step as the net learns, and the picture is alive while a
-// line is awaited. Otherwise it is plain text, a function of the life alone.
+// The view prints everything that people see. In a terminal it moves: bars grow step by step as the net learns, and the
+// picture is alive while a line is awaited. Otherwise it is plain text, a function of the life alone.
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
-// Where the tensors of a session lie and its ops run. Without a device that is this computer. On a device the host must
-// not touch tensors inside a pass: ops record what is to be done (Exec::computes()), and results are read when the pass
-// has ended.
+// A device holds the tensors of a session and runs its ops. Without one, that is this computer. On a device the host
+// must not touch tensors inside a pass: ops record what is to be done (Exec::computes()), and results are read when the
+// pass has ended.
 
 #include <algorithm>
 #include <span>
@@ -17,7 +17,7 @@ class Device {
   // Zeros. The address is one that tensors can begin at or behind. OutOfMemory.
   virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
   virtual void free(std::byte* memory, std::size_t bytes) = 0;
-  // Between passes.
+  // The host calls these between passes, when all that was recorded is done.
   virtual void read(const std::byte* from, std::span<std::byte> to) = 0;
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void copy(const std::byte* from, std::size_t bytes, std::byte* to) = 0;
@@ -67,7 +67,7 @@ class Memory {
     device_ != nullptr ? device_->write(data_ + offset, from)
                        : void(std::copy_n(from.data(), from.size(), data_ + offset));
   }
-  // From other memory of the same device.
+  // Copies from other memory of the same device.
   void copy(std::size_t offset, const Memory& from, std::size_t from_offset, std::size_t bytes) {
     LOOM_ASSERT(from.device_ == device_ && offset <= size_ && bytes <= size_ - offset && from_offset <= from.size_ &&
                 bytes <= from.size_ - from_offset);

@@ -121,7 +121,7 @@ class Arena {
   };
 
   Arena() = default;
-  // Without memory yet: of plan_scratch() (backend/plan_scratch.h).
+  // Makes an arena without memory; plan_scratch() (backend/rehearsal.h) gives it some.
   explicit Arena(Device* device) : device_(device) {}
   // As much of either as `bytes` says: memory that nobody writes is not resident. Tensors lie on the device, notes
   // always on this computer.
@@ -160,6 +160,8 @@ class Arena {
   void clear() { rewind({}); }
   Mark peak() const { return {tensors_.peak, notes_.peak}; }
   std::size_t size() const { return tensors_.size + notes_.size; }
+  // What a rehearsal took is more than addresses can count; its peak means nothing.
+  bool overflowed() const { return tensors_.overflowed || notes_.overflowed; }
   bool holds(const Mark& needed) const { return needed.tensors <= tensors_.size && needed.notes <= notes_.size; }
   bool measures() const { return measures_; }
   Device* device() const { return device_; }
@@ -169,6 +171,7 @@ class Arena {
     Memory memory;
     std::byte* base = nullptr;
     std::size_t size = 0, used = 0, peak = 0;
+    bool measures = false, overflowed = false;
 
     Result<void> reserve(Device* device, std::size_t bytes) {
       LOOM_TRY(memory, Memory::create(device, bytes));
@@ -178,11 +181,17 @@ class Arena {
     void measure() {
       base = reinterpret_cast<std::byte*>(std::uintptr_t{64});
       size = ~std::size_t{0} / 2 - 128;
+      measures = true;
     }
     template <class T>
     T* take(std::size_t count) {
       const std::size_t begin = (used + 63) / 64 * 64;
-      LOOM_ASSERT(begin <= size && count <= (size - begin) / sizeof(T));
+      const bool fits = begin <= size && count <= (size - begin) / sizeof(T);
+      LOOM_ASSERT(fits || measures);
+      if (!fits) {
+        overflowed = true;
+        return reinterpret_cast<T*>(base);
+      }
       used = begin + count * sizeof(T);
       peak = used > peak ? used : peak;
       return reinterpret_cast<T*>(base + begin);
@@ -208,7 +217,7 @@ struct Exec {
   // A pass that plans memory: ops take what they need and compute nothing, and layers may leave out what takes no
   // memory of its own.
   bool rehearsal() const { return arena.measures(); }
-  // Whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
+  // Returns whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
   bool computes() const { return !arena.measures() && arena.device() == nullptr; }
   // pool.run() where ops compute: what they share out goes through here.
   template <class F>

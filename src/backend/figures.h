@@ -29,7 +29,7 @@ class Figures {
     at_ = 0;
   }
 
-  // After the pass, before at().
+  // Brings the figures from the device. It is called after the pass and before at().
   void fetch() {
     if (device_ == nullptr) return;
     for (Block& block : blocks_) {

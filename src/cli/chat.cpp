@@ -68,7 +68,7 @@ class Chat {
   }
 
   const Session& session() const { return *session_; }
-  // Whether anything that was asked for could not be done.
+  // Returns whether anything that was asked for could not be done.
   bool failed() const { return failed_; }
 
   // Answers one message; the answer joins the conversation even when it was stopped.

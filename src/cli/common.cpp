@@ -176,7 +176,7 @@ Colours colours() {
 
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-Progress::Progress(std::string label, bool quiet, std::chrono::milliseconds delay)
+Progress::Progress(std::string_view label, bool quiet, std::chrono::milliseconds delay)
     : label_(terminal_text(label)),
       shown_(!quiet && knows_escapes(STDERR_FILENO)),
       from_(std::chrono::steady_clock::now() + delay) {}

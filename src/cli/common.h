@@ -6,10 +6,11 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "lm/generate.h"
 
 namespace loom::cli {
@@ -80,7 +81,7 @@ bool stderr_is_terminal();
 // work takes longer.
 class Progress {
  public:
-  Progress(std::string label, bool quiet, std::chrono::milliseconds delay = {});
+  Progress(std::string_view label, bool quiet, std::chrono::milliseconds delay = {});
   ~Progress();
   void update(double fraction, const std::string& note = {});
 

@@ -5,6 +5,7 @@
 
 #include "core/base64.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "text/unicode/utf8.h"
 
 namespace loom::cli {

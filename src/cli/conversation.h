@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 
 namespace loom::cli {
 

@@ -66,7 +66,7 @@ void print_table(const Dna& a, const Dna& b, const DnaComparison& c) {
               c.shifts.size(), c.unmatched.size());
 }
 
-// How far every layer has turned over a sequence of networks.
+// Prints how far every layer has turned over a sequence of networks.
 Result<int> run_drift(const DnaFlags& o) {
   std::vector<std::string> paths = {o.a, o.b};
   paths.insert(paths.end(), o.more.begin(), o.more.end());
@@ -102,6 +102,7 @@ std::vector<std::size_t> shown_epochs(std::size_t epochs) {
   constexpr std::size_t kColumns = 8;
   std::vector<std::size_t> out;
   const std::size_t n = std::min(epochs, kColumns);
+  out.reserve(n);
   for (std::size_t c = 0; c < n; ++c) out.push_back(n == 1 ? epochs : 1 + c * (epochs - 1) / (n - 1));
   return out;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// How a training turns its layers: after every epoch each cell's distance (1 - similarity, evolution/dna) to the start
-// and to the epoch before, and layers that came to be what others were. dna.jsonl of a run's folder, one JSON object
-// per line:
+// The recorder follows how a training turns its layers. It writes after every epoch each cell's distance (1 -
+// similarity, evolution/dna) to the start and to the epoch before, and layers that came to be what others were.
+// dna.jsonl of a run's folder, one JSON object per line:
 //   {"event":"start", "cells":[{"key", "kind", "weights"}]}
 //   {"event":"epoch", "epoch", "step", "from_first":[..], "from_previous":[..], "since_first":[{"source", "target",
 //     "overlap"}], "since_previous":[..]}
@@ -19,7 +19,7 @@ class DnaRecorder {
   explicit DnaRecorder(std::string folder) : folder_(std::move(folder)) {}
   void observe(const TrainProgress& progress);
   const std::vector<Json>& lines() const { return lines_; }
-  // Why nothing is recorded any more; empty: all is well.
+  // Tells why nothing is recorded any more; it is empty while all is well.
   const std::string& warning() const { return warning_; }
 
  private:

@@ -90,6 +90,7 @@ Result<int> run_inspect(const InspectOptions& o) {
 Result<int> inspect_network(const InspectOptions& o) {
   LOOM_TRY(SpecResult loaded, load_network(o.model, {.strict = false, .initialise = false}));
   Network& network = loaded.network;
+  for (const std::string& warning : loaded.warnings) warn(warning);
   network.release_masters();
   const std::vector<LayerRow> rows = layer_rows(network);
   std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;  // weights, bytes

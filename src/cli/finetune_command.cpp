@@ -198,25 +198,15 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   return kOk;
 }
 
-Run finetune_command(CLI::App& app) {
-  const auto o = std::make_shared<FinetuneOptions>();
-  FinetuneConfig& c = o->config;
+namespace {
+
+// Options of the run that a checkpoint remembers, by their places in its identity.
+void add_settings(CLI::App& app, FinetuneOptions& o) {
+  FinetuneConfig& c = o.config;
   const auto setting = [&](CLI::Option* option, const char* path) {
-    o->settings.emplace_back(option, path);
+    o.settings.emplace_back(option, path);
     return option;
   };
-  o->model = add_path(app, "MODEL", o->sources.model,
-                      "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
-  o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
-  add_path(app, "-o,--output,--out", o->out,
-           "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal "
-           "and checkpoint")
-      ->required();
-  const auto resume = app.add_flag("--resume", o->resume,
-                                   "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
-                                   "what is not given is as it was");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
-  o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
@@ -260,6 +250,25 @@ Run finetune_command(CLI::App& app) {
   setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
+}
+
+}  // namespace
+
+Run finetune_command(CLI::App& app) {
+  const auto o = std::make_shared<FinetuneOptions>();
+  o->model = add_path(app, "MODEL", o->sources.model,
+                      "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
+  add_path(app, "-o,--output,--out", o->out,
+           "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal "
+           "and checkpoint")
+      ->required();
+  const auto resume = app.add_flag("--resume", o->resume,
+                                   "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
+                                   "what is not given is as it was");
+  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
+  o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  add_settings(app, *o);
   add_common(app, o->common, false);
   add_model_dtype(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

@@ -95,11 +95,8 @@ int written(int status) {
   return loom::cli::kFailed;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  occupy_standard_streams();
-  loom::cli::handle_signals();
+// The program's exit code. What CLI11 throws while it reads arguments ends here.
+int run(int argc, char** argv) {
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
@@ -143,9 +140,19 @@ int main(int argc, char** argv) {
     return written(app.exit(e));
   } catch (const CLI::ParseError& e) {
     return usage_error(chosen(app), e.what());
-    // a size beyond what a container can hold: memory that runs out ends the program by itself
-  } catch (const std::exception& e) {
-    loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
   }
   return written(loom::cli::status_after_signals(status));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_streams();
+  loom::cli::handle_signals();
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    // a size beyond what a container can hold: memory that runs out ends the program by itself
+    loom::cli::give_up(e.what(), loom::cli::kOutOfMemory);
+  }
 }

@@ -80,7 +80,7 @@ Result<void> check_finite(const std::string& network, const ConstView& y) {
   return fail(Code::NonFinite, "{}: element {} of the output is not finite", network, at);
 }
 
-struct RunOptions {
+struct NetworkRunOptions {
   CommonOptions common;
   std::string network, input, output;
   std::size_t batch = 1;
@@ -88,7 +88,8 @@ struct RunOptions {
   bool lenient = false, overwrite = false, cells = false;
 };
 
-// What every cell answers, and when: which hash is the first to differ tells where two runs part ways.
+// CellWatch records the output of every cell, as a hash and three figures, and the time that the cell took. Where two
+// runs part ways, the first hash that differs names the cell.
 class CellWatch final : public PassWatch {
  public:
   explicit CellWatch(const Network& network) {
@@ -138,7 +139,7 @@ void print_cells(const Json& cells) {
                  c["hash"].get<std::string>().c_str());
 }
 
-Result<int> run_network(const RunOptions& o) {
+Result<int> run_network(const NetworkRunOptions& o) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
                                {o.network, o.input}));
@@ -297,7 +298,7 @@ Result<int> run_diff(const DiffOptions& o) {
 }  // namespace
 
 Run run_command(CLI::App& app) {
-  auto o = std::make_shared<RunOptions>();
+  auto o = std::make_shared<NetworkRunOptions>();
   add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   auto* const input =
       add_path(app, "-i,--input", o->input,

@@ -1,5 +1,7 @@
 #include "cli/network_report.h"
 
+#include "core/json.h"
+
 #include <cmath>
 #include <map>
 

@@ -60,7 +60,7 @@ Result<void> add_variable(const std::string& entry, Json& variables) {
   return {};
 }
 
-// Whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
+// Returns whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
 bool mentions(std::string_view source, std::string_view name) {
   const auto in_word = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

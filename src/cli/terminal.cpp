@@ -93,7 +93,8 @@ std::string clip_back(std::string_view text, int columns) {
   std::string out;
   int used = 1;
   for (const Character& c : characters(text)) {
-    if ((used += c.width) > columns) break;
+    used += c.width;
+    if (used > columns) break;
     out += c.bytes;
   }
   return out.append(columns > 0 ? kEllipsis : "");

@@ -78,8 +78,7 @@ class TrainReporter {
     bar_.reset();
     bar_ = std::make_unique<Progress>(verb_, common_.quiet);
     if (common_.quiet || common_.json) return;
-    std::printf("epoch %llu/%llu  loss %.6f", static_cast<unsigned long long>(p.epoch + 1),
-                static_cast<unsigned long long>(p.epochs), p.loss);
+    std::printf("%s", fmt::format("epoch {}/{}  loss {:.6f}", p.epoch + 1, p.epochs, p.loss).c_str());
     if (p.validation != nullptr) std::printf("  %s", metrics_text(*p.validation).c_str());
     if (p.skipped > 0) std::printf("  (%llu batches skipped)", static_cast<unsigned long long>(p.skipped));
     std::printf("  %s\n", duration_text(seconds_since(epoch_start_)).c_str());
@@ -95,7 +94,7 @@ class TrainReporter {
   double smooth_ = 0;
 };
 
-// What is about to run, on stderr.
+// Prints the warnings and the sizes of the coming run to stderr, since stdout may carry JSON.
 void tell_start(TrainingRun& run) {
   for (const std::string& warning : run.warnings()) warn(warning);
   std::size_t parameters = 0;
@@ -185,8 +184,7 @@ Result<int> run_train(const TrainOptions& o) {
   }));
   if (view) view->finish();
   if (!dna.warning().empty()) result.warnings.push_back(dna.warning());
-  if (!o.common.quiet)
-    for (const std::string& warning : result.warnings) warn(warning);
+  for (const std::string& warning : result.warnings) warn(warning);  // of lost files too: no note that --quiet drops
   print_result(o.common, options.out, result, seconds_since(start));
   return tell_end(o, options.out, result);
 }

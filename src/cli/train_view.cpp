@@ -59,10 +59,25 @@ std::string bars(const Curve& curve, int columns) {
   const std::size_t n = std::min(points.size(), static_cast<std::size_t>(columns));
   for (std::size_t i = 0; i < n; ++i) {
     const double y = points[i * points.size() / n].y, share = high > low ? (y - low) / (high - low) : 0.5;
-    out += utf8(0x2581 + static_cast<char32_t>(std::clamp(share, 0.0, 1.0) * 7 + 0.5));
+    out += utf8(0x2581 + static_cast<char32_t>(std::lround(std::clamp(share, 0.0, 1.0) * 7)));
   }
   return out;
 }
+
+// Braille characters, two dots wide and four high, as the bits of each.
+struct Dots {
+  Dots(int columns, int rows) : width(static_cast<std::size_t>(columns)), characters(place(0, rows), 0) {}
+  std::size_t place(int column, int row) const {
+    return static_cast<std::size_t>(row) * width + static_cast<std::size_t>(column);
+  }
+  void set(int x, int y) {
+    constexpr unsigned kBits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    characters[place(x / 2, y / 4)] |= kBits[y % 4][x % 2];
+  }
+
+  std::size_t width;
+  std::vector<unsigned> characters;
+};
 
 std::string thousands(std::uint64_t n) {
   std::string digits = fmt::format("{}", n);
@@ -74,7 +89,7 @@ std::string thousands(std::uint64_t n) {
 
 std::string duration_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e9)) return "?";
-  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto s = static_cast<std::uint64_t>(std::llround(seconds));
   return s < 60     ? fmt::format("{}s", s)
          : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60)
                     : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
@@ -109,7 +124,7 @@ bool TrainView::possible() {
   return isatty(STDOUT_FILENO) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
 }
 
-TrainView::TrainView(std::string title, const TrainingRun& run) : title_(terminal_text(title)) {
+TrainView::TrainView(std::string_view title, const TrainingRun& run) : title_(terminal_text(title)) {
   std::size_t parameters = 0;
   for (const Parameter& p : const_cast<TrainingRun&>(run).trainer().parameters()) parameters += p.elements;
   about_ = fmt::format("{} parameters, {} samples, {} to validate", thousands(parameters),
@@ -149,38 +164,43 @@ void TrainView::journal_line(const Json& line) {
 
 void TrainView::warn(const std::string& text) { warning_ = terminal_text(text, 400), ++warnings_; }
 
+// The lowest and highest value of curve and points; absent where there is none.
+std::optional<std::pair<double, double>> TrainView::range() const {
+  std::optional<std::pair<double, double>> seen;
+  const auto reach = [&](double y) {
+    if (!std::isfinite(y)) return;
+    seen = seen ? std::pair(std::min(seen->first, y), std::max(seen->second, y)) : std::pair(y, y);
+  };
+  for (const Curve::Point& p : loss_.points()) reach(p.y);
+  for (const auto& [x, y] : validation_) reach(y);
+  return seen;
+}
+
 // The curve of the mean and validation points, two by four dots to a character.
 std::vector<std::string> TrainView::plot(int columns, int rows) const {
   const int width = columns - kLabel;
   std::vector<std::string> out;
   if (width < 8 || rows < 2) return out;
-  std::optional<double> low, high;
-  const auto reach = [&](double y) {
-    if (!std::isfinite(y)) return;
-    low = std::min(low.value_or(y), y), high = std::max(high.value_or(y), y);
-  };
-  for (const Curve::Point& p : loss_.points()) reach(p.y);
-  for (const auto& [x, y] : validation_) reach(y);
-  if (!low) {
+  const auto seen = range();
+  if (!seen) {
     out.assign(static_cast<std::size_t>(rows), "");
     return out;
   }
-  const bool logarithmic = *low > 0 && *high > 10 * *low;
+  const auto [low, high] = *seen;
+  const bool logarithmic = low > 0 && high > 10 * low;
   const auto scaled = [&](double y) { return logarithmic ? std::log10(y) : y; };
-  double from = scaled(*low), to = scaled(*high);
+  double from = scaled(low), to = scaled(high);
   if (!(to > from)) from -= 0.5, to += 0.5;
   const double first = loss_.points().empty() ? 0 : static_cast<double>(first_step_),
                last = std::max(first + 1, static_cast<double>(step_));
   const int dots_x = 2 * width, dots_y = 4 * rows;
-  std::vector<unsigned> cells(static_cast<std::size_t>(width * rows), 0);
+  Dots dots(width, rows);
   const auto column = [&](double x) {
-    return std::clamp(static_cast<int>((x - first) / (last - first) * (dots_x - 1) + 0.5), 0, dots_x - 1);
+    return static_cast<int>(std::clamp(std::lround((x - first) / (last - first) * (dots_x - 1)), 0L, dots_x - 1L));
   };
   const auto row = [&](double y) {
-    return std::clamp(static_cast<int>((to - scaled(y)) / (to - from) * (dots_y - 1) + 0.5), 0, dots_y - 1);
+    return static_cast<int>(std::clamp(std::lround((to - scaled(y)) / (to - from) * (dots_y - 1)), 0L, dots_y - 1L));
   };
-  constexpr unsigned kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-  const auto dot = [&](int x, int y) { cells[static_cast<std::size_t>(y / 4 * width + x / 2)] |= kDots[y % 4][x % 2]; };
   std::vector<double> sums(static_cast<std::size_t>(dots_x), 0), counts(sums);
   for (const Curve::Point& p : loss_.points())
     sums[static_cast<std::size_t>(column(p.x))] += p.y, counts[static_cast<std::size_t>(column(p.x))] += 1;
@@ -190,23 +210,23 @@ std::vector<std::string> TrainView::plot(int columns, int rows) const {
     if (counts[at] == 0) continue;
     const int y = row(sums[at] / counts[at]);
     for (int between = before_x < 0 ? x : before_x; between <= x; ++between)  // joined by a line
-      dot(between,
-          before_x < 0 || x == before_x ? y : before_y + (y - before_y) * (between - before_x) / (x - before_x));
+      dots.set(between,
+               before_x < 0 || x == before_x ? y : before_y + (y - before_y) * (between - before_x) / (x - before_x));
     before_x = x, before_y = y;
   }
   const Colours colour = colours();
-  std::vector<bool> marks(cells.size(), false);
+  std::vector<bool> marks(dots.characters.size(), false);
   for (const auto& [x, y] : validation_)
-    if (std::isfinite(y)) marks[static_cast<std::size_t>(row(y) / 4 * width + column(x) / 2)] = true;
+    if (std::isfinite(y)) marks[dots.place(column(x) / 2, row(y) / 4)] = true;
   for (int r = 0; r < rows; ++r) {
     const double share = (static_cast<double>(r) + 0.5) / rows, value = to - share * (to - from);
     std::string line = r % 3 == 0 || r + 1 == rows ? scale_text(logarithmic ? std::pow(10.0, value) : value)
                                                    : std::string(kLabel, ' ');
     for (int x = 0; x < width; ++x) {
-      const auto at = static_cast<std::size_t>(r * width + x);
-      line += marks[at]        ? fmt::format("{}●{}", colour.green, colour.reset)
-              : cells[at] == 0 ? " "
-                               : utf8(0x2800 + cells[at]);
+      const std::size_t at = dots.place(x, r);
+      line += marks[at]                  ? fmt::format("{}●{}", colour.green, colour.reset)
+              : dots.characters[at] == 0 ? " "
+                                         : utf8(0x2800 + dots.characters[at]);
     }
     out.push_back(std::move(line));
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "training/training_run.h"
@@ -30,7 +31,7 @@ class TrainView {
   // Standard output is a terminal that knows escapes.
   static bool possible();
 
-  TrainView(std::string title, const TrainingRun& run);
+  TrainView(std::string_view title, const TrainingRun& run);
   void observe(const TrainProgress& progress);
   void journal_line(const Json& line);  // the newest hash
   void warn(const std::string& text);
@@ -42,6 +43,7 @@ class TrainView {
 
  private:
   void draw(bool always);
+  std::optional<std::pair<double, double>> range() const;
   std::vector<std::string> plot(int columns, int rows) const;
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 

@@ -9,7 +9,7 @@
 
 namespace loom {
 
-// What reading one document found.
+// The reader of one document collects its complaints here, so that one run shows several of them.
 struct ConfigFindings {
   static constexpr std::size_t kMost = 32;
   bool strict = true;  // unknown keys are errors, else warnings
@@ -48,7 +48,7 @@ class ConfigReader : public virtual ConfigVisitor {
 
   // The member under one of the key's names; asking marks it as known. Null where there is none.
   const Json* take(Key key);
-  // Without marking it.
+  // Returns the value of a key without marking it as read.
   const Json* peek(Key key) const;
   // About the member that was given for the key, or about the key that is missing.
   void complain(Code code, Key key, std::string message);

@@ -133,6 +133,20 @@ TEST(Config, what_is_written_reads_back_and_the_schema_has_every_key) {
   EXPECT_EQ(row("inner.key"), "\"x\" Inside");
   EXPECT_EQ(dump_json(schema["properties"]["colour"]["enum"]), R"(["red","rouge","green",""])");
   EXPECT_EQ(schema["properties"]["num_steps"]["maximum"], 65536);
+  EXPECT_EQ(schema["properties"]["num_steps"]["title"], "steps");
+  EXPECT_EQ(row("num_steps"), "");
+  EXPECT_EQ(std::ranges::find(rows, "steps", &KeyRow::key)->aliases, std::vector<std::string>{"num_steps"});
+  EXPECT_EQ(row("items.size"), "2 ");
+}
+
+// A value that the key refuses says that the reader asks for the key; the schema gives no default for it.
+TEST(Config, a_required_key_has_no_default) {
+  std::size_t size = 0;
+  const auto fields = [&](ConfigVisitor& visit) { visit({"size", "At least 1"}, size, {1, 9}); };
+  EXPECT_EQ(read_config(parse_json("{}").value(), fields).error().text(), "/size: is missing");
+  EXPECT_EQ(key_rows(object_schema(fields))[0].standard, "-");
+  size = 2;
+  EXPECT_EQ(key_rows(object_schema(fields))[0].standard, "2");
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,10 +17,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/json_fwd.h"
 
 namespace loom {
-
-using Json = nlohmann::ordered_json;
 
 struct Key {
   std::string_view names;   // the key and its aliases, separated by '|'
@@ -82,7 +80,8 @@ class ConfigVisitor {
   virtual void json(Key key, Json& value) = 0;
   // An object with fields of its own. Where `name` is given, a text alone stands for an object with that key.
   virtual void object(Key key, const Fields& fields, std::string_view name = {}) = 0;
-  // Whether keys are described, not read: then a config visits those too that depend on what others say.
+  // Returns whether keys are described, not read: a config then visits also the keys that depend on the values of
+  // others.
   virtual bool describes() const { return false; }
 
   // Objects with fields of their own, at most kMaxObjects.

@@ -1,5 +1,6 @@
 #include "core/config_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/nearest.h"
@@ -27,12 +28,19 @@ void add_rows(const Json& schema, const std::string& place, std::vector<KeyRow>&
   if (const Json* any = find(schema, "anyOf"))
     for (const Json& one : *any)
       if (find(one, "properties") != nullptr) object = &one;
+  if (const Json* items = find(schema, "items")) object = items;
   const Json* properties = find(*object, "properties");
   if (properties == nullptr) return;
   for (const auto& [key, value] : properties->items()) {
-    const Json *standard = find(value, "default"), *help = find(value, "description");
+    const Json *standard = find(value, "default"), *help = find(value, "description"), *first = find(value, "title");
     std::string name = place + key;
-    rows.push_back({name, standard == nullptr ? "-" : dump_json(*standard), help == nullptr ? "" : *as_string(*help)});
+    if (first != nullptr) {
+      const auto same = std::ranges::find(rows, place + *as_string(*first), &KeyRow::key);
+      if (same != rows.end()) same->aliases.push_back(std::move(name));
+      continue;
+    }
+    rows.push_back(
+        {name, standard == nullptr ? "-" : dump_json(*standard), help == nullptr ? "" : *as_string(*help), {}});
     add_rows(value, name + ".", rows);
   }
 }
@@ -93,7 +101,10 @@ void SchemaWriter::put(Key key, Json schema) {
     const Json *now = find(schema, "default"), *then = find(*before, "default");
     if (now == nullptr || then == nullptr || *now != *then) schema.erase("default");
   }
-  for (const std::string_view name : split_names(key.names)) properties_[std::string(name)] = schema;
+  for (const std::string_view name : split_names(key.names)) {
+    if (name != key.first()) schema["title"] = std::string(key.first());
+    properties_[std::string(name)] = schema;
+  }
 }
 
 void SchemaWriter::put(Key key, Json schema, Json standard) {
@@ -114,7 +125,11 @@ void SchemaWriter::number(Key key, std::optional<double>& value, NumberRange ran
   put(key, std::move(schema));
 }
 
-void SchemaWriter::whole(Key key, std::uint64_t& value, SizeRange range) { put(key, bounded("integer", range), value); }
+void SchemaWriter::whole(Key key, std::uint64_t& value, SizeRange range) {
+  // A value that the key itself refuses stands for none: the key is required where it is read.
+  if (value < range.min) return put(key, bounded("integer", range));
+  put(key, bounded("integer", range), value);
+}
 
 void SchemaWriter::number(Key key, double& value, NumberRange range) { put(key, bounded(range), value); }
 

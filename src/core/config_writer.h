@@ -35,13 +35,14 @@ class ConfigWriter : public virtual ConfigVisitor {
   Json& object_;
 };
 
-// What `visit` sees, as JSON.
+// Returns the keys that `visit` visits, with the values of their members, as a JSON object.
 Json written_config(const ConfigVisitor::Fields& visit);
 
 // Removes members that have the value of `defaults`, in objects inside too.
 void drop_defaults(Json& values, const Json& defaults);
 
-// "properties" of a JSON Schema (draft 2020-12), with each key's help as its description.
+// "properties" of a JSON Schema (draft 2020-12), with each key's help as its description. An alias has the key's first
+// name as its title.
 class SchemaWriter : public virtual ConfigVisitor {
  public:
   explicit SchemaWriter(Json& properties) : properties_(properties) {}
@@ -67,7 +68,7 @@ class SchemaWriter : public virtual ConfigVisitor {
   void choose(Key key, std::size_t& index, std::span<const std::string_view> names, Code unknown) override;
   // A key that was there with another default depends on others and loses it.
   void put(Key key, Json schema);
-  // With a default.
+  // Adds the schema of a key that has a default.
   void put(Key key, Json schema, Json standard);
 
  private:
@@ -76,12 +77,13 @@ class SchemaWriter : public virtual ConfigVisitor {
 
 // {"type": "object", "properties": what `visit` sees, "additionalProperties": false}.
 Json object_schema(const ConfigVisitor::Fields& visit);
-// That of a whole file.
+// Returns the schema of a whole file.
 Json file_schema(const char* title, const std::vector<std::string>& required, const ConfigVisitor::Fields& visit);
 
-// One row of a manual's table of keys: "data.augment.noise", the default as JSON or "-", the help.
+// One row of a manual's table of keys: "data.augment.noise", the default as JSON or "-", the help, other names.
 struct KeyRow {
   std::string key, standard, help;
+  std::vector<std::string> aliases;
 };
 std::vector<KeyRow> key_rows(const Json& schema);
 

@@ -66,8 +66,7 @@ Steps path_steps(std::string_view path) {
 
 Place::Place(Steps steps, std::string source)
     : parts_(steps.empty() && source.empty() ? nullptr
-                                             : std::unique_ptr<Parts>(new Parts{std::move(steps), std::move(source)})) {
-}
+                                             : std::make_unique<Parts>(Parts{std::move(steps), std::move(source)})) {}
 
 Error& Error::in_source(std::string_view outer) {
   if (outer.empty()) return *this;

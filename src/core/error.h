@@ -1,5 +1,5 @@
 #pragma once
-// How everything below the programs fails: a returned Error, never an exception, an exit or a print.
+// Everything below the programs fails by returning an Error, never by an exception, an exit or a print.
 
 #include <fmt/format.h>
 
@@ -53,8 +53,8 @@ std::string pointer_text(const Steps& steps);
 // The steps of a layer's or weight's path: "layers.3.sequential_layers.0".
 Steps path_steps(std::string_view path);
 
-// Where an error arose: the file, and the part of it, and the steps inside of that. One pointer wide, since every
-// Result has room for one.
+// A Place tells where an error arose: the file, the part of it, and the steps inside of that. It is one pointer wide,
+// since every Result has room for one.
 class Place {
  public:
   Place() = default;
@@ -83,7 +83,7 @@ struct Error {
   std::string message;  // what came and what was expected; one line
   Place place{};
 
-  // Who knows more of the place adds it in front.
+  // A caller that knows more of the place adds it in front.
   Error& in_source(std::string_view outer);
   Error& under(Steps outer);
   // One line: "net.json: /layers/3/num_heads: expected an integer from 1 to 65536, got 0".

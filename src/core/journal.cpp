@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/json.h"
 #include "core/numerics_version.h"
 
 namespace loom {
@@ -215,7 +216,8 @@ std::string first_difference(const Json& a, const Json& b, const std::string& po
     for (const auto& [key, value] : a.items()) {
       const Json* other = find(b, key);
       if (other == nullptr) return fmt::format("{}/{} is missing in the second", pointer, key);
-      if (std::string found = first_difference(value, *other, pointer + "/" + key); !found.empty()) return found;
+      if (std::string found = first_difference(value, *other, fmt::format("{}/{}", pointer, key)); !found.empty())
+        return found;
     }
     for (const auto& [key, value] : b.items())
       if (find(a, key) == nullptr) return fmt::format("{}/{} is missing in the first", pointer, key);

@@ -22,7 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/error.h"
+#include "core/json_fwd.h"
 #include "core/sha256.h"
 
 namespace loom {

@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/journal.h"
+#include "core/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace loom;

@@ -10,10 +10,9 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/json_fwd.h"
 
 namespace loom {
-
-using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   std::size_t max_bytes = std::size_t{256} << 20;

@@ -57,7 +57,7 @@ struct RandomStream {
   }
   constexpr std::uint32_t word(std::uint64_t element) const { return block(element / 4)[element % 4]; }
   constexpr float uniform(std::uint64_t element) const { return uniform_of(word(element)); }
-  // Below `bound`.
+  // Returns a number below `bound`.
   constexpr std::uint32_t below(std::uint64_t element, std::uint32_t bound) const {
     return static_cast<std::uint32_t>((std::uint64_t{word(element)} * bound) >> 32);
   }

@@ -19,7 +19,7 @@ namespace loom {
 
 Result<FolderLock> FolderLock::take(const std::string& folder) {
   const std::string path = folder + "/lock";
-  // Not blocking: open() must not wait on a pipe of that name.
+  // O_NONBLOCK keeps open() from waiting on a pipe of that name.
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
   if (fd < 0) return fail(errno == ENOSPC ? Code::DiskFull : Code::IoError, "{}: {}", path, std::strerror(errno));
   FolderLock lock(fd);

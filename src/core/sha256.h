@@ -14,7 +14,7 @@ using Digest = std::array<std::uint8_t, 32>;
 class Sha256 {
  public:
   void update(std::span<const std::byte> bytes);
-  // For digests of numbers: fed little-endian on every host.
+  // Digests of numbers use these, which feed them little-endian on every host.
   void update_u32(std::uint32_t value);
   void update_floats(std::span<const float> values);
   Digest finish();

@@ -17,12 +17,13 @@ namespace loom {
 class Shape {
  public:
   static constexpr std::size_t kMaxRank = 8;
+  // 2^40; where addresses have 32 bits 2^28, whose bytes in f64 can be counted.
   static constexpr std::size_t kMaxElements = sizeof(std::size_t) > 4 ? static_cast<std::size_t>(std::uint64_t{1} << 40)
-                                                                      : ~std::size_t{0};
+                                                                      : std::size_t{1} << 28;
 
-  // ShapeMismatch for a rank outside 1..8 or an extent of 0, SizeOverflow for more than 2^40 elements.
+  // ShapeMismatch for a rank outside 1..8 or an extent of 0, SizeOverflow for more than kMaxElements elements.
   static Result<Shape> create(std::span<const std::size_t> extents);
-  // For extents that were checked before.
+  // Makes a shape of extents that were checked before.
   static Shape of(std::initializer_list<std::size_t> extents) {
     return create({extents.begin(), extents.size()}).value();
   }

@@ -16,7 +16,7 @@ class StackLimit {
   // for granted.
   explicit StackLimit(std::size_t reserve = kReserve);
 
-  // Whether the recursion must end here.
+  // Returns whether the recursion must end here.
   [[gnu::always_inline]] bool reached() const { return here() < lowest_; }
   // Bytes from here to the limit.
   [[gnu::always_inline]] std::size_t left() const { return here() < lowest_ ? 0 : here() - lowest_; }

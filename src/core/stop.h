@@ -35,7 +35,7 @@ class StopCheck {
       f(first, count);
     }
   }
-  // Whether all of it was done: Cancelled.
+  // Returns Cancelled unless all of the work was done.
   Result<void> end() const {
     if (over_) return fail(Code::Cancelled, "the conversion was cancelled");
     return {};

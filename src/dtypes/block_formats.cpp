@@ -148,7 +148,7 @@ void mxfp4(const std::byte* b, std::int8_t* codes, float* scales) {
   const unsigned exponent = u8(b);  // half the scale is 2^(exponent - 128)
   scales[0] = exponent < 128 - 24 ? 0.0f : std::bit_cast<float>((exponent - 1) << 23);
   nibbles(b + 1, codes, 0);
-  for (int i = 0; i < 32; ++i) codes[i] = kTwice[static_cast<std::size_t>(codes[i])];
+  for (int i = 0; i < 32; ++i) codes[i] = kTwice[static_cast<std::uint8_t>(codes[i])];
 }
 
 }  // namespace

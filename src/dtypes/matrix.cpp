@@ -8,6 +8,7 @@
 #include "core/transpose.h"
 #include "dtypes/decode.h"
 #include "dtypes/panel_row.h"
+#include "dtypes/scales.h"
 #include "dtypes/small_float.h"
 
 namespace loom {
@@ -165,6 +166,7 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
   if (!holds_codes && grouped)
     return fail(Code::Unsupported, "{} matrices are multiplied with one scale per row; this one has groups",
                 name(q.dtype));
+  LOOM_TRY_VOID(check_scales(q));
   LOOM_TRY(Matrix m, create(q.dtype, layout, q.rows, q.cols, std::move(pool)));
   const std::size_t size = q.code_bytes();
   StopCheck check(stop);

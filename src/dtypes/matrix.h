@@ -46,8 +46,8 @@ class Matrix {
                                     std::span<const std::uint32_t> row_order = {},
                                     std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 
-  // Codes, scales and zero points as quantize() leaves them. Unsupported for the spans without a kernel: groups of
-  // floats of 8 bits and of wide integers, one scale per row or tensor of fp4.
+  // Codes, scales and zero points as quantize() leaves them; errors of check_scales(). Unsupported for spans without a
+  // kernel: groups of floats of 8 bits and of wide integers, one scale per row or tensor of fp4.
   static Result<Matrix> from_quantized(const QuantizedMatrix& source, std::shared_ptr<PanelPool> pool = nullptr,
                                        const Stop& stop = {});
 
@@ -65,7 +65,8 @@ class Matrix {
   // panels().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
-  // How the scales of quantised inputs lie; None: as the weights' own. Before anybody multiplies by it.
+  // Chooses the span of the scales of quantised inputs; None: that of the weights' own. It is called before anybody
+  // multiplies by the matrix.
   void set_input_scales(PanelScales scales) { layout_.own_input_scales = scales; }
 
   DType dtype() const { return dtype_; }
@@ -96,7 +97,7 @@ class Matrix {
   static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols,
                                std::shared_ptr<PanelPool> pool);
 
-  // For kinds that have one scale per row.
+  // Writes the scale and the zero point of a row, in kinds of panels that have one per row.
   void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
 
   DType dtype_ = DType::float32;

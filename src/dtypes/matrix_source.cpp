@@ -1,5 +1,6 @@
 // Packing of matrices from files into panels.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -12,11 +13,13 @@
 #include "dtypes/float16.h"
 #include "dtypes/matrix.h"
 #include "dtypes/panel_row.h"
+#include "dtypes/scales.h"
 
 namespace loom {
 namespace {
 
-// Whether no bits are those of infinities and NaNs alone; `bits` of a number of this type.
+// Returns whether a number of this type, given as its bits, is finite. All types tell by a mask which only infinities
+// and NaNs fill.
 bool finite(DType t, std::uint64_t bits) { return (bits & info(t).non_finite_mask) != info(t).non_finite_mask; }
 bool finite(float v) { return finite(DType::float32, std::bit_cast<std::uint32_t>(v)); }
 
@@ -106,6 +109,7 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
   if (source.dtype == DType::q8_0)
     return pack_word_blocks({1, 8}, source, panels, panel_bytes, layout.block_bytes(), stop);
   const BlockLayout& from = block_layout(source.dtype);
+  const double largest_code = std::max(-from.code_low, +from.code_high);
   UnpackedBlock unpacked;
   for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
     const std::byte* src = source.row(row);
@@ -117,7 +121,8 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
         if (layout.has_super_blocks()) unpacked.super = super_factors(source.dtype, src);
         src += info(source.dtype).block_bytes;
         for (std::size_t s = 0; s < from.sub_blocks(); ++s)
-          if (!finite(unpacked.scales[s]) || (from.has_min && !finite(unpacked.mins[s])))
+          if (!gives_finite_weights(static_cast<double>(unpacked.scales[s]), largest_code) ||
+              (from.has_min && !finite(unpacked.mins[s])))
             return non_finite(source.dtype, row, b * kBlockCols);
       }
       with_code_bits(layout.kind, [&]<std::size_t kBits>() {

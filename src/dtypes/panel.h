@@ -1,6 +1,6 @@
 #pragma once
-// How weights lie for the kernels: panels of 16 rows, so that sixteen outputs lie across lanes. One table says what
-// each kind of panel is made of; one struct what else a type chooses.
+// Weights lie in panels of 16 rows for the kernels, so that sixteen outputs lie across lanes. One table says what each
+// kind of panel is made of; one struct holds the other choices of a type.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,8 @@ inline constexpr std::size_t kPanelRows = 16;
 inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quantised block and of one activation scale
 inline constexpr std::size_t kSuperBlocks = 8;  // blocks of a super-block of 256 columns, as the K formats have them
 
-// How a panel lies. Panels of elements: [col][16]. Panels of codes: per 32 columns 64 bytes for each bit of a code:
+// The kinds differ in how a panel lies in memory. A panel of elements is [col][16]. A panel of codes has, per 32
+// columns, 64 bytes for each bit of a code:
 //   bytes: byte 64j+4r+b is index 4j+b of row r.
 //   nibbles, crumbs (2 bits), bits, here n bits: code k, from the low end, of byte 64j+4r+b is index 4(kn+j)+b.
 //   3, 5 and 6 bits: the low 2, 4 and 4 bits as crumbs or nibbles, behind them the others as bits or crumbs.
@@ -43,22 +44,22 @@ enum class PanelKind : std::uint8_t {
   RowBits,
 };
 
-// Of weights: one for each row, beside the panels; for groups of columns, among the codes. Of quantised inputs: the
-// same two.
+// The scales of weights lie beside the panels, one for each row (ByRow), or among the codes, one for each group of
+// columns (ByGroup). The scales of quantised inputs hold for the same two spans.
 enum class PanelScales : std::uint8_t { None, ByRow, ByGroup };
 enum class PanelInputs : std::uint8_t { F32, F64, Codes };  // as they are, in f32 or f64; quantised to integers
 
-// What stands for the scales and minima of groups.
+// The factors of a group are the numbers that encode its scale and its minimum. Each kind stores them in its own way.
 //   F32, F16: sub-blocks ascending, 16 scales, then 16 minima where there are any.
-//   Shared, Bytes, Nibbles: of a super-block. Sub-blocks ascending: nothing; 16 bytes s, then 16 bytes m where there
-//     are
-//     minima; 16 bytes with s in the low and m in the high half. Then 16 f16 d and, where there are minima, 16 f16
-//       dmin,
-//     filled up to 64 bytes. Scale d * (s - scale_offset), or d; minimum -(dmin * m): exact in f32.
+//   Shared, Bytes, Nibbles: the factors of a super-block. For its sub-blocks, ascending, they hold nothing (Shared); 16
+//     bytes s, then 16 bytes m where there are minima (Bytes); 16 bytes with s in the low and m in the high half
+//     (Nibbles). Then come 16 f16 d and, where there are minima, 16 f16 dmin, filled up to 64 bytes. The scale is
+//     d * (s - scale_offset), or d; the minimum is -(dmin * m): both are exact in f32.
 //   Exponents: 16 bytes, the exponents of f32 scales whose other bits are 0.
 enum class PanelFactors : std::uint8_t { F32, F16, Shared, Bytes, Nibbles, Exponents };
 
-// Of codes that lie in two planes, the bits in the first; of others all.
+// Codes of 3, 5 and 6 bits lie in two planes. The result is the number of a code's bits in the first plane: all of them
+// where there is one plane.
 constexpr std::size_t low_plane_bits(std::size_t bits) { return bits == 3 ? 2 : bits == 5 || bits == 6 ? 4 : bits; }
 
 // BlockTwiceFp4: what the nibbles of OCP E2M1 stand for, less code_offset: twice their values, which are integers.

@@ -56,7 +56,7 @@ struct RowBlock {
       codes[64 * kLow + byte_of<kHigh>(i)] |= static_cast<std::byte>(bits >> kLow << shift_of<kHigh>(i));
   }
 
-  // Of sub-block `sub` of this block.
+  // `sub` counts the sub-blocks of this block, each of which has a scale and, in some layouts, a minimum.
   float scale(const PanelLayout& layout, std::size_t sub) const {
     if (!layout.has_super_blocks()) return plain_factor(layout, sub * (layout.has_min ? 2 : 1));
     if (layout.factors == PanelFactors::Shared) return super_factor(layout, 0);
@@ -70,14 +70,15 @@ struct RowBlock {
     const int byte = super_byte(layout, sub, nibbles ? 0 : 1);
     return 0.0f - super_factor(layout, 1) * static_cast<float>(nibbles ? byte >> 4 : byte);
   }
-  // Where they stand as numbers.
+  // These two write the factors of layouts that store each of them as a number.
   void put_scale(const PanelLayout& layout, std::size_t sub, float value) const {
     put_plain_factor(layout, sub * (layout.has_min ? 2 : 1), value);
   }
   void put_min(const PanelLayout& layout, std::size_t sub, float value) const {
     put_plain_factor(layout, sub * 2 + 1, value);
   }
-  // Where there are d and dmin of a super-block, by themselves or times integers.
+  // These two write the factors of a super-block: d and dmin, and the integers of the sub-blocks that they are
+  // multiplied by.
   void put_super(const PanelLayout& layout, float d, float dmin) const {
     put_super_factor(layout, 0, d);
     if (layout.has_min) put_super_factor(layout, 1, dmin);

@@ -97,9 +97,9 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
 
 // Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every
 // machine.
-typedef float F4 __attribute__((vector_size(16)));
-typedef std::int32_t I4 __attribute__((vector_size(16)));
-typedef double D4 __attribute__((vector_size(32)));
+using F4 = float __attribute__((vector_size(16)));
+using I4 = std::int32_t __attribute__((vector_size(16)));
+using D4 = double __attribute__((vector_size(32)));
 
 F4 load4(const float* x) {
   F4 v;
@@ -170,7 +170,7 @@ float first_largest(std::span<const float> w, const Extremes& e) {
   return e.largest;
 }
 
-// Whether all but the zeros have one size.
+// Returns whether all but the zeros have one size.
 bool is_common(std::span<const float> w, const Extremes& e, StopCheck& stop) {
   bool common = true;
   stop.run(w.size(), [&](std::size_t first, std::size_t count) {

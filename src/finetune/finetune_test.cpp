@@ -63,6 +63,15 @@ class Folder {
   std::string path;
 };
 
+// Beyond the narrower side of a matrix a rank adds memory alone: 65536 took tens of gigabytes of a small model.
+TEST(Finetune, L_140_a_rank_beyond_the_matrices_is_refused) {
+  DecoderModel model = open_model();
+  const auto done = add_peft(model, {.name = "x", .rank = 65536}, 1);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::InvalidArgument);
+  EXPECT_NE(done.error().text().find("rank 65536 for a matrix of"), std::string::npos) << done.error().text();
+}
+
 TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
   std::optional<Digest> first;
   for (const Isa isa : usable_isas())

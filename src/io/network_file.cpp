@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "dtypes/packing.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
@@ -142,7 +143,7 @@ void put_weights(Json& layer, const std::string& path,
       for (std::size_t i = 0; i < value.size(); ++i)
         if (value[i].is_object()) put_weights(value[i], fmt::format("{}.{}.{}", path, key, i), weights);
     } else if (value.is_object()) {
-      put_weights(value, path + "." + key, weights);
+      put_weights(value, fmt::format("{}.{}", path, key), weights);
     }
   }
 }
@@ -224,6 +225,9 @@ bool is_network(std::span<const std::byte> bytes) {
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
   LOOM_TRY(const auto file, MappedFile::open(path));
   const auto bytes = file->bytes();
+  if (as_text(bytes).starts_with("GGUF"))
+    return fail(Code::Unsupported,
+                "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);
   auto result = is_entity(bytes) ? network_from_entity(bytes, options) : network_from_text(as_text(bytes), options);
   if (!result) return at(path, std::move(result).error());
   return result;

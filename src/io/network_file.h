@@ -19,7 +19,7 @@ Result<Digest> save_network(const std::string& path, const Network& network, con
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options = {});
 Result<std::string> network_to_checkpoint(const Network& network);
 
-// Whether a file starts like one of these; a missing file does not.
+// Returns whether a file starts like one of these; a missing file does not.
 bool is_network_file(const std::string& path);
 bool is_network(std::span<const std::byte> bytes);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "layers/all.h"
 #include "network/network_session.h"
 

@@ -21,7 +21,7 @@ Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config);
 // value or one that is tied.
 Result<void> merge_adapters(Layer& layer);
 
-// Whether any adapter of the weight counts.
+// Returns whether any adapter of the weight counts.
 inline bool is_adapted(const Weight& weight) {
   return std::ranges::any_of(weight.adapters(), [](const Adapter& a) { return a.enabled; });
 }

@@ -13,11 +13,11 @@ struct AdapterConfig {
   bool enabled = true;
 
   void fields(ConfigVisitor& visit) {
-    visit("name", name);
-    visit("weight", weight);
-    visit("rank", rank, {1, 65536});
-    visit("alpha", alpha);
-    visit("enabled", enabled);
+    visit({"name", "Stands in the names of its weights; empty: lora and its number"}, name);
+    visit({"weight", "The matrix by name; may be empty in a layer with one matrix"}, weight);
+    visit({"rank", "Rows of A, columns of B"}, rank, {1, 65536});
+    visit({"alpha", "B (A x) counts alpha / rank times"}, alpha);
+    visit({"enabled", "false: the adapter is kept and does not count"}, enabled);
   }
 };
 

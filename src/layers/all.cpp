@@ -33,7 +33,7 @@
 namespace loom {
 namespace {
 
-// In the order of their ids.
+// The kinds stand in the order of their ids.
 constexpr const LayerKind* kKinds[] = {
     &Dense::kKind,
     &Mha::kKind,

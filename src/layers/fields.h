@@ -24,8 +24,8 @@ struct AxisSizes {
   }
 };
 
-// Where a residual child takes its skip from (engine V-31): "previous", "none", "external", the index of a child, or
-// [z, y, x, l].
+// A residual child takes its skip from one of these sources (engine V-31): "previous", "none", "external", the index of
+// a child, or the address [z, y, x, l] of a cell.
 struct SkipFrom {
   enum class Kind : std::uint8_t { Default, Previous, None, External, Child, Cell } kind = Kind::Default;
   std::size_t child = 0;

@@ -21,7 +21,7 @@ class Gradients {
                                          Element element, Device* device = nullptr);
   // Inside a pass: where the gradient of this weight is added up, zeros at first. Null when it is not wanted.
   void* of(const Exec& exec, const Weight& weight) const;
-  // Between passes: the same.
+  // Returns the same between passes, where there is no Exec.
   void* of(const Weight& weight) const;
   // For one product that covers the whole gradient: where it goes, and whether the first since clear() may store
   // instead of adding.
@@ -55,7 +55,7 @@ class Gradients {
 class Statistics {
  public:
   explicit Statistics(Device* device = nullptr) : device_(device) {}
-  // Where the new values of this weight go, of the element type; null where memory lacks, with the error in
+  // Returns memory of the element type for the new values of this weight; null where memory lacks, with the error in
   // exec.status.
   void* put(const Exec& exec, const Weight& weight, Element element);
   // The values put for `weight` since the last clear(); a layer that runs twice in a step goes on from its own. Null:

@@ -21,7 +21,7 @@ enum class Inside : std::uint8_t {
   Wrapped,   // what their holder gives them
 };
 
-// How often a sample meets a matrix of this kind.
+// The use of a matrix of this kind decides how often a sample meets it.
 enum class MatrixUse : std::uint8_t {
   Rows,    // once per row of the input
   Places,  // each filter once per place of the output
@@ -47,6 +47,8 @@ struct LayerKind {
   int id;  // of the legacy C ABI (engine L-01); files store names
   std::string_view name;
   std::string_view aliases = "";    // separated by '|'
+  std::string_view help = "";       // what it computes, one line for the manual
+  std::string_view shapes = "";     // "input -> output", likewise
   LayerPtr (*make)();               // with the default settings
   std::string_view width_key = "";  // the setting that declares the features of the input
   Inside inside = Inside::None;

@@ -121,8 +121,8 @@ const L* layer_as(const Layer& layer) {
   return layer_as<L>(const_cast<Layer&>(layer));
 }
 
-// How containers and networks run a layer, so that hooks see it. With rules, backward carries targets instead of
-// gradients.
+// Containers and networks run a layer by these two functions, so that hooks see it. With rules, backward carries
+// targets instead of gradients.
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y);
 void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx,
                   const TweenRules* rules = nullptr);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/json.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 

@@ -4,13 +4,19 @@
 
 namespace loom {
 
-void DeclaredSizes::fields(FieldVisitor& visit) {
-  visit("input_height", in[0]);
-  visit("input_width", in[1]);
-  visit("input_depth", in[2]);
-  visit("output_height", out[0]);
-  visit("output_width", out[1]);
-  visit("output_depth", out[2]);
+void DeclaredSizes::fields(FieldVisitor& visit, bool crops) {
+  visit({"input_height", "Checked if given: height of the input; with one axis its length"}, in[0]);
+  visit({"input_width", "Checked if given: width of the input; 0: its height"}, in[1]);
+  visit({"input_depth", "Checked if given: depth of the input; 0: its height"}, in[2]);
+  visit({"output_height", crops ? "Height of the output, a length with one axis; a smaller one cuts its end off"
+                                : "Checked if given: height of the output; with one axis its length"},
+        out[0]);
+  visit({"output_width", crops ? "Width of the output, likewise; 0: its height"
+                               : "Checked if given: width of the output; 0: its height"},
+        out[1]);
+  visit({"output_depth", crops ? "Depth of the output, likewise; 0: its height"
+                               : "Checked if given: depth of the output; 0: its height"},
+        out[2]);
 }
 
 Result<std::array<std::size_t, 3>> three_axes(std::string_view key, const AxisSizes& sizes, std::size_t axes,

@@ -11,7 +11,8 @@ namespace loom {
 // input_height/width/depth and output_height/width/depth of a spec: 0 where not given, else checked (engine S-04).
 struct DeclaredSizes {
   std::array<std::size_t, 3> in{}, out{};  // height, width, depth as the keys name them
-  void fields(FieldVisitor& visit);
+  // crops: a smaller output is cut off at the end; else it is refused.
+  void fields(FieldVisitor& visit, bool crops);
 };
 
 // Sizes of each axis, padded in front to three. InvalidConfig when as many numbers were given as there are neither axes

@@ -23,8 +23,8 @@ struct TweenRules {
 void target_before_activation(const Exec& exec, const TweenRules& rules, const ActivationFn& fn, const ConstView& pre,
                               ConstTensor e, Tensor d);
 
-// After the products with these matrices, which stand one below the other, have been added up in d: weak paths,
-// target_scale, estimate. Nothing when d has no data.
+// Turns the sum of the products with these matrices, which stand one below the other, into the gap of their input: cuts
+// weak paths and applies target_scale and estimate. d holds that sum; without data nothing is done.
 void close_targets(const Exec& exec, const TweenRules& rules, std::span<const Weight* const> weights, ConstTensor x,
                    Tensor d);
 inline void close_targets(const Exec& exec, const TweenRules& rules, const Weight& weight, ConstTensor x, Tensor d) {

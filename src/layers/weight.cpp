@@ -9,6 +9,7 @@
 
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
+#include "dtypes/scales.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
 #include "simd/normal.h"
@@ -168,7 +169,7 @@ Result<std::shared_ptr<Weight::Version>> Weight::encode(const Encoding& e, const
   return version;
 }
 
-// From codes of one of the types with an encoder.
+// Makes a version of codes of one of the types with an encoder.
 Result<std::shared_ptr<Weight::Version>> Weight::version_of(const QuantizedMatrix& q, const Encoding& e) const {
   auto version = std::make_shared<Version>();
   version->encoding = e;
@@ -223,7 +224,7 @@ void in_shares(ThreadPool& pool, std::size_t n, std::size_t elements, F&& f) {
   pool.run(shares, [&](std::size_t share) { f(share * n / shares, (share + 1) * n / shares); });
 }
 
-// Whether the active version holds scales that quantized() gives back.
+// Returns whether the active version holds scales that quantized() gives back.
 bool has_scales(const Weight& w) {
   const bool is_typed = w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector;
   return is_typed && !is_block_format(w.dtype()) && traits(info(w.dtype()).panel.kind).scales != PanelScales::None;
@@ -412,6 +413,7 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
     for (std::size_t i = 0; i < elements(); ++i)
       if ((static_cast<std::uint64_t>(q.code(i)) & mask) == mask)
         return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+  if (auto good = check_scales(q); !good) return at(name_, std::move(good).error());
   auto version = version_of(q, encoding);
   if (!version) return at(name_, std::move(version).error());
   master_.clear(), master64_.clear(), versions_.clear();
@@ -528,7 +530,7 @@ std::size_t bytes_of_panels(const PanelLayout& layout, std::size_t rows, std::si
   return panels * (layout.panel_bytes(cols) + kPanelRows * factors);
 }
 
-// What a version of this weight will take.
+// Returns the bytes that a version of this weight will take once it has values, so that memory is known beforehand.
 std::size_t bytes_to_come(const Weight& w) {
   const Encoding& e = w.encoding();
   if (w.role() != WeightRole::Matrix && e.dtype == DType::float64) return w.elements() * sizeof(double);

@@ -21,7 +21,7 @@ using MatrixPtr = std::shared_ptr<const Matrix>;
 // optimiser moves them. Adapters are the two halves of a low-rank adapter, f32 (f64 with float64).
 enum class WeightRole : std::uint8_t { Matrix, Vector, TypedVector, Statistic, Adapter };
 
-// How a fresh weight is filled (engine J-02).
+// A fresh weight is filled by one of these rules (engine J-02).
 struct WeightInit {
   // LogCount: log 1, log 2, .. along every row. InverseSoftplus: what softplus makes a number between 0.001 and 0.1,
   // its logarithm uniform.
@@ -40,9 +40,9 @@ struct WeightInit {
   double size = 0;  // half width of Uniform, deviation of Normal
 };
 
-// How a matrix of an INT type meets its input (engine D-34): quantised with scales that lie as the weights' own, with
-// one per row, or with one per group of columns; None decodes the weights to f32 and leaves inputs as they are, as they
-// are for all other types.
+// The input of a matrix of an INT type is quantised (engine D-34) with scales that lie as the weights' own, with one
+// per row, or with one per group of columns. None decodes the weights to f32 instead and leaves inputs as they are, as
+// all other types do.
 enum class ActivationQuant : std::uint8_t { Auto, Row, Group, None };
 
 // The type that a weight is encoded to, with the spans of its scales.

@@ -1,7 +1,7 @@
 #include "learning/lbfgs.h"
 
 #include "learning/names.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -12,7 +12,7 @@ constexpr int kMostTries = 20;
 bool finite(double x) { return x - x == 0; }
 
 double dot(std::span<const double> a, std::span<const double> b) {
-  return chain64_sum<double>(a.size(), [&](std::size_t i) { return a[i] * b[i]; });
+  return chain64<double>(0, a.size(), [&](std::size_t i) { return a[i] * b[i]; });
 }
 
 template <class AnyTensor>
@@ -21,7 +21,7 @@ std::vector<double> flat(std::span<const AnyTensor> tensors) {
   for (const AnyTensor& t : tensors)
     with_element(t.element, [&]<class T>() {
       const T* from = ConstTensor(t).as<T>();
-      for (std::size_t i = 0; i < t.rows * t.cols; ++i) out.push_back(snap_one(static_cast<double>(from[i])));
+      for (std::size_t i = 0; i < t.rows * t.cols; ++i) out.push_back(snap(static_cast<double>(from[i])));
     });
   return out;
 }
@@ -32,7 +32,7 @@ void place(std::span<const Tensor> weights, std::span<const double> start, std::
   for (const Tensor& t : weights)
     with_element(t.element, [&]<class T>() {
       for (std::size_t i = 0; i < t.rows * t.cols; ++i, ++at)
-        t.as<T>()[i] = snap_one(static_cast<T>(start[at] + a * move[at]));
+        t.as<T>()[i] = snap(static_cast<T>(start[at] + a * move[at]));
     });
 }
 
@@ -63,25 +63,25 @@ std::vector<double> Lbfgs::direction(std::span<const double> g) const {
   for (std::size_t k = pairs_.size(); k-- > 0;) {
     const Pair& pair = pairs_[k];
     alpha[k] = dot(pair.s, q) / dot(pair.s, pair.y);
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] = snap_one(q[i] - alpha[k] * pair.y[i]);
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = snap(q[i] - alpha[k] * pair.y[i]);
   }
   if (!pairs_.empty()) {
     const Pair& last = pairs_.back();
     const double scale = dot(last.s, last.y) / dot(last.y, last.y);
-    for (double& v : q) v = snap_one(v * scale);
+    for (double& v : q) v = snap(v * scale);
   }
   for (std::size_t k = 0; k < pairs_.size(); ++k) {
     const Pair& pair = pairs_[k];
     const double beta = dot(pair.y, q) / dot(pair.s, pair.y);
-    for (std::size_t i = 0; i < q.size(); ++i) q[i] = snap_one(q[i] + (alpha[k] - beta) * pair.s[i]);
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = snap(q[i] + (alpha[k] - beta) * pair.s[i]);
   }
-  for (double& v : q) v = snap_one(-v);
+  for (double& v : q) v = snap(-v);
   return q;
 }
 
 void Lbfgs::remember(std::span<const double> moved, std::span<const double> before, std::span<const double> after) {
   Pair pair{{moved.begin(), moved.end()}, std::vector<double>(before.size())};
-  for (std::size_t i = 0; i < before.size(); ++i) pair.y[i] = snap_one(after[i] - before[i]);
+  for (std::size_t i = 0; i < before.size(); ++i) pair.y[i] = snap(after[i] - before[i]);
   if (!(dot(pair.s, pair.y) > kLeastCurvature)) return;
   pairs_.push_back(std::move(pair));
   if (pairs_.size() > history_) pairs_.pop_front();
@@ -123,7 +123,7 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
     }
     if (!(*value <= loss + kArmijo * a * slope)) continue;
     std::vector<double> moved = flat(weights);
-    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = snap_one(moved[i] - start[i]);
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = snap(moved[i] - start[i]);
     remember(moved, g, flat(gradients));
     return Outcome{*value, true, tries};
   }

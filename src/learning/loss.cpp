@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "backend/plan_scratch.h"
+#include "backend/rehearsal.h"
 #include "core/nearest.h"
 #include "learning/losses/row.h"
 #include "learning/names.h"
 #include "ops/magnitude/magnitude.h"
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 namespace {
@@ -130,7 +130,7 @@ double Loss::count(const LossCall& call) const {
   const std::size_t rows = call.output.shape.rows();
   if (by_element()) return static_cast<double>(call.output.shape.elements());
   if (call.classes.empty() || !config_.heads.empty()) return static_cast<double>(rows);
-  return chain64_sum<double>(rows, [&](std::size_t r) {
+  return chain64<double>(0, rows, [&](std::size_t r) {
     if (config_.ignore_index == call.classes[r]) return 0.0;
     return config_.class_weights.empty() ? 1.0 : config_.class_weights[static_cast<std::size_t>(call.classes[r])];
   });
@@ -146,8 +146,8 @@ PendingLoss Loss::run(const Exec& exec, const LossCall& call, Tensor rows) const
 LossValue PendingLoss::value(const Figures& figures) const {
   const RowScale scale = scale_of(sample_weights, rows.rows, divisor);
   const double total =
-      chain64_sum<double>(rows.rows, [&](std::size_t r) { return scale.weight(r) * figures.at(rows, r); });
-  return LossValue{snap_one(total / divisor), count};
+      chain64<double>(0, rows.rows, [&](std::size_t r) { return scale.weight(r) * figures.at(rows, r); });
+  return LossValue{snap(total / divisor), count};
 }
 
 Result<LossValue> Loss::evaluate(const Exec& exec, const LossCall& call) const {

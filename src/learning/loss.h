@@ -43,7 +43,7 @@ struct LossCall {
   ConstTensor mask{};
   // Above 0: the joint divisor of several batches (T-41), the sum of their counts.
   double joint_count = 0;
-  // Where gradients go, shaped as the output and of its element; without data: not wanted.
+  // Gradients go here, shaped as the output and of its element; without data they are not wanted.
   Tensor gradient{};
   Tensor target_gradient{};  // contrastive only (`both`)
 };
@@ -87,9 +87,9 @@ class Loss {
   Result<void> check_classes(const LossCall& call) const;
   // The divisor of evaluate() when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;
-  // Whether targets may be classes.
+  // Returns whether targets may be classes.
   bool takes_classes() const;
-  // Whether a row's loss depends on the other rows of its batch.
+  // Returns whether a row's loss depends on the other rows of its batch.
   bool across_samples() const;
 
   // Canonical name.

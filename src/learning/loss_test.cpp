@@ -142,9 +142,9 @@ TEST(Loss, N_01_every_loss_gives_the_same_bits_on_every_instruction_set) {
     expect_same_bits_on_every_isa<float>(name), expect_same_bits_on_every_isa<double>(name);
 }
 
-// What a network near its goal gives: nearly right classes, directions, probabilities. The formulas of f64 lose all
-// digits of these in f32. Each input is exact in f32, so f64 says what is true: entries within 8 roundings of f32,
-// relatively.
+// These inputs are outputs of a network near its goal: nearly right classes, directions, probabilities. The formulas of
+// f64 lose all digits of these in f32. Each input is exact in f32, so f64 says what is true: entries within 8 roundings
+// of f32, relatively.
 TEST(Loss, T_10_a_loss_near_its_least_has_its_digits_in_f32) {
   struct Near {
     const char* name;

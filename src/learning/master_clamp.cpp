@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/config_reader.h"
+#include "core/json.h"
 
 namespace loom {
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "layers/weight.h"
 
 namespace loom {

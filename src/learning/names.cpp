@@ -1,6 +1,6 @@
 #include "learning/names.h"
 
-#include "ops/scalar_sums.h"
+#include "simd/orders.h"
 
 namespace loom {
 
@@ -12,8 +12,8 @@ Result<void> check_range(std::string_view where, std::string_view key, double va
 double whole_power(double b, std::uint64_t t) {
   double power = 1;
   for (double square = b; t != 0 && power != 0; t /= 2) {
-    if (t % 2 != 0) power = snap_one(power * square);
-    square = snap_one(square * square);
+    if (t % 2 != 0) power = snap(power * square);
+    square = snap(square * square);
   }
   return power;
 }

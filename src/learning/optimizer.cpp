@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "backend/plan_scratch.h"
+#include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/nearest.h"
 #include "learning/names.h"
@@ -121,6 +121,7 @@ std::vector<OptimizerSlot> Optimizer::slots(std::size_t parameter) const {
   const std::vector<std::string_view> names = slot_names();
   sizes_[parameter] = {};
   std::vector<OptimizerSlot> out;
+  out.reserve(names.size());
   const UpdateState values = state_of(parameter);
   for (std::size_t s = 0; s < names.size(); ++s) out.push_back({names[s], values[s]});
   return out;

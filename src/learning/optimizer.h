@@ -80,7 +80,7 @@ class Optimizer {
   void set_steps(std::uint64_t steps) { steps_ = steps; }
 
  private:
-  // What one step does with one weight.
+  // A Move is the part of a recorded step that concerns one weight.
   struct Move {
     bool moves = false;
     double most = 0;  // gradients up to here are harmless

@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-// In the order of Schedule::Kind.
+// The names stand in the order of Schedule::Kind.
 constexpr std::array<std::string_view, 12> kSchedules = {"constant",
                                                          "step",
                                                          "multi_step",
@@ -31,7 +31,7 @@ constexpr double kMostSteps = 0x1p52, kHighestRate = 1e12;
 
 double number(std::uint64_t n) { return static_cast<double>(n); }
 
-// From `from` at x = 0 to `to` at x = 1.
+// Goes along half a cosine from `from` at x = 0 to `to` at x = 1.
 double cosine_between(double from, double to, double x) {
   constexpr double kPi = 3.141592653589793;
   return to + (from - to) * (1 + cos64(kPi * x)) / 2;

@@ -66,9 +66,9 @@ class Schedule {
   // Plateau's metric of one validation; a NaN is never better. Other schedules ignore it.
   void observe(double metric);
 
-  // Whether its rates depend on `total`.
+  // Returns whether the rates depend on `total`.
   bool has_total() const { return is({Kind::Linear, Kind::Polynomial, Kind::Cosine, Kind::OneCycle}); }
-  // Whether they depend on the step; plateau's depend on what it observes.
+  // Returns whether the rates depend on the step; plateau's depend on what it observes.
   bool counts() const { return config_.warmup_steps != 0 || !is({Kind::Constant, Kind::Plateau}); }
   const PlateauState& plateau() const { return plateau_; }
   // InvalidConfig unless the rate is finite and not negative.

@@ -351,7 +351,7 @@ Result<void> read_biases(const Fields& in, ModelConfig& c) {
   bool attention = false;
   LOOM_TRY_VOID(in.boolean("attention_bias", attention));
   LOOM_TRY_VOID(in.boolean("mlp_bias", c.mlp_bias));
-  // Which classes of transformers read these two keys; the others have fixed biases and ignore them.
+  // Only these classes of transformers read the two keys; the others have fixed biases and ignore them.
   if (attention && c.architecture != "llama" && c.architecture != "qwen3")
     return fail_at({"attention_bias"}, Code::Unsupported, "models of type {} have no such option", c.architecture);
   if (c.mlp_bias && c.architecture != "llama")

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/json.h"
 #include "io/gguf/gguf_writer.h"
 #include "lm/model_config.h"
 #include "lm/tensor_names.h"

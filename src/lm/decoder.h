@@ -46,9 +46,9 @@ struct DecoderSource {
 // row.
 Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {},
                              std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
-// Where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
+// Returns where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
-// Whether a role takes the model's type; the others stay f32.
+// Returns whether a role takes the model's type; the others stay f32.
 bool is_matrix(TensorRole role);
 
 struct DecoderOptions {

@@ -5,6 +5,7 @@
 
 #include "core/base64.h"
 #include "core/config_reader.h"
+#include "core/json.h"
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "lm/model_entity.h"

@@ -2,7 +2,7 @@
 // Configs and vocabularies as the JSON of an .entity: one list of keys each, for writing and for reading.
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace loom {

@@ -103,6 +103,7 @@ ModelConfig base_config() {
 
 std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> cases;
+  cases.reserve(2 * std::size(kDTypes));
   for (const DTypeInfo& type : kDTypes)
     cases.push_back({"decoder " + std::string(type.name), type.dtype, base_config()});
   for (const DType type : {DType::q4_0, DType::q4_1, DType::q8_0, DType::q6_k})
@@ -178,6 +179,7 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   const auto prompt_of = [&](std::size_t sequence) {
     const RandomStream stream{7, RandomDomain::Noise, static_cast<std::uint32_t>(sequence), 1};
     std::vector<std::int32_t> ids;
+    ids.reserve(kPrompt);
     for (std::size_t i = 0; i < kPrompt - 3 * sequence; ++i)
       ids.push_back(static_cast<std::int32_t>(stream.below(i, vocab)));
     return ids;

@@ -24,7 +24,7 @@ std::vector<GoldenCase> golden_cases();
 Result<DecoderModel> golden_decoder(const GoldenCase& c);
 Result<std::shared_ptr<const DecoderModel>> golden_model(const GoldenCase& c);
 
-// How a case is run. Every combination gives the same digest.
+// A case may be run in many ways. Every combination gives the same digest.
 struct GoldenOptions {
   std::optional<Isa> isa;
   int threads = 1;

@@ -292,7 +292,7 @@ std::vector<std::int32_t> stop_ids(const LanguageModel& model) {
   for (const std::int64_t id : model.decoder->config.eos_token_ids) ids.push_back(static_cast<std::int32_t>(id));
   if (model.tokenizer) {
     if (const auto eos = model.tokenizer->eos()) ids.push_back(*eos);
-    // Where <|return|> and <|call|> end an answer, <|end|> ends one of its parts.
+    // In models where <|return|> and <|call|> end an answer, <|end|> ends only one of its parts.
     const bool has_parts = model.tokenizer->id_of("<|return|>") && model.tokenizer->id_of("<|call|>");
     for (const std::string_view marker : text::end_markers())
       if (const auto id = model.tokenizer->id_of(marker); id && !(has_parts && marker == "<|end|>")) ids.push_back(*id);

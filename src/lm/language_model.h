@@ -47,7 +47,7 @@ Result<ModelFormat> model_format(const std::string& path);
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options = {});
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);  // also a tokenizer.json alone
 
-// Where the tensors come from, for tools that look at a model without running it.
+// Opens the source of a model's tensors, for tools that look at a model without running it.
 Result<DecoderSource> read_source(const std::string& path);
 // All that a path holds, for loading it and for writing it in another format. The errors of load_language_model().
 Result<ModelContents> read_model(const std::string& path);

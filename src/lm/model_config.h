@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "io/gguf/gguf.h"
 
 namespace loom {
@@ -24,8 +24,8 @@ struct RopeScaling {
   std::optional<double> attention_factor;             // yarn; absent: 0.1 ln(factor) + 1, and 1 up to factor 1
 };
 
-// How the linear layers of a BitNet checkpoint are stored: as they are, or as packed ternary codes whose values are
-// code * weight_scale or code / weight_scale (linear_class "autobitlinear" and "bitlinear").
+// The linear layers of a BitNet checkpoint are stored as they are, or as packed ternary codes whose values are code *
+// weight_scale or code / weight_scale (linear_class "autobitlinear" and "bitlinear").
 enum class TernaryWeights : std::uint8_t { None, Multiplied, Divided };
 
 struct ModelConfig {

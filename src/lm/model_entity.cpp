@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/json.h"
 #include "core/nearest.h"
 #include "dtypes/decode.h"
 #include "dtypes/quantize.h"
@@ -86,7 +87,7 @@ class Packer {
     return out;
   }
 
-  // How much of the wanted change is there once it has been rounded: the projection on it.
+  // Measures how much of the wanted change is left once it has been rounded: the projection of the stored change on it.
   void measure(std::span<const float> before, std::span<const float> wanted, std::span<const float> stored) const {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const double change = static_cast<double>(wanted[i]) - static_cast<double>(before[i]);
@@ -169,7 +170,7 @@ class Tensors {
     return out;
   }
 
-  // After the last of entries() was made; 1 where nothing was asked for.
+  // The share is known after the last of entries() was made; it is 1 where nothing was asked for.
   double adapter_share() const {
     double asked = 0, kept = 0;
     for (const Packer& p : packers_) asked += p.asked(), kept += p.kept();

@@ -35,11 +35,11 @@ struct ModelEntityOptions {
 Result<Digest> write_model_entity(const std::string& path, const ModelContents& model,
                                   const ModelEntityOptions& options = {});
 
-// Whether the file is an .entity with a language model in it.
+// Returns whether the file is an .entity with a language model in it.
 bool is_model_entity(const std::string& path);
 // Checks every hash first. Errors of EntityReader and of a damaged section, with its name.
 Result<ModelContents> read_model_entity(const std::string& path);
-// From bytes that the caller keeps alive.
+// Reads from bytes that the caller keeps alive.
 Result<ModelContents> parse_model_entity(const EntityReader& file);
 // The tokenizer alone; both empty when there is none.
 Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json,

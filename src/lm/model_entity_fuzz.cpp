@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/json.h"
 #include "io/entity/entity_reseal.h"
 #include "lm/model_entity.h"
 

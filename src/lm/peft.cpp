@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "core/folder.h"
+#include "core/json.h"
 #include "core/little_endian.h"
 #include "core/nearest.h"
 #include "io/safetensors/safetensors.h"
@@ -116,6 +117,9 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
   each_matrix(model, [&](const Target& target, const TensorPlace&, Weight& w, const std::string& path) {
     if (error || std::ranges::find(config.targets, target.name) == config.targets.end()) return;
     const auto attach = [&]() -> Result<void> {
+      if (const std::size_t most = std::min(w.rows(), w.cols()); config.rank > most)
+        return fail(Code::InvalidArgument, "rank {} for a matrix of {} x {}, at most {} is of use", config.rank,
+                    w.rows(), w.cols(), most);
       LOOM_TRY_VOID(attach_adapter(w, {config.name, "", config.rank, config.alpha, true}));
       Adapter& adapter = w.adapters().back();
       LOOM_TRY_VOID(adapter.a.initialise(adapter.a.initial(), seed, random_site(path + "." + config.name + ".a")));

@@ -68,7 +68,7 @@ struct PeftInfo {
   std::size_t rank = 0, matrices = 0, parameters = 0;
   double alpha = 0;
 };
-// In the order in which they were added.
+// Lists the adapters in the order in which they were added.
 std::vector<PeftInfo> list_peft(const DecoderModel& model);
 
 }  // namespace loom

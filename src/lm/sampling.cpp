@@ -105,6 +105,7 @@ void Sampler::keep_typical(double total) {
   double entropy = 0;
   for (const double w : weights_) entropy -= w > 0 ? w / total * log64(w / total) : 0;
   std::vector<std::pair<double, std::size_t>> order;
+  order.reserve(weights_.size());
   for (std::size_t i = 0; i < weights_.size(); ++i)
     order.emplace_back(weights_[i] > 0 ? std::abs(-log64(weights_[i] / total) - entropy) : INFINITY, i);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "ops/all.h"
@@ -32,7 +33,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->create_states(options.sequences));
-  LOOM_TRY_VOID(s->rehearse(options.sequences));
+  LOOM_TRY_VOID(s->plan(options.sequences));
   return s;
 }
 
@@ -54,17 +55,16 @@ Result<void> Session::create_states(std::size_t sequences) {
 }
 
 // The largest sweep: as many rows as fit, at the end of the context, all of their logits asked for.
-Result<void> Session::rehearse(std::size_t sequences) {
-  arena_ = Arena::measuring();
+Result<void> Session::plan(std::size_t sequences) {
   ids_.assign(chunk_rows_, 0);
   for (std::size_t i = 0; i < std::min(kHeadRows, chunk_rows_); ++i) want_.push_back(i);
   for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
     const std::size_t count = sequence == 0 ? chunk_rows_ - (sequences - 1) : 1;
     runs_.push_back({chunk_rows_ - count, count, context_tokens_ - count, sequence});
   }
-  const auto rehearsed = sweep(runs_, ids_, want_, nullptr);
-  if (!rehearsed) return tl::make_unexpected(rehearsed.error());
-  LOOM_TRY(arena_, Arena::create(arena_.peak(), device_));
+  LOOM_TRY(const Arena::Mark needed,
+           rehearse(exec(), [&](const Exec& rehearsal) { sweep(rehearsal, runs_, ids_, want_, nullptr); }));
+  LOOM_TRY(arena_, Arena::create(needed, device_));
   ids_.clear(), want_.clear(), runs_.clear();
   return {};
 }
@@ -99,43 +99,45 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
 Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
                             std::span<const std::size_t> want, float* logits) {
   const FpEnvironment environment;
-  const Network& net = model_->network;
-  arena_.clear();
-  positions_.clear();
   std::size_t last = 0;
-  for (const SequenceRows& run : runs) {
-    for (std::size_t i = 0; i < run.count; ++i) positions_.push_back(static_cast<std::uint32_t>(run.position + i));
-    last = std::max(last, run.position + run.count);
-  }
-  if (!arena_.measures()) LOOM_TRY_VOID(states_.begin(last));
+  for (const SequenceRows& run : runs) last = std::max(last, run.position + run.count);
+  LOOM_TRY_VOID(states_.begin(last));
+  const Exec now = exec();
+  sweep(now, runs, ids, want, logits);
+  if (now.status) return tl::make_unexpected(*std::move(now.status));
+  return {};
+}
 
-  const Exec exec{*pool_, *kernels_, arena_, &cancel_, activations_};
+void Session::sweep(const Exec& exec, std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
+                    std::span<const std::size_t> want, float* logits) {
+  exec.arena.clear();
+  positions_.clear();
+  for (const SequenceRows& run : runs)
+    for (std::size_t i = 0; i < run.count; ++i) positions_.push_back(static_cast<std::uint32_t>(run.position + i));
+
+  const Network& net = model_->network;
   Run run(exec);
   run.inputs.ids = ids, run.inputs.sequences = runs, run.inputs.positions = positions_;
   run.states = states_.slots();
   const std::size_t blocks_end = model_->blocks_end();
   const ConstTensor hidden = net.forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
-  if (exec.status) return tl::make_unexpected(*exec.status);
-  if (want.empty()) return {};
-  for (std::size_t begin = 0; begin < want.size(); begin += kHeadRows) {
-    const ArenaScope scope(arena_);
+  for (std::size_t begin = 0; begin < want.size() && !exec.status; begin += kHeadRows) {
+    const ArenaScope scope(exec.arena);
     const std::size_t rows = std::min(kHeadRows, want.size() - begin);
-    const Tensor wanted = arena_.tensor(rows, hidden.cols);
-    const std::span<std::int32_t> wanted_rows(arena_.note<std::int32_t>(rows), rows);
+    const Tensor wanted = exec.arena.tensor(rows, hidden.cols);
+    const std::span<std::int32_t> wanted_rows(exec.arena.note<std::int32_t>(rows), rows);
     for (std::size_t i = 0; i < rows && !exec.rehearsal(); ++i)
       wanted_rows[i] = static_cast<std::int32_t>(want[begin + i]);
     take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out =
         net.forward(run, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
-    if (exec.status) return tl::make_unexpected(*exec.status);
-    if (exec.rehearsal()) continue;
+    if (exec.rehearsal() || exec.status) continue;
     const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, rows * out.cols));
     if (device_ != nullptr)
       device_->read(out.as<std::byte>(), wanted_logits);
     else
       std::memcpy(wanted_logits.data(), out.data, wanted_logits.size());
   }
-  return {};
 }
 
 Result<void> Session::refill(std::size_t sequence) {

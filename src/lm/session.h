@@ -76,11 +76,14 @@ class Session {
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence);
   Result<void> create_states(std::size_t sequences);
-  Result<void> rehearse(std::size_t sequences);
+  Result<void> plan(std::size_t sequences);
   // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written
   // to `logits`.
   Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
                      std::span<const std::size_t> want, float* logits);
+  void sweep(const Exec& exec, std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
+             std::span<const std::size_t> want, float* logits);
+  Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, activations_}; }
   Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;

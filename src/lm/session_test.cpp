@@ -350,7 +350,7 @@ TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
   EXPECT_TRUE(same(feed(*session, next), fresh(kPlain, joined(ids, next))));
 }
 
-// Of every type of keys and values: pieces, neighbours, rewinds, forks and snapshots change no bit.
+// Pieces, neighbours, rewinds, forks and snapshots change no bit, whatever type keys and values are kept in.
 TEST_P(EveryKind, L_74_kept_as_another_type_a_sequence_has_its_own_bits_however_it_comes) {
   const Ids ids = random_ids(150), other = random_ids(60, 8);
   const Row exact = fresh(GetParam(), ids);

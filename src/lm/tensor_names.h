@@ -1,6 +1,6 @@
 #pragma once
-// Which tensor is what: the names of Hugging Face checkpoints and of GGUF files beside the roles of a decoder's
-// weights.
+// This table tells which tensor is what: it has the names of Hugging Face checkpoints and of GGUF files beside the
+// roles of a decoder's weights.
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Networks of transformer blocks from a handful of numbers (engine J-03).
 
 #include "core/config_reader.h"
+#include "core/json.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
 

@@ -1,5 +1,6 @@
 #include "network/clone.h"
 
+#include "core/json.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
 #include "layers/lora/lora.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/json.h"
 #include "network/golden.h"
 #include "network/network_session.h"
 #include "network/spec.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/json.h"
 #include "network/clone.h"
 #include "network/network_session.h"
 #include "network/spec.h"

@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "core/json.h"
 #include "core/philox.h"
 #include "core/sha256.h"
 #include "network/network_session.h"

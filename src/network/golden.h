@@ -22,7 +22,7 @@ struct GoldenLayer {
 };
 
 std::span<const GoldenLayer> golden_layers();
-// How many types a case is run in, counted from the first.
+// Returns how many types a case is run in, counted from the first.
 std::size_t golden_types(const GoldenLayer& layer);
 // Prepared and initialised: a function of the case and the type alone.
 Result<Network> golden_network(const GoldenLayer& layer, DType dtype);

@@ -1,5 +1,5 @@
 #pragma once
-// How far a golden layer in one of the 21 types is from the f64 pass over its decoded weights.
+// A golden layer in one of the 21 types is compared with the f64 pass over its decoded weights.
 
 #include <optional>
 #include <string_view>

@@ -1,6 +1,7 @@
 // Networks built from parts of others (engine V-39). Copies go through the spec: one way to say what a layer is, and
 // one to fill it.
 
+#include "core/json.h"
 #include "layers/all.h"
 #include "layers/parallel/parallel.h"
 #include "layers/sequential/sequential.h"

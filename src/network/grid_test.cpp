@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "core/json.h"
 #include "core/sha256.h"
 #include "network/network_session.h"
 #include "network/spec.h"

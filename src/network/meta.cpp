@@ -4,8 +4,9 @@
 #include <cmath>
 #include <functional>
 
-#include "layers/dense/dense.h"
+#include "core/json.h"
 #include "layers/adapter.h"
+#include "layers/dense/dense.h"
 #include "layers/lora/lora.h"
 #include "layers/metacognition/metacognition.h"
 #include "network/spec.h"

@@ -278,7 +278,7 @@ std::size_t Network::widest_output(const Shape& input, std::span<ConstView> outp
   return widest;
 }
 
-// Between cells: whether the call ends here.
+// Returns whether the call ends here; it is asked between cells.
 static bool is_cancelled(const Run& run) {
   if (run.exec.cancel != nullptr && run.exec.cancel->load(std::memory_order_relaxed))
     run.fail({Code::Cancelled, "cancelled by the caller"});

@@ -38,13 +38,14 @@ struct Cell {
   bool is_empty() const { return layer == nullptr && link == nullptr; }
   // The layer by which hooks, reports and rules know the cell: that of its link, else its own; null in an empty cell.
   Layer* front() const { return link != nullptr ? &link->share : layer.get(); }
-  // Of a cell that is not empty. Beside an operation a link has no settings of its own.
+  // The cell must not be empty. The settings are those of its own layer, or else of its link: beside an operation a
+  // link has none.
   CommonSettings& settings() const { return layer != nullptr ? layer->common : link->share.common; }
   bool runs() const { return !is_empty() && !settings().is_disabled; }
   // In the plain sweep: whether another cell's output comes in, and what runs.
   bool is_fed() const { return link != nullptr && link->feeds(); }
   Layer* operation() const { return link != nullptr && !link->feeds() ? &link->share : layer.get(); }
-  // Whether rows of its output are probabilities.
+  // Returns whether rows of its output are probabilities.
   bool gives_distribution() const {
     return operation() != nullptr && operation()->last_operation().kind_row().gives_distribution;
   }
@@ -127,7 +128,7 @@ class Network {
   bool is_prepared() const { return shape_after_.size() == cells_.size(); }
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
-  // How many cells' outputs links and skips want: a session gives Call::cells as many entries.
+  // Counts the cells whose outputs links and skips want: a session gives Call::cells as many entries.
   std::size_t num_cell_sources() const { return sources_.size(); }
 
   // Shape that cells [begin, end) make of an input, checked anew.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "layers/metacognition/metacognition.h"
@@ -25,6 +26,25 @@ Result<void> check_input(std::span<const double> values, const Shape& shape, Ele
               std::isfinite(*bad) ? ", beyond float32" : "");
 }
 
+namespace {
+
+// Lengths count steps on the second axis of the input, or on the first of one sample with two.
+Result<void> check_lengths(std::span<const std::size_t> lengths, const Shape& input) {
+  if (lengths.empty() || input.rank() == 0) return {};
+  const bool one = input.rank() == 1 || (input.rank() == 2 && lengths.size() == 1);
+  const std::size_t samples = one ? 1 : input[0];
+  if (lengths.size() != samples)
+    return fail(Code::ShapeMismatch, "{} lengths for {} samples, the input has the shape {}", lengths.size(), samples,
+                input.text());
+  const std::size_t steps = input.rank() == 1 || (one && input[0] > 1) ? input[0] : input[1];
+  for (std::size_t b = 0; b < samples; ++b)
+    if (lengths[b] > steps)
+      return fail(Code::OutOfRange, "length {} of sample {}, the input has {} steps", lengths[b], b, steps);
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network,
                                                                const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);
@@ -39,16 +59,33 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   return s;
 }
 
-// The session's own watch and one more, of which either may be absent.
+// Either may be null.
+void NetworkSession::Watches::set(LayerWatch* own, LayerWatch* other) {
+  own_ = own, other_ = other;
+  both_ = BothWatches(own, other);
+}
+
 void NetworkSession::look(LayerWatch* other) {
-  own_ = options_.backward ? options_.watch : nullptr, other_ = other;
-  both_ = BothWatches(own_, other_);
-  call_.watch = own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_;
+  watches_.set(options_.backward ? options_.watch : nullptr, other);
+  call_.watch = watches_.all();
+}
+
+NetworkSession::Planned NetworkSession::Planned::of(const Call& call, const Shape& input) {
+  Planned planned{input, {}, call.training, call.inputs.mask != nullptr, !call.inputs.lengths.empty()};
+  if (call.inputs.external != nullptr) planned.external = call.inputs.external->shape;
+  return planned;
+}
+
+bool NetworkSession::Planned::holds(const Planned& call) const {
+  return input == call.input && (!call.external || (external && *external == *call.external)) &&
+         training == call.training && masked == call.masked && ragged == call.ragged;
 }
 
 // Sets up everything that depends on the network's layers as its last prepare() left them.
 Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
+  planned_.reset();
+  has_forward_ = false;
   if (options_.backward) {
     std::vector<std::size_t> sizes;
     network.visit_weights(
@@ -83,34 +120,34 @@ Result<void> NetworkSession::adopt() {
   call_.states = states_.slots();
   LOOM_TRY(gate_loss_, Memory::create(options_.device, sizeof(double)));
   call_.gate_loss = {gate_loss_.data(), 1, 1, element()};
-  input_.reset();
-  has_forward_ = false;
   return {};
 }
 
 ConstView NetworkSession::run_forward(const Exec& exec, const ConstView& x) {
-  arena_.clear();
+  exec.arena.clear();
   tape_.clear();
   statistics_.clear();
   fill_zero(exec, call_.gate_loss);
-  if (!segments_.empty()) return run_segments(exec, x);
+  if (!segments_.first.empty()) return run_segments(exec, x);
   return network_->forward({exec, call_}, x, 0, network_->num_cells());
 }
 
 ConstView NetworkSession::run_backward(const Exec& exec, const ConstView& dy) {
-  View dx{nullptr, *input_, element()};
-  if (segments_.empty()) {
-    if (options_.input_gradient) dx = arena_.view(*input_, element());
+  const Shape& input = planned_->input;
+  View dx{nullptr, input, element()};
+  if (segments_.first.empty()) {
+    if (options_.input_gradient) dx = exec.arena.view(input, element());
     network_->backward({exec, call_}, dy, dx, 0, network_->num_cells(), options_.tween);
   } else {
-    if (options_.input_gradient) dx.data = segment_gradients_[0];
+    if (options_.input_gradient) dx.data = segments_.gradients[0];
     segments_backward(exec, dy, dx);
   }
   return dx;
 }
 
 Result<void> NetworkSession::cut_segments() {
-  segments_.clear();
+  std::vector<std::size_t>& first = segments_.first;
+  first.clear();
   if (options_.checkpoint_every == 0) return {};
   if (network_->num_cell_sources() != 0 ||
       std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta || need.stateful; }))
@@ -118,111 +155,96 @@ Result<void> NetworkSession::cut_segments() {
                 "checkpoint_every: the network has feed links, skips between cells, stateful or metacognition layers");
   std::size_t running = 0;
   for (std::size_t i = 0; i < network_->num_cells(); ++i)
-    if (network_->cell(i).runs() && running++ % options_.checkpoint_every == 0) segments_.push_back(i);
-  if (!segments_.empty()) segments_.front() = 0;
+    if (network_->cell(i).runs() && running++ % options_.checkpoint_every == 0) first.push_back(i);
+  if (!first.empty()) first.front() = 0;
   return {};
 }
 
 // Only the last segment keeps its tape; the others leave their inputs. Who looks on sees each layer's forward now and
 // not again in backward; the session's own watch, which wants forwards that keep, sees those.
 ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
-  segment_inputs_.assign(1, x);
+  auto& [first, inputs, gradients, mark] = segments_;
+  inputs.assign(1, x);
   const Call keeping = call_;
-  call_.tape = nullptr, call_.watch = other_;
+  call_.tape = nullptr, call_.watch = watches_.other();
   std::size_t widest = x.shape.elements();
-  for (std::size_t s = 0; s + 1 < segments_.size() && !exec.status; ++s) {
-    const ConstView& input = segment_inputs_.back();
-    const auto shape = network_->output_shape(input.shape, segments_[s], segments_[s + 1]);  // checked at prepare()
-    const View output = arena_.view(*shape, element());
+  for (std::size_t s = 0; s + 1 < first.size() && !exec.status; ++s) {
+    const ConstView& input = inputs.back();
+    const auto shape = network_->output_shape(input.shape, first[s], first[s + 1]);  // checked at prepare()
+    const View output = exec.arena.view(*shape, element());
     widest = std::max(widest, shape->elements());
-    const ArenaScope scope(arena_);
-    copy(exec, network_->forward({exec, call_}, input, segments_[s], segments_[s + 1]), output);
-    segment_inputs_.push_back(output);
+    const ArenaScope scope(exec.arena);
+    copy(exec, network_->forward({exec, call_}, input, first[s], first[s + 1]), output);
+    inputs.push_back(output);
   }
   call_.tape = keeping.tape, call_.watch = keeping.watch;
-  for (std::byte*& gradient : segment_gradients_) gradient = arena_.take<std::byte>(widest * bytes_of(element()));
-  segment_mark_ = arena_.mark();
+  for (std::byte*& gradient : gradients) gradient = exec.arena.take<std::byte>(widest * bytes_of(element()));
+  mark = exec.arena.mark();
   if (exec.status) return x;
-  return network_->forward({exec, call_}, segment_inputs_.back(), segments_.back(), network_->num_cells());
+  return network_->forward({exec, call_}, inputs.back(), first.back(), network_->num_cells());
 }
 
 void NetworkSession::segments_backward(const Exec& exec, const ConstView& dy, const View& dx) {
+  const auto& [first, inputs, gradients, mark] = segments_;
   const Run run(exec, call_);
   ConstView gradient = dy;
-  for (std::size_t s = segments_.size(); s-- > 0 && !exec.status;) {
-    const ConstView& input = segment_inputs_[s];
-    const std::size_t end = s + 1 < segments_.size() ? segments_[s + 1] : network_->num_cells();
-    if (s + 1 < segments_.size()) {
-      arena_.rewind(segment_mark_);
+  for (std::size_t s = first.size(); s-- > 0 && !exec.status;) {
+    const ConstView& input = inputs[s];
+    const std::size_t end = s + 1 < first.size() ? first[s + 1] : network_->num_cells();
+    if (s + 1 < first.size()) {
+      exec.arena.rewind(mark);
       tape_.clear();
       Run again = run;
-      again.statistics = nullptr, again.gate_loss = {}, again.watch = own_;  // the rest is as the first time
-      network_->forward(again, input, segments_[s], end);
+      again.statistics = nullptr, again.gate_loss = {}, again.watch = watches_.own();  // the rest is as the first time
+      network_->forward(again, input, first[s], end);
       if (exec.status) return;
     }
-    const View next = s == 0 ? dx : View{segment_gradients_[s % 2], input.shape, element()};
-    network_->backward(run, gradient, next, segments_[s], end, options_.tween);
+    const View next = s == 0 ? dx : View{gradients[s % 2], input.shape, element()};
+    network_->backward(run, gradient, next, first[s], end, options_.tween);
     gradient = next;
   }
 }
 
 Result<void> NetworkSession::prepare(const Shape& input) {
+  has_forward_ = false;  // the call that a backward pass would belong to is replaced here
   call_.inputs.external = call_.inputs.mask = nullptr, call_.training = false, call_.inputs.lengths = {};
   return plan(input);
 }
 
 Result<void> NetworkSession::plan(const Shape& input) {
   const FpEnvironment environment;
+  planned_.reset();
   LOOM_TRY(output_, network_->output_shape(input, 0, network_->num_cells()));
-  has_forward_ = false;
-  input_.reset();
-  arena_ = Arena::measuring();
-  // Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above
-  // every address of the measuring arena.
-  const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input, element()};
-  input_ = input;
-  external_.reset();
-  if (call_.inputs.external != nullptr) external_ = call_.inputs.external->shape;
-  training_ = call_.training, masked_ = call_.inputs.mask != nullptr, ragged_ = !call_.inputs.lengths.empty();
-  {
-    const Exec rehearsal = exec();
-    const ConstView y = run_forward(rehearsal, nothing);
-    if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
-    if (rehearsal.status) {
-      input_.reset();
-      return tl::make_unexpected(*rehearsal.status);
-    }
-  }
+  const ConstView nothing{rehearsal_input(), input, element()};
+  planned_ = Planned::of(call_, input);
+  auto ready = rehearse(exec(), [&](const Exec& rehearsal) {
+                 const ConstView y = run_forward(rehearsal, nothing);
+                 if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
+               }).and_then([&](const Arena::Mark& needed) { return reserve(input, needed); });
   tape_.clear();
-  if (arena_.peak().bytes() > options_.max_bytes) {
-    input_.reset();
+  if (!ready) planned_.reset();
+  return ready;
+}
+
+Result<void> NetworkSession::reserve(const Shape& input, const Arena::Mark& needed) {
+  if (needed.bytes() > options_.max_bytes)
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed",
-                input.text(), static_cast<double>(arena_.peak().bytes()) / 1e9,
-                static_cast<double>(options_.max_bytes) / 1e9);
-  }
-  auto arena = Arena::create(arena_.peak(), options_.device);
-  auto states = states_.allocate();
-  if (!arena || !states) {
-    input_.reset();
-    return tl::make_unexpected(arena ? std::move(states).error() : std::move(arena).error());
-  }
-  arena_ = std::move(*arena);
-  return {};
+                input.text(), static_cast<double>(needed.bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
+  arena_ = {};
+  LOOM_TRY(arena_, Arena::create(needed, options_.device));
+  return states_.allocate();
 }
 
 Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& extras) {
   if (x.element != element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}",
                 x.element == Element::f64 ? "f64" : "f32", element() == Element::f64 ? "f64" : "f32");
+  LOOM_TRY_VOID(check_lengths(extras.lengths, x.shape));
+  has_forward_ = false;
   call_.training = extras.training, call_.step = extras.step, call_.first_sample = extras.first_sample;
   call_.share = extras.share, call_.loss_scale = extras.loss_scale;
   call_.inputs.lengths = extras.lengths, call_.inputs.external = extras.external, call_.inputs.mask = extras.mask;
-  const bool planned =
-      input_ && *input_ == x.shape &&
-      (call_.inputs.external == nullptr || (external_ && *external_ == call_.inputs.external->shape)) &&
-      training_ == call_.training && masked_ == (call_.inputs.mask != nullptr) &&
-      ragged_ == !call_.inputs.lengths.empty();
-  if (!planned) {
+  if (!planned_ || !planned_->holds(Planned::of(call_, x.shape))) {
     LOOM_TRY_VOID(plan(x.shape));
   }
   const FpEnvironment environment;
@@ -230,10 +252,9 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   const Exec now = exec();
   if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
-  hear(states_.metas());
-  has_forward_ = options_.backward && !now.status;
   states_.end(!now.status);
   if (now.status) return tl::make_unexpected(*now.status);
+  has_forward_ = options_.backward;
   if (call_.training) {
     LOOM_TRY_VOID(keep_statistics());
   }
@@ -262,7 +283,7 @@ Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, co
   if (index >= num_states()) return fail(Code::OutOfRange, "state {} of {}", index, num_states());
   const RecurrentState& state = states_.recurrent(index);
   if (state.h == nullptr) return fail(Code::InvalidState, "states exist after prepare()");
-  if (!segments_.empty())
+  if (!segments_.first.empty())
     return fail(Code::Unsupported,
                 "a state given to a session with checkpoint_every, whose backward runs layers again from zeros");
   if (c != nullptr && !state.has_cell) return fail(Code::InvalidArgument, "a cell state for a layer that has none");

@@ -53,12 +53,12 @@ Result<void> check_input(std::span<const double> values, const Shape& shape, Ele
 struct PassExtras {
   bool training = false;
   std::uint32_t step = 0;
-  std::size_t first_sample = 0;  // of a batch that is run in parts
-  double share = 1;              // of the batch: what gates add to the loss (engine V-37) counts as much
-  double loss_scale = 1;         // of the dy to come: the gradient of what gates add takes it too
-  std::span<const std::size_t> lengths = {};
-  const ConstView* external = nullptr;  // stays valid until backward
-  const ConstView* mask = nullptr;      // likewise
+  std::size_t first_sample = 0;               // of a batch that is run in parts
+  double share = 1;                           // of the batch: what gates add to the loss (engine V-37) counts as much
+  double loss_scale = 1;                      // of the dy to come: the gradient of what gates add takes it too
+  std::span<const std::size_t> lengths = {};  // valid steps of each sample, the first ones (engine S-07); empty: all
+  const ConstView* external = nullptr;        // stays valid until backward
+  const ConstView* mask = nullptr;            // likewise
 };
 
 class NetworkSession {
@@ -76,9 +76,9 @@ class NetworkSession {
   // not be finite. With `context`, x are the next positions of the sequences: ContextFull, after which they stand where
   // they stood. After another error of a network with `stateful` layers every state is as after reset().
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
-  // After a forward of a session with `backward`: dy of the output's shape. Adds to gradients() and, where it is
-  // wanted, to the gradient of the external input, whose shape it has; the result is dx. What gates add to the loss
-  // (engine V-37) is part of both.
+  // Goes back after a forward of a session with `backward`; dy has the output's shape. Adds to gradients() and, where
+  // it is wanted, to the gradient of the external input, whose shape it has; the result is dx. What gates add to the
+  // loss (engine V-37) is part of both.
   Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the
@@ -89,7 +89,7 @@ class NetworkSession {
   ConstView state(std::size_t index) const { return state_view(index, false); }
   ConstView cell_state(std::size_t index) const { return state_view(index, true); }
   Result<void> set_state(std::size_t index, const ConstView& h, const ConstView* c = nullptr);
-  // Whether a layer is `stateful`, or the session has a context: the order of calls then counts.
+  // Returns whether a layer is `stateful`, or the session has a context: the order of calls then counts.
   bool is_stateful() const { return states_.is_stateful(); }
   // Positions that the sequences of a session with `context` have taken, and back to where there were n: OutOfRange;
   // Unsupported where recurrent layers have gone on or layers differ in their numbers of positions.
@@ -144,10 +144,40 @@ class NetworkSession {
   bool runs(const Network& network) const { return network_ == &network; }
 
  private:
+  // Segments of cells, of which forward keeps the inputs alone and backward runs each again (checkpoint_every).
+  struct Segments {
+    std::vector<std::size_t> first;  // cells; empty: all cells run at once
+    std::vector<ConstView> inputs;
+    std::array<std::byte*, 2> gradients{};  // of the inputs, in turn
+    Arena::Mark mark;                       // behind all of that: scratch of the segment that runs again
+  };
+  // The kind of call that memory was planned for.
+  struct Planned {
+    Shape input;
+    std::optional<Shape> external;
+    bool training = false, masked = false, ragged = false;
+    static Planned of(const Call& call, const Shape& input);
+    // A call without the external input takes no more memory than one with it.
+    bool holds(const Planned& call) const;
+  };
+  // The watches that look on: the session's own, that of a call or an observer, and both as one.
+  class Watches {
+   public:
+    void set(LayerWatch* own, LayerWatch* other);
+    LayerWatch* own() const { return own_; }
+    LayerWatch* other() const { return other_; }
+    LayerWatch* all() { return own_ == nullptr ? other_ : other_ == nullptr ? own_ : &both_; }
+
+   private:
+    LayerWatch *own_ = nullptr, *other_ = nullptr;
+    BothWatches both_;
+  };
+
   NetworkSession() = default;
   Exec exec() { return exec_with(arena_); }
   void look(LayerWatch* other);
   Result<void> plan(const Shape& input);
+  Result<void> reserve(const Shape& input, const Arena::Mark& needed);
   ConstView run_forward(const Exec& exec, const ConstView& x);
   Result<void> cut_segments();
   ConstView run_segments(const Exec& exec, const ConstView& x);
@@ -164,22 +194,17 @@ class NetworkSession {
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   Tape tape_;
-  std::vector<std::size_t> segments_;  // first cells; empty: all at once
-  std::vector<ConstView> segment_inputs_;
-  std::array<std::byte*, 2> segment_gradients_{};
-  Arena::Mark segment_mark_;
+  Segments segments_;
   Gradients gradients_;
   Statistics statistics_;
   std::vector<ConstView> cells_;  // outputs that links and skips want
   std::vector<View> d_cells_;
   Call call_;
-  PassWatch* watch_ = nullptr;
-  LayerWatch *own_ = nullptr, *other_ = nullptr;  // that look on now
-  BothWatches both_;
+  PassWatch* watch_ = nullptr;  // of observe()
+  Watches watches_;
   StateStore states_;
-  Memory gate_loss_;                                         // one element
-  std::optional<Shape> input_, external_;                    // that memory was planned for,
-  bool training_ = false, masked_ = false, ragged_ = false;  // and in which kind of call
+  Memory gate_loss_;  // one element
+  std::optional<Planned> planned_;
   Shape output_;
   bool has_forward_ = false;  // the tape holds a forward that no backward has taken
   std::atomic<bool> cancel_{false};

@@ -6,7 +6,7 @@ namespace loom {
 
 template <class Archive>
 Result<void> NetworkSession::visit_carried(Archive& archive) {
-  Shape input = input_.value_or(Shape{});
+  Shape input = planned_ ? planned_->input : Shape{};
   visit_extents(archive, input);
   if constexpr (Archive::kReads) {
     if (!archive.ok()) return fail(Code::CorruptData, "carried states: no shape of an input");
@@ -16,7 +16,7 @@ Result<void> NetworkSession::visit_carried(Archive& archive) {
 }
 
 std::vector<std::byte> NetworkSession::carried() {
-  if (!input_) return {};
+  if (!planned_) return {};
   const bool any = states_.is_stateful() || std::ranges::any_of(states_.metas(), &MetaState::planned);
   if (!any) return {};
   StateWriter archive;
@@ -28,7 +28,7 @@ Result<void> NetworkSession::carry(std::span<const std::byte> carried) {
   reset();
   if (carried.empty()) return {};
   StateReader archive(carried);
-  const auto read = visit_carried(archive);
+  auto read = visit_carried(archive);
   if (read && archive.done()) return {};
   reset();
   if (!read) return read;

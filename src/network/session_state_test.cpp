@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "backend/rehearsal.h"
+#include "core/json.h"
 #include "core/philox.h"
 #include "network/network_session.h"
 #include "network/spec.h"
+#include "ops/all.h"
 
 namespace loom {
 namespace {
@@ -78,6 +81,44 @@ TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_no_state_half_advanced)
   EXPECT_EQ(one.call(1), fresh.call(1));
 }
 
+// The layers before the cancelled one have looked at their outputs; what they saw counts for nothing.
+TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_the_memories_of_metacognition_layers) {
+  const auto meta = [](int out) {
+    return fmt::format(
+        R"({{"type":"metacognition","meta_observed_layer":{{"type":"dense","input_height":2,"output_height":{}}}}})",
+        out);
+  };
+  Caller one(fmt::format(R"({{"layers":[{},{}]}})", meta(2), meta(3)).c_str());
+  one.call(0.5f);
+  const std::vector<std::byte> before = one.session->carried();
+  CancelAfterTheFirst watch(*one.session);
+  one.session->watch(&watch);
+  const std::vector<float> x(12, 0.25f);
+  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}).error().code, Code::Cancelled);
+  one.session->watch(nullptr), one.session->cancel() = false;
+  EXPECT_EQ(one.session->carried(), before);
+  for (const MetaState& state : one.session->metas()) EXPECT_EQ(state.calls, 1u);
+}
+
+// The tape belongs to a call whose settings the failed one has replaced.
+TEST(SessionState, L_02_no_backward_pass_after_a_call_that_failed) {
+  Caller one(R"({"layers":[{"type":"rnn","input_height":2,"output_height":3}]})");
+  const std::vector<float> x(12, 0.5f), dy(18, 1.0f);
+  const std::vector<std::size_t> lengths{3, 2}, others{1};
+  const ConstView gradient{dy.data(), Shape::of({2, 3, 3}), Element::f32};
+  const auto forward = [&](const Shape& shape, std::span<const std::size_t> given) {
+    return one.session->forward({x.data(), shape, Element::f32}, {.training = true, .lengths = given});
+  };
+  ASSERT_TRUE(forward(Shape::of({2, 3, 2}), lengths));
+  EXPECT_FALSE(forward(Shape::of({1, 3, 4}), others));
+  EXPECT_EQ(one.session->backward(gradient).error().code, Code::InvalidState);
+  ASSERT_TRUE(forward(Shape::of({2, 3, 2}), lengths));
+  EXPECT_TRUE(one.session->backward(gradient));
+  ASSERT_TRUE(forward(Shape::of({2, 3, 2}), lengths));
+  EXPECT_FALSE(one.session->prepare(Shape::of({2, 3, 5})));
+  EXPECT_EQ(one.session->backward(gradient).error().code, Code::InvalidState);
+}
+
 TEST(SessionState, L_62_T_80_a_given_state_and_recomputed_segments_exclude_each_other) {
   Network network =
       network_from_json(parse_json(R"({"layers":[{"type":"gru","input_height":2,"output_height":3}]})").value())
@@ -102,6 +143,13 @@ TEST(SessionState, L_62_T_60_bytes_that_do_not_fit_are_refused) {
   Caller narrow(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":4,"stateful":true}]})");
   EXPECT_EQ(narrow.session->carry(carried).error().code, Code::CorruptData);
   EXPECT_TRUE(other.session->carry(carried));
+  // A shape without extents, for which there is no room behind either.
+  Caller lstm(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":3,"stateful":true}]})");
+  lstm.call(1);
+  std::vector<std::byte> flat = lstm.session->carried();
+  flat.erase(flat.begin(), flat.begin() + 4 * 8);  // the rank and extents of the input
+  flat.insert(flat.begin(), 2 * 8, std::byte{0});
+  EXPECT_EQ(lstm.session->carry(flat).error().code, Code::CorruptData);
   // A second layer of another shape: the first one's state is not kept either.
   const auto two = [](int width) {
     return fmt::format(
@@ -212,6 +260,20 @@ TEST(SessionState, L_74_a_context_is_rewound_and_handed_on) {
     }
     EXPECT_EQ(other.read(x, 0, 50).value(), first);
   }
+  // A length without the keys and values of its positions.
+  Reader short_one(R"({"layers":[{"type":"mha","d_model":32,"num_heads":4}]})", {.threads = 1, .context = kSteps});
+  ASSERT_TRUE(short_one.read(x, 0, 3));
+  const std::vector<std::byte> all = short_one.session->carried();
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at + 8 <= all.size() && at < 128; at += 8) {
+    std::vector<std::byte> none = all;
+    none.resize(at);
+    for (const std::byte b : {std::byte{3}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
+                              std::byte{0}, std::byte{0}})
+      none.push_back(b);
+    refused += short_one.session->carry(none) ? 0 : 1;
+  }
+  EXPECT_EQ(refused, 16u);
   Reader mixed(kMixed, {.threads = 1, .context = kSteps});
   ASSERT_TRUE(mixed.read(x, 0, 9));
   EXPECT_EQ(mixed.session->rewind(3).error().code, Code::Unsupported);
@@ -231,6 +293,21 @@ TEST(SessionState, L_74_what_a_context_cannot_take_is_told_at_once) {
   EXPECT_EQ(refused(R"({"activations":"float64","layers":[{"type":"mha","d_model":32,"num_heads":4}]})",
                     {.threads = 1, .context = 8}),
             Code::Unsupported);
+}
+
+// Where addresses have 32 bits networks of a few gigabytes reach this.
+TEST(SessionState, S_05_a_rehearsal_says_when_memory_cannot_be_counted) {
+  Arena none;
+  const auto pool = ThreadPool::create(1).value();
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), none};
+  const auto taking = [&](std::size_t elements, int times) {
+    return rehearse(exec, [&](const Exec& now) {
+      for (int i = 0; i < times; ++i) now.arena.take<double>(elements);
+    });
+  };
+  EXPECT_TRUE(taking(std::size_t{1} << 20, 4));
+  EXPECT_EQ(taking(~std::size_t{0} / 32, 4).error().code, Code::OutOfMemory);
+  EXPECT_EQ(taking(~std::size_t{0} / 4, 1).error().code, Code::OutOfMemory);
 }
 
 }  // namespace

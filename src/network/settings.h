@@ -1,11 +1,12 @@
 #pragma once
 // Settings of a network's spec beside its layers (engine J-01).
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "backend/exec.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "dtypes/dtype.h"
 
 namespace loom {
@@ -20,7 +21,7 @@ struct NetworkSettings {
   Activations quantized_inputs = Activations::int8;
   std::optional<Shape> input_shape;  // of one sample, without the batch
   DType default_dtype = DType::float32;
-  Json metadata;  // the caller's, kept as it is
+  std::shared_ptr<const Json> metadata;  // the caller's object, kept as it is; null: none
 };
 
 }  // namespace loom

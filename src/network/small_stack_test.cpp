@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/json.h"
 #include "network/spec.h"
 #include "support/small_stack.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "network/network.h"
 
 namespace loom {
@@ -53,5 +53,9 @@ Result<Json> weight_to_json(const Weight& weight);
 
 // JSON Schema (draft 2020-12) of a spec, for completion in editors.
 Json spec_schema();
+// Parts of it, for manuals: "properties" of that kind alone, of every layer, of links.
+Json kind_schema(const LayerKind& kind);
+Json layer_schema();
+Json link_schema();
 
 }  // namespace loom

@@ -5,6 +5,7 @@
 
 #include "core/base64.h"
 #include "core/config_reader.h"
+#include "core/json.h"
 #include "core/nearest.h"
 #include "dtypes/packing.h"
 #include "network/spec.h"
@@ -18,31 +19,40 @@ void visit_dtype(ConfigVisitor& visit, Key key, DType& dtype) {
 }
 
 void visit_common(ConfigVisitor& visit, CommonSettings& c) {
-  visit("name", c.name);
-  visit("is_disabled", c.is_disabled);
-  visit("trainable", c.trainable);
-  visit("learning_rate_scale", c.learning_rate_scale);
-  visit_dtype(visit, "dtype", c.encoding.dtype);
-  visit.choice("scale_granularity", c.encoding.span.granularity, {"auto", "tensor", "row", "group"});
-  visit("group_size", c.encoding.span.group_size, {32, 128});
-  visit.choice("activation_quant", c.encoding.activation_quant, {"auto", "row", "group", "none"});
-  visit("init", c.init);
-  visit("init_scale", c.init_scale, {0, kMaxInitScale});
-  visit("scatter_to", c.scatter_to);
-  visit.objects("adapters", c.adapters);
-  visit("freeze_base", c.freeze_base);
+  visit({"name", "A name for reports and pictures, without effect"}, c.name);
+  visit({"is_disabled", "Does not run: the input passes through; links to the layer still run it"}, c.is_disabled);
+  visit({"trainable", "Whether training moves its weights and those of layers inside it"}, c.trainable);
+  visit({"learning_rate_scale", "Factor of the learning rate, for layers inside it too"}, c.learning_rate_scale);
+  visit_dtype(visit, {"dtype", "Type of the weights (biases are f32); without it the network's `default_dtype`"},
+              c.encoding.dtype);
+  visit.choice(
+      {"scale_granularity", "Weights that share a scale: tensor, row, group (of a row), auto (as the type has it)"},
+      c.encoding.span.granularity, {"auto", "tensor", "row", "group"});
+  visit({"group_size", "Columns of a group: 32, 64 or 128"}, c.encoding.span.group_size, {32, 128});
+  visit.choice({"activation_quant",
+                "Inputs that meet integers of up to 8 bits: int8 by row or group; none: floats; auto: by type"},
+               c.encoding.activation_quant, {"auto", "row", "group", "none"});
+  visit({"init", "Rule that draws its matrices; empty: the network's"}, c.init);
+  visit({"init_scale", "For its init uniform or normal; 0: the network's"}, c.init_scale, {0, kMaxInitScale});
+  visit({"scatter_to", "Branch of a grid_scatter: its place [z, y, x]; without it branch i has place i"}, c.scatter_to);
+  visit.objects({"adapters", "A list: low-rank matrices, with which W x becomes W x + (alpha / rank) B (A x)"},
+                c.adapters);
+  visit({"freeze_base", "With adapters, and in a lora: training moves these alone"}, c.freeze_base);
 }
 
 void visit_settings(ConfigVisitor& visit, NetworkSettings& s) {
-  visit("id", s.id);
-  visit("name", s.name);
-  visit("init", s.init);
-  visit("init_scale", s.init_scale, {0, kMaxInitScale});
+  visit({"id", "Name of the network in files and events"}, s.id);
+  visit({"name", "Title of pictures; empty: the id"}, s.name);
+  visit({"init", "Rule that draws matrices; auto: as kind and activation want it; none: zeros"}, s.init);
+  visit({"init_scale", "uniform: half width, 0 is 0.1; normal: deviation, 0 is 0.02"}, s.init_scale,
+        {0, kMaxInitScale});
   auto element = static_cast<std::size_t>(s.activations == Element::f64);
-  visit.choice("activations", element, {"float32|f32", "float64|f64"});
+  visit.choice({"activations", "Type that layers compute in and hand on: float32 or float64"}, element,
+               {"float32|f32", "float64|f64"});
   s.activations = element == 1 ? Element::f64 : Element::f32;
-  visit.choice("quantized_inputs", s.quantized_inputs, {"int8", "int16"});
-  visit_dtype(visit, "default_dtype", s.default_dtype);
+  visit.choice({"quantized_inputs", "What inputs of weights with group scales are rounded to: int8 or int16"},
+               s.quantized_inputs, {"int8", "int16"});
+  visit_dtype(visit, {"default_dtype", "Type of the weights of layers that name none"}, s.default_dtype);
 }
 
 bool any_reads_init_scale(const Network& network) {

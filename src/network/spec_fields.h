@@ -4,18 +4,24 @@
 #include <array>
 #include <functional>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "layers/layer.h"
 #include "network/network.h"
 
 namespace loom {
 
 // Performance hints of engine J-01 and J-16: accepted, and without a say in any number.
-inline constexpr std::array<std::string_view, 7> kHintKeys = {
-    "use_tiling", "enable_multi_core_tiling", "tile_size", "use_simd_forward", "use_gpu", "exec_target", "seq_length"};
-inline constexpr std::array<std::string_view, 6> kNetworkHintKeys = {
-    "use_tiling", "enable_multi_core_tiling", "use_simd_forward",
-    "use_gpu",    "use_exact_dtype",          "release_fp32_master_when_idle"};
+inline constexpr std::string_view kHintHelp = "Without effect: a hint of Loom 0.8x";
+inline constexpr std::string_view kDeviceHelp =
+    "Without effect: networks run on the CPU; a warning if another is asked for";
+inline constexpr std::array<Key, 7> kHintKeys = {Key{"use_tiling", kHintHelp}, {"enable_multi_core_tiling", kHintHelp},
+                                                 {"tile_size", kHintHelp},     {"use_simd_forward", kHintHelp},
+                                                 {"use_gpu", kDeviceHelp},     {"exec_target", kDeviceHelp},
+                                                 {"seq_length", kHintHelp}};
+inline constexpr std::array<Key, 6> kNetworkHintKeys = {
+    Key{"use_tiling", kHintHelp},    {"enable_multi_core_tiling", kHintHelp},
+    {"use_simd_forward", kHintHelp}, {"use_gpu", kDeviceHelp},
+    {"use_exact_dtype", kHintHelp},  {"release_fp32_master_when_idle", kHintHelp}};
 
 void visit_dtype(ConfigVisitor& visit, Key key, DType& dtype);
 void visit_common(ConfigVisitor& visit, CommonSettings& common);
@@ -24,7 +30,7 @@ void visit_settings(ConfigVisitor& visit, NetworkSettings& settings);
 
 inline constexpr std::array<std::size_t, 3> kGroupSizes = {32, 64, 128};
 inline constexpr double kMaxInitScale = 1e6;  // 0 is the rule's own
-// Whether weights drawn by that rule have a size to choose; elsewhere init_scale has no say.
+// Returns whether weights drawn by that rule have a size to choose; elsewhere init_scale has no say.
 constexpr bool reads_init_scale(std::string_view init) { return init == "uniform" || init == "normal"; }
 bool any_reads_init_scale(const Network& network);
 

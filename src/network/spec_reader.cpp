@@ -2,6 +2,7 @@
 
 #include "core/checked.h"
 #include "core/config_reader.h"
+#include "core/json.h"
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "core/stack_limit.h"
@@ -71,6 +72,7 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
       return;
     }
     std::vector<std::string_view> known;
+    known.reserve(kNumActivations);
     for (std::size_t i = 0; i < kNumActivations; ++i) known.push_back(name(static_cast<Activation>(i)));
     complain(Code::UnknownName, key,
              fmt::format("activation \"{}\" is unknown; nearest: {}", printable(*text), nearest_names(*text, known)));
@@ -106,7 +108,7 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
     if (given == nullptr || text != nullptr)
       take(key);
     else if (const auto a = address(key, "a layer's path or an address [z, y, x, l]"))
-      value = {{}, *a};
+      value = {{}, a};
     if (text != nullptr) value = {*text, std::nullopt};
   }
   void operator()(Key key, std::vector<LayerPtr>& children) override {
@@ -159,8 +161,9 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
 
 // Hints have no say in any number; that a device was asked for which nothing runs on is said all the same (engine
 // T-02).
-void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) {
+void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std::span<const Key> keys) {
+  for (const Key& hint : keys) {
+    const std::string_view key = hint.names;
     const Json* given = reader.take(key);
     if (given == nullptr) continue;
     const std::string* target = key == "exec_target" ? as_string(*given) : nullptr;
@@ -214,7 +217,7 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   return layer;
 }
 
-// After an error the layers may be gone.
+// Weights are read only where no error was found, since the layers may be gone after one.
 void read_given_weights(Findings& findings) {
   for (const Findings::GivenWeights& given : findings.weights)
     if (findings.errors.empty())
@@ -288,7 +291,8 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
   return own ? Cell(std::move(own), std::move(link)) : Cell();
 }
 
-// What a cell holds, with placement keys, or a place inside a container; empty after an error.
+// Reads the layer and the link of a cell, whose spec may hold the keys `placement`, or of a place inside a container,
+// which has none. The cell is empty after an error.
 Cell read_cell(Findings& findings, const Json& spec, const Steps& place, std::size_t nesting,
                std::span<const std::string_view> placement) {
   if (!spec.is_object())
@@ -367,7 +371,7 @@ void read_settings(JsonReader& reader, Findings& findings, NetworkSettings& s) {
       version != nullptr && as_int(*version).value_or(-1) != kNumericsVersion)
     reader.complain(Code::Unsupported, "numerics_version",
                     expected(fmt::format("version {}, which this program computes", kNumericsVersion), *version));
-  if (const Json* metadata = reader.take("metadata")) s.metadata = *metadata;
+  if (const Json* metadata = reader.take("metadata")) s.metadata = std::make_shared<const Json>(*metadata);
   read_hints(findings, reader, {}, kNetworkHintKeys);
 }
 
@@ -392,6 +396,25 @@ std::vector<std::size_t> read_cells(Findings& findings, Network& network, const 
     }
   }
   return cells;
+}
+
+// SizeOverflow, OutOfMemory: before a weight is drawn. Weights know their types from here on.
+Result<void> check_sizes(Network& network, const SpecOptions& options) {
+  std::uint64_t elements = 0;
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    elements += std::min<std::uint64_t>(w.elements(), options.max_weights);
+  });
+  if (elements > options.max_weights)
+    return fail_at({"layers"}, Code::SizeOverflow, "{} weights in all, at most {} are allowed", elements,
+                   options.max_weights);
+  network.visit_weights(
+      [](const std::string&, Weight& w, const Layer& layer) { static_cast<void>(w.morph(layer.common.encoding)); });
+  if (!options.initialise) return {};
+  const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
+  if (bytes > options.max_bytes)
+    return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed", elements,
+                   static_cast<double>(bytes) / 1e9, static_cast<double>(options.max_bytes) / 1e9);
+  return {};
 }
 
 }  // namespace
@@ -432,22 +455,7 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   LOOM_TRY_VOID(findings.result());
   if (auto tied = network.resolve_ties(); !tied)
     return tl::make_unexpected(with_item(network, cells, std::move(tied).error()));
-  std::uint64_t elements = 0;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    elements += std::min<std::uint64_t>(w.elements(), options.max_weights);
-  });
-  if (elements > options.max_weights)
-    return fail_at({"layers"}, Code::SizeOverflow, "{} weights in all, at most {} are allowed", elements,
-                   options.max_weights);
-  // to come
-  network.visit_weights(
-      [](const std::string&, Weight& w, const Layer& layer) { static_cast<void>(w.morph(layer.common.encoding)); });
-  if (options.initialise) {
-    const std::uint64_t bytes = network.resident_bytes() + elements * sizeof(float);  // masters
-    if (bytes > options.max_bytes)
-      return fail_at({"layers"}, Code::OutOfMemory, "{} weights take {:.1f} GB, at most {:.1f} GB are allowed",
-                     elements, static_cast<double>(bytes) / 1e9, static_cast<double>(options.max_bytes) / 1e9);
-  }
+  LOOM_TRY_VOID(check_sizes(network, options));
   read_given_weights(findings);
   LOOM_TRY_VOID(findings.result());
   if (network.settings.input_shape) {

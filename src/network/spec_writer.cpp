@@ -1,6 +1,4 @@
 #include "core/config_writer.h"
-#include "core/nearest.h"
-#include "core/numerics_version.h"
 #include "layers/all.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
@@ -111,7 +109,7 @@ Json network_to_json(const Network& n) {
   if (s.input_shape)
     out["input_shape"] = std::vector<std::size_t>(s.input_shape->extents().begin(), s.input_shape->extents().end());
   if (s.default_dtype != DType::float32) out["default_dtype"] = std::string(name(s.default_dtype));
-  if (!s.metadata.is_null()) out["metadata"] = s.metadata;
+  if (s.metadata != nullptr) out["metadata"] = *s.metadata;
   Json layers = Json::array();
   for (std::size_t i = 0; i < n.num_cells(); ++i) {
     const Cell& cell = n.cell(i);
@@ -124,103 +122,6 @@ Json network_to_json(const Network& n) {
   }
   out["layers"] = std::move(layers);
   return out;
-}
-
-namespace {
-
-// The schema of one layer kind.
-class LayerSchema final : public FieldVisitor, public SchemaWriter {
- public:
-  explicit LayerSchema(Json& properties) : SchemaWriter(properties) {}
-  using SchemaWriter::operator();
-  void operator()(Key key, Activation& value) override {
-    // Names that editors offer; the reader also takes aliases.
-    Json names = Json::array();
-    for (std::size_t i = 0; i < kNumActivations; ++i) names.push_back(std::string(name(static_cast<Activation>(i))));
-    put(key,
-        {{"anyOf", Json::array({{{"enum", names}}, {{"type", "string"}}})}, {"default", std::string(name(value))}});
-  }
-  void operator()(Key key, AxisSizes&) override {
-    const Json list = {{"type", "array"}, {"items", kSize}, {"maxItems", 3}};
-    put(key, {{"anyOf", Json::array({kSize, list})}});
-  }
-  void operator()(Key key, SkipFrom&) override {
-    put(key, {{"anyOf", Json::array({{{"enum", {"previous", "none", "external"}}}, kSize, kAddress})}});
-  }
-  void operator()(Key key, LayerRef&) override { put(key, {{"anyOf", Json::array({{{"type", "string"}}, kAddress})}}); }
-  void operator()(Key key, std::vector<LayerPtr>&) override {
-    put(key, {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}});
-  }
-  void operator()(Key key, LayerPtr&) override { put(key, {{"$ref", "#/$defs/layer"}}); }
-
- private:
-  const Json kSize = {{"type", "integer"}, {"minimum", 0}};
-  const Json kAddress = {{"type", "array"}, {"items", kSize}, {"minItems", 4}, {"maxItems", 4}};
-};
-
-void write_common(Json& properties, Layer& layer) {
-  LayerSchema writer(properties);
-  visit_common(writer, layer.common);
-  properties["group_size"] = {{"enum", kGroupSizes}, {"default", ScaleSpan().group_size}};
-  layer.fields(writer);
-}
-
-}  // namespace
-
-Json spec_schema() {
-  Json kinds = Json::array();
-  for (const LayerKind* kind : layer_kinds()) {
-    Json properties = Json::object();
-    Json names = Json::array({std::string(kind->name)});
-    for (const std::string_view alias : split_names(kind->aliases)) names.push_back(std::string(alias));
-    properties["type"] = {{"enum", names}};
-    for (const char* key : {"z", "y", "x", "l"})
-      properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
-    const LayerPtr layer = kind->make();
-    write_common(properties, *layer);
-    properties["is_remote_link"] = {{"type", "boolean"}};
-    LayerSchema link_writer(properties);
-    Share().fields(link_writer);
-    properties["weights"] = {{"type", "object"}};
-    for (const std::string_view hint : kHintKeys) properties[std::string(hint)] = Json::object();
-    kinds.push_back({{"title", std::string(kind->name)},
-                     {"type", "object"},
-                     {"properties", properties},
-                     {"required", {"type"}},
-                     {"additionalProperties", false}});
-  }
-  {
-    Json properties = {{"is_remote_link", {{"const", true}}}, {"type", false}};
-    for (const char* key : {"z", "y", "x", "l"})
-      properties[key] = {{"type", "integer"}, {"minimum", 0}, {"maximum", 65535}};
-    Share link;
-    write_common(properties, link);
-    kinds.push_back(
-        {{"title", "link"}, {"type", "object"}, {"properties", properties}, {"required", {"is_remote_link"}}});
-  }
-  const Json extent = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65536}};
-  Json properties = {{"depth", extent},
-                     {"rows", extent},
-                     {"cols", extent},
-                     {"layers_per_cell", extent},
-                     {"seed", {{"type", Json::array({"integer", "string"})}}},
-                     {"input_shape", {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 1}}}}},
-                     {"numerics_version", {{"const", kNumericsVersion}}},
-                     {"strict", {{"type", "boolean"}, {"default", true}}},
-                     {"metadata", {{"type", "object"}}},
-                     {"layers", {{"type", "array"}, {"items", {{"$ref", "#/$defs/layer"}}}}}};
-  LayerSchema writer(properties);
-  NetworkSettings settings;
-  visit_settings(writer, settings);
-  properties["init"]["enum"] = {"auto", "uniform", "he", "xavier", "normal", "zeros", "identity", "none"};
-  for (const std::string_view hint : kNetworkHintKeys) properties[std::string(hint)] = Json::object();
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-          {"title", "Loom network"},
-          {"type", "object"},
-          {"properties", properties},
-          {"required", Json::array({"layers"})},  // without extents the layers stand one behind the other
-          {"additionalProperties", false},
-          {"$defs", {{"layer", {{"oneOf", kinds}}}}}};
 }
 
 }  // namespace loom

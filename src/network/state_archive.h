@@ -94,6 +94,7 @@ class StateReader {
   void tensor(std::byte* data, std::size_t elements, Element element) {
     items({data, elements * bytes_of(element)}, bytes_of(element));
   }
+  void fail() { ok_ = false; }
   bool ok() const { return ok_; }
   bool done() const { return ok_ && left_.empty(); }
 
@@ -143,7 +144,7 @@ void visit_extents(Archive& archive, Shape& shape) {
     if (read)
       shape = *read;
     else
-      rank = Shape::kMaxRank + 1, archive.number(rank, 0);  // what follows is void
+      archive.fail();
   }
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kMagic = "LOOMSTAT";
 constexpr std::size_t kHeader = kMagic.size() + 4 + 4 + sizeof(Digest);
+constexpr std::uint32_t kOlderStepMesh = 2;
 
 std::string_view text_of(StateKind kind) { return kind == StateKind::Sequence ? "session" : "step mesh"; }
 
@@ -45,9 +46,12 @@ std::vector<std::byte> frame_state(StateKind kind, const Digest& owner, std::spa
 Result<std::span<const std::byte>> unframe_state(StateKind kind, const Digest& owner,
                                                  std::span<const std::byte> bytes) {
   const std::string_view what = text_of(kind);
-  if (bytes.size() < kHeader + sizeof(Digest) ||
-      !std::ranges::equal(std::as_bytes(std::span(kMagic)), bytes.first(kMagic.size())) ||
-      load_le<std::uint32_t>(bytes.data() + kMagic.size() + 4) != static_cast<std::uint32_t>(kind))
+  const bool is_saved = bytes.size() >= kHeader + sizeof(Digest) &&
+                        std::ranges::equal(std::as_bytes(std::span(kMagic)), bytes.first(kMagic.size()));
+  const auto found = is_saved ? load_le<std::uint32_t>(bytes.data() + kMagic.size() + 4) : 0;
+  if (kind == StateKind::StepMesh && found == kOlderStepMesh)
+    return fail(Code::Unsupported, "the {} was saved by an older Loom, without the losses of gates", what);
+  if (found != static_cast<std::uint32_t>(kind))
     return fail(Code::CorruptData, "{} bytes are no saved Loom {}", bytes.size(), what);
   const auto whole = bytes.first(bytes.size() - sizeof(Digest));
   if (!equal(digest_of(whole), bytes.last(sizeof(Digest))))

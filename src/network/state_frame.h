@@ -10,10 +10,12 @@
 
 namespace loom {
 
-enum class StateKind : std::uint32_t { Sequence = 1, StepMesh = 2 };
+// 2 was a step mesh's state without the losses of its gates.
+enum class StateKind : std::uint32_t { Sequence = 1, StepMesh = 3 };
 
 std::vector<std::byte> frame_state(StateKind kind, const Digest& owner, std::span<const std::byte> body);
-// The body: CorruptData; Unsupported for other numerics; ShapeMismatch for another owner.
+// The body: CorruptData; Unsupported for other numerics and for the older state of a step mesh; ShapeMismatch for
+// another owner.
 Result<std::span<const std::byte>> unframe_state(StateKind kind, const Digest& owner, std::span<const std::byte> bytes);
 
 }  // namespace loom

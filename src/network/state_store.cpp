@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "layers/metacognition/metacognition.h"
 
 namespace loom {
 namespace {
@@ -10,6 +11,22 @@ namespace {
 constexpr std::size_t kMostWatchedStates = std::size_t{1} << 14;  // each remembers a hundred calls: 90 MB in all
 
 }  // namespace
+
+std::vector<MetaState> metas_of(const Network& network, std::span<const MetaState> before) {
+  const bool watches = std::ranges::any_of(network.state_needs(), &StateNeeds::meta);
+  std::vector<MetaState> metas(watches ? network.state_needs().size() : 0);
+  for (const StateNeeds& need : network.state_needs()) {
+    if (!need.meta) continue;
+    // uses of one layer
+    std::ptrdiff_t earlier =
+        std::ranges::count_if(metas, [&](const MetaState& m) { return m.planned && m.site == need.site; });
+    const auto kept = std::ranges::find_if(
+        before, [&](const MetaState& m) { return m.planned && m.site == need.site && earlier-- == 0; });
+    if (kept != before.end()) metas[need.slot] = *kept;
+    metas[need.slot].site = need.site, metas[need.slot].planned = true;
+  }
+  return metas;
+}
 
 Result<void> StateStore::adopt(const Network& network, const StateOptions& options) {
   network_ = &network, options_ = options;
@@ -22,25 +39,12 @@ Result<void> StateStore::adopt(const Network& network, const StateOptions& optio
   return has_caches() ? adopt_attention(network) : Result<void>();
 }
 
-// Memories follow their layer's site: slots move when layers come and go.
 Result<void> StateStore::adopt_metas(const Network& network) {
   const std::size_t slots = network.state_needs().size();
-  const bool watches = std::ranges::any_of(network.state_needs(), [](const StateNeeds& need) { return need.meta; });
-  if (watches && slots > kMostWatchedStates)
+  if (slots > kMostWatchedStates && std::ranges::any_of(network.state_needs(), &StateNeeds::meta))
     return fail(Code::LimitExceeded, "{} session states beside metacognition layers, at most {} are kept", slots,
                 kMostWatchedStates);
-  std::vector<MetaState> metas(watches ? slots : 0);
-  for (const StateNeeds& need : network.state_needs()) {
-    if (!need.meta) continue;
-    // uses of one layer
-    std::ptrdiff_t earlier =
-        std::ranges::count_if(metas, [&](const MetaState& m) { return m.planned && m.site == need.site; });
-    const auto kept = std::ranges::find_if(
-        metas_, [&](const MetaState& m) { return m.planned && m.site == need.site && earlier-- == 0; });
-    if (kept != metas_.end()) metas[need.slot] = *kept;
-    metas[need.slot].site = need.site, metas[need.slot].planned = true;
-  }
-  metas_ = std::move(metas);
+  metas_ = metas_of(network, metas_);
   return {};
 }
 
@@ -121,6 +125,10 @@ Result<void> StateStore::begin(std::size_t reached) {
 }
 
 bool StateStore::end(bool succeeded) {
+  if (succeeded)
+    hear(metas_);
+  else
+    for (MetaState& meta : metas_) meta.layer = nullptr;  // the call counts for nothing
   for (RecurrentState& state : recurrent_) state.continues = state.stateful || has_caches();
   if (options_.sequences != 0) return true;
   if (succeeded) {

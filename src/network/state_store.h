@@ -1,7 +1,7 @@
 #pragma once
-// What the layers of one network remember from call to call, for one user: caches of attention, recurrent states,
-// memories of metacognition layers; by state slot (StateNeeds). Sessions of networks and of language models hold one
-// each.
+// A state store holds everything that the layers of one network remember from call to call for one user: caches of
+// attention, recurrent states, memories of metacognition layers. Each lies at its state slot (StateNeeds). Sessions of
+// networks and of language models hold one store each.
 
 #include <span>
 #include <vector>
@@ -22,6 +22,11 @@ struct StateOptions {
   DType kv_dtype = DType::float32;
 };
 
+// Memories of a network's metacognition layers by state slot, empty where it has no such layer. They follow their
+// layer's site, since slots move when layers come and go; each use of a shared layer has a memory of its own, and the
+// n-th use goes on with what the n-th one had in `before`.
+std::vector<MetaState> metas_of(const Network& network, std::span<const MetaState> before);
+
 class StateStore {
  public:
   // Everything begins anew but the memories of metacognition layers that are still there. LimitExceeded, Unsupported,
@@ -32,7 +37,8 @@ class StateStore {
   Result<void> allocate();
   // Before a call: ContextFull where a sample's next steps do not fit. `reached` positions of named sequences.
   Result<void> begin(std::size_t reached = 0);
-  // After it. False: not all layers could be put back to where they were before the call, and everything is at 0.
+  // Ends the call. After one that failed it puts every layer back to where it was; it returns false where some layer
+  // could not be put back, and then everything is at 0.
   bool end(bool succeeded);
   void reset();
   // Positions before the next call, the same in every attention layer.
@@ -48,7 +54,7 @@ class StateStore {
   // The next call starts from the states that the last one left, in layers that are not `stateful` too.
   void carry();
   std::span<MetaState> metas() { return metas_; }
-  // Whether the order of calls counts.
+  // A store is stateful where the order of calls changes their results.
   bool is_stateful() const;
 
   // Memory of one position of one sequence, in all layers.
@@ -116,7 +122,12 @@ Result<void> StateStore::visit(Archive& archive) {
     if (samples != state.caches.size())
       return fail(Code::CorruptData, "carried states: {} sequences, the layer has {}", samples, state.caches.size());
     state.length = static_cast<std::size_t>(length);
-    for (KvCache& cache : state.caches) cache.visit(archive, state.length);
+    for (KvCache& cache : state.caches) {
+      cache.visit(archive, state.length);
+      if constexpr (Archive::kReads)
+        if (!cache.continues_at(state.length))
+          return fail(Code::CorruptData, "carried states: keys of fewer positions than {}", state.length);
+    }
   }
   return {};
 }

@@ -23,33 +23,36 @@ Result<void> StepMesh::allocate_gradients() {
 
 Result<void> StepMesh::allocate_way() {
   const std::size_t ticks = std::max<std::size_t>(options_.history_capacity, 1);
-  LOOM_TRY(const std::size_t both, checked_mul(value_bytes_, 2));
-  LOOM_TRY(d_values_, Memory::create(options_.device, both));
-  LOOM_TRY(const std::size_t ports, checked_mul(port_bytes_, ticks));
-  LOOM_TRY(d_ports_, Memory::create(options_.device, ports, true));
-  LOOM_TRY(recurrent_memory_, Memory::create(options_.device, recurrent_bytes_));
+  LOOM_TRY(const std::size_t both, checked_mul(layout_.value_bytes, 2));
+  LOOM_TRY(back_.values, Memory::create(options_.device, both));
+  LOOM_TRY(const std::size_t ports, checked_mul(layout_.port_bytes, ticks));
+  LOOM_TRY(back_.ports, Memory::create(options_.device, ports, true));
+  LOOM_TRY(back_.recurrent, Memory::create(options_.device, layout_.recurrent_bytes));
   for (std::size_t k = 0; k < recurrent_.size(); ++k) {
     if (recurrent_at_[k] == StepCell::kNone) continue;
     RecurrentState& state = recurrent_[k];
-    state.h = recurrent_memory_.data() + recurrent_at_[k];
-    state.c = state.has_cell ? recurrent_memory_.data() + recurrent_at_[k] +
+    state.h = back_.recurrent.data() + recurrent_at_[k];
+    state.c = state.has_cell ? back_.recurrent.data() + recurrent_at_[k] +
                                    round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment)
                              : nullptr;
     state.continues = true;
   }
-  backward_metas_ = metas_;
-  skipped_.resize(d_sources_.size());
-  d_known_.resize(2 * cells_.size()), d_count_.resize(2 * cells_.size());
-  port_gradients_.reserve(ticks);
+  back_.metas = metas_;
+  back_.skipped.resize(back_.sources.size());
+  back_.known.resize(2 * cells_.size()), back_.counts.resize(2 * cells_.size());
+  back_.port_gradients.reserve(ticks);
   return {};
 }
 
 Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradients) {
   if (!options_.keep_inputs)
     return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
+  if (cells_.empty()) return fail(Code::InvalidState, "the step mesh could not adopt its network");
+  if (!network_->prepared_for_steps())
+    return fail(Code::InvalidState, "target propagation needs a network that was prepared by prepare_steps()");
   const FpEnvironment environment;
   std::vector<ConstView> sources = rehearsal_sources();
-  d_sources_.resize(sources.size());
+  back_.sources.resize(sources.size());
   const Way way{&gradients, rules};
   Arena::Mark peak;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
@@ -64,32 +67,34 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
   if (!arenas_[0].holds(peak)) {
     LOOM_TRY(arenas_[0], Arena::create(peak, options_.device));
   }
-  if (d_known_.empty()) LOOM_TRY_VOID(allocate_way());
-  carries_ = rules;
+  if (back_.known.empty()) LOOM_TRY_VOID(allocate_way());
+  back_.carries = rules;
   return {};
 }
 
 View StepMesh::gradient_of(std::size_t half, std::size_t cell) const {
-  return {d_values_.data() + half * value_bytes_ + cells_[cell].value, cells_[cell].cell.output, element()};
+  return {back_.values.data() + half * layout_.value_bytes + cells_[cell].value, cells_[cell].cell.output, element()};
 }
 
+// A cell that never starts has no memory for a gradient; zeros stood for its output, so it takes none.
 void StepMesh::add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient) {
+  if (!cells_[cell].cell.starts) return;
   const View sum = gradient_of(half, cell);
-  std::uint8_t& known = d_known_[half * cells_.size() + cell];
+  std::uint8_t& known = back_.known[half * cells_.size() + cell];
   known ? add(exec, sum, gradient, sum) : copy(exec, gradient, sum);
   known = 1;
-  ++d_count_[half * cells_.size() + cell];
+  ++back_.counts[half * cells_.size() + cell];
 }
 
 Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepGradient> gradients) const {
   if (!options_.backward || s.mesh_ != this || s.is_void())
     return fail(Code::InvalidState, "backward() needs a state of a mesh that was created for it");
-  if (s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
+  if (s.history() == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   for (const StepGradient& g : gradients) {
     if (g.cell >= cells_.size()) return fail(Code::OutOfRange, "cell {} of {}", g.cell, cells_.size());
-    if (g.back >= s.count_)
+    if (g.back >= s.history())
       return fail(Code::NoHistory, "a gradient for the tick {} ticks ago, {} are captured, the last one {} ago", g.back,
-                  s.count_, s.count_ - 1);
+                  s.history(), s.history() - 1);
     if (!(g.dy.shape == cells_[g.cell].cell.output) || g.dy.element != element())
       return fail(Code::ShapeMismatch, "a gradient of shape {} for {}, whose output has {}", g.dy.shape.text(),
                   network_->place_text(g.cell), cells_[g.cell].cell.output.text());
@@ -105,25 +110,26 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstV
 Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients,
                                                       std::size_t truncation) {
   LOOM_TRY_VOID(check_gradients(s, gradients));
-  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.count_, truncation), {.gradients = &gradients_}));
-  return std::span<const ConstView>(port_gradients_);
+  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.history(), truncation), {.gradients = &gradients_}));
+  return std::span<const ConstView>(back_.port_gradients);
 }
 
 Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
                                   Gradients& gradients, StepCarrier& carrier) {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
-  if (!carries_ || *carries_ != rules)
+  if (!back_.carries || *back_.carries != rules)
     return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
-  if (ticks != 0 && s.count_ == 0) return fail(Code::NoHistory, "no tick was captured since the last one that was not");
-  if (!s.kept_) return fail(Code::InvalidState, "target propagation follows a tick");
+  if (ticks != 0 && s.history() == 0)
+    return fail(Code::NoHistory, "no tick was captured since the last one that was not");
+  if (!s.history_.is_kept()) return fail(Code::InvalidState, "target propagation follows a tick");
   const StepGradient last{0, cells_.size() - 1, gap};
   if (!(gap.shape == cells_.back().cell.output) || gap.element != element())
     return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(),
                 cells_.back().cell.output.text());
   const Way way{&gradients, rules, &carrier, ticks == 0};
-  LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.count_, ticks), way));
-  return port_gradients_[0];
+  LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.history(), ticks), way));
+  return back_.port_gradients[0];
 }
 
 Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks,
@@ -131,21 +137,21 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
   const FpEnvironment environment;
   const Exec exec = together();
   const std::size_t n = cells_.size();
-  std::ranges::fill(d_known_, std::uint8_t{0}), std::ranges::fill(d_count_, 0u);
-  port_gradients_.clear();
+  std::ranges::fill(back_.known, std::uint8_t{0}), std::ranges::fill(back_.counts, 0u);
+  back_.port_gradients.clear();
   for (std::size_t back = 0; back < ticks && !exec.status; ++back) {
     // Gradients of this tick's outputs lie in `half`, those of the tick before in the other one; the next round swaps
     // them.
     const std::size_t half = back % 2;
     for (const StepGradient& g : gradients)
-      if (g.back == back && cells_[g.cell].cell.starts) add_gradient(exec, half, g.cell, g.dy);
+      if (g.back == back) add_gradient(exec, half, g.cell, g.dy);
     const auto others = static_cast<std::ptrdiff_t>((half ^ 1) * n), end = others + static_cast<std::ptrdiff_t>(n);
-    std::fill(d_known_.begin() + others, d_known_.begin() + end, std::uint8_t{0});
-    std::fill(d_count_.begin() + others, d_count_.begin() + end, 0u);
-    const bool had_port = s.held(s.ring_index(back))[n] != 0;
-    std::byte* const port = d_ports_.data() + back * port_bytes_;
-    if (had_port) fill_zero(exec, block(port, port_bytes_));
-    port_gradients_.push_back({had_port ? port : nullptr, network_->step_input(), element()});
+    std::fill(back_.known.begin() + others, back_.known.begin() + end, std::uint8_t{0});
+    std::fill(back_.counts.begin() + others, back_.counts.begin() + end, 0u);
+    const bool had_port = s.history_.held(s.history_.index(back))[n] != 0;
+    std::byte* const port = back_.ports.data() + back * layout_.port_bytes;
+    if (had_port) fill_zero(exec, block(port, layout_.port_bytes));
+    back_.port_gradients.push_back({had_port ? port : nullptr, layout_.input, element()});
     backward_tick(exec, s, back, way);
   }
   if (exec.status) return tl::make_unexpected(*exec.status);
@@ -153,43 +159,43 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
 }
 
 void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const Way& way) {
-  const std::size_t index = s.ring_index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1,
+  const std::size_t index = s.history_.index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1,
                     n = cells_.size();
-  const Captured slot{s.held(index), s.slot(index)};
-  if (recurrent_bytes_ != 0)
-    copy(exec, block(slot.memory + slot_recurrent_, recurrent_bytes_),
-         block(recurrent_memory_.data(), recurrent_bytes_));
-  if (!metas_.empty()) backward_metas_ = s.metas_before_[index];
-  for (std::size_t k = 0; k < d_sources_.size(); ++k) {
+  const Captured slot{s.history_.held(index), s.history_.slot(index)};
+  if (layout_.recurrent_bytes != 0)
+    copy(exec, block(slot.memory + layout_.slot_recurrent, layout_.recurrent_bytes),
+         block(back_.recurrent.data(), layout_.recurrent_bytes));
+  if (!metas_.empty()) back_.metas = s.history_.metas(index);
+  for (std::size_t k = 0; k < back_.sources.size(); ++k) {
     const std::size_t cell = network_->source_of_slot(k);
-    d_sources_[k] = {};
-    skipped_[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot.memory + skips_[k], cells_[cell].cell.output,
-                   element()};
-    if (slot.held[cell] == 0) continue;  // zeros stood for it
-    d_sources_[k] = gradient_of(sources, cell);
-    if (d_known_[sources * n + cell]) continue;  // the last cell's own
-    fill_zero(exec, d_sources_[k]);
-    d_known_[sources * n + cell] = 1;
+    back_.sources[k] = {};
+    back_.skipped[k] = {skips_[k] == StepCell::kNone ? zeros_.data() : slot.memory + skips_[k],
+                        cells_[cell].cell.output, element()};
+    if (slot.held[cell] == 0 || !cells_[cell].cell.starts) continue;  // zeros stood for it
+    back_.sources[k] = gradient_of(sources, cell);
+    if (back_.known[sources * n + cell]) continue;  // the last cell's own
+    fill_zero(exec, back_.sources[k]);
+    back_.known[sources * n + cell] = 1;
   }
   if (watch_ != nullptr)
-    watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.ticks_[index].step);
+    watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.history_.tick(index).step);
   Run run(exec);
-  run.states.recurrent = recurrent_, run.states.metas = backward_metas_, run.cells = {skipped_, d_sources_};
-  run.training = s.ticks_[index].training, run.seed = network_->settings.seed,
-  run.step = static_cast<std::uint32_t>(s.ticks_[index].step);
-  run.tape = &tape_, run.gradients = way.gradients;
-  std::size_t next_source = d_sources_.size();
+  run.states.recurrent = recurrent_, run.states.metas = back_.metas, run.cells = {back_.skipped, back_.sources};
+  run.training = s.history_.tick(index).training, run.seed = network_->settings.seed,
+  run.step = static_cast<std::uint32_t>(s.history_.tick(index).step);
+  run.tape = &back_.tape, run.gradients = way.gradients;
+  std::size_t next_source = back_.sources.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
     // Within one tick a gradient that a skip sends to a cell whose turn has come is dropped: it goes to the unused
     // half.
     if (way.one_tick && next_source > 0 && network_->source_of_slot(next_source - 1) == i &&
-        d_sources_[--next_source].data != nullptr) {
-      d_sources_[next_source] = gradient_of(half ^ 1, i);
-      fill_zero(exec, d_sources_[next_source]);
+        back_.sources[--next_source].data != nullptr) {
+      back_.sources[next_source] = gradient_of(half ^ 1, i);
+      fill_zero(exec, back_.sources[next_source]);
     }
     if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
-    // d_known_ includes zeros that were filled in for skips; gaps count only if a consumer sent one.
-    const bool wanted = way.carrier != nullptr ? d_count_[half * n + i] != 0 : d_known_[half * n + i] != 0;
+    // back_.known includes zeros that were filled in for skips; gaps count only if a consumer sent one.
+    const bool wanted = way.carrier != nullptr ? back_.counts[half * n + i] != 0 : back_.known[half * n + i] != 0;
     if (wanted && !exec.status) backward_cell(run, slot, i, back, way);
     if (exec.status) exec.status->under(network_->steps(i));
   }
@@ -203,11 +209,11 @@ void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std:
     if (slot.held[i] != 0 && !way.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
     return;
   }
-  const std::uint32_t consumers = d_count_[back % 2 * cells_.size() + i];
+  const std::uint32_t consumers = back_.counts[back % 2 * cells_.size() + i];
   if (way.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
   if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
   exec.arena.clear();
-  tape_.clear();
+  back_.tape.clear();
   const ConstView x{slot.memory + plan.captured, plan.cell.input, element()};
   run.watch = way.carrier;
   if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
@@ -222,7 +228,7 @@ void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std:
   const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();
   for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}});
        use != skip_uses_.end() && use->first == i; ++use)
-    if (d_sources_[use->second].data != nullptr) ++d_count_[sources + network_->source_of_slot(use->second)];
+    if (back_.sources[use->second].data != nullptr) ++back_.counts[sources + network_->source_of_slot(use->second)];
   pass_back(exec, slot, i, back, dx, way);
 }
 
@@ -234,7 +240,7 @@ void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, 
   const bool has_link = cell.link != StepCell::kNone && slot.held[cell.link] != 0;
   const auto to_source = [&](const ConstTensor& d) {
     if (i > 0) return add_gradient(exec, half, i - 1, d);
-    const View port{d_ports_.data() + back * port_bytes_, network_->step_input(), element()};
+    const View port{back_.ports.data() + back * layout_.port_bytes, layout_.input, element()};
     add(exec, port, d, port);
   };
   // Within one tick a feedback link leads to a cell whose turn is over (link >= i): its gradient is dropped.

@@ -94,8 +94,8 @@ static void spread(std::span<const StepCell> cells, std::vector<std::size_t> fro
   }
 }
 
-// Which cells data ever reaches: the first one has the port, others their predecessor or, in its place, the cell that
-// feeds them.
+// Settles which cells data ever reaches. The first one has the port, others their predecessor or, in its place, the
+// cell that feeds them.
 void Network::settle_starts() {
   std::vector<std::size_t> front{0};
   for (std::size_t i = 0; i < step_cells_.size(); ++i)

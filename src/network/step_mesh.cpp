@@ -5,12 +5,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
-#include "layers/metacognition/metacognition.h"
 #include "core/spin_lock.h"
+#include "layers/metacognition/metacognition.h"
 #include "layers/residual/residual.h"
 #include "network/merge.h"
+#include "network/state_store.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -26,10 +28,6 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-// Placeholder base address for planning: never dereferenced, non-null because ops do pointer arithmetic on it, above
-// every address of the measuring arena.
-const void* nothing() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
 
 }  // namespace
 
@@ -74,15 +72,16 @@ Result<void> StepMesh::plan() {
     return bytes;
   };
   std::size_t widest = 0, at = 0;
-  LOOM_TRY(widest, place(port_bytes_, network_->step_input().elements(), at));
+  layout_.input = network_->step_input();
+  LOOM_TRY(widest, place(layout_.port_bytes, layout_.input.elements(), at));
   for (const StepCell& cell : network_->step_cells()) {
     Plan& plan = cells_.emplace_back();
     plan.cell = cell;
     LOOM_TRY(const std::size_t bytes, checked_mul(cell.output.elements(), item));
     widest = std::max(widest, bytes);  // of zeros that stand for it
     if (!cell.starts) continue;
-    LOOM_TRY(plan.bytes, place(value_bytes_, cell.output.elements(), plan.value));
-    LOOM_TRY(plan.input_bytes, place(slot_bytes_, cell.input.elements(), plan.captured));
+    LOOM_TRY(plan.bytes, place(layout_.value_bytes, cell.output.elements(), plan.value));
+    LOOM_TRY(plan.input_bytes, place(layout_.slot_bytes, cell.input.elements(), plan.captured));
     widest = std::max({widest, plan.bytes, plan.input_bytes});
   }
   LOOM_TRY(zeros_, Memory::create(options_.device, widest));
@@ -110,8 +109,8 @@ Result<void> StepMesh::plan_skips() {
     const Plan& source = cells_[network_->source_of_slot(k)];
     if (!source.cell.starts) skips_[k] = StepCell::kNone;  // zeros for ever
     if (skips_[k] == StepCell::kNone) continue;
-    skips_[k] = slot_bytes_;
-    LOOM_TRY(slot_bytes_, checked_add(slot_bytes_, round_up(source.bytes, Buffer::kAlignment)));
+    skips_[k] = layout_.slot_bytes;
+    LOOM_TRY(layout_.slot_bytes, checked_add(layout_.slot_bytes, round_up(source.bytes, Buffer::kAlignment)));
   }
   return {};
 }
@@ -121,14 +120,11 @@ Result<void> StepMesh::plan_states() {
   constexpr std::size_t kMostWatched = std::size_t{1} << 10;  // each remembers a hundred calls
   const std::size_t slots = network_->state_needs().size();
   recurrent_.resize(slots), recurrent_at_.assign(slots, StepCell::kNone);
-  const bool watches = std::ranges::any_of(network_->state_needs(), [](const StateNeeds& need) { return need.meta; });
-  if (watches && slots > kMostWatched)
+  if (slots > kMostWatched && std::ranges::any_of(network_->state_needs(), &StateNeeds::meta))
     return fail(Code::LimitExceeded,
                 "{} session states beside metacognition layers, at most {} are kept in a step mesh", slots,
                 kMostWatched);
-  metas_.resize(watches ? slots : 0);
-  for (const StateNeeds& need : network_->state_needs())
-    if (need.meta) metas_[need.slot].site = need.site, metas_[need.slot].planned = true;
+  metas_ = metas_of(*network_, {});
   return {};
 }
 
@@ -136,7 +132,7 @@ Result<void> StepMesh::plan_states() {
 // each, and with a backward pass behind it.
 Result<void> StepMesh::rehearse() {
   std::vector<ConstView> sources = rehearsal_sources();
-  d_sources_.resize(sources.size());
+  back_.sources.resize(sources.size());
   Arena::Mark alone, together, backward;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
@@ -156,21 +152,21 @@ Result<void> StepMesh::rehearse() {
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {
     const RecurrentState& state = recurrent_[slot];
     if (!state.planned || !state.stateful) continue;
-    recurrent_at_[slot] = recurrent_bytes_;
-    recurrent_bytes_ +=
+    recurrent_at_[slot] = layout_.recurrent_bytes;
+    layout_.recurrent_bytes +=
         round_up(state.shape.elements() * bytes_of(element()), Buffer::kAlignment) * (state.has_cell ? 2 : 1);
   }
-  slot_recurrent_ = slot_bytes_;
-  slot_bytes_ += recurrent_bytes_;
-  gates_at_ = port_bytes_ + 2 * value_bytes_ + 2 * recurrent_bytes_;
-  state_bytes_ = gates_at_ + round_up(cells_.size() * sizeof(double), Buffer::kAlignment);
+  layout_.slot_recurrent = layout_.slot_bytes;
+  layout_.slot_bytes += layout_.recurrent_bytes;
+  layout_.gate_bytes = round_up(cells_.size() * sizeof(double), Buffer::kAlignment);
   return {};
 }
 
 std::vector<ConstView> StepMesh::rehearsal_sources() const {
   std::vector<ConstView> sources;
+  sources.reserve(network_->num_cell_sources());
   for (std::size_t s = 0; s < network_->num_cell_sources(); ++s)
-    sources.push_back({nothing(), cells_[network_->source_of_slot(s)].cell.output, element()});
+    sources.push_back({rehearsal_input(), cells_[network_->source_of_slot(s)].cell.output, element()});
   return sources;
 }
 
@@ -179,23 +175,24 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
                                      Arena::Mark& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
+  Arena none;
   for (const bool training : {false, true}) {
-    Arena arena = Arena::measuring();
-    const Exec rehearsal{threads, *kernels_, arena, nullptr, network_->settings.quantized_inputs};
-    Run run(rehearsal);
-    run.states.recurrent = recurrent_, run.states.metas = metas, run.cells.outputs = sources, run.training = training,
-    run.seed = network_->settings.seed;
-    if (back != nullptr) run.tape = &tape_, run.cells.gradients = d_sources_, run.gradients = back->gradients;
-    const View y = arena.view(cell.output, element());
-    if (back == nullptr) arena.view(cell.input, element());
-    run_forward(*cell.operation, run, {nothing(), cell.input, element()}, y);
-    if (back != nullptr && !rehearsal.status)
-      run_backward(*cell.operation, run, y, arena.view(cell.input, element()), back->tween);
-    // parts of dx
-    if (back != nullptr) arena.view(cell.input, element()), arena.take<std::byte>(2 * Buffer::kAlignment);
-    tape_.clear();
-    if (rehearsal.status) return tl::make_unexpected(*rehearsal.status);
-    peak = peak.max(arena.peak());
+    const auto pass = [&](const Exec& exec) {
+      Run run(exec);
+      run.states.recurrent = recurrent_, run.states.metas = metas, run.cells.outputs = sources, run.training = training,
+      run.seed = network_->settings.seed;
+      if (back != nullptr) run.tape = &back_.tape, run.cells.gradients = back_.sources, run.gradients = back->gradients;
+      const View y = exec.arena.view(cell.output, element());
+      if (back == nullptr) exec.arena.view(cell.input, element());
+      run_forward(*cell.operation, run, {rehearsal_input(), cell.input, element()}, y);
+      if (back == nullptr) return;
+      if (!exec.status) run_backward(*cell.operation, run, y, exec.arena.view(cell.input, element()), back->tween);
+      exec.arena.view(cell.input, element()), exec.arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
+    };
+    auto needed = loom::rehearse({threads, *kernels_, none, nullptr, network_->settings.quantized_inputs}, pass);
+    back_.tape.clear();
+    if (!needed) return tl::make_unexpected(std::move(needed).error());
+    peak = peak.max(*needed);
   }
   return {};
 }
@@ -205,25 +202,26 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
 void StepMesh::share_out() {
   const auto threads = static_cast<std::size_t>(pool_->threads());
   for (std::size_t i = 0; i < cells_.size(); ++i)
-    if (cells_[i].cell.starts) small_.push_back(i);
+    if (cells_[i].cell.starts) shares_.small.push_back(i);
   const auto total = [&] {
-    return std::accumulate(small_.begin(), small_.end(), std::size_t{0},
+    return std::accumulate(shares_.small.begin(), shares_.small.end(), std::size_t{0},
                            [&](auto sum, auto i) { return sum + cells_[i].cell.cost; });
   };
   for (std::size_t left = total(), before = 0; threads > 1 && left != before; before = left, left = total()) {
     const auto is_large = [&](std::size_t i) {
       return cells_[i].cell.cost >= kWorthSharingCell && cells_[i].cell.cost * 2 * threads >= left;
     };
-    std::ranges::copy_if(small_, std::back_inserter(large_), is_large);
-    std::erase_if(small_, is_large);
+    std::ranges::copy_if(shares_.small, std::back_inserter(shares_.large), is_large);
+    std::erase_if(shares_.small, is_large);
   }
-  std::ranges::sort(large_);
+  std::ranges::sort(shares_.large);
   const std::size_t all = total();
-  const std::size_t parts = threads == 1 || all < kWorthSharingTick ? 1 : std::min(small_.size(), 4 * threads);
+  const std::size_t parts = threads == 1 || all < kWorthSharingTick ? 1 : std::min(shares_.small.size(), 4 * threads);
   std::size_t sum = 0;
-  for (std::size_t k = 0; k < small_.size(); ++k) {
-    sum += cells_[small_[k]].cell.cost;
-    if (k + 1 == small_.size() || sum >= (parts_.size() + 1) * (all / parts + 1)) parts_.push_back(k + 1);
+  for (std::size_t k = 0; k < shares_.small.size(); ++k) {
+    sum += cells_[shares_.small[k]].cell.cost;
+    if (k + 1 == shares_.small.size() || sum >= (shares_.parts.size() + 1) * (all / parts + 1))
+      shares_.parts.push_back(k + 1);
   }
 }
 
@@ -236,7 +234,7 @@ Digest StepMesh::digest() const {
           hash.update_u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(extent) >> 32));
   };
   hash.update_u32(static_cast<std::uint32_t>(bytes_of(element())));
-  shape(network_->step_input());
+  shape(layout_.input);
   for (const Plan& plan : cells_) {
     const StepCell& c = plan.cell;
     hash.update_u32(c.starts ? 1 : 0), hash.update_u32(static_cast<std::uint32_t>(c.feed)),
@@ -250,45 +248,40 @@ Digest StepMesh::digest() const {
 }
 
 void StepMesh::forget_plan() {
-  cells_.clear(), large_.clear(), small_.clear(), parts_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
-  recurrent_.clear(), recurrent_at_.clear(), metas_.clear(), d_sources_.clear(), d_known_.clear(), d_count_.clear(),
-      port_gradients_.clear();
-  port_bytes_ = value_bytes_ = recurrent_bytes_ = state_bytes_ = slot_bytes_ = slot_recurrent_ = gates_at_ = 0;
-  carries_.reset();
+  cells_.clear(), arenas_.clear(), skips_.clear(), skip_uses_.clear();
+  recurrent_.clear(), recurrent_at_.clear(), metas_.clear();
+  layout_ = {}, shares_ = {}, back_ = {};
 }
 
 Result<void> StepMesh::adopt(std::span<StepState* const> states) {
   for (const StepState* s : states)
     if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   const std::vector<Plan> before = cells_;
-  const std::size_t ports = port_bytes_, values = value_bytes_, gates = gates_at_;
+  const StepLayout from = layout_;
   forget_plan();
   ++plan_;
   if (!network_->prepared_for_steps())
     return fail(Code::InvalidState, "a step mesh needs a network that was prepared by prepare_steps()");
   if (auto planned = plan(); !planned) return forget_plan(), planned;
-  if (before.size() != cells_.size() || ports != port_bytes_)
+  if (before.size() != cells_.size() || !(from.input == layout_.input))
     return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
   for (StepState* s : states) {
-    // Input, outputs and memories of metacognition move where shape and site stay the same; recurrent states and the
-    // history start anew.
+    // Input, outputs with the losses of their gates, and memories of metacognition move where shape and site stay the
+    // same; recurrent states and the history start anew.
     LOOM_TRY(StepState next, create_state());
-    next.memory_.copy(0, s->memory_, 0, port_bytes_);
-    next.memory_.copy(gates_at_, s->memory_, gates, cells_.size() * sizeof(double));
+    next.memory_.copy(0, s->memory_, 0, layout_.port_bytes);
     next.port_ = s->port_, next.step_count_ = s->step_count_;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       if (!s->present_[i] || !before[i].cell.starts || !cells_[i].cell.starts ||
           !(before[i].cell.output == cells_[i].cell.output))
         continue;
-      next.memory_.copy(port_bytes_ + cells_[i].value, s->memory_, ports + s->half_[i] * values + before[i].value,
-                        cells_[i].bytes);
+      next.memory_.copy(layout_.values_at(0) + cells_[i].value, s->memory_,
+                        from.values_at(s->half_[i]) + before[i].value, cells_[i].bytes);
+      next.memory_.copy(layout_.gates_at(0) + i * sizeof(double), s->memory_,
+                        from.gates_at(s->half_[i]) + i * sizeof(double), sizeof(double));
       next.present_[i] = 1;
     }
-    for (MetaState& meta : next.metas_)
-      if (const auto kept =
-              std::ranges::find_if(s->metas_, [&](const MetaState& m) { return m.planned && m.site == meta.site; });
-          meta.planned && kept != s->metas_.end())
-        meta = *kept;
+    next.metas_ = metas_of(*network_, s->metas_);
     *s = std::move(next);
   }
   return {};
@@ -298,20 +291,15 @@ Result<StepState> StepMesh::create_state(DType) const {
   if (cells_.empty()) return fail(Code::InvalidState, "the step mesh could not adopt its network");
   StepState s;
   s.mesh_ = this, s.plan_ = plan_;
-  LOOM_TRY(s.memory_, Memory::create(options_.device, state_bytes_));
-  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0),
-                    slots = kept == 0 ? 0 : kept + 1;
-  LOOM_TRY(const std::size_t history, checked_mul(slots, slot_bytes_));
-  LOOM_TRY(s.history_, Memory::create(options_.device, history, true));
-  s.base_ = s.memory_.data(), s.history_base_ = s.history_.data();
-  LOOM_TRY(s.held_, Buffer::create_sparse(slots * (cells_.size() + 1)));
+  LOOM_TRY(s.memory_, Memory::create(options_.device, layout_.state_bytes()));
+  const std::size_t kept = std::max<std::size_t>(options_.history_capacity, options_.keep_inputs ? 1 : 0);
+  LOOM_TRY(s.history_, StepHistory::create(options_.device, kept, layout_.slot_bytes, cells_.size(), metas_));
+  s.base_ = s.memory_.data();
   s.present_.resize(cells_.size()), s.half_.resize(cells_.size()), s.wrote_.resize(cells_.size());
   s.recurrent_ = recurrent_;
   for (std::size_t slot = 0; slot < s.recurrent_.size(); ++slot) s.recurrent_[slot].h = s.recurrent_[slot].c = nullptr;
   s.metas_ = s.pending_metas_ = metas_;
-  if (!metas_.empty()) s.metas_before_.assign(slots, metas_);
   s.sources_.resize(network_->num_cell_sources());
-  s.ticks_.resize(slots);
   s.reset();
   return s;
 }
@@ -335,9 +323,9 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   const Exec exec = together();
   s.pending_ = false, s.captured_ = options.capture;
   const bool keeps = options.capture || options_.keep_inputs;
-  if (recurrent_bytes_ != 0) {
-    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_),
-         block(s.recurrent(s.recurrent_half_ ^ 1u), recurrent_bytes_));
+  if (layout_.recurrent_bytes != 0) {
+    copy(exec, block(s.recurrent(s.recurrent_half_), layout_.recurrent_bytes),
+         block(s.recurrent(s.recurrent_half_ ^ 1u), layout_.recurrent_bytes));
     s.point_recurrent();
   }
   s.pending_metas_ = s.metas_;
@@ -347,10 +335,10 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
                      element()};
   }
   if (!keeps) return {};
-  const std::size_t next = (s.newest_ + 1) % s.ticks_.size();
-  s.ticks_[next] = {s.step_count_, options.training};
-  std::byte* const slot = s.slot(next);
-  std::uint8_t* const held = s.held(next);
+  const std::size_t next = s.history_.next();
+  s.history_.tick(next) = {s.step_count_, options.training};
+  std::byte* const slot = s.history_.slot(next);
+  std::uint8_t* const held = s.history_.held(next);
   std::ranges::copy(s.present_, held);
   held[cells_.size()] = s.port_ != StepState::Port::Absent;
   for (std::size_t k = 0; k < skips_.size(); ++k) {
@@ -358,14 +346,15 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
     if (skips_[k] != StepCell::kNone)
       copy(exec, block(static_cast<const std::byte*>(s.sources_[k].data), bytes), block(slot + skips_[k], bytes));
   }
-  if (recurrent_bytes_ != 0)
-    copy(exec, block(s.recurrent(s.recurrent_half_), recurrent_bytes_),
-         block(slot + slot_recurrent_, recurrent_bytes_));
-  if (!s.metas_before_.empty()) s.metas_before_[next] = s.metas_;
+  if (layout_.recurrent_bytes != 0)
+    copy(exec, block(s.recurrent(s.recurrent_half_), layout_.recurrent_bytes),
+         block(slot + layout_.slot_recurrent, layout_.recurrent_bytes));
+  if (s.history_.has_metas()) s.history_.metas(next) = s.metas_;
   return {};
 }
 
-// Whether a cell computes in a tick; `held` says which cells, and behind them the port, held a value when it began.
+// Returns whether a cell computes in a tick; `held` says which cells, and behind them the port, held a value when it
+// began.
 bool StepMesh::ran(const std::uint8_t* held, std::size_t i) const {
   const StepCell& cell = cells_[i].cell;
   const std::size_t source = cell.feed == Merge::Replace ? cell.link : i == 0 ? cells_.size() : i - 1;
@@ -384,7 +373,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   const bool has_link = cell.link != StepCell::kNone && s.present_[cell.link] != 0;
   if (!(cell.feed == Merge::Replace ? has_link : has_source)) return;  // it waits, and keeps what it has
   exec.arena.clear();
-  std::byte* const captured = capture ? s.slot((s.newest_ + 1) % s.ticks_.size()) + plan.captured : nullptr;
+  std::byte* const captured = capture ? s.history_.slot(s.history_.next()) + plan.captured : nullptr;
   ConstView x{has_link ? s.value(cell.link, s.half_[cell.link]) : nullptr, cell.input, element()};
   if (cell.feed != Merge::Replace) x = {i == 0 ? s.port() : s.value(i - 1, s.half_[i - 1]), cell.source, element()};
   if (cell.feed == Merge::Add || cell.feed == Merge::Concat) {
@@ -397,11 +386,11 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   } else if (capture) {
     copy(exec, x, View{captured, cell.input, element()});
   }
-  // Double buffering: other cells of this tick still read the old half; advance() swaps them.
+  // Double buffering: other cells of this tick still read the old half, and so does gate_loss(); advance() swaps them.
   const View y{s.value(i, s.half_[i] ^ 1u), cell.output, element()};
   if (cell.operation != nullptr) {
     Run run(exec, call);
-    run.gate_loss = {s.gate(i), 1, 1, element()};
+    run.gate_loss = {s.gate(i, s.half_[i] ^ 1u), 1, 1, element()};
     fill_zero(exec, run.gate_loss);
     run_forward(*cell.operation, run, x, y);
     if (exec.status) exec.status->under(network_->steps(i));
@@ -426,14 +415,16 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
     for (std::size_t i = 0; i < cells_.size(); ++i)
       if (cells_[i].cell.starts) run(together, i);
   } else {
-    pool_->run(parts_.size(), [&](std::size_t part, int worker) {
+    pool_->run(shares_.parts.size(), [&](std::size_t part, int worker) {
       const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_,
                        network_->settings.quantized_inputs};
-      for (std::size_t k = part == 0 ? 0 : parts_[part - 1]; k < parts_[part]; ++k) run(alone, small_[k]);
+      for (std::size_t k = part == 0 ? 0 : shares_.parts[part - 1]; k < shares_.parts[part]; ++k)
+        run(alone, shares_.small[k]);
     });
-    for (const std::size_t cell : large_) run(together, cell);
+    for (const std::size_t cell : shares_.large) run(together, cell);
   }
   s.pending_ = !failure.error;
+  if (s.pending_) hear(s.pending_metas_);  // so that a snapshot of the pending tick holds what they remember
   return failure.result();
 }
 
@@ -448,12 +439,9 @@ void StepMesh::advance(StepState& s) const {
   for (std::size_t i = 0; i < cells_.size(); ++i)
     if (s.wrote_[i]) s.half_[i] ^= 1u, s.present_[i] = 1, s.wrote_[i] = 0;
   s.recurrent_half_ ^= 1u;
-  hear(s.pending_metas_);
   std::swap(s.metas_, s.pending_metas_);
   if (s.port_ == StepState::Port::Pulse) s.port_ = StepState::Port::Absent;
-  s.kept_ = s.captured_ || options_.keep_inputs;
-  if (s.kept_) s.newest_ = (s.newest_ + 1) % s.ticks_.size();
-  s.count_ = s.captured_ ? std::min(s.count_ + 1, options_.history_capacity) : 0;
+  s.history_.advance(s.captured_, s.captured_ || options_.keep_inputs, options_.history_capacity);
   ++s.step_count_;
   s.pending_ = false;
 }
@@ -501,6 +489,8 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
     });
     give_up();
     LOOM_TRY_VOID(failure.result());
+    const FpEnvironment environment;
+    for (StepState* s : states) hear(s->pending_metas_);
   }
   for (StepState* s : states) advance(*s);
   return now_ns() - start;

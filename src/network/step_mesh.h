@@ -30,6 +30,19 @@ struct StepOptions {
   bool training = false;  // dropout, batch statistics; running statistics stay as they are
 };
 
+// Bytes of the parts of a state, which lie in this order: the port, two halves of outputs, two halves of recurrent
+// states, two halves of the losses of gates. A slot of its history ends with the recurrent states.
+struct StepLayout {
+  Shape input;  // of the port
+  std::size_t port_bytes = 0, value_bytes = 0, recurrent_bytes = 0, gate_bytes = 0;
+  std::size_t slot_bytes = 0, slot_recurrent = 0;  // a slot; where its recurrent states begin
+
+  std::size_t values_at(std::size_t half) const { return port_bytes + half * value_bytes; }
+  std::size_t recurrent_at(std::size_t half) const { return values_at(2) + half * recurrent_bytes; }
+  std::size_t gates_at(std::size_t half) const { return recurrent_at(2) + half * gate_bytes; }
+  std::size_t state_bytes() const { return gates_at(2); }
+};
+
 // A gradient of the loss by what `cell` held after the tick `back` ticks ago (0: the last one).
 struct StepGradient {
   std::size_t back = 0, cell = 0;
@@ -76,7 +89,7 @@ class StepMesh {
   // captured; ShapeMismatch, OutOfRange, InvalidState.
   Result<std::span<const ConstView>> backward(StepState& state, std::span<const StepGradient> gradients,
                                               std::size_t truncation = ~std::size_t{0});
-  // For the last tick's output of the last cell.
+  // The same for a gradient of the last tick's output of the last cell.
   Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy,
                                               std::size_t truncation = ~std::size_t{0});
   Gradients& gradients() { return gradients_; }
@@ -108,8 +121,8 @@ class StepMesh {
   int threads() const { return pool_->threads(); }
   std::size_t history_capacity() const { return options_.history_capacity; }
   // Memory of a state; that of its history comes on top.
-  std::size_t state_bytes() const { return state_bytes_; }
-  std::size_t history_bytes() const { return (slot_bytes_ + cells_.size() + 1) * options_.history_capacity; }
+  std::size_t state_bytes() const { return layout_.state_bytes(); }
+  std::size_t history_bytes() const { return (layout_.slot_bytes + cells_.size() + 1) * options_.history_capacity; }
   bool keeps_inputs() const { return options_.keep_inputs; }
 
  private:
@@ -121,6 +134,24 @@ class StepMesh {
     std::size_t bytes = 0, input_bytes = 0;
   };
   struct Failure;
+  // The threads divide the cells of a tick as this says.
+  struct Shares {
+    std::vector<std::size_t> large;         // cells that all threads share
+    std::vector<std::size_t> small, parts;  // cells that one thread takes whole; where each part of them ends
+  };
+  // Memory of backward() and carry(), which go back tick by tick and run the operations of each again. Gradients by the
+  // outputs of a tick and by those of the tick before lie in two halves, which take turns.
+  struct BackwardState {
+    Memory values, ports, recurrent;           // two halves; by tick; the states that the tick began with
+    std::vector<MetaState> metas;              // likewise
+    std::vector<std::uint8_t> known;           // [half * cells + cell]: holds a gradient, else zeros
+    std::vector<std::uint32_t> counts;         // likewise: of how many consumers
+    std::optional<const TweenRules*> carries;  // the rules that prepare_carry() was called for
+    std::vector<View> sources;                 // gradients by slot of Call::cells, and the values that were read
+    std::vector<ConstView> skipped;
+    std::vector<ConstView> port_gradients;  // by tick: the result
+    Tape tape;
+  };
   // Arguments of one backward pass through ticks.
   struct Way {
     Gradients* gradients;
@@ -172,32 +203,20 @@ class StepMesh {
   const KernelTable* kernels_ = nullptr;
   std::uint64_t plan_ = 1;  // grows with every adopt()
   std::vector<Plan> cells_;
-  std::vector<std::size_t> large_;          // cells that threads share
-  std::vector<std::size_t> small_, parts_;  // cells that one thread takes whole; where each part of them ends
-  mutable std::vector<Arena> arenas_;       // by worker
-  Memory zeros_;                            // of what is absent
+  StepLayout layout_;
+  Shares shares_;
+  mutable std::vector<Arena> arenas_;  // by worker
+  Memory zeros_;                       // these stand for values that are absent
   // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
   std::vector<std::size_t> skips_;
   std::vector<std::pair<std::size_t, std::size_t>> skip_uses_;  // cell and slot of every skip, cells ascending
   std::vector<RecurrentState> recurrent_;  // by slot: shapes; backward() points them at its own memory
   std::vector<std::size_t> recurrent_at_;  // by slot: where a state that is kept lies; kNone
   std::vector<MetaState> metas_;           // by slot: sites
-  std::size_t port_bytes_ = 0, value_bytes_ = 0, recurrent_bytes_ = 0, state_bytes_ = 0, slot_bytes_ = 0,
-              slot_recurrent_ = 0, gates_at_ = 0;
   PassWatch* watch_ = nullptr;
   std::atomic<bool> cancel_{false};
-
-  // Used by backward() and carry().
-  Gradients gradients_;
-  Memory d_values_, d_ports_, recurrent_memory_;  // two halves: of this tick's outputs and of those before; by tick
-  std::vector<MetaState> backward_metas_;
-  std::vector<std::uint8_t> d_known_;         // [half * cells + cell]: holds a gradient, else zeros
-  std::vector<std::uint32_t> d_count_;        // likewise: of how many consumers
-  std::optional<const TweenRules*> carries_;  // what prepare_carry() was for
-  std::vector<View> d_sources_;
-  std::vector<ConstView> skipped_;
-  std::vector<ConstView> port_gradients_;
-  Tape tape_;
+  Gradients gradients_;  // of backward(); carry() is given others
+  BackwardState back_;
 };
 
 }  // namespace loom

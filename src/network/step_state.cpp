@@ -13,16 +13,14 @@
 
 namespace loom {
 std::byte* StepState::value(std::size_t cell, std::size_t half) const {
-  return port() + mesh_->port_bytes_ + half * mesh_->value_bytes_ + mesh_->cells_[cell].value;
+  return base_ + mesh_->layout_.values_at(half) + mesh_->cells_[cell].value;
 }
-std::byte* StepState::recurrent(std::size_t half) const {
-  return port() + mesh_->port_bytes_ + 2 * mesh_->value_bytes_ + half * mesh_->recurrent_bytes_;
+std::byte* StepState::recurrent(std::size_t half) const { return base_ + mesh_->layout_.recurrent_at(half); }
+std::byte* StepState::gate(std::size_t cell, std::size_t half) const {
+  return base_ + mesh_->layout_.gates_at(half) + cell * sizeof(double);
 }
-std::byte* StepState::slot(std::size_t index) const { return history_base_ + index * mesh_->slot_bytes_; }
-std::byte* StepState::gate(std::size_t cell) const { return memory_.data() + mesh_->gates_at_ + cell * sizeof(double); }
 bool StepState::is_void() const { return plan_ != mesh_->plan_; }
 bool StepState::pending_slot() const { return pending_ && (captured_ || mesh_->options_.keep_inputs); }
-std::size_t StepState::ring_index(std::size_t back) const { return (newest_ + ticks_.size() - back) % ticks_.size(); }
 
 // Layers write the half that the pending tick makes.
 void StepState::point_recurrent() {
@@ -41,9 +39,9 @@ Result<void> StepState::set_input(const ConstView& x, bool hold) {
   if (x.element != mesh_->element())
     return fail(Code::InvalidArgument, "the input is {}, the network computes in {}",
                 x.element == Element::f64 ? "f64" : "f32", mesh_->element() == Element::f64 ? "f64" : "f32");
-  if (!(x.shape == mesh_->network().step_input()))
+  if (!(x.shape == mesh_->layout_.input))
     return fail(Code::ShapeMismatch, "an input of shape {}, the mesh was prepared for {}", x.shape.text(),
-                mesh_->network().step_input().text());
+                mesh_->layout_.input.text());
   memory_.write(0, {x.as<std::byte>(), x.shape.elements() * bytes_of(x.element)});
   port_ = hold ? Port::Hold : Port::Pulse;
   return {};
@@ -58,10 +56,13 @@ Result<ConstView> StepState::output(std::size_t cell) const {
 }
 
 double StepState::gate_loss() const {
-  std::vector<double> losses(present_.size());  // memory of one element each
-  memory_.read(mesh_->gates_at_, std::as_writable_bytes(std::span(losses)));
+  if (is_void()) return 0;
+  const std::size_t half = mesh_->layout_.gate_bytes / sizeof(double);
+  std::vector<double> losses(2 * half);  // memory of one element each
+  memory_.read(mesh_->layout_.gates_at(0), std::as_writable_bytes(std::span(losses)));
   double sum = 0;
-  for (const double& loss : losses) sum += read_element({&loss, 1, 1, mesh_->element()});
+  for (std::size_t i = 0; i < present_.size(); ++i)
+    if (present_[i]) sum += read_element({&losses[half_[i] * half + i], 1, 1, mesh_->element()});
   return sum;
 }
 
@@ -69,12 +70,12 @@ void StepState::reset() {
   if (is_void()) return;
   port_ = Port::Absent;
   std::ranges::fill(present_, std::uint8_t{0}), std::ranges::fill(wrote_, std::uint8_t{0});
-  memory_.write(mesh_->port_bytes_ + 2 * mesh_->value_bytes_,
-                std::vector<std::byte>(mesh_->state_bytes_ - mesh_->port_bytes_ - 2 * mesh_->value_bytes_));
+  const StepLayout& layout = mesh_->layout_;  // the values stay: nobody reads one that is not present
+  memory_.write(layout.recurrent_at(0), std::vector<std::byte>(layout.state_bytes() - layout.recurrent_at(0)));
   recurrent_half_ = 0;
   metas_ = pending_metas_ = mesh_->metas_;
-  step_count_ = 0, pending_ = captured_ = kept_ = false, count_ = 0;
-  newest_ = ticks_.empty() ? 0 : ticks_.size() - 1;
+  step_count_ = 0, pending_ = captured_ = false;
+  history_.clear();
 }
 
 Result<StepState> StepState::fork() const {
@@ -88,30 +89,24 @@ Result<void> StepState::restore(const StepState& from) {
     return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (from.mesh_ != mesh_) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (&from == this) return {};
-  memory_.copy(0, from.memory_, 0, mesh_->state_bytes_);
-  const std::size_t slots = from.used_slots() + (from.pending_slot() ? 1 : 0);
-  const std::size_t last = from.newest_ + (from.pending_slot() ? 1 : 0);
-  for (std::size_t b = 0; b < slots; ++b) {
-    const std::size_t index = (last + ticks_.size() - b) % ticks_.size();
-    history_.copy(index * mesh_->slot_bytes_, from.history_, index * mesh_->slot_bytes_, mesh_->slot_bytes_);
-    std::copy_n(from.held(index), present_.size() + 1, held(index));
-    if (!metas_before_.empty()) metas_before_[index] = from.metas_before_[index];
-  }
+  memory_.copy(0, from.memory_, 0, mesh_->layout_.state_bytes());
+  history_.copy(from.history_, from.pending_slot());
   port_ = from.port_, recurrent_half_ = from.recurrent_half_;
   present_ = from.present_, half_ = from.half_, wrote_ = from.wrote_;
-  metas_ = from.metas_, pending_metas_ = from.pending_metas_, ticks_ = from.ticks_;
-  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_, kept_ = from.kept_,
-  newest_ = from.newest_, count_ = from.count_;
+  metas_ = from.metas_, pending_metas_ = from.pending_metas_;
+  step_count_ = from.step_count_, pending_ = from.pending_, captured_ = from.captured_;
   return {};
 }
 
-// Outputs of the cells that have one.
+// Outputs of the cells that have one, and the losses of their gates.
 template <class Archive>
 void StepState::visit_values(Archive& archive, std::span<std::uint8_t> which, std::size_t flip) {
   for (std::size_t i = 0; i < which.size(); ++i) {
     if (!mesh_->cells_[i].cell.starts) continue;
     archive.flag(which[i]);
-    if (which[i]) archive.tensor(value(i, half_[i] ^ flip), mesh_->cells_[i].cell.output.elements(), mesh_->element());
+    if (!which[i]) continue;
+    archive.tensor(value(i, half_[i] ^ flip), mesh_->cells_[i].cell.output.elements(), mesh_->element());
+    archive.tensor(gate(i, half_[i] ^ flip), 1, mesh_->element());
   }
 }
 
@@ -131,23 +126,27 @@ void StepState::visit_recurrent(Archive& archive, std::byte* block) {
 // A captured tick: what it began with, and the inputs of the cells that ran.
 template <class Archive>
 void StepState::visit_slot(Archive& archive, std::size_t index) {
-  std::byte* const memory = slot(index);
-  archive.number(ticks_[index].step);
-  std::uint8_t training = ticks_[index].training;
+  std::byte* const memory = history_.slot(index);
+  std::uint8_t* const held = history_.held(index);
+  StepHistory::Tick& tick = history_.tick(index);
+  archive.number(tick.step);
+  std::uint8_t training = tick.training;
   archive.flag(training);
-  ticks_[index].training = training != 0;
-  for (std::size_t i = 0; i <= present_.size(); ++i) archive.flag(held(index)[i]);
+  tick.training = training != 0;
+  // A cell that never starts holds nothing: it has no memory for a value or a gradient.
+  for (std::size_t i = 0; i <= present_.size(); ++i)
+    archive.flag(held[i], i == present_.size() || mesh_->cells_[i].cell.starts ? 1 : 0);
   for (std::size_t i = 0; i < present_.size(); ++i)
-    if (mesh_->ran(held(index), i))
+    if (mesh_->ran(held, i))
       archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
   for (std::size_t k = 0; k < mesh_->skips_.size(); ++k) {
     const std::size_t cell = mesh_->network().source_of_slot(k);
     if (mesh_->skips_[k] != StepCell::kNone)
       archive.tensor(memory + mesh_->skips_[k], mesh_->cells_[cell].cell.output.elements(), mesh_->element());
   }
-  visit_recurrent(archive, memory + mesh_->slot_recurrent_);
-  if (!metas_before_.empty())
-    for (MetaState& m : metas_before_[index]) visit_meta(archive, m);
+  visit_recurrent(archive, memory + mesh_->layout_.slot_recurrent);
+  if (history_.has_metas())
+    for (MetaState& m : history_.metas(index)) visit_meta(archive, m);
 }
 
 template <class Archive>
@@ -156,7 +155,7 @@ void StepState::visit(Archive& archive) {
   auto port_state = static_cast<std::uint8_t>(port_);
   archive.flag(port_state, 2);
   port_ = static_cast<Port>(port_state);
-  if (port_ != Port::Absent) archive.tensor(port(), mesh_->network().step_input().elements(), mesh_->element());
+  if (port_ != Port::Absent) archive.tensor(port(), mesh_->layout_.input.elements(), mesh_->element());
   visit_values(archive, present_, 0);
   visit_recurrent(archive, recurrent(recurrent_half_));
   for (MetaState& m : metas_) visit_meta(archive, m);
@@ -170,27 +169,25 @@ void StepState::visit(Archive& archive) {
     visit_recurrent(archive, recurrent(recurrent_half_ ^ 1u));
     for (MetaState& m : pending_metas_) visit_meta(archive, m);
   }
-  std::uint64_t count = count_;
+  std::uint64_t count = history_.count();
   archive.number(count, mesh_->options_.history_capacity);
-  std::uint8_t kept = kept_;
+  std::uint8_t kept = history_.is_kept();
   if (mesh_->options_.keep_inputs && count == 0) archive.flag(kept);  // captured ticks are kept ones
-  if constexpr (Archive::kReads) {
-    count_ = static_cast<std::size_t>(count), kept_ = kept != 0 || count_ != 0;
-    newest_ = used_slots() == 0 ? newest_ : used_slots() - 1;
-  }
-  for (std::size_t b = used_slots(); b-- > 0 && archive.ok();) visit_slot(archive, ring_index(b));
-  if (pending_slot() && archive.ok()) visit_slot(archive, (newest_ + 1) % ticks_.size());
+  if constexpr (Archive::kReads) history_.set_counts(static_cast<std::size_t>(count), kept != 0);
+  for (std::size_t b = history_.used(); b-- > 0 && archive.ok();) visit_slot(archive, history_.index(b));
+  if (pending_slot() && archive.ok()) visit_slot(archive, history_.next());
 }
 
 template <class F>
 void StepState::on_host(bool writes, F&& f) {
   if (memory_.device() == nullptr) return f();
-  std::vector<std::byte> memory(memory_.size()), history(history_.size());
-  memory_.read(0, memory), history_.read(0, history);
-  base_ = memory.data(), history_base_ = history.data();
+  Memory& slots = history_.memory();
+  std::vector<std::byte> memory(memory_.size()), history(slots.size());
+  memory_.read(0, memory), slots.read(0, history);
+  base_ = memory.data(), history_.look_at(history.data());
   f();
-  base_ = memory_.data(), history_base_ = history_.data();
-  if (writes) memory_.write(0, memory), history_.write(0, history);
+  base_ = memory_.data(), history_.look_at(slots.data());
+  if (writes) memory_.write(0, memory), slots.write(0, history);
 }
 
 Digest StepState::hash() const {

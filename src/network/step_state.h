@@ -8,6 +8,7 @@
 
 #include "core/sha256.h"
 #include "layers/layer.h"
+#include "network/step_history.h"
 
 namespace loom {
 
@@ -27,17 +28,18 @@ class StepState {
   Result<ConstView> output(std::size_t cell) const;
   Result<ConstView> output() const { return output(present_.size() - 1); }
   std::uint64_t step_count() const { return step_count_; }
-  // Auxiliary loss of the gates in the last tick (engine V-37), cells ascending.
+  // Auxiliary loss of the gates in the last tick (engine V-37), cells ascending; a cell that waited counts with the
+  // tick that made the output it keeps. 0 of a void state.
   double gate_loss() const;
   // Captured ticks that are at hand, without a gap up to the last one.
-  std::size_t history() const { return count_; }
+  std::size_t history() const { return history_.count(); }
   // A tick was computed and waits for commit().
   bool pending() const { return pending_; }
   const StepMesh& mesh() const { return *mesh_; }
   // Memories of the metacognition layers, by state slot.
   std::span<MetaState> metas() { return metas_; }
   // The mesh has adopted a changed network without this state: InvalidState wherever it is used, an empty snapshot, a
-  // hash of zeros.
+  // hash of zeros, a gate loss of 0.
   bool is_void() const;
 
   // Everything as it was at the start: no input, no outputs, no history, step 0.
@@ -58,11 +60,6 @@ class StepState {
  private:
   friend class StepMesh;
   enum class Port : std::uint8_t { Absent, Pulse, Hold };
-  // State at the beginning of a captured tick; its tensors lie in history_.
-  struct Tick {
-    std::uint64_t step = 0;
-    bool training = false;
-  };
 
   StepState() = default;
   template <class Archive>
@@ -76,42 +73,29 @@ class StepState {
   std::byte* value(std::size_t cell, std::size_t half) const;
   std::byte* port() const { return base_; }
   std::byte* recurrent(std::size_t half) const;
-  std::byte* slot(std::size_t index) const;
-  std::uint8_t* held(std::size_t index) const {
-    return reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(held_.data())) + index * (present_.size() + 1);
-  }
-  std::byte* gate(std::size_t cell) const;
+  std::byte* gate(std::size_t cell, std::size_t half) const;
   // Calls f() with tensors that the host may read, and write where `writes`: between ticks.
   template <class F>
   void on_host(bool writes, F&& f);
-  // Slots that hold something: of ticks so far, and of the pending one.
-  std::size_t used_slots() const { return count_ != 0 ? count_ : kept_ ? 1 : 0; }
+  // The pending tick has written its slot of the history.
   bool pending_slot() const;
-  // Index of the tick `back` ticks ago: 0 is the last one.
-  std::size_t ring_index(std::size_t back) const;
   void point_recurrent();
 
   const StepMesh* mesh_ = nullptr;
   std::uint64_t plan_ = 0;  // of the mesh, that it was made for
-  // the port, two halves of values, two halves of recurrent states, what gates added to the loss by cell
+  // the port, two halves of values, two halves of recurrent states, two halves of what gates added to the loss by cell
   Memory memory_;
-  Memory history_;  // slots, one more than the capacity: the pending tick drops none
-  std::byte *base_ = nullptr, *history_base_ = nullptr;  // of both, or of copies that the host may touch
-  // bytes by slot and cell, the port behind them: held a value when the tick began
-  Buffer held_;
+  std::byte* base_ = nullptr;  // of that, or of a copy that the host may touch
+  StepHistory history_;
   Port port_ = Port::Absent;
-  // by cell: has an output, in which half of the memory, the pending tick makes a new one
+  // by cell: has an output, in which half of the memory it lies and its gates' loss, the pending tick makes a new one
   std::vector<std::uint8_t> present_, half_, wrote_;
   std::uint8_t recurrent_half_ = 0;
-  std::vector<RecurrentState> recurrent_;             // by slot, those of the pending tick
-  std::vector<MetaState> metas_, pending_metas_;      // by slot
-  std::vector<std::vector<MetaState>> metas_before_;  // by place in the ring
-  std::vector<ConstView> sources_;                    // what links and skips read in this tick
+  std::vector<RecurrentState> recurrent_;         // by slot, those of the pending tick
+  std::vector<MetaState> metas_, pending_metas_;  // by slot
+  std::vector<ConstView> sources_;                // what links and skips read in this tick
   std::uint64_t step_count_ = 0;
-  // kept_: the newest slot holds the last tick, captured or not
-  bool pending_ = false, captured_ = false, kept_ = false;
-  std::vector<Tick> ticks_;  // ring
-  std::size_t newest_ = 0, count_ = 0;
+  bool pending_ = false, captured_ = false;
 };
 
 }  // namespace loom

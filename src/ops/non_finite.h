@@ -1,6 +1,6 @@
 #pragma once
-// What is no finite number, told by its bits: a shader may take infinities and NaNs for absent, and then x == x holds
-// everywhere.
+// These functions tell by their bits which numbers are not finite. A comparison could not: a shader may assume that
+// infinities and NaNs do not occur, and then x == x holds everywhere.
 
 #include <limits>
 
@@ -38,8 +38,8 @@ LOOM_INLINE I64x16 is_finite(const F64x16& v) {
       abs(v));
 }
 
-// Where a search for the largest begins, and what stands in lanes that take no part in it. An infinity would do as
-// well: a row with nothing above this number holds no finite one.
+// A search for the largest begins at this number, which also stands in lanes that take no part in it. An infinity is
+// not needed: a row with nothing above this number holds no finite one.
 template <class T>
 inline constexpr T kLowest = std::numeric_limits<T>::lowest();
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of ops share: numbers, the two orders of sums by their definition (docs/numerics.md), and runs with
-// every instruction set of this machine and several numbers of threads.
+// The tests of ops share this code: numbers, the two orders of sums by their definition (docs/numerics.md), and runs
+// with every instruction set of this machine and several numbers of threads.
 
 #include <gtest/gtest.h>
 
@@ -114,8 +114,8 @@ template <class T>
   return ::testing::AssertionSuccess();
 }
 
-// What f(exec) gives, a vector, with every instruction set and 1 and 3 threads: always the same bits. A rehearsal comes
-// first, in which nothing may be touched. `shared`: three threads must have divided the work.
+// Returns the vector that f(exec) gives, and expects the same bits with every instruction set and with 1 and 3 threads.
+// A rehearsal comes first, in which nothing may be touched. `shared`: three threads must have divided the work.
 template <class F>
 auto everywhere(bool shared, F&& f) {
   const FpEnvironment environment;

@@ -225,7 +225,7 @@ double log64(double x) {
   return x == kInfinity ? x : log_pair(x).high;
 }
 
-// Below -37.43 the nearest f64 is -1.
+// The f64 nearest to the result is -1 for all x below -37.43.
 double expm1_64(double x) {
   if (x != x) return kNan;
   if (x > 710) return kInfinity;

@@ -187,7 +187,7 @@ LOOM_INLINE native::F32 half_to_float(native::I32 h) {
   return (native::F32)(value | (h & 0x8000) << 16);
 }
 
-// As those of one number (orders.h).
+// Sixteen lanes are snapped and folded as orders.h does it with one number and with an array.
 LOOM_INLINE F32x16 snap(const F32x16& a) {
   const F32x16 kept = as_float(bits(a) & ~(abs(a) < splat(kSnap)));
   return select(a == a, kept, as_float(splat(static_cast<std::int32_t>(kQuietNan))));

@@ -121,7 +121,7 @@ LOOM_INLINE F64x16 snap(const F64x16& a) {
   return select(a == a, kept, splat(__builtin_bit_cast(double, kQuietNan64)));
 }
 
-// As the folds of f32 lanes.
+// Adds the lanes in the order in which fold() of f32 lanes does.
 LOOM_INLINE double fold(const F64x16& v) {
   alignas(64) double a[kLanes];
   store(a, v);

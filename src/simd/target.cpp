@@ -20,11 +20,9 @@ namespace loom {
 #endif
 
 bool cpu_runs(Isa isa) {
-  switch (isa) {
 #define LOOM_SIMD_TARGET(name, processor, bytes, features) \
-  case Isa::name: return LOOM_RUNS_ON_##processor(features);
+  if (isa == Isa::name) return LOOM_RUNS_ON_##processor(features);
 #include "simd/targets.inc"
-  }
   return false;
 }
 #undef LOOM_NEEDS

@@ -1,7 +1,7 @@
 #pragma once
-// Which SIMD targets there are and which of them this CPU can run. Tables of kernels lie in the namespace named after
-// their target; LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for each that was
-// compiled in, weakest first.
+// This header lists the SIMD targets and tells which of them this CPU can run. Tables of kernels lie in the namespace
+// named after their target; LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for
+// each that was compiled in, weakest first.
 
 namespace loom {
 
@@ -9,13 +9,13 @@ enum class Isa {
 #define LOOM_SIMD_TARGET(name, ...) name,
 #include "simd/targets.inc"
 };
-// In the order of the enumerators.
+// The names stand in the order of the enumerators.
 inline constexpr const char* kIsaNames[] = {
 #define LOOM_SIMD_TARGET(name, ...) #name,
 #include "simd/targets.inc"
 };
 
-// Whether this CPU, and the operating system, have what the kernels of the target were compiled with.
+// Returns whether this CPU, and the operating system, have what the kernels of the target were compiled with.
 bool cpu_runs(Isa isa);
 
 }  // namespace loom

@@ -1,6 +1,6 @@
 #pragma once
-// How fast a network that learns while it runs finds back after its task changed (engine E-43). Time comes from a clock
-// that the caller gives, so results are exact in tests.
+// Adaptation measures how fast a network that learns while it runs finds back after its task changed (engine E-43).
+// Time comes from a clock that the caller gives, so results are exact in tests.
 
 #include <cstdint>
 #include <functional>

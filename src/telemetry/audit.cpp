@@ -1,6 +1,7 @@
 #include "telemetry/audit.h"
 
 #include "backend/cpu/isa.h"
+#include "core/json.h"
 #include "core/thread_pool.h"
 
 #if !defined(__wasi__)

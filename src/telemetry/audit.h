@@ -2,7 +2,7 @@
 // Description of this machine (engine E-45), read from system files and calls: no program is run. Facts that a system
 // does not report are absent.
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 
 namespace loom {
 

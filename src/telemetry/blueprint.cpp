@@ -1,5 +1,6 @@
 #include "telemetry/blueprint.h"
 
+#include "core/json.h"
 #include "dtypes/dtype.h"
 
 namespace loom {

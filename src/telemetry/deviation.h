@@ -1,6 +1,6 @@
 #pragma once
-// How far outputs lie from what was expected (engine E-42). Deviation of one value: |a - e| / |e| * 100 percent; |a -
-// e| * 100 where |e| is below 1e-10. What is not finite, unless equal, deviates without bound.
+// Deviations measure how far outputs lie from what was expected (engine E-42). That of one value is |a - e| / |e| * 100
+// percent, or |a - e| * 100 where |e| is below 1e-10. What is not finite, unless equal, deviates without bound.
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "telemetry/observer.h"
 
-#include "backend/plan_scratch.h"
+#include "backend/rehearsal.h"
 #include "dtypes/dtype.h"
 #include "ops/all.h"
 

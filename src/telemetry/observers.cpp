@@ -1,5 +1,7 @@
 #include "telemetry/observers.h"
 
+#include "core/json.h"
+
 #include <algorithm>
 #include <cmath>
 

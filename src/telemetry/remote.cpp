@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "core/json.h"
 #include "core/nearest.h"
 #include "layers/share/share.h"
 #include "telemetry/observers.h"
@@ -46,8 +47,8 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   const std::string_view path = e.path;
   std::int64_t from = last_;
   const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
-  // What a link runs has ended just before the link: another cell's operation under that cell's path, the cell's own
-  // under this one.
+  // The operation that a link runs has ended just before the link itself: under the path of the cell that owns it,
+  // which is another one or this one.
   const Share* const share = layer_as<Share>(*e.layer);
   if (share != nullptr && !ended_.empty() && (share->target() != nullptr || ended_.back().first == path)) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) &&

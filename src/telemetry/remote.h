@@ -42,7 +42,7 @@ class TanhiObserver final : public Observer {
 
  private:
   TanhiObserver() = default;
-  // When a layer began, by what ended before it.
+  // Returns when a layer began, which is when the layer before it ended.
   std::int64_t began(const LayerEvent& event);
 
   std::unique_ptr<UdpSocket> socket_;

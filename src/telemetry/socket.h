@@ -15,7 +15,7 @@ class UdpSocket {
   // Looks the host up once; IoError when it has no address.
   static Result<std::unique_ptr<UdpSocket>> create(const std::string& host, std::uint16_t port);
   ~UdpSocket();
-  // Never waits.
+  // Sends without waiting, or not at all.
   bool send(const std::string& datagram);
 
  private:

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "network/step_mesh.h"

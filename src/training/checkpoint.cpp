@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/json.h"
 #include "core/little_endian.h"
 #include "core/nearest.h"
 #include "io/entity/entity.h"
@@ -222,6 +223,55 @@ Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes) {
   return out;
 }
 
+namespace {
+
+// Reads the optimiser's section front to back.
+class SectionReader {
+ public:
+  explicit SectionReader(const Checkpoint& checkpoint) : bytes_(checkpoint.optimizer) {}
+
+  Result<const std::byte*> take(std::size_t count, std::size_t each) {
+    if (count > (bytes_.size() - at_) / each)
+      return fail(Code::CorruptData, "checkpoint: the optimiser's section ends early");
+    const std::byte* from = bytes_.data() + at_;
+    at_ += count * each;
+    return from;
+  }
+  std::size_t left() const { return bytes_.size() - at_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+Result<void> restore_slot(const Json& said, const Trainer::Slot& own, SectionReader& section) {
+  const Json* name = find(said, "name");
+  LOOM_TRY(const std::uint64_t elements, whole(said, "elements"));
+  LOOM_TRY(const std::uint64_t each, whole(said, "bytes"));
+  const std::size_t want = own.values.rows * own.values.cols, want_each = bytes_of(own.values.element);
+  const std::string* text = name == nullptr ? nullptr : as_string(*name);
+  if (text == nullptr || *text != own.name || elements != want || each != want_each)
+    return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}",
+                text == nullptr ? "?" : printable(*text), elements, own.name, want);
+  LOOM_TRY(const std::byte* from, section.take(want, want_each));
+  read_back(from, own.values.data, want, want_each);
+  return {};
+}
+
+Result<Lbfgs::Pair> pair_from(const Json& length, SectionReader& section) {
+  const auto n = as_int(length);
+  if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: pairs hold no lengths");
+  Lbfgs::Pair pair;
+  for (std::vector<double>* part : {&pair.s, &pair.y}) {
+    LOOM_TRY(const std::byte* from, section.take(static_cast<std::size_t>(*n), 8));
+    part->resize(static_cast<std::size_t>(*n));
+    read_back(from, part->data(), part->size(), 8);
+  }
+  return pair;
+}
+
+}  // namespace
+
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer) {
   const Json *state = find(checkpoint.train, "state"), *position = find(checkpoint.train, "position"),
              *slots = find(checkpoint.train, "slots"), *pairs = find(checkpoint.train, "pairs");
@@ -233,37 +283,11 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
   if (slots->size() != own.size())
     return fail(Code::ShapeMismatch, "checkpoint: {} slots of an optimiser, this one has {}", slots->size(),
                 own.size());
-  std::size_t at = 0;
-  const auto take = [&](std::size_t count, std::size_t each) -> Result<const std::byte*> {
-    if (count > (checkpoint.optimizer.size() - at) / each)
-      return fail(Code::CorruptData, "checkpoint: the optimiser's section ends early");
-    const std::byte* from = checkpoint.optimizer.data() + at;
-    at += count * each;
-    return from;
-  };
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const Json& said = (*slots)[i];
-    const Json* name = find(said, "name");
-    LOOM_TRY(const std::uint64_t elements, whole(said, "elements"));
-    LOOM_TRY(const std::uint64_t each, whole(said, "bytes"));
-    const std::size_t want = own[i].values.rows * own[i].values.cols, want_each = bytes_of(own[i].values.element);
-    const std::string* text = name == nullptr ? nullptr : as_string(*name);
-    if (text == nullptr || *text != own[i].name || elements != want || each != want_each)
-      return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}",
-                  text == nullptr ? "?" : printable(*text), elements, own[i].name, want);
-    LOOM_TRY(const std::byte* from, take(want, want_each));
-    read_back(from, own[i].values.data, want, want_each);
-  }
+  SectionReader section(checkpoint);
+  for (std::size_t i = 0; i < own.size(); ++i) LOOM_TRY_VOID(restore_slot((*slots)[i], own[i], section));
   std::deque<Lbfgs::Pair> restored;
   for (const Json& length : *pairs) {
-    const auto n = as_int(length);
-    if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: pairs hold no lengths");
-    Lbfgs::Pair pair;
-    for (std::vector<double>* part : {&pair.s, &pair.y}) {
-      LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 8));
-      part->resize(static_cast<std::size_t>(*n));
-      read_back(from, part->data(), part->size(), 8);
-    }
+    LOOM_TRY(Lbfgs::Pair pair, pair_from(length, section));
     restored.push_back(std::move(pair));
   }
   std::vector<std::span<const std::byte>> carried;
@@ -272,12 +296,11 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     for (const Json& length : *lengths) {
       const auto n = as_int(length);
       if (!n || *n < 0) return fail(Code::CorruptData, "checkpoint: carried states hold no lengths");
-      LOOM_TRY(const std::byte* from, take(static_cast<std::size_t>(*n), 1));
+      LOOM_TRY(const std::byte* from, section.take(static_cast<std::size_t>(*n), 1));
       carried.emplace_back(from, static_cast<std::size_t>(*n));
     }
-  if (at != checkpoint.optimizer.size())
-    return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots",
-                checkpoint.optimizer.size() - at);
+  if (section.left() != 0)
+    return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", section.left());
   if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
   if (keep == Keep::trained) LOOM_TRY_VOID(trainer.commit_masters());
   if (!carried.empty()) LOOM_TRY_VOID(trainer.carry(carried));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/journal.h"
+#include "core/json.h"
 #include "training/trainer.h"
 
 namespace loom {
@@ -58,8 +59,8 @@ Result<void> check_identity(const std::string& path, const Checkpoint& checkpoin
 Result<void> check_identity(const std::string& path, const Json* said, Json identity,
                             std::span<const std::string_view> changeable = {});
 
-// When the next checkpoint is due: a disk takes a tenth of a second to keep a file, a small step a thousandth to run.
-// Writing them takes at most a twentieth of a run's time.
+// The clock tells when the next checkpoint is due. A disk takes a tenth of a second to keep a file and a small step a
+// thousandth to run, so writing takes at most a twentieth of a run's time.
 class CheckpointClock {
  public:
   explicit CheckpointClock(std::chrono::duration<double> pause = std::chrono::seconds(1)) : pause_(pause) {}

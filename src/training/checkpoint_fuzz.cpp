@@ -1,6 +1,7 @@
 // Any bytes as the checkpoint of a training or, without a network in it, of a fine-tuning, their hashes made right: a
 // trainer that goes on, or an Error. The trainers are of Adam, L-BFGS and targets; the first byte picks one.
 
+#include "core/json.h"
 #include "io/entity/entity_reseal.h"
 #include "network/spec.h"
 #include "training/checkpoint.h"

@@ -12,6 +12,7 @@ namespace {
 
 TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
   test::expect_documented(train_schema(), "docs/training.md", 100);
+  test::expect_described(train_schema());
 }
 
 TEST(ConfigDocs, T_01_every_shipped_training_fits_the_schema_and_what_the_reader_refuses_does_not) {

@@ -1,5 +1,6 @@
 #include "training/golden.h"
 
+#include "core/json.h"
 #include "core/philox.h"
 #include "network/spec.h"
 #include "training/weight_hash.h"

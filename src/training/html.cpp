@@ -159,7 +159,7 @@ std::string seconds_text(double seconds) {
   if (!(seconds >= 0) || seconds > 1e9) return "?";
   if (seconds < 0.1) return fmt::format("{:.1f} ms", 1000 * seconds);
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
-  const auto s = static_cast<std::uint64_t>(seconds + 0.5);
+  const auto s = static_cast<std::uint64_t>(std::llround(seconds));
   return s < 60     ? fmt::format("{} s", s)
          : s < 3600 ? fmt::format("{}m{:02}s", s / 60, s % 60)
                     : fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
@@ -242,6 +242,36 @@ std::string sparkline(std::span<const double> values, std::string_view label) {
       html_text(label), path);
 }
 
+namespace {
+
+// A square for each count of a row of the matrix, which begins at (left, y). Numbers stand in squares that have room.
+std::string confusion_row(std::span<const std::string> names, std::span<const std::uint64_t> counts, std::size_t r,
+                          double left, double y, double cell, bool numbers) {
+  std::string out;
+  const std::size_t n = names.size();
+  std::uint64_t total = 0;
+  for (std::size_t c = 0; c < n; ++c) total += counts[r * n + c];
+  for (std::size_t c = 0; c < n; ++c) {
+    const std::uint64_t count = counts[r * n + c];
+    const double x = left + cell * static_cast<double>(c),
+                 share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
+    if (count == 0 && !numbers) continue;
+    // A wrong answer in a hundred must still be seen, so that shade grows with the root.
+    const double shade = count == 0 ? 0.03 : 0.1 + 0.9 * std::sqrt(share);
+    out += fmt::format(
+        "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
+        "fill-opacity=\"{:.2f}\"><title>{} as {}: {} ({:.1f} %)</title></rect>",
+        r == c ? "right" : "wrong", x + 0.5, y + 0.5, cell - 1, cell - 1, shade, html_text(names[r]),
+        html_text(names[c]), count, 100 * share);
+    if (numbers && count > 0)
+      out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
+                         shade > 0.62 ? "cell deep" : "cell", x + cell / 2, y + cell / 2 + 4, count);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string confusion_chart(std::span<const std::string> names, std::span<const std::uint64_t> counts) {
   const std::size_t n = names.size();
   if (n == 0 || counts.size() != n * n) return {};
@@ -281,24 +311,7 @@ std::string confusion_chart(std::span<const std::string> names, std::span<const 
           "<text class=\"name\" transform=\"translate({:.1f} {:.1f}) rotate(-35)\">{}<title>{}</title></text>\n", x,
           top - 6, name, html_text(names[r]));
     }
-    std::uint64_t total = 0;
-    for (std::size_t c = 0; c < n; ++c) total += counts[r * n + c];
-    for (std::size_t c = 0; c < n; ++c) {
-      const std::uint64_t count = counts[r * n + c];
-      const double x = left + cell * static_cast<double>(c),
-                   share = total == 0 ? 0 : static_cast<double>(count) / static_cast<double>(total);
-      if (count == 0 && !numbers) continue;
-      // A wrong answer in a hundred must still be seen, so that shade grows with the root.
-      const double shade = count == 0 ? 0.03 : 0.1 + 0.9 * std::sqrt(share);
-      out += fmt::format(
-          "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-          "fill-opacity=\"{:.2f}\"><title>{} as {}: {} ({:.1f} %)</title></rect>",
-          r == c ? "right" : "wrong", x + 0.5, y + 0.5, cell - 1, cell - 1, shade, html_text(names[r]),
-          html_text(names[c]), count, 100 * share);
-      if (numbers && count > 0)
-        out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
-                           shade > 0.62 ? "cell deep" : "cell", x + cell / 2, y + cell / 2 + 4, count);
-    }
+    out += confusion_row(names, counts, r, left, y, cell, numbers);
     out += "\n";
   }
   if (n > 40)

@@ -1,5 +1,7 @@
 #include "training/metrics.h"
 
+#include "core/json.h"
+
 #include <cmath>
 
 namespace loom {

@@ -1,10 +1,10 @@
 #pragma once
-// How good outputs are (engine T-50), collected batch by batch in the order of the samples.
+// Metrics tell how good outputs are (engine T-50). They are collected batch by batch in the order of the samples.
 
 #include <cstdint>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "training/trainer.h"
 
 namespace loom {

@@ -5,10 +5,11 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/journal.h"
+#include "core/json.h"
 #include "io/network_file.h"
 #include "network/network_session.h"
 #include "training/html.h"
-#include "core/journal.h"
 
 namespace loom {
 namespace {

@@ -42,7 +42,8 @@ std::string LossWatch::observe(double loss, double learning_rate) {
                      least_, learning_rate);
 }
 
-void Timings::open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin) {
+void Timings::open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps,
+                   const Json& begin) {
   auto file = resumed && is_file(path) ? Journal::resume(path, step) : Journal::create(path);
   if (!file) {
     error_ = file.error().text();
@@ -53,10 +54,10 @@ void Timings::open(const std::string& path, bool resumed, std::uint64_t step, st
   start_ = line_start_ = epoch_start_ = last_ = Clock::now();
   Json line{{"event", "begin"}, {"step", step}, {"time", now_text()}};
   for (const auto& [key, value] : begin.items()) line[key] = value;
-  write(std::move(line));
+  write(line);
 }
 
-void Timings::write(Json line) {
+void Timings::write(const Json& line) {
   if (!file_.is_open() || !error_.empty()) return;
   if (const auto written = file_.write(line); !written) error_ = written.error().text();
 }
@@ -83,7 +84,7 @@ void Timings::observe(const TrainProgress& p) {
       Json line{
           {"event", "epoch"}, {"epoch", p.epoch + 1}, {"step", p.step}, {"seconds", milliseconds(now - epoch_start_)}};
       if (p.validation != nullptr) line["validation_seconds"] = std::round(validation_ * 1e5) / 1e5;
-      write(std::move(line));
+      write(line);
       line_start_ = Clock::now();
       break;
     }
@@ -98,7 +99,7 @@ void Timings::flush(std::uint64_t step) {
   line["loss"] = counted_ == 0 ? Json() : Json(sum_ / static_cast<double>(counted_));
   if (counted_ > 1) line["low"] = low_, line["high"] = high_;
   line["learning_rate"] = rate_, line["samples"] = samples_, line["seconds"] = milliseconds(now - line_start_);
-  write(std::move(line));
+  write(line);
   count_ = counted_ = samples_ = 0, sum_ = 0, line_start_ = now;
 }
 

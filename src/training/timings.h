@@ -36,7 +36,7 @@ class Timings {
   Timings() = default;
   // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first
   // line without event and time.
-  void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, Json begin);
+  void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, const Json& begin);
   void observe(const TrainProgress& progress);
   void warn(std::uint64_t step, const std::string& text);
   void end(std::uint64_t step, const std::string& stop_reason);
@@ -44,7 +44,7 @@ class Timings {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void write(Json line);
+  void write(const Json& line);
   void flush(std::uint64_t step);
 
   Journal file_;

@@ -166,7 +166,8 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
   });
 }
 
-// What one key alone does not show.
+// Checks what no key shows by itself: whether a loss, an optimiser and a schedule can be made of these settings, and
+// whether keys go together.
 Result<void> check(const TrainConfig& c) {
   const auto within = [](const char* key, Error error) { return under({key}, std::move(error)); };
   if (auto loss = Loss::create(c.trainer.loss); !loss) return within("loss", std::move(loss).error());

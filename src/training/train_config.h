@@ -18,7 +18,8 @@ struct EarlyStop {
   bool restore_best = true;  // the final weights are those of the best validation
 };
 
-// Where and how a training computes (engine T-02). The CPU's ways give the same bits; nothing here runs on a GPU.
+// A training computes in one of these modes (engine T-02). Those of the CPU give the same bits; nothing here runs on a
+// GPU.
 enum class ComputeMode : std::uint8_t { Cpu, CpuTiled, CpuParallel, Gpu, GpuTiled, GpuParallel };
 constexpr bool is_gpu(ComputeMode mode) { return mode >= ComputeMode::Gpu; }
 

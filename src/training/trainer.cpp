@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "backend/plan_scratch.h"
+#include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "core/nearest.h"
@@ -170,8 +170,7 @@ Result<void> Trainer::create_workers() {
   if (measures)
     return fail(Code::Unsupported,
                 "shards: the network has layers that measure their whole batch (batchnorm, metacognition)");
-  std::size_t bytes = 0;
-  for (const Weight* w : weights_) bytes += w->elements() * bytes_of(session().element());
+  const std::size_t bytes = trained_.elements() * bytes_of(session().element());
   shard_gradients_.resize(shards);
   for (Memory& memory : shard_gradients_) {
     LOOM_TRY(memory, Memory::create(options.device, bytes));
@@ -187,7 +186,7 @@ Result<void> Trainer::collect_parameters() {
     visit_trained(
         Network::path(i), *network_->cell(i).layer, true, 1,
         [&](const std::string& path, Weight& w, bool trainable, double scale) {
-          if (w.role() == WeightRole::Statistic && !w.is_tied()) statistics_.push_back(&w);
+          if (w.role() == WeightRole::Statistic && !w.is_tied()) measures_.statistics.push_back(&w);
           if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
           if (!trainable) w.freeze(true);
           if (w.is_frozen()) return;
@@ -196,29 +195,28 @@ Result<void> Trainer::collect_parameters() {
             return;
           }
           parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
-          weights_.push_back(&w);
-          limits_.push_back(master_limit(config_.clamp_master, w));
+          trained_.weights.push_back(&w);
+          trained_.limits.push_back(master_limit(config_.clamp_master, w));
           w.freeze_scales(config_.frozen_scales);
         });
   }
   if (error) return tl::make_unexpected(*std::move(error));
-  if (weights_.empty()) return fail(Code::InvalidArgument, "the network has no weight to train");
+  if (trained_.weights.empty()) return fail(Code::InvalidArgument, "the network has no weight to train");
   // Gradients and state have the element of the sums; masters of float64 weights are f64 whatever that is.
-  for (std::size_t p = 0; p < weights_.size(); ++p) {
-    const Tensor master = weights_[p]->master_for_update();
+  for (std::size_t p = 0; p < trained_.weights.size(); ++p) {
+    const Tensor master = trained_.weights[p]->master_for_update();
     if (master.element != parameters[p].element)
       return fail(Code::Unsupported, "{}: a master of {} in a network that computes in {}", parameters[p].path,
                   master.element == Element::f64 ? "f64" : "f32",
                   parameters[p].element == Element::f64 ? "f64" : "f32");
   }
-  masters_.resize(weights_.size()), gradients_.resize(weights_.size()), const_gradients_.resize(weights_.size());
+  trained_.resize_views();
   scratch_ = Arena(config_.session.device);
   return optimizer_.prepare(std::move(parameters), config_.session.device);
 }
 
 // Inputs and values in the network's element type, the class ids of losses that take them.
 Result<Samples> Trainer::in_element(const Samples& batch) {
-  Samples out = batch;
   if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0)
     return fail(Code::InvalidArgument, "a batch without inputs");
   if (batch.inputs.shape.rank() == 1) {  // a number for each sample, or one sample's features
@@ -227,16 +225,20 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
       return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others",
                   batch.inputs.shape.text(), y.text());
   }
-  if (session().element() == Element::f32) return out;
-  const auto widen = [&](ConstView& view, Buffer& memory) -> Result<void> {
+  return session().element() == Element::f32 ? Result<Samples>(batch) : wide_.widened(batch);
+}
+
+Result<Samples> Trainer::WideBatch::widened(const Samples& batch) {
+  Samples out = batch;
+  const auto widen = [](ConstView& view, Buffer& memory) -> Result<void> {
     if (view.data == nullptr || view.element == Element::f64) return {};
     LOOM_TRY_VOID(make_room(view.shape.elements() * sizeof(double), memory));
     std::copy_n(view.as<float>(), view.shape.elements(), memory.as<double>());
     view = {memory.data(), view.shape, Element::f64};
     return {};
   };
-  LOOM_TRY_VOID(widen(out.inputs, wide_inputs_));
-  LOOM_TRY_VOID(widen(out.values, wide_values_));
+  LOOM_TRY_VOID(widen(out.inputs, inputs));
+  LOOM_TRY_VOID(widen(out.values, values));
   return out;
 }
 
@@ -307,7 +309,9 @@ Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t 
   LOOM_TRY(sum.loss, loss_.record(now, call, worker.figures, worker.failed));
   LOOM_TRY(sum.gates, worker.figures.take(1, 1, y.element));
   if (state_.loss_scale != 1) scale(now, dy, state_.loss_scale, dy);
-  round_gradients(now, dy, config_.session.mixed);
+  const auto round = [&](const Exec& exec) { round_gradients(exec, dy, config_.session.mixed); };
+  LOOM_TRY_VOID(plan_scratch(now, round));
+  round(now);
   copy(now, worker.session->gate_figure(), sum.gates);
   check_finite(now, sum.gates, worker.failed);
   LOOM_TRY_VOID(worker.session->backward(dy));
@@ -367,7 +371,7 @@ Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double join
     if (begin != end) LOOM_TRY_VOID(run_samples(worker, part_of(batch, begin, end - begin), begin, joint, s));
     const Exec now = worker.exec();
     std::byte* to = shard_gradients_[s].data();
-    for (const Weight* weight : weights_) {
+    for (const Weight* weight : trained_.weights) {
       const Tensor part{to, 1, weight->elements(), gradients.element()};
       copy(now, {gradients.of(now, *weight), 1, weight->elements(), gradients.element()}, part);
       to += part.bytes();
@@ -395,7 +399,7 @@ Result<void> Trainer::run_shards(const Samples& batch, double joint) {
     for (std::size_t s = 0; s + stride < config_.shards; s += 2 * stride)
       add(now, shard(s), shard(s + stride), shard(s));
   std::byte* from = shard_gradients_[0].data();
-  for (const Weight* w : weights_) {
+  for (const Weight* w : trained_.weights) {
     const Tensor sum{from, 1, w->elements(), element};
     copy(now, sum, {session().gradients().of(now, *w), 1, w->elements(), element});
     from += sum.bytes();
@@ -448,7 +452,7 @@ Result<void> Trainer::run_batch(const Samples& batch) {
   batch_elements_ = batch.inputs.shape.elements();
   LOOM_TRY(const double joint, joint_count(batch));
   LOOM_TRY_VOID(config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint, 0));
-  list_gradients();
+  trained_.list(update_exec(), session().gradients());
   return {};
 }
 
@@ -459,27 +463,36 @@ Result<double> Trainer::gradients(const Samples& batch) {
   return loss_of_step();
 }
 
-void Trainer::list_gradients() {
-  for (std::size_t p = 0; p < weights_.size(); ++p) {
-    gradients_[p] = {session().gradients().of(update_exec(), *weights_[p]), weights_[p]->rows(), weights_[p]->cols(),
-                     session().element()};
-    const_gradients_[p] = gradients_[p];
-    masters_[p] = weights_[p]->master_for_update();
+void Trainer::Trained::resize_views() {
+  masters.resize(weights.size()), gradients.resize(weights.size()), const_gradients.resize(weights.size());
+}
+
+void Trainer::Trained::list(const Exec& exec, Gradients& from) {
+  for (std::size_t p = 0; p < weights.size(); ++p) {
+    gradients[p] = {from.of(exec, *weights[p]), weights[p]->rows(), weights[p]->cols(), from.element()};
+    const_gradients[p] = gradients[p];
+    masters[p] = weights[p]->master_for_update();
   }
 }
 
+std::size_t Trainer::Trained::elements() const {
+  std::size_t elements = 0;
+  for (const Weight* w : weights) elements += w->elements();
+  return elements;
+}
+
 Result<void> Trainer::commit() {
-  for (std::size_t p = 0; p < weights_.size(); ++p)
-    if (auto done = weights_[p]->commit_update(session().pool()); !done)
+  for (std::size_t p = 0; p < trained_.weights.size(); ++p)
+    if (auto done = trained_.weights[p]->commit_update(session().pool()); !done)
       return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(),
                   state_.steps, learning_rate());
   return {};
 }
 
-// After an update, before commit().
+// To be called after an update and before commit(), which encodes the masters that are clamped here.
 void Trainer::clamp_masters(ConstTensor failed) {
-  for (std::size_t p = 0; p < weights_.size(); ++p)
-    if (limits_[p].value_or(0) > 0) clamp(update_exec(), *limits_[p], masters_[p], failed);
+  for (std::size_t p = 0; p < trained_.weights.size(); ++p)
+    if (trained_.limits[p].value_or(0) > 0) clamp(update_exec(), *trained_.limits[p], trained_.masters[p], failed);
 }
 
 double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
@@ -492,15 +505,20 @@ Result<StepReport> Trainer::step(const Samples& given) {
   StepReport report;
   report.learning_rate = learning_rate();
   keep_measures();
-  LOOM_TRY(report, lbfgs_   ? lbfgs_step(batch, std::move(report))
-                   : tween_ ? tween_step(batch, std::move(report))
-                            : update(batch, std::move(report)));
+  auto done = lbfgs_   ? lbfgs_step(batch, std::move(report))
+              : tween_ ? tween_step(batch, std::move(report))
+                       : update(batch, std::move(report));
+  if (!done) {
+    (void)put_measures_back();  // parts of the batch may have gone through; the first error is the one to tell
+    return done;
+  }
+  report = *std::move(done);
   const bool may_change = config_.commit_meta && !session().metas().empty();
   if (may_change && !report.skipped) LOOM_TRY_VOID(grant_changes(report));
   return report;
 }
 
-// What metacognition layers asked for in the step's forward passes.
+// Carries out the changes that metacognition layers asked for in the step's forward passes.
 Result<void> Trainer::grant_changes(StepReport& report) {
   LOOM_TRY(report.changes, loom::commit_meta(*network_, session(), *part_));
   std::vector<std::string> fresh;
@@ -521,7 +539,7 @@ Result<void> Trainer::adopt(const Shape& batch, std::span<const std::string> fre
     kept[slot.name].assign(from, from + slot.values.bytes());
   }
   const std::uint64_t steps = optimizer().steps();
-  weights_.clear(), statistics_.clear(), limits_.clear();
+  trained_.weights.clear(), trained_.limits.clear(), measures_.statistics.clear();
   LOOM_TRY(optimizer_, Optimizer::create(config_.optimizer));
   LOOM_TRY_VOID(collect_parameters());
   if (tween_) LOOM_TRY_VOID(tween_->adopt());
@@ -569,26 +587,28 @@ Result<void> Trainer::record_update(double learning_rate) {
   Worker& worker = workers_[0];
   // The backward pass ran on loss_scale * loss.
   if (state_.loss_scale != 1)
-    for (const Tensor& g : gradients_) scale(now, g, 1 / state_.loss_scale, g);
+    for (const Tensor& g : trained_.gradients) scale(now, g, 1 / state_.loss_scale, g);
   LOOM_TRY(clip_, worker.figures.take(1, kClipFigures, session().element()));
   LOOM_TRY_VOID(plan_scratch(now, [&](const Exec& rehearsal) {
-    if (config_.clip_norm > 0) (void)clip_norm(rehearsal, gradients_, config_.clip_norm, clip_);
-    (void)optimizer_.record(rehearsal, masters_, const_gradients_, learning_rate, worker.figures, worker.failed);
+    if (config_.clip_norm > 0) (void)clip_norm(rehearsal, trained_.gradients, config_.clip_norm, clip_);
+    (void)optimizer_.record(rehearsal, trained_.masters, trained_.const_gradients, learning_rate, worker.figures,
+                            worker.failed);
   }));
   if (config_.clip_norm > 0) {
-    LOOM_TRY_VOID(clip_norm(now, gradients_, config_.clip_norm, clip_));
+    LOOM_TRY_VOID(clip_norm(now, trained_.gradients, config_.clip_norm, clip_));
     check_finite(now, {clip_.data, 1, 1, clip_.element}, worker.failed);
   }
   unclipped_.clear();
   // clipping would hide an infinity
-  for (std::size_t p = 0; config_.clip_value > 0 && config_.clip_norm == 0 && p < gradients_.size(); ++p) {
-    LOOM_TRY(const Tensor bound, worker.figures.take(1, 1, gradients_[p].element));
-    magnitude_bound(now, gradients_[p], bound);
+  for (std::size_t p = 0; config_.clip_value > 0 && config_.clip_norm == 0 && p < trained_.gradients.size(); ++p) {
+    LOOM_TRY(const Tensor bound, worker.figures.take(1, 1, trained_.gradients[p].element));
+    magnitude_bound(now, trained_.gradients[p], bound);
     check_finite(now, bound, worker.failed);
     unclipped_.push_back(bound);
   }
-  if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, gradients_, config_.clip_value));
-  LOOM_TRY_VOID(optimizer_.record(now, masters_, const_gradients_, learning_rate, worker.figures, worker.failed));
+  if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, trained_.gradients, config_.clip_value));
+  LOOM_TRY_VOID(
+      optimizer_.record(now, trained_.masters, trained_.const_gradients, learning_rate, worker.figures, worker.failed));
   clamp_masters(worker.failed);
   return {};
 }
@@ -614,12 +634,13 @@ Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) 
 Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) {
   const auto before = gradients(batch);
   if (!before && before.error().code != Code::NonFinite) return tl::make_unexpected(before.error());
-  list_gradients();
-  const auto outcome = lbfgs_->step(masters_, const_gradients_, report.learning_rate, [&]() -> Result<double> {
-    // Called at trial points of the line search: the network must see the moved masters first.
-    LOOM_TRY_VOID(commit());
-    return gradients(batch);
-  });
+  trained_.list(update_exec(), session().gradients());
+  const auto outcome =
+      lbfgs_->step(trained_.masters, trained_.const_gradients, report.learning_rate, [&]() -> Result<double> {
+        // Called at trial points of the line search: the network must see the moved masters first.
+        LOOM_TRY_VOID(commit());
+        return gradients(batch);
+      });
   if (outcome && outcome->moved) clamp_masters({});
   LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
   if (!outcome && outcome.error().code == Code::NonFinite) {
@@ -651,24 +672,24 @@ Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const 
 
 // Saves states and running statistics, so that skip() can restore them.
 void Trainer::keep_measures() {
-  kept_states_ = carried();
-  kept_statistics_.resize(statistics_.size());
-  for (std::size_t i = 0; i < statistics_.size(); ++i) {
-    kept_statistics_[i].resize(statistics_[i]->elements());
-    statistics_[i]->decode(0, kept_statistics_[i].size(), kept_statistics_[i].data());
+  auto& [statistics, kept, states] = measures_;
+  states = carried();
+  kept.resize(statistics.size());
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    kept[i].resize(statistics[i]->elements());
+    statistics[i]->decode(0, kept[i].size(), kept[i].data());
   }
 }
 
 Result<void> Trainer::put_measures_back() {
-  const std::vector<std::span<const std::byte>> states(kept_states_.begin(), kept_states_.end());
-  LOOM_TRY_VOID(carry(states));
-  for (std::size_t i = 0; i < statistics_.size(); ++i)
-    LOOM_TRY_VOID(statistics_[i]->set(std::span<const double>(kept_statistics_[i])));
+  const auto& [statistics, kept, states] = measures_;
+  LOOM_TRY_VOID(carry(std::vector<std::span<const std::byte>>(states.begin(), states.end())));
+  for (std::size_t i = 0; i < statistics.size(); ++i)
+    LOOM_TRY_VOID(statistics[i]->set(std::span<const double>(kept[i])));
   return {};
 }
 
-// Names the first layer whose output is not finite in a forward pass of this batch, in the parts that training runs it
-// in.
+// Names the first layer whose output is not finite in an inference of this batch, in parts no larger than training's.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
   // layers are looked at on this computer only
   if (config_.session.device != nullptr) return std::string("the gradient or the loss is not finite");
@@ -692,8 +713,7 @@ Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
 
 Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
   if (!lbfgs_) return fail(Code::ShapeMismatch, "{} pairs of L-BFGS for another optimiser", pairs.size());
-  std::size_t elements = 0;
-  for (const Weight* w : weights_) elements += w->elements();
+  const std::size_t elements = trained_.elements();
   for (const Lbfgs::Pair& pair : pairs)
     if (pair.s.size() != elements)
       return fail(Code::ShapeMismatch, "pairs of {} elements for {} weights", pair.s.size(), elements);
@@ -730,7 +750,7 @@ Result<void> Trainer::restore(const TrainerState& state) {
   if (!(state.loss_scale >= 1 && state.loss_scale <= kLargestLossScale))
     return fail(Code::CorruptData, "a loss scale of {}", state.loss_scale);
   if (tween_) LOOM_TRY_VOID(tween_->restored());
-  for (const std::optional<double>& limit : limits_) LOOM_TRY_VOID(check_master_limit(limit));
+  for (const std::optional<double>& limit : trained_.limits) LOOM_TRY_VOID(check_master_limit(limit));
   state_ = state;
   optimizer().set_steps(state.optimizer_steps);
   return {};
@@ -740,8 +760,9 @@ std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
     for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values});
-  for (std::size_t p = 0; p < weights_.size() && !tween_; ++p) {
-    if (limits_[p]) out.push_back({optimizer_.parameters()[p].path + ".limit", {&*limits_[p], 1, 1, Element::f64}});
+  for (std::size_t p = 0; p < trained_.weights.size() && !tween_; ++p) {
+    if (trained_.limits[p])
+      out.push_back({optimizer_.parameters()[p].path + ".limit", {&*trained_.limits[p], 1, 1, Element::f64}});
     for (const OptimizerSlot& slot : optimizer_.slots(p))
       out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
   }
@@ -751,14 +772,16 @@ std::vector<Trainer::Slot> Trainer::slots() const {
 std::vector<Trainer::Slot> Trainer::masters() {
   optimizer_.forget_sizes();
   std::vector<Slot> out;
-  for (std::size_t p = 0; p < weights_.size(); ++p)
-    out.push_back({optimizer_.parameters()[p].path, weights_[p]->master_for_update()});
+  out.reserve(trained_.weights.size());
+  for (std::size_t p = 0; p < trained_.weights.size(); ++p)
+    out.push_back({optimizer_.parameters()[p].path, trained_.weights[p]->master_for_update()});
   return out;
 }
 
 std::vector<std::vector<std::byte>> Trainer::carried() {
-  std::vector<std::vector<std::byte>> out;
   if (tween_) return {tween_->session().carried()};
+  std::vector<std::vector<std::byte>> out;
+  out.reserve(workers_.size());
   for (Worker& worker : workers_) out.push_back(worker.session->carried());
   return out;
 }
@@ -777,8 +800,7 @@ std::size_t Trainer::resident_bytes() const {
   for (const Worker& w : workers_) bytes += w.session->scratch_bytes() + w.dy.size() + w.arena.size();
   for (const Memory& shard : shard_gradients_) bytes += shard.size();
   for (const Slot& slot : slots()) bytes += slot.values.bytes();
-  for (const Weight* w : weights_) bytes += workers_.size() * w->elements() * bytes_of(network_->settings.activations);
-  return bytes;
+  return bytes + workers_.size() * trained_.elements() * bytes_of(network_->settings.activations);
 }
 
 }  // namespace loom

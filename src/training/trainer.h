@@ -91,8 +91,9 @@ class Trainer {
   Result<void> aside(F&& measure) {
     const std::vector<std::byte> before = session().carried();
     session().reset();
-    LOOM_TRY_VOID(measure());
-    return session().carry(before);
+    Result<void> measured = measure();
+    Result<void> back = session().carry(before);
+    return measured ? back : measured;
   }
 
   // The rate of the coming step.
@@ -139,7 +140,8 @@ class Trainer {
         optimizer_(std::move(optimizer)),
         schedule_(std::move(schedule)) {}
   Result<void> collect_parameters();
-  // What a part of a batch adds to the loss. Chunks of one micro-batch are added up before micro-batches are.
+  // A PartLoss is the share of one part of a batch in the loss. Chunks of one micro-batch are added up before
+  // micro-batches are.
   struct PartLoss {
     PendingLoss loss;
     Tensor gates;
@@ -158,6 +160,29 @@ class Trainer {
     Tensor failed;    // [1]: a loss, a gradient or an update is not finite
     std::vector<PartLoss> parts;
     Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
+  };
+  // The weights that are trained, by parameter of the optimiser, and views of them for the step that runs.
+  struct Trained {
+    std::vector<Weight*> weights;
+    mutable std::vector<std::optional<double>> limits;  // of their masters' entries; slots() hands them out
+    std::vector<Tensor> masters, gradients;
+    std::vector<ConstTensor> const_gradients;
+    // Makes room for the views; list() fills them, once a step.
+    void resize_views();
+    void list(const Exec& exec, Gradients& from);
+    std::size_t elements() const;
+  };
+  // Running statistics (batchnorm) and carried states, which forward passes change: saved before a step, for one that
+  // is skipped.
+  struct Measures {
+    std::vector<Weight*> statistics;
+    std::vector<std::vector<double>> kept_statistics;
+    std::vector<std::vector<std::byte>> kept_states;
+  };
+  // A batch in f64, for networks that compute in it.
+  struct WideBatch {
+    Buffer inputs, values;
+    Result<Samples> widened(const Samples& batch);
   };
   // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
   Exec update_exec() {
@@ -194,7 +219,6 @@ class Trainer {
   Result<std::string> first_bad_layer(const Samples& batch);
   void keep_measures();
   Result<void> put_measures_back();
-  void list_gradients();
 
   Network* network_;
   TrainerConfig config_;
@@ -203,20 +227,15 @@ class Trainer {
   Schedule schedule_;
   std::optional<Lbfgs> lbfgs_;
   std::unique_ptr<TweenSession> tween_;
-  std::vector<Worker> workers_;                        // the first one's session is the trainer's own
-  Arena scratch_;                                      // of updates, and of losses that are only measured
-  std::unique_ptr<ThreadPool> team_;                   // runs the workers side by side
-  std::vector<Memory> shard_gradients_;                // of all weights, one behind the other
-  Tensor clip_;                                        // figures of clip_norm
-  std::vector<Tensor> unclipped_;                      // bounds on gradients before clip_value
-  std::vector<Weight*> weights_;                       // by parameter
-  mutable std::vector<std::optional<double>> limits_;  // of their masters' entries; slots() hands them out
-  std::vector<Weight*> statistics_;                    // what forwards measure
-  std::vector<std::vector<double>> kept_statistics_;   // as they were before the step,
-  std::vector<std::vector<std::byte>> kept_states_;    // and what sessions carried
-  std::vector<Tensor> masters_, gradients_;
-  std::vector<ConstTensor> const_gradients_;
-  Buffer wide_inputs_, wide_values_;
+  std::vector<Worker> workers_;          // the first one's session is the trainer's own
+  Arena scratch_;                        // of updates, and of losses that are only measured
+  std::unique_ptr<ThreadPool> team_;     // runs the workers side by side
+  std::vector<Memory> shard_gradients_;  // of all weights, one behind the other
+  Tensor clip_;                          // figures of clip_norm
+  std::vector<Tensor> unclipped_;        // bounds on gradients before clip_value
+  Trained trained_;
+  Measures measures_;
+  WideBatch wide_;
   TrainerState state_;
   std::size_t batch_elements_ = 0;  // of the inputs of the step that runs
   std::optional<Shape> part_;       // that ran last in it

@@ -150,6 +150,33 @@ TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were
   }
 }
 
+// The same for a step that ends with an error, in the last part or by targets.
+TEST(Trainer, T_01_L_62_a_step_that_failed_leaves_states_and_statistics_as_they_were) {
+  const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"return_sequence", false}};
+  const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
+  for (const bool targets : {false, true}) {
+    TrainerConfig config;
+    config.loss.name = "softmax_crossentropy";
+    if (targets)
+      config.tween.emplace().mode = "chain";
+    else
+      config.micro_batch = 16;
+    Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({targets ? std::size_t{32} : 16, 4, 2}),
+                config);
+    std::vector<float> x(32 * 4 * 2);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) / 7 - 0.4f;
+    std::vector<std::int32_t> classes(32, 1);
+    const Samples samples{{x.data(), Shape::of({32, 4, 2})}, classes, {}};
+    ASSERT_TRUE(run.trainer->step(samples));
+    const std::string before = run.everything();
+    classes.back() = 2;
+    EXPECT_FALSE(run.trainer->step(samples));
+    EXPECT_EQ(run.everything(), before) << targets;
+    classes.back() = 1;
+    EXPECT_TRUE(run.trainer->step(samples));
+  }
+}
+
 TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
   for (const std::string tween : {"chain", "layerwise", "mirror", "dtp", ""}) {
     TrainerConfig config;

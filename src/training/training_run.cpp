@@ -220,7 +220,7 @@ Result<void> TrainingRun::start_trainer() {
   return {};
 }
 
-// What is no error, but may not be what was meant.
+// Warns of settings that are no error, but may not be what was meant.
 Result<void> TrainingRun::look_over_settings() {
   if (is_gpu(config_.mode))
     warnings_.push_back("a mode of a GPU is asked for: no kind of layer runs on one here, training runs on the CPU");
@@ -375,7 +375,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
       Json line{{"event", "change"}, {"step", steps}, {"asked_by", change.place}, {"target", change.target}};
       if (const auto layer = network_->layer_at(change.target))  // else another change has taken it away
         line["kind"] = (*layer)->kind(), line["dtype"] = name((*layer)->common.encoding.dtype);
-      LOOM_TRY_VOID(journal_.write(std::move(line)));
+      LOOM_TRY_VOID(journal_.write(line));
     }
     const bool ended = position_.samples == batches_->samples();
     if (steps % config_.hash_steps == 0) {
@@ -428,7 +428,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   trainer_->observe(metrics ? metrics->loss() : loss);
   line["skipped"] = trainer_->state().skipped;
   line["hash"] = to_hex(weight_hash(*network_));
-  LOOM_TRY_VOID(journal_.write(std::move(line)));
+  LOOM_TRY_VOID(journal_.write(line));
   LOOM_TRY(const Continue going,
            tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
@@ -563,7 +563,7 @@ Result<void> TrainingRun::finish(TrainResult& result) {
     if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null())
       line["confusion"] = std::move(confusion);
   }
-  LOOM_TRY_VOID(journal_.write(std::move(line)));
+  LOOM_TRY_VOID(journal_.write(line));
   if (!options_.out.empty() && result.stop_reason != "diverged")
     LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
   return {};

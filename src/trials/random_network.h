@@ -23,10 +23,10 @@ struct NetworkWish {
 
 RandomNetwork random_network(Draw& draw, const NetworkWish& wish);
 
-// Whether any layer of a spec answers true, children included.
+// Returns whether any layer of a spec answers true, children included.
 bool any_layer(const Json& spec, const std::function<bool(const Json&)>& is);
-// Whether results depend on more than each sample: batch statistics, gate balance, figures of metacognition, states
-// carried on.
+// Returns whether results depend on more than each sample: batch statistics, gate balance, figures of metacognition,
+// states carried on.
 bool measures_its_batch(const Json& spec, bool training);
 
 }  // namespace loom

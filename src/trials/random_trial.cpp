@@ -290,6 +290,7 @@ bool accepted(const Json& spec, const Shape& input, bool mesh) {
 
 std::vector<std::string> trial_modes() {
   std::vector<std::string> names;
+  names.reserve(std::size(kModes));
   for (const Mode& mode : kModes) names.push_back(mode.name);
   return names;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// How a random layer of each kind is made: the table of src/layers/all.cpp asks for a recipe per kind.
+// A recipe makes a random layer of one kind; the table of src/layers/all.cpp asks for one per kind.
 
 #include <array>
 #include <optional>

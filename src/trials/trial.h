@@ -31,7 +31,7 @@ struct Trial {
 };
 
 std::vector<std::string> trial_modes();
-// Whether `network` is a language model's configuration in place of a spec.
+// Returns whether `network` is a language model's configuration in place of a spec.
 bool is_of_language(const Trial& trial);
 
 // The case of that number: the same everywhere. `rejected` counts drafts that the engine refused to build.

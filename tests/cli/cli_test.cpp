@@ -4,6 +4,7 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "core/json.h"
 
 namespace loom::cli_test {
 namespace {
@@ -230,7 +231,7 @@ TEST_F(Cli, json_of_generate_has_every_field) {
   ASSERT_EQ(j["logprobs"].size(), 6u);
   EXPECT_EQ(j["logprobs"][0]["top"].size(), 2u);
   EXPECT_EQ(j["logprobs"][0]["id"], j["ids"][0]);
-  // What is written as plain text is the same.
+  // Without --json the same text is written.
   const Outcome plain = loom({"generate", small(), "-p", "Hello", "-n", "6", "-t", "1"});
   EXPECT_EQ(plain.out, *as_string(j["text"]) + "\n");
   EXPECT_EQ(plain.err, "");
@@ -356,7 +357,7 @@ TEST_F(Cli, F_41_quantize_writes_what_generate_reads) {
 }
 
 TEST_F(Cli, quantize_never_leaves_half_a_file) {
-  // What stands there and is no model stays.
+  // A file that is no model is not replaced.
   const std::string letter = temp("letter.txt");
   test::write_all(letter, "keep me");
   const Outcome kept = loom({"quantize", small(), letter, "--dtype", "q8_0"});

@@ -5,6 +5,8 @@
 
 #include "../support/program.h"
 
+#include "core/json.h"
+
 namespace loom::evolution_cli_test {
 namespace {
 

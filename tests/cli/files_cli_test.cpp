@@ -9,6 +9,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 #include "../support/small_network.h"
+#include "core/json.h"
 
 namespace loom::files_cli_test {
 namespace {

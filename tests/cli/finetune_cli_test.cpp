@@ -6,6 +6,7 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "core/json.h"
 #include "core/run_folder.h"
 
 namespace loom::finetune_cli_test {
@@ -203,7 +204,7 @@ TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anyt
     expect_refused(all, 2, named);
     EXPECT_FALSE(is_directory(file("b")));
   }
-  // What the trainer alone refuses.
+  // The trainer refuses this value, which the parser of options lets through.
   Args all = plain;
   all.insert(all.end(), {"--steps", "2", "--warmup", "18446744073709551615"});
   expect_refused(all, 3, {"warmup_steps"});

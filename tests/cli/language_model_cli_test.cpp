@@ -7,6 +7,7 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "core/json.h"
 #include "io/npy/npy.h"
 #include "io/safetensors/safetensors.h"
 

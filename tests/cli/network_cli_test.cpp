@@ -4,6 +4,8 @@
 
 #include "support/program.h"
 
+#include "core/json.h"
+
 namespace loom::test {
 namespace {
 
@@ -27,12 +29,23 @@ class NetworkCli : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// Of processor time: what else the machine does takes none of it.
+// The seconds are processor time, so other work of the machine does not count.
 double seconds_of_children() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
   return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
          static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
+TEST_F(NetworkCli, J_21_inspect_tells_unknown_keys_and_a_model_is_no_network) {
+  const std::string net =
+      file("k.json", R"({"layers":[{"type":"dense","input_height":4,"output_height":4,"frobnicate":1}]})");
+  const Outcome seen = loom({"inspect", net});
+  expect_one_line(seen, 0, "/layers/0/frobnicate: unknown key");
+  EXPECT_NE(seen.out.find("dense"), std::string::npos) << seen.out;
+  const std::string model = file("m.gguf", "GGUF and more");
+  for (const char* command : {"run", "graph"})
+    expect_one_line(loom({command, model}), 3, "a language model in GGUF, no network");
 }
 
 TEST_F(NetworkCli, V_12_run_tells_each_cells_output_and_time_on_request) {

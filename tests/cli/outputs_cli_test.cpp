@@ -1,5 +1,5 @@
-// What commands write, and what they leave alone: files of others in the folder of a run, files of another kind, their
-// own input.
+// These tests show what commands write and what they leave alone: files of others in the folder of a run, files of
+// another kind, their own input.
 
 #include <gtest/gtest.h>
 

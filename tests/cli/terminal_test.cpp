@@ -5,6 +5,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 #include "../support/terminal.h"
+#include "core/json.h"
 
 namespace loom::terminal_test {
 namespace {
@@ -31,7 +32,7 @@ class OnTerminal : public testing::Test {
   static std::vector<std::string> chat(const std::string& model_path = model()) {
     return {test::loom_binary(), "chat", model_path, "-n", "4", "--ignore-eos", "-q"};
   }
-  // What a conversation holds after the keys and a save.
+  // Saves the conversation and returns the messages in the file.
   static Json messages_after(Terminal& t, const std::string& file) {
     t.type("/save " + temp(file) + "\r");
     EXPECT_TRUE(t.wait_for("Saved.")) << t.output();

@@ -10,6 +10,8 @@
 
 #include "../support/program.h"
 
+#include "core/json.h"
+
 namespace loom::train_cli_test {
 namespace {
 

@@ -1,4 +1,5 @@
-// What the commands have in common, read from their own help; and that no option is taken without effect.
+// These tests read the help of all commands and hold it to common names and words; others show that no option is taken
+// without effect.
 
 #include <chrono>
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "../support/program.h"
 #include "../support/small_model.h"
+#include "core/json.h"
 
 namespace loom::usage_test {
 namespace {
@@ -165,7 +167,7 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
       if (name == "--out" || name == "--svg") {
         EXPECT_TRUE(options.contains("--output")) << "an old name, beside the new one only";
       }
-      // What is said of an option that all commands share is said in the same words.
+      // The help of an option that all commands share uses the same words everywhere.
       if (name != "--json" && name != "--threads" && name != "--isa" && name != "--quiet" && name != "--lenient")
         continue;
       const auto [known, is_new] = words.try_emplace(name, line, command);
@@ -276,7 +278,8 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
                        {"--json", "--messages", temp("messages.json")},
                        {"-p", novel, "--json", "--raw"}};
   const std::set<std::string> up_to_the_template = {"--tools", "--template-var", "--date"};
-  // What is measured differs from run to run; what was asked for is no effect.
+  // Measurements are erased, since they differ from run to run, and so are settings that are only repeated, since they
+  // are no effect.
   const auto told = [](const Outcome& run) {
     auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
     if (json)
@@ -315,7 +318,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
                    "no chat template");
 }
 
-// Of a shell's variable that is not set: what would be read or written is not what was meant.
+// An empty name comes from a shell's variable that is not set, so reading or writing something else would not be meant.
 TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   test::write_all(temp("c.json"), "{}");
   const std::string net = source_path("examples/demo.json"), config = temp("c.json");

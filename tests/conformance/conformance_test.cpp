@@ -55,12 +55,12 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   return out;
 }
 
-// Of samples [first, first + count) of a case's input.
+// Runs samples [first, first + count) of a case's input.
 Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size_t first, std::size_t count) {
   const std::vector<float> all = golden_input(c);
   return run(c, network, threads, first, count, all, all.size() / c.input[0]);
 }
-// Of the case's samples again and again, until inputs and outputs have 32 768 elements.
+// Repeats the case's samples until inputs and outputs have 32 768 elements, below which work is never divided.
 Result1 run_wide(const GoldenLayer& c, const Network& network, int threads) {
   const std::vector<float> once = golden_input(c);
   const std::size_t size = once.size() / c.input[0];
@@ -99,8 +99,8 @@ TEST(Conformance, every_kind_stands_among_the_golden_layers) {
     EXPECT_TRUE(kind->name == "activation" || seen.contains(std::string(kind->name))) << kind->name;
 }
 
-// What a type costs: the f32 pass over packed weights against the f64 pass over their decoded values; the bounds are
-// parity_bound()'s.
+// The f32 pass over packed weights is compared with the f64 pass over their decoded values, which shows the error that
+// a type costs. parity_bound() has the bounds.
 TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decoded_weights) {
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
     const auto exact = run_golden_exact(c, network, false), actual = run_golden(c, network, false);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/fp_environment.h"
+#include "core/json.h"
 #include "network/golden.h"
 #include "network/network_session.h"
 #include "network/spec.h"
@@ -69,7 +70,7 @@ const KernelTable& simulated_kernels() {
   return table;
 }
 
-// What goes into every layer of a spec, children included.
+// Puts these keys into every layer of a spec, children included.
 void set_keys(Json& spec, const Json& keys) {
   if (!spec.is_structured()) return;
   for (Json& inner : spec) set_keys(inner, keys);
@@ -92,7 +93,7 @@ std::vector<float> outcome(const GoldenLayer& c, const Network& network, const N
   return out;
 }
 
-// What the encoder makes of a master.
+// Encodes the master of a weight as its type does.
 QuantizedMatrix encoded(const Weight& w) {
   const bool is_matrix = w.role() == WeightRole::Matrix;
   const std::size_t rows = is_matrix ? w.rows() : 1;

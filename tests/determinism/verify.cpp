@@ -20,7 +20,7 @@ namespace {
 
 using namespace loom;
 
-// How much of the golden set a target runs: one in so many, counted from a place that is another for each target.
+// A target runs a share of the golden set: one case in so many, counted from a place that is another for each target.
 struct Share {
   std::size_t models = 1, layers = 1, trainings = 1, from = 0;
 
@@ -36,7 +36,7 @@ class Verification {
  public:
   Verification(const Tables& tables, Isa isa, const Share& share) : tables_(tables), isa_(isa), share_(share) {}
 
-  // How many lines the target gave; an error names the first that differs.
+  // Returns how many lines the target gave; an error names the first that differs.
   Result<std::size_t> run() {
     const std::vector<GoldenCase> models = golden_cases();
     for (std::size_t i = 0; i < models.size(); ++i)

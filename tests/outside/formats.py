@@ -67,7 +67,7 @@ def halves(rng, count):
 
 
 def blocks(rng, count, numbers, codes):
-    """Of 32 weights: so many half-precision numbers, then so many bytes of codes."""
+    """Makes blocks of 32 weights: so many half-precision numbers, then so many bytes of codes."""
     return b"".join(struct.pack(f"<{numbers}e", *(rng.uniform(0.001, 0.004) for _ in range(numbers))) + rng.randbytes(codes) for _ in range(count // 32))
 
 
@@ -262,7 +262,7 @@ def npz(arrays):
 
 
 def pixels(data):
-    """Of a PNG or JPEG by its header."""
+    """Returns the number of pixels that the header of a PNG or JPEG announces."""
     if data[:4] == b"\x89PNG":
         at = data.index(b"IHDR") + 4
         return struct.unpack_from(">I", data, at)[0] * struct.unpack_from(">I", data, at + 4)[0]

@@ -1,4 +1,4 @@
-"""What writes files: every command that does, with what it must leave where nothing disturbs it, and how torn files are told."""
+"""Every command that writes files is a job here, with the files that it must leave where nothing disturbs it, and a check for torn files."""
 
 import dataclasses
 import hashlib
@@ -104,7 +104,7 @@ class Workshop:
         return done
 
     def torn(self, job):
-        """What is wrong with the files that stand under their final names."""
+        """Returns the faults of the files that stand under their final names."""
         wrong = []
         for name, data in tree(self.disk).items():
             if name.endswith(".part"):
@@ -132,12 +132,12 @@ class Workshop:
 
 
 def other_version(data):
-    """Of the same kind by its first bytes, and shorter."""
+    """Returns a file of the same kind by its first bytes, and shorter."""
     return data[: max(24, len(data) // 3)]
 
 
 def is_whole(name, data):
-    """By the file's own checksums and lengths."""
+    """Tells by the file's own checksums and lengths."""
     try:
         if name.endswith(".entity"):
             return entity_is_whole(data)

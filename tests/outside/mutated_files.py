@@ -103,7 +103,7 @@ def main():
     parser.add_argument("--case", type=int, help="this one, shown")
     parser.add_argument("--keep", default=os.path.join(tempfile.gettempdir(), "loom-found"), help="where failing cases go")
     given = parser.parse_args()
-    # What would take all memory of the machine ends with exit code 4 instead.
+    # With this limit, an input for which the program would take all memory of the machine ends it with exit code 4.
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
     program, tally = Program(given.program), Tally()
     with tempfile.TemporaryDirectory(prefix="loom-mutated-") as folder:

@@ -6,7 +6,7 @@ import json
 import struct
 import zlib
 
-# Where readers go wrong: signs, widths, sums and products that wrap, limits and one beside them.
+# Readers go wrong at such numbers: signs, widths, sums and products that wrap, limits and one beside them.
 WORDS = (0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 127, 128, 255, 256, 1000, 4096, 65535, 65536, 1 << 24, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 34,
          1 << 53, 1 << 60, (1 << 61) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 8, (1 << 64) - 1)
 NUMBERS = (*WORDS, -1, -2, -128, -(1 << 31), -(1 << 63), 1 << 64, 0.5, -0.0, 0.1, 1e-320, 1e-45, 1e38, 3.5e38, 1e308, -1e308)

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: how the program is run, what every run must keep to, and temporary folders.
+"""The scripts of this folder share this module: it runs the program, holds every run to the rules below, and makes temporary folders.
 
 The rules of a run (README.md, "Exit codes"; SECURITY.md): it ends by itself with one of the documented codes, says what is wrong in one line that
 begins "loom: " and names the file, takes no more time and memory than its input is worth, and leaves no temporary file.
@@ -30,13 +30,13 @@ class Outcome:
     timed_out: bool = False
 
     def lines(self):
-        """Of stderr, without warnings and what a training tells of itself."""
+        """Returns the lines of stderr but for warnings and the first line of a training."""
         return [line for line in self.err.split("\n") if line and not line.startswith("loom: warning: ") and " parameters, " not in line]
 
 
 @dataclasses.dataclass
 class Limits:
-    """Of one run. None: as this process has it."""
+    """These limits hold for one run. None leaves a limit as this process has it."""
 
     cpu: int = 10  # processor seconds
     memory: int | None = None  # bytes of address space
@@ -160,7 +160,7 @@ def leftovers(folder):
 
 
 def complaints(done, folder, names, statuses=(0, 3, 4), silent=()):
-    """What is wrong with a run, as texts; none where all is well. `names`: files of which the error must name one. `silent`: exit codes
+    """Returns the faults of a run as texts. `names`: files of which the error must name one. `silent`: exit codes
     that need no line."""
     wrong = []
     if done.timed_out:

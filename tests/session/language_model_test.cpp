@@ -1,5 +1,5 @@
-// What a model's files say beside what its config announces: tensors, a tied head, ends of a turn, a tokenizer or
-// template that cannot be read.
+// These models' files differ from what their config announces, or cannot be read: tensors, a tied head, ends of a turn,
+// a tokenizer, a template.
 
 #include "lm/language_model.h"
 

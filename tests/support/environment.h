@@ -1,5 +1,5 @@
 #pragma once
-// What a developer asks of a test through the environment.
+// A developer may ask a test for more rounds through the environment.
 
 #include <cstdint>
 #include <cstdlib>

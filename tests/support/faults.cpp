@@ -1,5 +1,5 @@
 // Preloaded into the program (LD_PRELOAD): lets one call of the system fail, so that tests can try every one in turn.
-// What counts as a call of a save: making, writing, cutting, flushing and renaming a regular file, making a folder.
+// The calls of a save are: making, writing, cutting, flushing and renaming a regular file, making a folder.
 //   LOOM_FAIL_SAVE=N    the N-th of them says that the disk is full
 //   LOOM_KILL_SAVE=N    before the N-th of them the program is killed
 //   LOOM_FAIL_ALLOC=N   the N-th request for LOOM_FAIL_BYTES or more says that there is no memory, and so does every

@@ -1,5 +1,5 @@
 #pragma once
-// Where tests find their data and leave what they write.
+// Tests find their data and leave their files in these places.
 
 #include <gtest/gtest.h>
 

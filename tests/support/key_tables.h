@@ -1,5 +1,6 @@
 #pragma once
-// Tables of keys in the manuals: rows "| `key` | `default` | meaning |", which must be those of a config's schema.
+// Tables of keys in the manuals: rows "| `key`, `alias` | `default` | meaning |", which must be those of a config's
+// schema.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,33 @@ inline std::string without_links(std::string text) {
 }
 
 inline std::string row_text(const KeyRow& row) {
-  return fmt::format("| `{}` | {} | {} |", row.key, row.standard == "-" ? "-" : "`" + row.standard + "`", row.help);
+  std::string names = "`" + row.key + "`";
+  for (const std::string& alias : row.aliases) names += ", `" + alias + "`";
+  return fmt::format("| {} | {} | {} |", names, row.standard == "-" ? "-" : "`" + row.standard + "`", row.help);
+}
+
+// Every key of the schema, at any depth, has one line of help that a table can show.
+inline void expect_described(const Json& schema, const std::string& place = "") {
+  if (!schema.is_object()) return;
+  for (const char* named : {"properties", "$defs"})
+    if (const Json* all = find(schema, named))
+      for (const auto& [key, value] : all->items()) {
+        const std::string here = place + "/" + key;
+        const Json* help = find(value, "description");
+        const std::string* text = help == nullptr ? nullptr : as_string(*help);
+        if (std::string_view(named) == "properties" && value.is_object()) {
+          EXPECT_TRUE(text != nullptr && !text->empty()) << here << " has no line of help";
+          EXPECT_TRUE(text == nullptr || text->find_first_of("|\n") == text->npos) << here << ": " << *text;
+        }
+        expect_described(value, here);
+      }
+  for (const char* any : {"anyOf", "oneOf"})
+    if (const Json* all = find(schema, any))
+      for (const Json& one : *all) {
+        const Json* title = find(one, "title");
+        expect_described(one, place + (title == nullptr ? "" : "/" + *as_string(*title)));
+      }
+  if (const Json* items = find(schema, "items")) expect_described(*items, place + "[]");
 }
 
 // Fails with the line that is missing or differs, ready to be copied into the page.

@@ -1,5 +1,5 @@
 #pragma once
-// What saves leave behind.
+// Saves write a temporary file first; tests look here for those that were left behind.
 
 #include <filesystem>
 #include <string>

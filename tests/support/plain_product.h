@@ -62,8 +62,9 @@ T plain_chain(std::size_t n, std::size_t block, Term term, const std::vector<T>&
   return total;
 }
 
-// How inputs meet a weight of an INT type: Activations for scales that lie as the weights' own, else one int8 scale per
-// row, or per group of columns. The largest size of a whole row counts as at least `floor`.
+// Inputs meet a weight of an INT type in one of these ways: as `activations` says, with scales that lie as the weights'
+// own, or in int8 with one scale per row or per group of columns. The largest size of a whole row counts as at least
+// `floor`.
 struct InputWay {
   Activations activations = Activations::int8;
   PanelScales scales = PanelScales::None;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a value fits a JSON Schema.
+// These functions tell whether a value fits a JSON Schema.
 
 #include <gtest/gtest.h>
 

@@ -54,7 +54,7 @@ ADDITIONS = {
         ("src/cli/main.cpp", "constexpr Command kCommands[] = {", '    {"toy", "Add two numbers", loom::cli::toy_command},'),
     ]),
 }
-# What docs/adding.md names for each, tests and documents apart.
+# docs/adding.md names at most so many files for each, tests and documents apart.
 MOST_FILES = {"op": 5, "layer": 4, "type": 2, "loss": 4, "optimiser": 3, "command": 3}
 
 

@@ -45,7 +45,7 @@ def u32(n):
 
 
 def runs(points):
-    """Of consecutive code points, as their first and last."""
+    """Yields the runs of consecutive code points, each as its first and last."""
     first = last = None
     for c in points:
         if last is not None and c == last + 1:

@@ -44,7 +44,7 @@ FAMILIES = {
 
 
 def file_of(kind):
-    """Where the cases of a kind stand below src/layers."""
+    """Returns the file below src/layers in which the cases of a kind stand."""
     for folder, kinds in {"conv": ("cnn", "convtransposed"), "pool": ("avgpool", "maxpool")}.items():
         if kind.startswith(kinds):
             return f"{folder}/{folder}_golden.json"

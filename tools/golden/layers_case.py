@@ -1,4 +1,4 @@
-"""What every family of layer goldens shares: the table of kinds, seeded values, one case from a layer's spec, the file itself.
+"""Every family of layer goldens shares this module: the table of kinds, seeded values, one case from a layer's spec, the file itself.
 
 A kind is two functions of the spec (the JSON object of the layer): `shapes(layer)` names its weights, `forward(layer, w, call)` computes y with
 torch in f64. `case` draws values that are exact in f32, runs the kind, and lets autograd make the gradients.

@@ -186,7 +186,8 @@ def conv_transpose(n):
     if mode != "NOTSET" or n.attribute("output_shape"):
         total = [max(f + a - o, 0) for f, a, o in zip(full, added, y.shape[2:])]
         begin = [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total]
-    # What lies between 2 * begin and the output wanted: output_padding, or a crop at the end by the declared size (S-04).
+    # The difference between 2 * begin and the padding that the output wants becomes output_padding, or a crop at the end by the declared
+    # size (S-04).
     rest = [o - f + 2 * b for o, f, b in zip(y.shape[2:], full, begin)]
     if any(r >= max(s, d) for r, s, d in zip(rest, stride, dilation)):
         raise Unmapped("output_padding of a stride or more")

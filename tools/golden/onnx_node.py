@@ -1,4 +1,4 @@
-"""What the adapters of ONNX's node cases share: the node with its values, the reason why a case has no place, the table of ops."""
+"""The adapters of ONNX's node cases share this module: the node with its values, the reason why a case has no place, the table of ops."""
 import base64
 
 import numpy

@@ -1,4 +1,4 @@
-"""What the language-model oracles share: versions, exact numbers in JSON, the forward pass and greedy decoding of transformers."""
+"""The language-model oracles share this module: versions, exact numbers in JSON, the forward pass and greedy decoding of transformers."""
 import json
 import platform
 

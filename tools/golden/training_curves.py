@@ -202,7 +202,7 @@ def runs_of(model):
     if model != "mlp":
         return
     momentum = {"name": "sgd", "momentum": 0.9}
-    # Where torch goes on after `total` (cosine rises again) Loom holds the last rate: totals are the 50 steps.
+    # Loom holds the last rate after `total`, where torch goes on (cosine rises again), so totals are the 50 steps.
     schedules = (
         {"name": "step", "size": 7, "gamma": 0.5}, {"name": "multi_step", "milestones": [5, 11, 30], "gamma": 0.3}, {"name": "exponential", "gamma": 0.93},
         {"name": "linear", "start_factor": 0.25, "end_factor": 1.0, "total": 20}, {"name": "polynomial", "power": 2.0, "total": 40},

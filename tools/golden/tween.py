@@ -62,7 +62,7 @@ def rows(t):
 
 
 def input_gap(pairs, x, settings):
-    """Of an input that the matrices of `pairs` (W, e, y) read, stacked one below the other: difference or average, weak paths, scale."""
+    """Returns the gap of an input that the matrices of `pairs` (W, e, y) read, stacked one below the other: difference or average, weak paths, scale."""
     size = sum(np.abs(w).sum(0) for w, _, _ in pairs)
     weak = size <= settings["weight_threshold"]
     safe = np.where(weak, 1, size)
@@ -176,7 +176,7 @@ class Recurrent(Layer):
         return y
 
     def slopes(self):
-        """How far h moves with the sum of each gate, the others fixed: secants over the spread of the sums of all rows, or signs."""
+        """Returns how far h moves with the sum of each gate, the others fixed: secants over the spread of the sums of all rows, or signs."""
         secant = self.s["slope"] == "secant"
         if self.kind == "rnn":
             f = ACTIVATIONS[self.spec.get("activation", "tanh")][0]

@@ -1,6 +1,6 @@
 #pragma once
-// Which instruction set the kernels use. A choice of speed only: every one gives the same bits. The list of them:
-// simd/targets.inc.
+// The kernels use one of several instruction sets. The choice decides the speed alone: every one gives the same bits.
+// simd/targets.inc lists them.
 
 #include <string>
 #include <string_view>

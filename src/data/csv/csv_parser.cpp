@@ -15,7 +15,7 @@ bool CsvParser::at_line_end() const {
   return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
 }
 
-// After the opening quote, up to and over the closing one.
+// Reads a field from behind its opening quote, up to and over the closing one.
 Result<void> CsvParser::read_quoted(std::string& field, std::size_t column) {
   const std::size_t opened = line_;
   for (;;) {

@@ -75,7 +75,7 @@ Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, co
   Sha256 hash;
   LOOM_TRY(const auto entries, names_in(folder));
   for (const std::string& name : entries) {
-    const std::string below = folder + "/" + name;
+    const std::string below = fmt::format("{}/{}", folder, name);
     if (!is_directory(below)) continue;
     LOOM_TRY(auto images, names_in(below));
     std::erase_if(images, [](const std::string& image) { return !is_image_name(image); });
@@ -85,9 +85,10 @@ Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, co
       return fail(Code::UnknownName, "{}: no class of that name", below);
     for (const std::string& image : images) {
       if (files.size() == kMaxSamples) return fail(Code::LimitExceeded, "{}: more than {} images", folder, kMaxSamples);
-      files.push_back({below + "/" + image, static_cast<std::int32_t>(known - about.class_names.begin())});
+      files.push_back(
+          {fmt::format("{}/{}", below, image), static_cast<std::int32_t>(known - about.class_names.begin())});
       LOOM_TRY(const auto file, MappedFile::open(files.back().path));
-      const std::string relative = name + "/" + image;
+      const std::string relative = fmt::format("{}/{}", name, image);
       hash.update(std::as_bytes(std::span(relative.c_str(), relative.size() + 1)));
       hash.update(file->bytes());
     }

@@ -28,6 +28,7 @@ Result<RawArray> take(std::map<std::string, NpyArray>& arrays, const std::string
   const auto found = arrays.find(name);
   if (found == arrays.end()) {
     std::vector<std::string_view> known;
+    known.reserve(arrays.size());
     for (const auto& [key, array] : arrays) known.push_back(key);
     return fail(Code::UnknownName, "{}: no array \"{}\"; the nearest: {}", path, printable(name),
                 nearest_names(name, known));

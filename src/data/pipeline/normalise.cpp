@@ -94,8 +94,8 @@ void Normalisation::apply(const Shape& shape, std::span<float> sample) const {
 Result<Normalisation> fit_mean_std(const Dataset& data, std::span<const std::uint32_t> samples, NormaliseBy by) {
   LOOM_TRY_VOID(expect_samples(data, samples));
   const Shape& shape = data.info().input;
-  const std::size_t elements = shape.elements(), groups = groups_of(shape, by);
-  const double n = static_cast<double>(samples.size()) * static_cast<double>(elements / groups);
+  const std::size_t elements = shape.elements(), groups = groups_of(shape, by), of_group = elements / groups;
+  const double n = static_cast<double>(samples.size()) * static_cast<double>(of_group);
   ChainSums sums(elements);
   LOOM_TRY_VOID(for_samples(data, samples, [&](std::size_t place, std::span<const float> x) {
     for (std::size_t e = 0; e < elements; ++e) sums.add(e, static_cast<double>(x[e]));

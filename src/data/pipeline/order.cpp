@@ -1,6 +1,7 @@
 #include "data/pipeline/order.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/philox.h"
@@ -19,7 +20,7 @@ namespace {
 Result<Split> split(std::vector<std::uint32_t> order, double fraction) {
   if (!(fraction >= 0 && fraction < 1))
     return fail(Code::OutOfRange, "validation fraction {}, expected 0 or more and below 1", fraction);
-  const auto held = static_cast<std::size_t>(static_cast<double>(order.size()) * fraction + 0.5);
+  const auto held = static_cast<std::size_t>(std::llround(static_cast<double>(order.size()) * fraction));
   if (held >= order.size())
     return fail(Code::OutOfRange, "validation fraction {} leaves none of {} samples to train", fraction, order.size());
   const auto border = order.end() - static_cast<std::ptrdiff_t>(held);

@@ -1,5 +1,5 @@
 #pragma once
-// Which samples, in which order: functions of sizes, fractions, seed and epoch alone (engine T-42, T-50).
+// The choice of samples and their order are functions of sizes, fractions, seed and epoch alone (engine T-42, T-50).
 
 #include <cstdint>
 #include <span>

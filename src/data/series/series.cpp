@@ -32,7 +32,7 @@ class Series final : public Dataset {
   std::size_t columns_, length_, stride_;
 };
 
-// Which fields of a record are wanted, in the order of the options.
+// Returns the fields of a record that are wanted, in the order of the options.
 Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& header, std::size_t fields,
                                                 const SeriesOptions& options) {
   std::vector<std::size_t> wanted;

@@ -65,6 +65,7 @@ std::vector<Point> spread_starts(std::span<const Point> points, std::size_t k, c
     taken.push_back(pick);
   }
   std::vector<Point> centres;
+  centres.reserve(taken.size());
   for (const std::size_t p : taken) centres.push_back(points[p]);
   return centres;
 }

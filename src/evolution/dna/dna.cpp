@@ -70,7 +70,8 @@ class Extractor {
     return done;
   }
 
-  // What a cell runs; another cell's output that passes through is a link.
+  // Returns the values of the operation that a cell runs. A cell without one passes another cell's output through, and
+  // its signature is of the type "link".
   Result<Values> values_of_cell(std::size_t index, int depth) {
     const Cell& cell = network_.cell(index);
     if (cell.operation() != nullptr) return values_of(*cell.operation(), depth + cell.is_fed());

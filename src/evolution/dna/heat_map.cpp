@@ -131,7 +131,7 @@ std::string strength_colour(double t) {
   const double share = 2 * t - static_cast<double>(from);
   int rgb[3];
   for (std::size_t c = 0; c < 3; ++c)
-    rgb[c] = static_cast<int>(stops[from][c] + share * (stops[from + 1][c] - stops[from][c]) + 0.5);
+    rgb[c] = static_cast<int>(std::lround(stops[from][c] + share * (stops[from + 1][c] - stops[from][c])));
   return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 

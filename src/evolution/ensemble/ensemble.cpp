@@ -92,6 +92,7 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
     whole.push_back(std::move(one));
   }
   std::vector<const Network*> list;
+  list.reserve(whole.size());
   for (const Network& n : whole) list.push_back(&n);
   return graft_networks(list, "avg");
 }

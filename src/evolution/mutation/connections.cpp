@@ -1,5 +1,6 @@
 // New paths through other cells' operations, and their end (engine E-23).
 
+#include "core/json.h"
 #include "evolution/mutation/editor.h"
 #include "layers/parallel/parallel.h"
 #include "layers/sequential/sequential.h"

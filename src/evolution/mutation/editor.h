@@ -12,7 +12,7 @@
 
 namespace loom {
 
-// Where a layer stands: a cell of the grid, or a place inside a container.
+// A layer stands in a cell of the grid or in a place inside a container.
 struct LayerPlace {
   std::size_t cell = 0;
   std::string path;

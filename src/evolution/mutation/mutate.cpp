@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/json.h"
 #include "evolution/mutation/editor.h"
 #include "evolution/weight_values.h"
 #include "layers/lora/lora.h"

@@ -90,7 +90,7 @@ enum class Mutation : std::uint8_t {
 inline constexpr std::size_t kNumMutations = 9;
 std::string_view name(Mutation mutation);
 
-// How often each was made, and how often it was drawn but no place or shape allowed it.
+// The report counts how often each mutation was made, and how often it was drawn but no place or shape allowed it.
 struct MutationReport {
   std::array<std::size_t, kNumMutations> made{}, skipped{};
   std::size_t of(Mutation m) const { return made[static_cast<std::size_t>(m)]; }

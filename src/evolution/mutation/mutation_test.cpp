@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/json.h"
 #include "evolution/evolution_test.h"
 #include "evolution/population/runner.h"
 #include "evolution/weight_values.h"

@@ -1,5 +1,7 @@
 #include "evolution/population/islands.h"
 
+#include "core/json.h"
+
 #include <cmath>
 #include <limits>
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "core/json.h"
 #include "evolution/mutation/editor.h"
 #include "evolution/sums.h"
 #include "evolution/weight_values.h"
@@ -37,7 +38,7 @@ std::string text_of(const MutationReport& report, bool spliced) {
   return text;
 }
 
-// How many values of which type: what stands before the values of each weight.
+// Feeds the number and the type of a weight's values, which stand before the values themselves.
 void feed_head(Sha256& hash, const Weight& w) {
   std::array<std::byte, 32> head{};
   std::size_t n = 0;

@@ -15,8 +15,9 @@
 
 namespace loom {
 
-// How good a network is. More is better in every place; the first is the score. One number: sorted by it; several:
-// Pareto rank, then crowding distance. `behaviour` is what novelty compares. Of one length each for all.
+// The fitness says how good a network is. More is better in every objective; the first is the score. With one
+// objective, networks are sorted by it; with several, by Pareto rank and then crowding distance. Novelty compares
+// `behaviour`. Both vectors have the same length for all networks of a run.
 struct Fitness {
   std::vector<double> objectives;
   std::vector<double> behaviour;
@@ -109,6 +110,7 @@ class Population {
     double best = 0;
     std::uint32_t improved = 0;  // generation
   };
+  static Result<Species> species_from(const Json& json, std::uint32_t generation);
   Result<void> judge(const FitnessFunction& fitness, Workers& workers, GenerationReport& report);
   Result<void> assign_species(Workers& workers);
   void add_novelty();

@@ -1,8 +1,10 @@
 // A population as JSON and back, so that a run that was stopped goes on to the same bits.
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base64.h"
+#include "core/json.h"
 #include "evolution/population/population.h"
 #include "io/network_file.h"
 
@@ -73,7 +75,7 @@ Result<MemberId> id_of(const Json& list) {
   return MemberId{n[0], n[1], n[2]};
 }
 
-// How many numbers the run's fitness has. Behaviours are as long as the first one read.
+// All fitnesses of a run have this many numbers. Behaviours are as long as the first one read.
 struct Lengths {
   std::size_t objectives = 0;
   std::optional<std::size_t> behaviour = {};
@@ -121,6 +123,22 @@ Result<Member> member_from(const Json& json, const Shape& input, Lengths& length
   return m;
 }
 
+Result<Signature> signature_from(const Json& json) {
+  Signature s;
+  LOOM_TRY(const Json* cell, member_of(json, "cell"));
+  LOOM_TRY(const auto place, numbers(*cell, "a cell"));
+  const auto fits = [](double extent) { return extent >= 0 && extent <= 65535; };
+  if (place.size() != 4 || !std::ranges::all_of(place, fits)) return bad("a cell of four numbers");
+  s.address = {static_cast<std::size_t>(place[0]), static_cast<std::size_t>(place[1]),
+               static_cast<std::size_t>(place[2]), static_cast<std::size_t>(place[3])};
+  LOOM_TRY(const Json* type, member_of(json, "type"));
+  if (as_string(*type) == nullptr) return bad("a type");
+  s.type = *as_string(*type);
+  LOOM_TRY(const Json* weights, member_of(json, "weights"));
+  LOOM_TRY(s.weights, numbers(*weights, "weights"));
+  return s;
+}
+
 }  // namespace
 
 Result<Json> Population::state() const {
@@ -147,6 +165,23 @@ Result<Json> Population::state() const {
     LOOM_TRY(out["best"], as_json(*best_));
   }
   return out;
+}
+
+Result<Population::Species> Population::species_from(const Json& json, std::uint32_t generation) {
+  Species s;
+  LOOM_TRY(const Json* dna, member_of(json, "dna"));
+  if (!dna->is_array()) return bad("signatures");
+  for (const Json& item : *dna) {
+    LOOM_TRY(Signature signature, signature_from(item));
+    s.dna.signatures.push_back(std::move(signature));
+  }
+  LOOM_TRY(const Json* best, member_of(json, "best"));
+  const auto score = number_of(*best);
+  LOOM_TRY(const Json* improved, member_of(json, "improved"));
+  const auto when = as_int(*improved);
+  if (!score || !when || *when < 0 || *when > generation) return bad("a species' record");
+  s.best = std::isfinite(*score) ? *score : -HUGE_VAL, s.improved = static_cast<std::uint32_t>(*when);
+  return s;
 }
 
 Result<Population> Population::restore(const Json& state, std::uint64_t seed, const PopulationConfig& config,
@@ -181,33 +216,10 @@ Result<Population> Population::restore(const Json& state, std::uint64_t seed, co
   }
   LOOM_TRY(const Json* species, member_of(state, "species"));
   if (!species->is_array()) return bad("species");
-  for (const Json& json : *species) {
-    Species s;
-    LOOM_TRY(const Json* dna, member_of(json, "dna"));
-    if (!dna->is_array()) return bad("signatures");
-    for (const Json& item : *dna) {
-      Signature sig;
-      LOOM_TRY(const Json* cell, member_of(item, "cell"));
-      LOOM_TRY(const auto place, numbers(*cell, "a cell"));
-      if (place.size() != 4) return bad("a cell of four numbers");
-      for (const double c : place)
-        if (!(c >= 0 && c <= 65535)) return bad("a cell of four numbers");
-      sig.address = {static_cast<std::size_t>(place[0]), static_cast<std::size_t>(place[1]),
-                     static_cast<std::size_t>(place[2]), static_cast<std::size_t>(place[3])};
-      LOOM_TRY(const Json* type, member_of(item, "type"));
-      if (as_string(*type) == nullptr) return bad("a type");
-      sig.type = *as_string(*type);
-      LOOM_TRY(const Json* weights, member_of(item, "weights"));
-      LOOM_TRY(sig.weights, numbers(*weights, "weights"));
-      s.dna.signatures.push_back(std::move(sig));
-    }
-    LOOM_TRY(const Json* best, member_of(json, "best"));
-    const auto b = number_of(*best);
-    LOOM_TRY(const Json* improved, member_of(json, "improved"));
-    const auto i = as_int(*improved);
-    if (!b || !i || *i < 0 || *i > p.generation_) return bad("a species' record");
-    s.best = std::isfinite(*b) ? *b : -HUGE_VAL, s.improved = static_cast<std::uint32_t>(*i);
-    p.species_.push_back(std::move(s));
+  for (std::size_t i = 0; i < species->size(); ++i) {
+    auto one = species_from((*species)[i], p.generation_);
+    if (!one) return under({"species", std::to_string(i)}, std::move(one).error());
+    p.species_.push_back(std::move(*one));
   }
   return p;
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "evolution/evolution_test.h"
 #include "evolution/population/islands.h"
 #include "evolution/run/config.h"
@@ -296,7 +297,7 @@ TEST(Population, E_26_states_of_another_fitness_are_errors) {
   refused("/0/members/1/behaviour", {1.0}, "state: /0/members/1/behaviour: expected 4 numbers, got 1");
   refused("/0/best/behaviour", {1.0}, "state: /0/best/behaviour: expected 4 numbers, got 1");
   refused("/0/archive/1", {1.0}, "state: /0/archive/1: expected 4 numbers, got 1");
-  refused("/0/species/0/improved", 9, "state: /0: expected a species' record");
+  refused("/0/species/0/improved", 9, "state: /0/species/0: expected a species' record");
 }
 
 TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
@@ -308,7 +309,7 @@ TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
   EXPECT_EQ(r.error().text(), "member 0.0.0: a fitness of 2 objectives, 1 expected");
 }
 
-// Where the first place is the last one too, nobody is lost.
+// Each island has one place, which is the first and the last: nobody is lost all the same.
 TEST(Islands, E_30_all_leave_before_any_arrives) {
   auto workers = Workers::create(1).value();
   const auto task = xor_task();

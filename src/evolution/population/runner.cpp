@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/rehearsal.h"
 #include "core/fp_environment.h"
 #include "ops/all.h"
 
@@ -30,14 +31,9 @@ Run Runner::run_on(const Exec& exec) {
 Result<void> Runner::plan(const Shape& input) {
   is_planned_ = false;
   LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
-  Arena measuring = Arena::measuring();
-  const Exec exec{*pool_, *kernels_, measuring, nullptr, network_->settings.quantized_inputs};
-  // Placeholder address: never dereferenced, above every address of the measuring arena.
-  const ConstView nothing{reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64), input,
-                          network_->settings.activations};
-  network_->forward(run_on(exec), nothing, 0, network_->num_cells());
-  if (exec.status) return tl::make_unexpected(*exec.status);
-  const Arena::Mark needed = measuring.peak();
+  const ConstView nothing{rehearsal_input(), input, network_->settings.activations};
+  const auto pass = [&](const Exec& exec) { network_->forward(run_on(exec), nothing, 0, network_->num_cells()); };
+  LOOM_TRY(const Arena::Mark needed, rehearse(exec(), pass));
   if (!arena_.holds(needed)) {
     LOOM_TRY(arena_, Arena::create({2 * needed.tensors, 2 * needed.notes}));
   }
@@ -55,9 +51,9 @@ Result<ConstView> Runner::forward(const ConstView& x) {
     LOOM_TRY_VOID(plan(x.shape));
   }
   arena_.clear();
-  const Exec exec{*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs};
-  const ConstView y = network_->forward(run_on(exec), x, 0, network_->num_cells());
-  if (exec.status) return tl::make_unexpected(*exec.status);
+  const Exec now = exec();
+  const ConstView y = network_->forward(run_on(now), x, 0, network_->num_cells());
+  if (now.status) return tl::make_unexpected(*now.status);
   return y;
 }
 

@@ -24,11 +24,13 @@ class Runner {
  private:
   Runner() = default;
   Result<void> plan(const Shape& input);
+  Exec exec() { return {*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs}; }
+  Run run_on(const Exec& exec);
+
   std::unique_ptr<ThreadPool> pool_;  // of the calling thread alone
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   const Network* network_ = nullptr;
-  Run run_on(const Exec& exec);
   Shape planned_;
   bool is_planned_ = false;
   DenseChain chain_;

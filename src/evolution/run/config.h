@@ -1,6 +1,7 @@
 #pragma once
 // Configuration of `loom evolve`, as JSON. Untrusted: every key is known or an error, every number has a range.
 
+#include "core/json.h"
 #include "evolution/population/islands.h"
 #include "evolution/tasks/task.h"
 

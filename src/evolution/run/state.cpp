@@ -1,5 +1,7 @@
 #include "evolution/run/state.h"
 
+#include "core/json.h"
+
 namespace loom {
 namespace {
 

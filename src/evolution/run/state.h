@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/journal.h"
+#include "core/json.h"
 
 namespace loom {
 

@@ -1,5 +1,6 @@
 #include "evolution/splice/splice.h"
 
+#include "core/json.h"
 #include "evolution/evolution_test.h"
 #include "evolution/weight_values.h"
 #include "io/network_file.h"

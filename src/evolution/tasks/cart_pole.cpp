@@ -67,6 +67,7 @@ class CartPole final : public Task {
   Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
     LOOM_TRY(const std::vector<Cart> carts, run(runner, network));
     std::vector<bool> mask;
+    mask.reserve(carts.size());
     for (const Cart& c : carts) mask.push_back(c.steps == config_.steps);
     return mask;
   }

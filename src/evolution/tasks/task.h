@@ -21,7 +21,7 @@ class Task {
   virtual Result<void> check_output(const Shape& output) const = 0;
   // The score of a network; NaN when it gives no finite numbers or cannot run.
   virtual Result<Fitness> judge(Runner& runner, const Network& network) const = 0;
-  // Which cases it gets right: samples, episodes. For ensembles.
+  // Tells for each case, a sample or an episode, whether the network gets it right. Ensembles are matched by it.
   virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
 };
 

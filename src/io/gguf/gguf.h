@@ -59,7 +59,7 @@ class GgufFile {
 
   std::uint32_t version() const { return version_; }
   std::size_t alignment() const { return alignment_; }
-  // In file order; names are unique.
+  // Both are in file order, with unique names.
   std::span<const GgufValue> metadata() const { return metadata_; }
   std::span<const GgufTensor> tensors() const { return tensors_; }
   // Null when absent.

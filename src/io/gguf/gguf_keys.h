@@ -27,9 +27,15 @@ class GgufKeys {
   Result<void> text(std::string_view key, std::string& to, bool required = false) const {
     return read(key, GgufType::String, to, required, [](const GgufValue& v) { return as_string(v); });
   }
-  template <class T>  // bool, or optional<bool>
-  Result<void> boolean(std::string_view key, T& to) const {
+  Result<void> boolean(std::string_view key, bool& to) const {
     return read(key, GgufType::Bool, to, false, [](const GgufValue& v) { return as_bool(v); });
+  }
+  Result<void> boolean(std::string_view key, std::optional<bool>& to) const {
+    if (get(key) == nullptr) return {};
+    bool value = false;
+    LOOM_TRY_VOID(boolean(key, value));
+    to = value;
+    return {};
   }
   Result<void> texts(std::string_view key, std::vector<std::string>& to) const;
   Result<void> i32s(std::string_view key, std::vector<std::int32_t>& to) const;
@@ -45,7 +51,7 @@ class GgufKeys {
     const auto found = value->type == type ? as(*value) : decltype(as(*value)){};
     if (!found)
       return fail(Code::InvalidConfig, "{}{} is of type {}, expected {}", prefix_, key, name(value->type), name(type));
-    to = T(*found);
+    to = *found;
     return {};
   }
   Result<void> integer(std::string_view key, GgufType type, std::int64_t& to, bool required) const {

@@ -7,6 +7,7 @@
 #include "core/checked.h"
 #include "core/little_endian.h"
 #include "dtypes/packing.h"
+#include "dtypes/scales.h"
 #include "io/byte_reader.h"
 
 namespace loom::loom08 {
@@ -36,7 +37,7 @@ unsigned small_code(std::span<const std::byte> bytes, std::size_t i, unsigned bi
 // The scale of today's codes.
 float scale_in(const Blob& blob) { return blob.dtype == DType::fp4 ? blob.scale / 2 : blob.scale; }
 
-// What a QuantizedMatrix holds for it.
+// Translates a code of 0.8x into the code that a QuantizedMatrix holds for the same value.
 Result<int> converted(DType dtype, unsigned code) {
   switch (dtype) {
     case DType::fp4:
@@ -128,9 +129,11 @@ Result<QuantizedMatrix> matrix_of_q4_0(std::span<const std::byte> bytes, std::si
   std::vector<float> values(cols % kBlock == 0 ? 0 : count);
   for (std::size_t b = 0; b < blocks; ++b) {
     auto scale = load_le<float>(scales.data() + b * 4);
-    if (!std::isfinite(scale) || scale < 0)
-      return fail(Code::CorruptData, "scale {}: expected a finite number of at least 0, got {}", b, scale);
-    const bool is_zero = !std::isnormal(scale);  // products with a subnormal scale are 0 everywhere here
+    if (!(scale >= 0 && scale < kScaleLimit))
+      return fail(Code::CorruptData, "scale {}: expected 0 or more and less than 2^64, got {}", b, scale);
+    // Products with a subnormal scale are 0 everywhere here; groups of columns take no scale below 2^-24, and
+    // quantize() makes zeros of them too.
+    const bool is_zero = !std::isnormal(scale) || (values.empty() && !may_scale_sums(static_cast<double>(scale)));
     if (is_zero) scale = 1;
     q.scales.push_back(static_cast<double>(scale));
     for (std::size_t i = b * kBlock; i < std::min(count, (b + 1) * kBlock); ++i) {

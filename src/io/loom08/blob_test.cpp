@@ -194,6 +194,32 @@ TEST(Loom08Blob, D_41_q4_0_is_decoded_where_a_block_lies_in_two_rows) {
   EXPECT_EQ(as_weight(*odd), (std::vector<float>{0, 2, 4, 6, 8, 10, 12, 14, -16}));
 }
 
+// Groups of columns take no scale below 2^-24; floats take any.
+TEST(Loom08Blob, D_41_q4_0_with_a_tiny_scale_is_zero_in_groups) {
+  for (const float scale : {0x1p-25f, 1e-30f, 0x1.fffffep-25f}) {
+    const auto q = matrix_of_q4_0(q4_0({scale}, ramp_codes(1)), 1, 32);
+    ASSERT_TRUE(q) << q.error().text();
+    EXPECT_EQ(as_weight(*q), std::vector<float>(32, 0.0f)) << scale;
+  }
+  const auto least = matrix_of_q4_0(q4_0({0x1p-24f}, ramp_codes(1)), 1, 32);
+  ASSERT_TRUE(least);
+  EXPECT_EQ(as_weight(*least)[1], 0x1p-24f);
+  const auto odd = matrix_of_q4_0(q4_0({0x1p-25f}, ramp_codes(1)), 2, 16);
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(as_weight(*odd)[1], 0x1p-25f);
+}
+
+TEST(Loom08Blob, D_40_D_08_fp4_with_a_tiny_scale_is_refused_in_groups) {
+  auto q = read(DType::fp4, std::vector<std::byte>(16, std::byte{0x22}), 0x1p-24f, 32);
+  ASSERT_TRUE(q) << q.error().text();
+  repeat_scale_by_group(*q);
+  Weight w;
+  ASSERT_TRUE(w.declare("w", WeightRole::Matrix, std::array{q->rows, q->cols}));
+  const auto refused = w.restore(*q, {.dtype = DType::fp4});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::CorruptData) << refused.error().text();
+}
+
 TEST(Loom08Blob, D_41_F_01_q4_0_is_checked) {
   const std::vector<std::byte> good = q4_0({1, 1}, ramp_codes(2));
   ASSERT_TRUE(matrix_of_q4_0(good, 2, 32));
@@ -209,7 +235,8 @@ TEST(Loom08Blob, D_41_F_01_q4_0_is_checked) {
   auto bad = good;
   bad.push_back(std::byte{0});
   EXPECT_EQ(code(bad, 2, 32), Code::CorruptData);
-  for (const float scale : {-1.0f, INFINITY, NAN}) EXPECT_EQ(code(q4_0({1, scale}, {}), 2, 32), Code::CorruptData);
+  for (const float scale : {-1.0f, INFINITY, NAN, 3e38f, 0x1p64f})
+    EXPECT_EQ(code(q4_0({1, scale}, {}), 2, 32), Code::CorruptData) << scale;
   bad = good;
   store_le(bad.data(), ~std::uint32_t{0}), store_le(bad.data() + 4, ~std::uint32_t{0});
   EXPECT_EQ(code(bad, 2, 32), Code::CorruptData);

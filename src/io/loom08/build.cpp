@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/checked.h"
+#include "core/json.h"
 #include "io/loom08/loom08.h"
 #include "io/loom08/stores.h"
 #include "layers/share/share.h"
@@ -20,7 +21,7 @@ QuantizedMatrix as_floats(const QuantizedMatrix& q) {
   return out;
 }
 
-// Where the next weight of a store that holds several begins.
+// A store may hold several weights, one behind the other; `at` is where the next one begins.
 struct Cursor {
   const Store* store = nullptr;
   std::size_t at = 0;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/base64.h"
+#include "core/json.h"
 #include "core/nearest.h"
 #include "io/loom08/loom08.h"
 #include "io/loom08/stores.h"
@@ -278,7 +279,7 @@ std::optional<std::uint64_t> cell_index(const Json& document, const Json& layer)
   return index;
 }
 
-// How it wrote a cell that nobody had given a layer.
+// Loom 0.8x wrote a cell that nobody had given a layer as a dense layer without sizes and weights.
 bool is_empty_cell(const Json& layer) {
   return kind_of(layer) == "dense" && find(layer, "weights") == nullptr && whole(layer, "input_height") == 0 &&
          whole(layer, "output_height") == 0;

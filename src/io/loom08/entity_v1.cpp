@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/json.h"
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/loom08/loom08.h"
@@ -75,6 +76,7 @@ Result<Entry> read_entry(const Json& json, std::size_t index, std::span<const st
 
 Result<void> check_overlaps(const std::vector<Entry>& entries) {
   std::vector<const Entry*> order;
+  order.reserve(entries.size());
   for (const Entry& e : entries) order.push_back(&e);
   std::ranges::sort(order, {}, [](const Entry* e) { return e->offset; });
   for (std::size_t i = 1; i < order.size(); ++i)
@@ -115,7 +117,7 @@ class Sorter {
     return fail(Code::Unsupported, "blob \"{}\": weights of this kind are not read", printable(entry.path));
   }
 
-  // How many parts name a layer, and its path; 0 for none.
+  // Returns how many parts of a name belong to its layer, and sets the path of the layer; 0 where there is none.
   static std::size_t layer_parts(const std::vector<std::string_view>& parts, std::string& path) {
     if (parts.size() < 2 || parts[0] != "layers" || !is_number(parts[1])) return 0;
     path = fmt::format("layers.{}", parts[1]);

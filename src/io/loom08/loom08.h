@@ -5,15 +5,15 @@
 
 #include <span>
 
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "network/spec.h"
 
 namespace loom::loom08 {
 
-// Whether a document is a checkpoint of 0.8x: some layer, nested ones too, has its weights as one text.
+// Returns whether a document is a checkpoint of 0.8x: some layer, nested ones too, has its weights as one text.
 bool is_checkpoint(const Json& document);
 
-// Whether bytes begin as an .entity of version 1.
+// Returns whether bytes begin as an .entity of version 1.
 bool is_entity(std::span<const std::byte> bytes);
 
 // Keys without a reader are warnings whatever `options` say. CorruptData, NonFinite, Unsupported and NotFound with the

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/json.h"
 #include "io/byte_reader.h"
 #include "io/loom08/loom08.h"
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base64.h"
+#include "core/json.h"
 #include "core/little_endian.h"
 #include "io/hostile_test.h"
 #include "io/network_file.h"
@@ -91,7 +92,7 @@ TEST(Loom08, D_40_F_11_F_20_G_54_files_give_the_outputs_that_0_8x_computes_from_
   }
 }
 
-// What was read computes in its type, and comes back from today's files with the same values.
+// A network that was read computes in its type, and comes back from today's files with the same values.
 TEST(Loom08, D_40_F_04_old_networks_are_saved_as_new_ones) {
   for (const Json& c : cases()) {
     SCOPED_TRACE(*as_string(c["name"]));
@@ -209,7 +210,8 @@ TEST(Loom08, V_26_F_11_a_linked_cell_has_its_weights) {
   EXPECT_EQ(values_of(linked->network).size(), 12u);
 }
 
-// What 0.8x computed without saying so (engine 10.2).
+// Loom 0.8x computed some layers in ways that its files do not mention (engine 10.2): the reader writes them out as
+// settings.
 TEST(Loom08, F_11_compatibility_values_are_set) {
   const auto layer = [](const char* text) {
     Json document = parse_json(fmt::format(

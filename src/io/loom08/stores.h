@@ -1,12 +1,13 @@
 #pragma once
-// What the readers of 0.8x share: the stores of a file by the layer they belong to, the keys of its layers rewritten to
-// today's, and the network that is made of both.
+// The readers of 0.8x share this code: it finds the stores of a file by the layer they belong to, rewrites the keys of
+// its layers to today's, and makes a network of both.
 
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "io/loom08/blob.h"
 #include "network/spec.h"
 
@@ -24,7 +25,7 @@ struct LayerStores {
   std::map<std::string, Store> named;  // one weight each
 };
 
-// By the path of the layer ("layers.3.sequential_layers.0").
+// The key is the path of a layer ("layers.3.sequential_layers.0").
 using Stores = std::map<std::string, LayerStores>;
 
 // A document as today's reader takes it.

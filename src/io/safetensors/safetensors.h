@@ -33,7 +33,7 @@ class SafetensorsFile {
   // The caller keeps the bytes alive.
   static Result<SafetensorsFile> parse(std::span<const std::byte> bytes);
 
-  // In name order.
+  // The tensors are in the order of their names.
   std::span<const SafeTensor> tensors() const { return tensors_; }
   const SafeTensor* tensor(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

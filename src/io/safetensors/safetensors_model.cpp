@@ -66,6 +66,7 @@ Result<SafetensorsModel> SafetensorsModel::open(const std::string& path) {
 
 std::vector<const SafeTensor*> SafetensorsModel::tensors() const {
   std::vector<const SafeTensor*> all;
+  all.reserve(by_name_.size());
   for (const auto& [name, t] : by_name_) all.push_back(t);
   return all;
 }

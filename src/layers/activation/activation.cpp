@@ -5,7 +5,11 @@
 
 namespace loom {
 
-constinit const LayerKind ActivationLayer::kKind{.id = 28, .name = "activation", .make = make_layer<ActivationLayer>};
+constinit const LayerKind ActivationLayer::kKind{.id = 28,
+                                                 .name = "activation",
+                                                 .help = "y = act(x)",
+                                                 .shapes = "any shape -> the same shape",
+                                                 .make = make_layer<ActivationLayer>};
 
 void ActivationLayer::fields(FieldVisitor& visit) { visit_activation(visit, fn_); }
 

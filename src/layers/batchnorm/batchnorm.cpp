@@ -3,19 +3,26 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/lengths.h"
 #include "layers/norm_eps.h"
 #include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
-constinit const LayerKind BatchNorm::kKind{
-    .id = 25, .name = "batchnorm", .make = make_layer<BatchNorm>, .width_key = "input_height"};
+constinit const LayerKind BatchNorm::kKind{.id = 25,
+                                           .name = "batchnorm",
+                                           .help =
+                                               "y = (x - mean) / sqrt(variance + eps) * gamma + beta by channel: of "
+                                               "the batch in training, else running values",
+                                           .shapes = "[B, input_height, ...] -> the same shape",
+                                           .make = make_layer<BatchNorm>,
+                                           .width_key = "input_height"};
 
 void BatchNorm::fields(FieldVisitor& visit) {
-  visit("input_height|output_height", config_.input_height, {1});
-  visit("momentum", config_.momentum);
-  visit("eps", config_.eps);
+  visit({"input_height|output_height", "Required. Channels: axis 1 of the input"}, config_.input_height, {1});
+  visit({"momentum", "Share of the batch when running mean and variance move in training, 0 to 1"}, config_.momentum);
+  visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
 }
 
 Result<void> BatchNorm::build() {
@@ -40,6 +47,7 @@ Result<Shape> BatchNorm::output_shape(const Shape& input) const {
 void BatchNorm::forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena(), run.keeps());
   const ChannelShape s = channels_of(x.shape);
+  if (run.training && refuses_lengths(run, kind(), s.samples * s.positions)) return;
   const std::size_t c = s.channels;
   const Tensor mean = run.tensor(1, c, x.element), deviation = run.tensor(1, c, x.element),
                variance = run.tensor(1, c, x.element);

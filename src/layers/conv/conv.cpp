@@ -5,6 +5,7 @@
 
 #include "layers/activation_fields.h"
 #include "layers/adapter.h"
+#include "layers/lengths.h"
 #include "layers/tween.h"
 #include "ops/for_rows.h"
 
@@ -28,10 +29,13 @@ LayerPtr fit_conv(const FitRequest& r) {
 }
 
 template <std::size_t Axes, bool Transposed>
-constexpr LayerKind conv_row(int id, std::string_view name, std::string_view aliases) {
+constexpr LayerKind conv_row(int id, std::string_view name, std::string_view aliases, std::string_view help,
+                             std::string_view shapes) {
   return {.id = id,
           .name = name,
           .aliases = aliases,
+          .help = help,
+          .shapes = shapes,
           .make = make_layer<Conv, Axes, Transposed>,
           .matrix = MatrixUse::Places,
           .is_linear_map = true,
@@ -41,25 +45,40 @@ constexpr LayerKind conv_row(int id, std::string_view name, std::string_view ali
 }  // namespace
 
 constinit const std::array<LayerKind, 6> Conv::kKinds = {
-    conv_row<1, false>(4, "cnn1", "conv1d"),
-    conv_row<2, false>(5, "cnn2", "conv2d"),
-    conv_row<3, false>(6, "cnn3", "conv3d"),
-    conv_row<1, true>(10, "convtransposed1", "convtransposed1d|convtranspose1d"),
-    conv_row<2, true>(11, "convtransposed2", "convtransposed2d|convtranspose2d"),
-    conv_row<3, true>(12, "convtransposed3", "convtransposed3d|convtranspose3d")};
+    conv_row<1, false>(4, "cnn1", "conv1d", "y = act(W * x + b), a cross-correlation over one axis",
+                       "[B, input_channels, L] -> [B, filters, L']"),
+    conv_row<2, false>(5, "cnn2", "conv2d", "y = act(W * x + b), a cross-correlation over two axes",
+                       "[B, input_channels, H, W] -> [B, filters, H', W']"),
+    conv_row<3, false>(6, "cnn3", "conv3d", "y = act(W * x + b), a cross-correlation over three axes",
+                       "[B, input_channels, D, H, W] -> [B, filters, D', H', W']"),
+    conv_row<1, true>(10, "convtransposed1", "convtransposed1d|convtranspose1d",
+                      "y = act(W * x + b), a transposed convolution over one axis",
+                      "[B, input_channels, L] -> [B, filters, L']"),
+    conv_row<2, true>(11, "convtransposed2", "convtransposed2d|convtranspose2d",
+                      "y = act(W * x + b), a transposed convolution over two axes",
+                      "[B, input_channels, H, W] -> [B, filters, H', W']"),
+    conv_row<3, true>(12, "convtransposed3", "convtransposed3d|convtranspose3d",
+                      "y = act(W * x + b), a transposed convolution over three axes",
+                      "[B, input_channels, D, H, W] -> [B, filters, D', H', W']")};
 
 void Conv::fields(FieldVisitor& visit) {
-  visit("input_channels|in_channels", config_.input_channels, {1});
-  visit("filters|out_channels", config_.filters, {1});
-  visit("kernel_size", config_.kernel_size);
-  visit("stride", config_.stride);
-  visit("padding", config_.padding);
-  visit("dilation", config_.dilation);
-  visit("groups", config_.groups, {1});
-  if (transposed_) visit("output_padding", config_.output_padding);
-  visit("bias", config_.bias);
+  visit({"input_channels|in_channels", "Channels of the input"}, config_.input_channels, {1});
+  visit({"filters|out_channels", "Channels of the output"}, config_.filters, {1});
+  visit({"kernel_size", "Extent of a filter, one number or one per axis (D, H, W); without it 1"}, config_.kernel_size);
+  visit({"stride", transposed_ ? "Distance in the output of what neighbouring inputs reach; without it 1"
+                               : "Distance in the input of what neighbouring outputs read; without it 1"},
+        config_.stride);
+  visit({"padding", transposed_ ? "Places cut off at both ends of the output; without it 0"
+                                : "Zeros at both ends of the input; without it 0"},
+        config_.padding);
+  visit({"dilation", "Distance of neighbouring places that a filter reads; without it 1"}, config_.dilation);
+  visit({"groups", "Groups of channels that do not mix; divides input_channels and filters"}, config_.groups, {1});
+  if (transposed_)
+    visit({"output_padding", "Places more at the end, fewer than the larger of stride and dilation; without it 0"},
+          config_.output_padding);
+  visit({"bias", "Adds a number per filter"}, config_.bias);
   visit_activation(visit, config_.activation);
-  sizes_.fields(visit);
+  sizes_.fields(visit, true);
 }
 
 Result<void> Conv::build() {
@@ -161,6 +180,7 @@ void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const Vi
 }
 
 void Conv::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (refuses_lengths(run, kind())) return;
   const Plan p = *plan(x.shape);  // checked by output_shape()
   // The derivative is taken at the sum before the activation.
   const View sum = run.keeps() && !config_.activation.is_linear() ? run.view(y.shape, y.element) : y;

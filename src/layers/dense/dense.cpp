@@ -8,6 +8,8 @@ namespace loom {
 constinit const LayerKind Dense::kKind{.id = 0,
                                        .name = "dense",
                                        .aliases = "linear",
+                                       .help = "y = act(W x + b)",
+                                       .shapes = "[..., input_height] -> [..., output_height]",
                                        .make = make_layer<Dense>,
                                        .width_key = "input_height",
                                        .is_linear_map = true,
@@ -19,10 +21,13 @@ LayerPtr Dense::fit(const FitRequest& r) {
 }
 
 void Dense::fields(FieldVisitor& visit) {
-  visit("input_height|input_size|in_features", config_.input_height, {1});
-  visit("output_height|output_size|out_features", config_.output_height, {1});
-  visit("bias", config_.bias);
-  visit("tied_to", config_.tied_to);
+  visit({"input_height|input_size|in_features", "Required. Features of the input: columns of W"}, config_.input_height,
+        {1});
+  visit({"output_height|output_size|out_features", "Required. Features of the output: rows of W"},
+        config_.output_height, {1});
+  visit({"bias", "Adds b"}, config_.bias);
+  visit({"tied_to", "Path or address of an embedding whose table is W, as in heads of language models"},
+        config_.tied_to);
   visit_activation(visit, config_.activation);
 }
 

@@ -4,7 +4,12 @@
 
 namespace loom {
 
-constinit const LayerKind Dropout::kKind{.id = 23, .name = "dropout", .make = make_layer<Dropout>};
+constinit const LayerKind Dropout::kKind{
+    .id = 23,
+    .name = "dropout",
+    .help = "y = x m / (1 - rate) in training, m drawn as 0 or 1 for each element; else y = x",
+    .shapes = "any shape -> the same shape",
+    .make = make_layer<Dropout>};
 
 Result<void> Dropout::build() {
   if (!(config_.rate >= 0 && config_.rate < 1))

@@ -15,7 +15,9 @@ class Dropout final : public Layer {
 
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
-  void fields(FieldVisitor& visit) override { visit("rate", config_.rate); }
+  void fields(FieldVisitor& visit) override {
+    visit({"rate", "Share of the elements that training sets to 0, from 0 to below 1"}, config_.rate);
+  }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override { return input; }
   void forward(const Run& run, const ConstView& x, const View& y) const override { apply(run, x, y); }

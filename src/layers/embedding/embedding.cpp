@@ -10,6 +10,8 @@ namespace loom {
 
 constinit const LayerKind Embedding::kKind{.id = 13,
                                            .name = "embedding",
+                                           .help = "y = act(table[id] * embed_scale)",
+                                           .shapes = "[...] of whole numbers -> [..., embedding_dim]",
                                            .make = make_layer<Embedding>,
                                            .width_key = "embedding_dim",
                                            .matrix = MatrixUse::Lookup,
@@ -21,10 +23,11 @@ LayerPtr Embedding::fit(const FitRequest& r) {
 }
 
 void Embedding::fields(FieldVisitor& visit) {
-  visit("vocab_size", config_.vocab_size, {1});
-  visit("embedding_dim", config_.embedding_dim, {1});
-  visit("embed_scale", config_.embed_scale);
-  visit.choice("oob", config_.oob, {"error", "zero"});
+  visit({"vocab_size", "Required. Rows of the table: ids run from 0 to vocab_size - 1"}, config_.vocab_size, {1});
+  visit({"embedding_dim", "Required. Features of a row"}, config_.embedding_dim, {1});
+  visit({"embed_scale", "Factor of what the table gives"}, config_.embed_scale);
+  visit.choice({"oob", "An id outside of the table: error, or zero for a row of zeros"}, config_.oob,
+               {"error", "zero"});
   visit_activation(visit, config_.activation);
 }
 

@@ -3,18 +3,25 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/lengths.h"
 #include "layers/norm_eps.h"
 #include "layers/tween.h"
 
 namespace loom {
 
 constinit const LayerKind GroupNorm::kKind{
-    .id = 26, .name = "groupnorm", .make = make_layer<GroupNorm>, .width_key = "input_height"};
+    .id = 26,
+    .name = "groupnorm",
+    .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over a group of channels of a sample",
+    .shapes = "[B, input_height, ...] -> the same shape",
+    .make = make_layer<GroupNorm>,
+    .width_key = "input_height"};
 
 void GroupNorm::fields(FieldVisitor& visit) {
-  visit("input_height|output_height", config_.input_height, {1});
-  visit("num_groups", config_.num_groups, {1});
-  visit("eps", config_.eps);
+  visit({"input_height|output_height", "Required. Channels: axis 1 of the input"}, config_.input_height, {1});
+  visit({"num_groups", "Groups of channels, each with its own mean and variance; divides the channels"},
+        config_.num_groups, {1});
+  visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
 }
 
 Result<void> GroupNorm::build() {
@@ -37,6 +44,7 @@ Result<Shape> GroupNorm::output_shape(const Shape& input) const {
 }
 
 void GroupNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (x.shape.rank() > 2 && refuses_lengths(run, kind())) return;
   const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
     group_norm(run, x, channels_of(x.shape), config_.num_groups, gamma_.values<T>(run), beta_.values<T>(run),

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/channels.h"
+#include "layers/lengths.h"
 #include "layers/norm_eps.h"
 #include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
@@ -10,12 +11,18 @@
 namespace loom {
 
 constinit const LayerKind InstanceNorm::kKind{
-    .id = 31, .name = "instancenorm", .make = make_layer<InstanceNorm>, .width_key = "input_height"};
+    .id = 31,
+    .name = "instancenorm",
+    .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over the positions of a channel of a sample",
+    .shapes = "[B, input_height, positions...] -> the same shape",
+    .make = make_layer<InstanceNorm>,
+    .width_key = "input_height"};
 
 void InstanceNorm::fields(FieldVisitor& visit) {
-  visit("input_height|output_height|num_features", config_.input_height, {1});
-  visit("eps", config_.eps);
-  visit("affine", config_.affine);
+  visit({"input_height|output_height|num_features", "Required. Channels: axis 1 of the input"}, config_.input_height,
+        {1});
+  visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
+  visit({"affine", "Has a gain gamma and a shift beta for each channel"}, config_.affine);
 }
 
 Result<void> InstanceNorm::build() {
@@ -49,6 +56,7 @@ const void* InstanceNorm::gains(const Run& run, Element element) const {
 }
 
 void InstanceNorm::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (refuses_lengths(run, kind())) return;
   const ArenaScope scope(run.arena());
   with_element(x.element, [&]<class T>() {
     const void* const beta = config_.affine ? beta_.values<T>(run) : nullptr;

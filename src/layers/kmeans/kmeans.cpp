@@ -12,7 +12,13 @@
 namespace loom {
 
 constinit const LayerKind Kmeans::kKind{
-    .id = 14, .name = "kmeans", .make = make_layer<Kmeans>, .width_key = "input_height", .fit = fit};
+    .id = 14,
+    .name = "kmeans",
+    .help = "a = softmax(-d^2 / (2 T^2)), d the distances to the centres; y = act(a) or act(sum of a times centre)",
+    .shapes = "[..., input_height] -> [..., num_clusters], or the same shape where output_mode is features",
+    .make = make_layer<Kmeans>,
+    .width_key = "input_height",
+    .fit = fit};
 
 LayerPtr Kmeans::fit(const FitRequest& r) {
   using Output = KmeansConfig::Output;
@@ -22,10 +28,13 @@ LayerPtr Kmeans::fit(const FitRequest& r) {
 }
 
 void Kmeans::fields(FieldVisitor& visit) {
-  visit("num_clusters", config_.num_clusters, {1});
-  visit("input_height|input_size|in_features", config_.input_height, {1});
-  visit("kmeans_temperature", config_.temperature);
-  visit.choice("output_mode|kmeans_output_mode", config_.output, {"probabilities", "features"});
+  visit({"num_clusters", "Required. Number of centres"}, config_.num_clusters, {1});
+  visit({"input_height|input_size|in_features", "Required. Features of the input and of a centre"},
+        config_.input_height, {1});
+  visit({"kmeans_temperature", "T, 1e-6 to 1e6: the smaller, the more a row belongs to one centre"},
+        config_.temperature);
+  visit.choice({"output_mode|kmeans_output_mode", "probabilities: a; features: the mean of the centres, weighted by a"},
+               config_.output, {"probabilities", "features"});
   visit_activation(visit, config_.activation);
 }
 

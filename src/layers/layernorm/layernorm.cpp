@@ -8,17 +8,22 @@
 
 namespace loom {
 
-constinit const LayerKind LayerNorm::kKind{
-    .id = 9, .name = "layernorm", .make = make_layer<LayerNorm>, .width_key = "input_height", .fit = fit};
+constinit const LayerKind LayerNorm::kKind{.id = 9,
+                                           .name = "layernorm",
+                                           .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, row by row",
+                                           .shapes = "[..., input_height] -> the same shape",
+                                           .make = make_layer<LayerNorm>,
+                                           .width_key = "input_height",
+                                           .fit = fit};
 
 LayerPtr LayerNorm::fit(const FitRequest& r) {
   return std::make_unique<LayerNorm>(LayerNormConfig{.input_height = r.width()});
 }
 
 void LayerNorm::fields(FieldVisitor& visit) {
-  visit("input_height|output_height", config_.input_height, {1});
-  visit("eps", config_.eps);
-  visit("bias", config_.bias);
+  visit({"input_height|output_height", "Required. Features of a row"}, config_.input_height, {1});
+  visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
+  visit({"bias", "Has the shift beta"}, config_.bias);
 }
 
 Result<void> LayerNorm::build() {

@@ -5,12 +5,18 @@
 
 namespace loom {
 
-constinit const LayerKind Lora::kKind{.id = 24, .name = "lora", .make = make_layer<Lora>, .inside = Inside::Wrapped};
+constinit const LayerKind Lora::kKind{
+    .id = 24,
+    .name = "lora",
+    .help = "a layer in which W x becomes W x + (alpha / rank) B (A x) for every matrix W",
+    .shapes = "as in the layer inside",
+    .make = make_layer<Lora>,
+    .inside = Inside::Wrapped};
 
 void Lora::fields(FieldVisitor& visit) {
-  visit("rank", config_.rank, {0, 65536});
-  visit("alpha", config_.alpha);
-  visit("base_layer", base_);
+  visit({"rank", "Rank of the adapters; 0: there are none"}, config_.rank, {0, 65536});
+  visit({"alpha", "Each B (A x) counts alpha / rank times"}, config_.alpha);
+  visit({"base_layer", "Required. The layer; matrices of layers inside it get adapters too"}, base_);
 }
 
 Result<void> Lora::build() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/json.h"
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/network.h"

@@ -3,12 +3,19 @@
 #include <cmath>
 #include <utility>
 
+#include "layers/lengths.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
 
 constinit const LayerKind Metacognition::kKind{
-    .id = 19, .name = "metacognition", .aliases = "meta", .make = make_layer<Metacognition>, .inside = Inside::Wrapped};
+    .id = 19,
+    .name = "metacognition",
+    .aliases = "meta",
+    .help = "y = effect(f(x), m): a layer f that is watched, and a small network that may act on what it gives",
+    .shapes = "as in the observed layer",
+    .make = make_layer<Metacognition>,
+    .inside = Inside::Wrapped};
 namespace {
 
 constexpr std::size_t kFigures = TensorStats::kCount;
@@ -33,25 +40,29 @@ bool holds(const MetaRule& rule, const MetaState& state, const TensorStats& befo
 }  // namespace
 
 void MetaRule::fields(ConfigVisitor& visit) {
-  visit.choice("condition", condition,
+  visit.choice({"condition", "What is compared with the threshold, as std_above: the deviation of f(x)"}, condition,
                {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below",
                 "gradient_storm", "gain_drift"});
-  visit("threshold", threshold);
-  visit.choice("command", command,
+  visit({"threshold", "Number that the condition compares with"}, threshold);
+  visit.choice({"command", "What is asked for: another kind of layer, morph (another type), reset (to the identity)"},
+               command,
                {"dense|70", "cnn1|80", "rnn|81", "softmax|83", "rmsnorm|90", "swiglu|91", "mha|92", "lstm|93",
                 "kmeans|98", "morph|99", "reset|101"});
-  visit("param", param);
-  visit("cooldown", cooldown);
-  visit("self_only", self_only);
+  visit({"param", "kmeans: clusters; morph: number of the type; without self_only the x of a cell"}, param);
+  visit({"cooldown", "Calls that a rule lets pass after one in which it held"}, cooldown);
+  visit({"self_only", "The observed layer is meant; else the cell (0, 0, param, 0)"}, self_only);
 }
 
 void Metacognition::fields(FieldVisitor& visit) {
-  visit("meta_observed_layer", observed_);
-  visit("meta_network", network_);
-  visit.choice("meta_source", config_.source, {"input", "stats", "history", "activations"});
-  visit.choice("meta_effect", config_.effect, {"none", "gate", "noise", "intervention"});
-  visit.objects("meta_rules", config_.rules);
-  visit("train_meta", config_.train_meta);
+  visit({"meta_observed_layer", "Required. The layer f"}, observed_);
+  visit({"meta_network", "The layer that makes m of what meta_source names; an effect needs one"}, network_);
+  visit.choice({"meta_source", "What it reads: x, six figures of f(x), those of the last 100 calls, or f(x)"},
+               config_.source, {"input", "stats", "history", "activations"});
+  visit.choice({"meta_effect", "gate: y = f(x) sigmoid(m0); noise: up to m0; intervention: m1... where m0 > 0.5"},
+               config_.effect, {"none", "gate", "noise", "intervention"});
+  visit.objects({"meta_rules", "A list: conditions on the figures, and what each asks for; without it three rules"},
+                config_.rules);
+  visit({"train_meta", "Whether training moves the weights of the meta network"}, config_.train_meta);
 }
 
 Result<void> Metacognition::build() {
@@ -157,6 +168,7 @@ void hear(std::span<MetaState> states) {
 }
 
 void Metacognition::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (has_effect() && refuses_lengths(run, kind(), x.shape.rows())) return;
   const ArenaScope scope(run.arena(), run.keeps());
   // An effect must not write where it reads what was said.
   const bool says_itself = config_.source == Source::Activations && network_ != nullptr && network_->common.is_disabled;

@@ -1,6 +1,7 @@
 // The metacognition kind: figures, rules, what they do to a network, and hostile settings. Gradients:
 // gradients_test.cpp.
 
+#include "core/json.h"
 #include "layers/metacognition/metacognition.h"
 #include "network/meta.h"
 
@@ -76,7 +77,7 @@ TEST(Metacognition, L_150_figures_of_a_tensor) {
   EXPECT_EQ(s.total, 6);
 }
 
-// Where only a link runs the layer, its rules are heard too, once for all links.
+// The rules of a layer that only links run are heard too, once for all links.
 TEST(Metacognition, L_151_V_20_rules_of_a_shared_layer_are_heard) {
   const std::string asks = meta(rule(R"("condition":"max_above","threshold":-100,"command":"rmsnorm","cooldown":9)"));
   std::string stored = asks;

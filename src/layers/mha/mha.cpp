@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/checked.h"
+#include "layers/lengths.h"
 #include "layers/mha/positions.h"
 #include "ops/attention/sequence_attention.h"
 #include "ops/elementwise/elementwise.h"
@@ -11,12 +12,15 @@
 
 namespace loom {
 
-constinit const LayerKind Mha::kKind{.id = 1,
-                                     .name = "mha",
-                                     .aliases = "attention|multiheadattention",
-                                     .make = make_layer<Mha>,
-                                     .width_key = "d_model",
-                                     .fit = fit};
+constinit const LayerKind Mha::kKind{
+    .id = 1,
+    .name = "mha",
+    .aliases = "attention|multiheadattention",
+    .help = "y = Wo o + bo, o = softmax(attn_scale q k) v in each head; q, k and v are products of x",
+    .shapes = "[B, T, d_model] -> [B, T, output_dim]",
+    .make = make_layer<Mha>,
+    .width_key = "d_model",
+    .fit = fit};
 
 LayerPtr Mha::fit(const FitRequest& r) {
   const std::size_t width = r.width();
@@ -165,8 +169,23 @@ void Mha::forward_cached(const Run& run, const ConstView& input, const View& y) 
   linear(run, o, o_, o_bias_, y, floor);
 }
 
+namespace {
+
+// What lies behind the valid steps of a sample reaches none of them where attention is causal or keys come from
+// elsewhere; a mask says itself which keys count.
+bool takes_lengths(const Run& run, const MhaConfig& config, const Shape& x) {
+  const std::size_t steps = positions_of(x);
+  const std::size_t* lengths = nullptr;
+  if (!lengths_of(run, Mha::kKind.name, x.rows() / steps, steps, lengths)) return false;
+  const bool leaves_out = config.causal || config.cross || run.inputs.mask != nullptr;
+  return leaves_out || !refuses_lengths(run, Mha::kKind.name);
+}
+
+}  // namespace
+
 void Mha::forward(const Run& run, const ConstView& x, const View& y) const {
   if (!run.states.attention.empty() && !config_.cross) return forward_cached(run, x, y);
+  if (!takes_lengths(run, config_, x.shape)) return;
   const ConstView* const source = key_source(run, x);
   if (source == nullptr) return;
   const ArenaScope scope(run.arena(), run.keeps());

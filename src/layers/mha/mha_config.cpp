@@ -5,41 +5,56 @@
 #include "layers/norm_eps.h"
 
 namespace loom {
+namespace {
+
+void visit_rope_scaling(ConfigVisitor& visit, RopeConfig& rope) {
+  visit.choice({"type|rope_type", "none, linear, llama3, yarn; dynamic and longrope are refused"}, rope.scaling,
+               {"none|default", "linear", "llama3", "yarn", "dynamic", "longrope"});
+  visit({"factor", "What angles are divided by: all in linear, those of long periods in llama3 and yarn"}, rope.factor);
+  visit({"low_freq_factor", "llama3: periods above original_max_position_embeddings / this are long"},
+        rope.low_freq_factor);
+  visit({"high_freq_factor", "llama3: angles of periods below original_max_position_embeddings / this stay"},
+        rope.high_freq_factor);
+  visit({"original_max_position_embeddings", "llama3, yarn: positions that the model was trained on"},
+        rope.original_max_positions);
+  visit({"beta_fast", "yarn: angles of pairs that turn more often than this in those positions stay"}, rope.beta_fast);
+  visit({"beta_slow", "yarn: angles of pairs that turn less often are divided in full"}, rope.beta_slow);
+  visit({"attention_factor", "yarn: factor of sine and cosine; 0: 0.1 ln(factor) + 1"}, rope.attention_factor);
+}
+
+}  // namespace
 
 void Mha::fields(FieldVisitor& visit) {
   MhaConfig& c = config_;
-  visit("d_model|input_height", c.d_model, {1});
-  visit("num_heads", c.num_heads, {1});
-  visit("num_kv_heads", c.num_kv_heads);
-  visit("head_dim", c.head_dim);
-  visit("query_dim", c.query_dim);
-  visit("kv_dim", c.kv_dim);
-  visit("output_dim", c.output_dim);
-  visit("qkv_bias|bias", c.qkv_bias);
-  visit("out_bias|bias", c.out_bias);
-  visit("causal", c.causal);
-  visit("cross", c.cross);
-  visit("rope", c.uses_rope);
-  visit("rope_theta|rope_freq_base", c.rope.theta);
-  visit.choice("rope_style", c.rope.interleaved, {"half", "interleaved"});
-  visit("partial_rotary_factor", c.partial_rotary_factor);
-  visit.object("rope_scaling", [&](ConfigVisitor& inner) {
-    inner.choice("type|rope_type", c.rope.scaling, {"none|default", "linear", "llama3", "yarn", "dynamic", "longrope"});
-    inner("factor", c.rope.factor);
-    inner("low_freq_factor", c.rope.low_freq_factor);
-    inner("high_freq_factor", c.rope.high_freq_factor);
-    inner("original_max_position_embeddings", c.rope.original_max_positions);
-    inner("beta_fast", c.rope.beta_fast);
-    inner("beta_slow", c.rope.beta_slow);
-    inner("attention_factor", c.rope.attention_factor);
-  });
-  visit.choice("qk_norm", c.qk_norm, {"none", "head", "full"});
-  visit("rms_norm_eps", c.rms_norm_eps);
-  visit("inner_norm", c.inner_norm);
-  visit("sliding_window", c.sliding_window);
-  visit("attn_scale", c.attn_scale);
-  visit("logit_softcap", c.logit_softcap);
-  visit("max_seq_len", c.max_seq_len, {1});
+  visit({"d_model|input_height", "Required. Features of the input"}, c.d_model, {1});
+  visit({"num_heads", "Heads of the queries"}, c.num_heads, {1});
+  visit({"num_kv_heads", "Heads of keys and values; divides num_heads; 0: num_heads"}, c.num_kv_heads);
+  visit({"head_dim", "Features of a head; 0: query_dim / num_heads, or d_model / num_heads"}, c.head_dim);
+  visit({"query_dim", "num_heads * head_dim, checked if given; 0: not given"}, c.query_dim);
+  visit({"kv_dim", "num_kv_heads * head_dim, checked if given; 0: not given"}, c.kv_dim);
+  visit({"output_dim", "Features of the output; 0: d_model"}, c.output_dim);
+  visit({"qkv_bias|bias", "Adds biases to q, k and v"}, c.qkv_bias);
+  visit({"out_bias|bias", "Adds a bias to the output; the key `bias` sets both"}, c.out_bias);
+  visit({"causal", "A position sees itself and earlier ones alone"}, c.causal);
+  visit({"cross", "k and v are made of a second input; causal and rope are off then"}, c.cross);
+  visit({"rope", "Rotates q and k by their positions"}, c.uses_rope);
+  visit({"rope_theta|rope_freq_base",
+         "Base of the angles: position * rope_theta^(-2i / R) for pair i of R rotated elements"},
+        c.rope.theta);
+  visit.choice({"rope_style", "Elements that form pair i: half (i, i + R/2), interleaved (2i, 2i + 1)"},
+               c.rope.interleaved, {"half", "interleaved"});
+  visit({"partial_rotary_factor", "R / head_dim, above 0 and up to 1"}, c.partial_rotary_factor);
+  visit.object({"rope_scaling", "Divides angles, for sequences longer than those trained on; without it none"},
+               [&](ConfigVisitor& inner) { visit_rope_scaling(inner, c.rope); });
+  visit.choice({"qk_norm", "RMS norm of q and k: none, head (each head by itself), full (all heads together)"},
+               c.qk_norm, {"none", "head", "full"});
+  visit({"rms_norm_eps", "qk_norm, inner_norm: added to the mean square under the root, 0 to 1"}, c.rms_norm_eps);
+  visit({"inner_norm", "RMS norm of o before Wo, as in BitNet"}, c.inner_norm);
+  visit({"sliding_window", "A position sees the last so many, itself included; 0: no such limit"}, c.sliding_window);
+  visit({"attn_scale", "Factor of the scores q k; 0: 1 / sqrt(head_dim)"}, c.attn_scale);
+  visit({"logit_softcap", "c above 0: a score s becomes c tanh(s / c); 0: off"}, c.logit_softcap);
+  visit({"max_seq_len", "Most positions of a sequence in a session with a cache, where no window is set"},
+        c.max_seq_len, {1});
 }
 
 // Fills in what follows from the rest and refuses what does not fit together.

@@ -1,5 +1,5 @@
 #pragma once
-// How attention reads the axes of its input: [batch, T, d], or one sample [T, d].
+// Attention reads the axes of its input as [batch, T, d], or as one sample [T, d].
 
 #include "core/shape.h"
 

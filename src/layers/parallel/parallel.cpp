@@ -1,5 +1,6 @@
 #include "layers/parallel/parallel.h"
 
+#include "layers/lengths.h"
 #include "layers/tween.h"
 
 #include <algorithm>
@@ -10,25 +11,37 @@
 namespace loom {
 
 constinit const LayerKind Parallel::kKind{
-    .id = 16, .name = "parallel", .make = make_layer<Parallel>, .inside = Inside::Branches};
+    .id = 16,
+    .name = "parallel",
+    .help = "the same input to every branch, the outputs combined",
+    .shapes = "input of every branch -> concat adds up one axis; add, avg and filter keep the shape of a branch",
+    .make = make_layer<Parallel>,
+    .inside = Inside::Branches};
 
 void Parallel::fields(FieldVisitor& visit) {
-  visit.choice("combine_mode", config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"},
-               Code::InvalidConfig);
-  visit("concat_axis", config_.concat_axis);
-  visit("flatten", config_.flatten);
-  visit.object("scatter_grid", [this](ConfigVisitor& inner) {
-    inner("depth", config_.depth, {0, 65536});
-    inner("rows", config_.rows, {0, 65536});
-    inner("cols", config_.cols, {0, 65536});
-  });
-  visit.choice("scatter_layout", config_.scatter_layout, {"flat", "grid", "channels_first"});
-  visit("gate_temperature", config_.gate_temperature);
-  visit("gate_aux_weight", config_.gate_aux_weight);
-  visit("top_k", config_.top_k);
-  visit.choice("gate_scope", config_.gate_scope, {"row", "sample"});
-  visit("filter_gate|filter_gate_config", gate_);
-  visit("parallel_branches", branches_);
+  visit.choice({"combine_mode", "concat: side by side; add: sum; avg: mean; grid_scatter: by cells; filter: by a gate"},
+               config_.combine_mode, {"concat", "add", "avg", "grid_scatter", "filter"}, Code::InvalidConfig);
+  visit({"concat_axis", "concat: the axis, where the batch has axis 0; without it the last"}, config_.concat_axis);
+  visit({"flatten", "concat: every output becomes [B, n] first"}, config_.flatten);
+  visit.object({"scatter_grid", "grid_scatter: extents of the grid; without it 1 x 1 x branches"},
+               [this](ConfigVisitor& inner) {
+                 inner({"depth", "Planes; 0 is 1"}, config_.depth, {0, 65536});
+                 inner({"rows", "Rows of a plane; 0 is 1"}, config_.rows, {0, 65536});
+                 inner({"cols", "Cells of a row; 0 is 1"}, config_.cols, {0, 65536});
+               });
+  visit.choice(
+      {"scatter_layout", "Where the grid goes: flat [..., D R C F], grid [..., D, R, C, F], or [..., F, D, R, C]"},
+      config_.scatter_layout, {"flat", "grid", "channels_first"});
+  visit({"gate_temperature", "filter: the gate's logits are divided by it, 1e-6 to 1e6"}, config_.gate_temperature);
+  visit({"gate_aux_weight", "filter: weight of a loss that asks for balanced branches; 0: none"},
+        config_.gate_aux_weight);
+  visit({"top_k", "filter: so many branches count, those of the largest logits; 0: all"}, config_.top_k);
+  visit.choice({"gate_scope", "filter: weights for each row, or for each sample by the mean of its logits"},
+               config_.gate_scope, {"row", "sample"});
+  visit({"filter_gate|filter_gate_config",
+         "Required by filter: a layer that gives a logit for each branch, or a softmax"},
+        gate_);
+  visit({"parallel_branches", "A list of layers that all read the input; without any it passes through"}, branches_);
 }
 
 // The first setting that only a gate reads; null where all are as if there were none.
@@ -209,6 +222,17 @@ Parallel::Piece Parallel::piece(std::size_t branch, const Shape& shape, const Sh
   return {{outer, width}, {0, width}, {begin, y.elements() / outer}};
 }
 
+namespace {
+
+// Whether outputs of this shape side by side have their steps on another axis, or more of them.
+bool joins_steps(const ParallelConfig& config, const Shape& branch) {
+  if (config.flatten) return branch.rank() > 2;
+  const std::size_t last = branch.rank() - 1, axis = config.concat_axis.at(0, last);
+  return axis != last && axis < 2;
+}
+
+}  // namespace
+
 void Parallel::forward(const Run& run, const ConstView& x, const View& y) const {
   if (branches_.empty()) return copy(run, x, y);
   if (config_.combine_mode == Combine::Filter) return mix_forward(run, x, y);
@@ -222,6 +246,7 @@ void Parallel::forward(const Run& run, const ConstView& x, const View& y) const 
   for (std::size_t i = 0; i < branches_.size() && !run.exec.status; ++i) {
     if (!is_enabled(i) && !pieces) continue;
     const Shape shape = *branches_[i]->output_shape(x.shape);  // checked at prepare()
+    if (config_.combine_mode == Combine::Concat && joins_steps(config_, shape) && refuses_lengths(run, kind())) return;
     const Piece p = pieces ? piece(i, shape, y.shape, position) : Piece{};
     if (!is_enabled(i)) continue;
     const ArenaScope branch_scope(run.arena(), run.keeps());  // without a tape the first sum is y itself
@@ -299,7 +324,7 @@ void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, co
     scale(run, dx, 1 / static_cast<double>(num_enabled()), dx);
 }
 
-// Which branches take part, and how the gate's output is read.
+// Returns the rule by which the gate's output is read, with the branches that take part.
 GateRule Parallel::rule(const Exec& exec) const {
   GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind_row().gives_distribution};
   auto* enabled = exec.arena.note<std::uint8_t>(branches_.size());
@@ -312,6 +337,10 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
   const ArenaScope scope(run.arena(), run.keeps());
   const std::size_t n = branches_.size();
   const View z = run.view(*gate_->output_shape(x.shape), x.element);
+  // The balance of a gate counts every row, and so do means over the rows of a sample.
+  const bool joins =
+      config_.gate_scope == ParallelConfig::Scope::Sample || (config_.gate_aux_weight > 0 && run.keeps());
+  if (joins && refuses_lengths(run, kind(), z.shape.rows())) return;
   run_forward(*gate_, run, x, z);
   Tensor logits = z;
   if (config_.gate_scope == ParallelConfig::Scope::Sample && z.shape.rank() > 2) {

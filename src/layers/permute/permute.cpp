@@ -2,12 +2,17 @@
 
 #include <array>
 
+#include "layers/lengths.h"
 #include "ops/permute/permute.h"
 
 namespace loom {
 
-constinit const LayerKind Permute::kKind{
-    .id = 30, .name = "permute", .aliases = "transpose", .make = make_layer<Permute>};
+constinit const LayerKind Permute::kKind{.id = 30,
+                                         .name = "permute",
+                                         .aliases = "transpose",
+                                         .help = "the same values with the axes in another order",
+                                         .shapes = "any with as many axes as are listed -> the same in that order",
+                                         .make = make_layer<Permute>};
 
 Result<void> Permute::build() {
   const std::size_t rank = config_.axes.size();
@@ -31,7 +36,12 @@ Result<Shape> Permute::output_shape(const Shape& input) const {
   return Shape::create({extents.data(), input.rank()});
 }
 
-void Permute::forward(const Run& run, const ConstView& x, const View& y) const { permute(run, x, config_.axes, y); }
+void Permute::forward(const Run& run, const ConstView& x, const View& y) const {
+  // Lengths count steps on the second axis, or on the first of two.
+  const bool keeps_steps = config_.axes[0] == 0 && (config_.axes.size() == 1 || config_.axes[1] == 1);
+  if (!keeps_steps && refuses_lengths(run, kind())) return;
+  permute(run, x, config_.axes, y);
+}
 
 void Permute::backward(const Run& run, const ConstView& dy, const View& dx) const {
   if (dx.data != nullptr) permute(run, dy, inverse_, dx);

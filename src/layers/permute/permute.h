@@ -15,7 +15,9 @@ class Permute final : public Layer {
 
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
-  void fields(FieldVisitor& visit) override { visit("axes", config_.axes); }
+  void fields(FieldVisitor& visit) override {
+    visit({"axes", "Required. Axis i of the output is axis axes[i] of the input; axis 0 is the batch"}, config_.axes);
+  }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;

@@ -1,20 +1,32 @@
 #include "layers/pool/pool.h"
 
+#include "layers/lengths.h"
+
 namespace loom {
 
 constinit const std::array<LayerKind, 2> Pool::kKinds = {
-    LayerKind{.id = 21, .name = "maxpool", .make = make_layer<Pool, false>},
-    LayerKind{.id = 22, .name = "avgpool", .make = make_layer<Pool, true>}};
+    LayerKind{.id = 21,
+              .name = "maxpool",
+              .help = "y = the largest value of each window",
+              .shapes = "[B, C, in...] -> [B, C, out...], one to three axes",
+              .make = make_layer<Pool, false>},
+    LayerKind{.id = 22,
+              .name = "avgpool",
+              .help = "y = the mean of each window",
+              .shapes = "[B, C, in...] -> [B, C, out...], one to three axes",
+              .make = make_layer<Pool, true>}};
 
 void Pool::fields(FieldVisitor& visit) {
-  visit("kernel_size", config_.kernel_size);
-  visit("stride", config_.stride);
-  visit("padding", config_.padding);
-  if (!average_) visit("dilation", config_.dilation);
-  visit("ceil_mode", config_.ceil_mode);
-  if (average_) visit("count_include_pad", config_.count_include_pad);
-  visit("global", config_.global);
-  sizes_.fields(visit);
+  visit({"kernel_size", "Required unless global. Extent of a window, one number or one per axis (D, H, W)"},
+        config_.kernel_size);
+  visit({"stride", "Distance of neighbouring windows; without it their extent"}, config_.stride);
+  visit({"padding", "Places around the input, at most half a window; without it 0"}, config_.padding);
+  if (!average_) visit({"dilation", "Distance of neighbouring places of a window; without it 1"}, config_.dilation);
+  visit({"ceil_mode", "A last window that begins inside and ends outside of the input counts"}, config_.ceil_mode);
+  if (average_)
+    visit({"count_include_pad", "Padding counts in the number that a sum is divided by"}, config_.count_include_pad);
+  visit({"global", "One window over the whole input"}, config_.global);
+  sizes_.fields(visit, false);
 }
 
 Result<void> Pool::build() {
@@ -58,6 +70,7 @@ Result<Shape> Pool::output_shape(const Shape& input) const {
 }
 
 void Pool::forward(const Run& run, const ConstView& x, const View& y) const {
+  if (refuses_lengths(run, kind())) return;
   const PoolGeometry g = *geometry_for(x.shape);  // checked by output_shape()
   (average_ ? average_pool : max_pool)(run, g, *g.out(), x, x.shape.elements() / (g.in[0] * g.in[1] * g.in[2]), y);
   run.save(x);

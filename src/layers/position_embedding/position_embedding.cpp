@@ -9,16 +9,19 @@
 
 namespace loom {
 
-constinit const LayerKind PositionEmbedding::kKind{.id = 29,
-                                                   .name = "position_embedding",
-                                                   .aliases = "positionembedding",
-                                                   .make = make_layer<PositionEmbedding>,
-                                                   .width_key = "embedding_dim",
-                                                   .matrix = MatrixUse::Lookup};
+constinit const LayerKind PositionEmbedding::kKind{
+    .id = 29,
+    .name = "position_embedding",
+    .aliases = "positionembedding",
+    .help = "y = x + table[position]; positions count from 0 in each sample",
+    .shapes = "[B, T, embedding_dim] -> the same shape",
+    .make = make_layer<PositionEmbedding>,
+    .width_key = "embedding_dim",
+    .matrix = MatrixUse::Lookup};
 
 void PositionEmbedding::fields(FieldVisitor& visit) {
-  visit("max_seq_len", config_.max_seq_len, {1});
-  visit("embedding_dim", config_.embedding_dim, {1});
+  visit({"max_seq_len", "Required. Rows of the table: the most positions"}, config_.max_seq_len, {1});
+  visit({"embedding_dim", "Required. Features of the input and of a row"}, config_.embedding_dim, {1});
 }
 
 Result<void> PositionEmbedding::build() {

@@ -18,9 +18,13 @@ LayerPtr fit_recurrent(const FitRequest& r) {
 }
 
 template <RecurrentKind Which>
-constexpr LayerKind recurrent_row(int id, std::string_view name) {
+constexpr LayerKind recurrent_row(int id, std::string_view name, std::string_view help) {
   return {.id = id,
           .name = name,
+          .help = help,
+          .shapes =
+              "[B, T, input_height] -> [B, T, output_height]; bidirectional: twice the features; without "
+              "return_sequence: no T",
           .make = make_layer<Recurrent, Which>,
           .width_key = "input_height",
           .fit = fit_recurrent<Which>};
@@ -28,9 +32,13 @@ constexpr LayerKind recurrent_row(int id, std::string_view name) {
 
 }  // namespace
 
-constinit const std::array<LayerKind, 3> Recurrent::kKinds = {recurrent_row<RecurrentKind::Rnn>(7, "rnn"),
-                                                              recurrent_row<RecurrentKind::Lstm>(8, "lstm"),
-                                                              recurrent_row<RecurrentKind::Gru>(20, "gru")};
+constinit const std::array<LayerKind, 3> Recurrent::kKinds = {
+    recurrent_row<RecurrentKind::Rnn>(7, "rnn", "h_t = f(Wih x_t + Whh h_(t-1) + b), y = h"),
+    recurrent_row<RecurrentKind::Lstm>(
+        8, "lstm", "c_t = f c_(t-1) + i g, h_t = o tanh(c_t), gates i, f, g, o of Wih x_t + Whh h_(t-1) + b, y = h"),
+    recurrent_row<RecurrentKind::Gru>(
+        20, "gru",
+        "h_t = (1 - z) n + z h_(t-1), n = tanh(Wih x_t + b + r (Whh h_(t-1) + b_hh)), gates r and z, y = h")};
 
 CellKind Recurrent::cell() const {
   if (kind_ == RecurrentKind::Lstm) return CellKind::Lstm;
@@ -39,14 +47,17 @@ CellKind Recurrent::cell() const {
 }
 
 void Recurrent::fields(FieldVisitor& visit) {
-  visit("input_height|input_size", config_.input_height, {1});
-  visit("output_height|hidden_size", config_.output_height, {1});
-  visit("seq_length", config_.seq_length);
-  visit("stateful", config_.stateful);
-  visit("bidirectional", config_.bidirectional);
-  visit("return_sequence", config_.return_sequence);
-  visit("bias", config_.bias);
-  if (kind_ == RecurrentKind::Rnn) visit.choice("activation", config_.activation, {"tanh", "relu"});
+  visit({"input_height|input_size", "Required. Features of a step"}, config_.input_height, {1});
+  visit({"output_height|hidden_size", "Required. Units: features of h"}, config_.output_height, {1});
+  visit({"seq_length", "Without effect: the input has the number of steps"}, config_.seq_length);
+  visit({"stateful", "A session's next call goes on from the last state; else each call begins at 0"},
+        config_.stateful);
+  visit({"bidirectional", "A second direction reads the steps backwards; both outputs lie side by side"},
+        config_.bidirectional);
+  visit({"return_sequence", "y is h of all steps; false: of the last step alone"}, config_.return_sequence);
+  visit({"bias", "Adds biases to the sums"}, config_.bias);
+  if (kind_ == RecurrentKind::Rnn)
+    visit.choice({"activation", "f: tanh or relu"}, config_.activation, {"tanh", "relu"});
 }
 
 Result<void> Recurrent::declare_gate(Gate& gate, const std::string& prefix, bool forget, bool inner_bias) const {

@@ -20,7 +20,7 @@ void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward
   const Planes kept = planes(task.trace);
   for (std::size_t i = kept.count; i-- > 0;) {
     const ConstView plane = run.saved();
-    // Only read from here on; the trace is what forward wrote through.
+    // The plane is only read from here on; it is not const because forward writes through the same struct.
     *kept.all[i] = {const_cast<void*>(plane.data), plane.shape.rows(), plane.shape.cols(), plane.element};
   }
   const std::size_t sums = task.shape.cell == CellKind::Gru ? 4 : num_gates();

@@ -35,7 +35,7 @@ void Recurrent::target(const Run& run, const TweenRules& rules, const ConstView&
   close_targets(run, rules, std::span(inputs).first(gates_.size()), x, d);
 }
 
-// How far h moves with each gate's sum, which is computed anew from what forward kept.
+// Returns how far h moves with each gate's sum. The sums are computed anew from the values that forward kept.
 GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task,
                                 std::size_t direction) const {
   GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, rules.secant, {}, {}};

@@ -4,11 +4,16 @@
 #include <array>
 
 #include "core/checked.h"
+#include "layers/lengths.h"
 
 namespace loom {
 
-constinit const LayerKind Reshape::kKind{
-    .id = 27, .name = "reshape", .aliases = "flatten", .make = make_layer<Reshape>};
+constinit const LayerKind Reshape::kKind{.id = 27,
+                                         .name = "reshape",
+                                         .aliases = "flatten",
+                                         .help = "the same values in another shape",
+                                         .shapes = "[B, ...] -> [B, shape...]",
+                                         .make = make_layer<Reshape>};
 
 Result<void> Reshape::build() {
   if (config_.shape.empty() || config_.shape.size() >= Shape::kMaxRank)
@@ -37,6 +42,13 @@ Result<Shape> Reshape::output_shape(const Shape& input) const {
     return fail(Code::ShapeMismatch, "reshape: {} elements of a sample {} do not make the shape asked for", elements,
                 input.text());
   return Shape::create({extents.data(), lead + config_.shape.size()});
+}
+
+void Reshape::forward(const Run& run, const ConstView& x, const View& y) const {
+  // Lengths count steps on the second axis; with two axes there may be none yet.
+  const bool keeps_steps = x.shape.rank() < 3 || (y.shape.rank() > 2 && y.shape[1] == x.shape[1]);
+  if (!keeps_steps && refuses_lengths(run, kind())) return;
+  copy(run, x, y);
 }
 
 }  // namespace loom

@@ -16,10 +16,12 @@ class Reshape final : public Layer {
 
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
-  void fields(FieldVisitor& visit) override { visit("shape", config_.shape); }
+  void fields(FieldVisitor& visit) override {
+    visit({"shape", "Shape of a sample: 0 keeps the axis in its place, -1 takes what is left"}, config_.shape);
+  }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
-  void forward(const Run& run, const ConstView& x, const View& y) const override { copy(run, x, y); }
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override {
     if (dx.data != nullptr) copy(run, dy, dx);
   }

@@ -4,7 +4,13 @@
 
 namespace loom {
 
-constinit const LayerKind Residual::kKind{.id = 18, .name = "residual", .make = make_layer<Residual>, .fit = fit};
+constinit const LayerKind Residual::kKind{
+    .id = 18,
+    .name = "residual",
+    .help = "y = x + skip, the input of an earlier layer of the sequence or another cell's output",
+    .shapes = "any shape -> the same shape",
+    .make = make_layer<Residual>,
+    .fit = fit};
 
 LayerPtr Residual::fit(const FitRequest&) { return std::make_unique<Residual>(SkipFrom{.kind = SkipFrom::Kind::None}); }
 namespace {

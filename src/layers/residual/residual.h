@@ -13,7 +13,10 @@ class Residual final : public Layer {
 
   static const LayerKind kKind;
   const LayerKind& kind_row() const override { return kKind; }
-  void fields(FieldVisitor& visit) override { visit("skip_from", from_); }
+  void fields(FieldVisitor& visit) override {
+    visit({"skip_from", "Without it the input of the child before; none, external, a child's number, [z, y, x, l]"},
+          from_);
+  }
   Result<void> build() override;
   Result<Shape> output_shape(const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;

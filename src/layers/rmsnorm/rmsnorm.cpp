@@ -9,16 +9,22 @@
 namespace loom {
 
 constinit const LayerKind RmsNorm::kKind{
-    .id = 3, .name = "rmsnorm", .make = make_layer<RmsNorm>, .width_key = "input_height", .fit = fit};
+    .id = 3,
+    .name = "rmsnorm",
+    .help = "y = x / sqrt(mean of x^2 + rms_norm_eps) * (gamma + weight_offset), row by row",
+    .shapes = "[..., input_height] -> the same shape",
+    .make = make_layer<RmsNorm>,
+    .width_key = "input_height",
+    .fit = fit};
 
 LayerPtr RmsNorm::fit(const FitRequest& r) {
   return std::make_unique<RmsNorm>(RmsNormConfig{.input_height = r.width()});
 }
 
 void RmsNorm::fields(FieldVisitor& visit) {
-  visit("input_height|output_height", config_.input_height, {1});
-  visit("rms_norm_eps|eps", config_.rms_norm_eps);
-  visit("weight_offset", config_.weight_offset);
+  visit({"input_height|output_height", "Required. Features of a row"}, config_.input_height, {1});
+  visit({"rms_norm_eps|eps", "Added to the mean square under the root, 0 to 1"}, config_.rms_norm_eps);
+  visit({"weight_offset", "Added to gamma; 1 for checkpoints that keep gamma - 1"}, config_.weight_offset);
 }
 
 Result<void> RmsNorm::build() {

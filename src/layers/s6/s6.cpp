@@ -12,14 +12,21 @@
 namespace loom {
 
 constinit const LayerKind S6::kKind{
-    .id = 32, .name = "s6", .aliases = "mambassm|selectivessm", .make = make_layer<S6>, .width_key = "input_height"};
+    .id = 32,
+    .name = "s6",
+    .aliases = "mambassm|selectivessm",
+    .help = "h_t = exp(dt a) h_(t-1) + dt b x_t, y_t = c h_t + d_skip x_t, where x_t makes dt, b and c (Mamba's scan)",
+    .shapes = "[B, T, input_height] -> the same shape",
+    .make = make_layer<S6>,
+    .width_key = "input_height"};
 
 void S6::fields(FieldVisitor& visit) {
-  visit("input_height|input_size|d_inner", config_.input_height, {1});
-  visit("state_size|d_state", config_.state_size, {1});
-  visit("dt_rank|time_step_rank", config_.dt_rank);
-  visit("bias", config_.bias);
-  visit("stateful", config_.stateful);
+  visit({"input_height|input_size|d_inner", "Required. Channels D"}, config_.input_height, {1});
+  visit({"state_size|d_state", "States of a channel"}, config_.state_size, {1});
+  visit({"dt_rank|time_step_rank", "Rank of the product that makes dt; 0: D / 16, rounded up"}, config_.dt_rank);
+  visit({"bias", "Adds a bias to dt before softplus"}, config_.bias);
+  visit({"stateful", "A session's next call goes on from the last state; else each call begins at 0"},
+        config_.stateful);
 }
 
 Result<void> S6::build() {

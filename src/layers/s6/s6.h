@@ -46,7 +46,7 @@ class S6 final : public Layer {
 
  private:
   std::size_t rank() const { return config_.dt_rank != 0 ? config_.dt_rank : (config_.input_height + 15) / 16; }
-  // What forward keeps, in its order on the tape.
+  // Forward keeps these tensors on the tape, in this order, and backward and target take them back.
   struct Kept {
     ConstView x, low, b, c, pre, dt, before;
   };

@@ -1,5 +1,5 @@
-// What golden values of s6 do not show: fresh weights, refusals, a state that goes on, sums in blocks of sixteen
-// samples, which weights targets move.
+// These tests of s6 show what its golden values do not: fresh weights, refusals, a state that goes on, sums in blocks
+// of sixteen samples, and which weights targets move.
 
 #include "layers/s6/s6.h"
 

@@ -9,12 +9,16 @@
 
 namespace loom {
 
-constinit const LayerKind Sequential::kKind{
-    .id = 17, .name = "sequential", .make = make_layer<Sequential>, .inside = Inside::Chain};
+constinit const LayerKind Sequential::kKind{.id = 17,
+                                            .name = "sequential",
+                                            .help = "layers one after another",
+                                            .shapes = "input of the first layer -> output of the last one",
+                                            .make = make_layer<Sequential>,
+                                            .inside = Inside::Chain};
 
 void Sequential::fields(FieldVisitor& visit) {
-  visit("residual", residual_);
-  visit("sequential_layers", children_);
+  visit({"residual", "Adds the input to the output, which has its shape: y = x + f(x)"}, residual_);
+  visit({"sequential_layers", "A list of layers, each of which reads what the one before gives"}, children_);
 }
 
 Result<void> Sequential::build() {

@@ -4,7 +4,12 @@
 
 namespace loom {
 
-constinit const LayerKind Share::kKind{.id = -1, .name = "link", .make = make_layer<Share>, .inside = Inside::Wrapped};
+constinit const LayerKind Share::kKind{.id = -1,
+                                       .name = "link",
+                                       .help = "another cell's operation with that cell's weights",
+                                       .shapes = "as in the other cell",
+                                       .make = make_layer<Share>,
+                                       .inside = Inside::Wrapped};
 
 void visit_running(Layer& layer, const std::function<void(Layer&)>& visit) {
   visit(layer);
@@ -22,12 +27,14 @@ constexpr std::string_view kUnresolved = "link: its target is not at hand; Netwo
 
 void Share::fields(FieldVisitor& visit) {
   constexpr SizeRange range{0, 65535};
-  visit("target_z", address_[0], range);
-  visit("target_y", address_[1], range);
-  visit("target_x", address_[2], range);
-  visit("target_l", address_[3], range);
-  visit.choice("link_mode", mode_, {"auto", "share", "feed"});
-  visit.choice("link_merge", merge_, {"replace", "add", "concat"});
+  visit({"target_z", "Address of the other cell: z"}, address_[0], range);
+  visit({"target_y", "y"}, address_[1], range);
+  visit({"target_x", "x"}, address_[2], range);
+  visit({"target_l", "l"}, address_[3], range);
+  visit.choice({"link_mode", "share: runs its operation; feed: reads its output; auto: share, in a step mesh feed"},
+               mode_, {"auto", "share", "feed"});
+  visit.choice({"link_merge", "feed: its output replaces the input, is added to it, or stands behind it (concat)"},
+               merge_, {"replace", "add", "concat"});
 }
 
 Result<Shape> Share::output_shape(const Shape& input) const {

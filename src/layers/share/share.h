@@ -9,8 +9,8 @@
 
 namespace loom {
 
-// How the output of another cell joins the input of a cell that it feeds: in place of the input, added to it, behind it
-// on the last axis; not fed.
+// The output of another cell joins the input of a cell that it feeds in one of these ways: in place of the input, added
+// to it, or behind it on the last axis. None: the cell is not fed.
 enum class Merge : std::uint8_t { Replace, Add, Concat, None };
 
 class Share final : public Layer {
@@ -34,7 +34,7 @@ class Share final : public Layer {
   }
 
   const std::array<std::size_t, 4>& address() const { return address_; }
-  // In the plain sweep auto is share (V-23).
+  // Auto means share in the plain sweep (V-23).
   Mode mode() const { return mode_; }
   Merge merge() const { return merge_; }
 
@@ -43,7 +43,8 @@ class Share final : public Layer {
   void resolve(Layer* operation) { target_ = operation, state_shift_ = 0, resolved_ = true; }
   void set_state_shift(std::size_t shift) { state_shift_ = shift; }
   void unresolve() { target_ = nullptr, resolved_ = false; }
-  // What it runs; null where that is nothing, and before prepare(). Its owner may change it.
+  // The target is the operation that this layer runs. It is null where there is none, and before prepare(). It is not
+  // const, since the network that owns it may change it.
   Layer* target() const { return target_; }
 
  private:

@@ -6,37 +6,48 @@
 
 namespace loom {
 
-constinit const LayerKind Softmax::kKind{.id = 15,
-                                         .name = "softmax",
-                                         .make = make_layer<Softmax>,
-                                         .width_key = "input_height",
-                                         .gives_distribution = true,
-                                         .fit = fit};
+constinit const LayerKind Softmax::kKind{
+    .id = 15,
+    .name = "softmax",
+    .help = "probabilities of each row: exp(x / T) / sum of exp(x / T), or one of nine other ways",
+    .shapes = "[..., n] -> the same shape; tree, adaptive and mixture read more features than they give",
+    .make = make_layer<Softmax>,
+    .width_key = "input_height",
+    .gives_distribution = true,
+    .fit = fit};
 
 LayerPtr Softmax::fit(const FitRequest& r) {
   return std::make_unique<Softmax>(SoftmaxConfig{.input_height = r.width()});
 }
 
 void Softmax::fields(FieldVisitor& visit) {
-  visit.choice("softmax_type", config_.type,
+  visit.choice({"softmax_type", "Which probabilities, by name or number; other keys name the type that reads them"},
+               config_.type,
                {"standard|0|softmaxstandard", "grid|1|softmaxgrid", "hierarchical|2|softmaxhierarchical",
                 "temperature|3|softmaxtemperature", "gumbel|4|softmaxgumbel", "masked|5|softmaxmasked",
                 "sparse|6|softmaxsparse|sparsemax", "adaptive|7|softmaxadaptive", "mixture|8|softmaxmixture",
                 "entmax|9|softmaxentmax"});
-  visit("input_height|input_size|in_features", config_.input_height);
-  visit("output_height|output_size|out_features", config_.output_height);
-  visit("temperature", config_.temperature);
-  visit("softmax_rows", config_.rows);
-  visit("softmax_cols", config_.cols);
-  visit("hierarchy_levels", config_.hierarchy_levels);
-  visit.choice("hierarchy_mode", config_.hierarchy, {"leaf", "tree"});
-  visit("entmax_alpha", config_.entmax_alpha);
-  visit.choice("entmax_mode", config_.entmax, {"exact", "blend"});
-  visit("mask", config_.mask);
-  visit("gumbel_noise", config_.gumbel_noise);
-  visit("gumbel_hard", config_.gumbel_hard);
-  visit("adaptive_cutoffs", config_.adaptive_cutoffs);
-  visit("mixture_count", config_.mixture_count);
+  visit({"input_height|input_size|in_features", "Features of the input, checked if given; 0: any"},
+        config_.input_height);
+  visit({"output_height|output_size|out_features", "Features of the output, checked if given; 0: any"},
+        config_.output_height);
+  visit({"temperature", "T: the input is divided by it, 1e-6 to 1e6; 0 is 1"}, config_.temperature);
+  visit({"softmax_rows", "grid: softmaxes of a row; 0: what softmax_cols leaves, without both 1"}, config_.rows);
+  visit({"softmax_cols", "grid: entries of each of them; 0: what softmax_rows leaves"}, config_.cols);
+  visit({"hierarchy_levels", "hierarchical: children of a node, level by level; empty: standard"},
+        config_.hierarchy_levels);
+  visit.choice({"hierarchy_mode", "leaf: a softmax for each group of the last level; tree: products along the path"},
+               config_.hierarchy, {"leaf", "tree"});
+  visit({"entmax_alpha", "entmax: 1 is softmax, 2 is sparsemax, up to 4; 0 is 1.5"}, config_.entmax_alpha);
+  visit.choice({"entmax_mode", "entmax: exact, or blend: (2 - alpha) softmax + (alpha - 1) sparsemax"}, config_.entmax,
+               {"exact", "blend"});
+  visit({"mask", "masked: false leaves an entry out; entries behind the end of the list count"}, config_.mask);
+  visit({"gumbel_noise", "gumbel: adds noise drawn by seed, step and element, in inference too"}, config_.gumbel_noise);
+  visit({"gumbel_hard", "gumbel: the output is 1 at the largest entry, else 0; gradients are the soft ones"},
+        config_.gumbel_hard);
+  visit({"adaptive_cutoffs", "adaptive: where head and tails end, ascending, in the output; empty: standard"},
+        config_.adaptive_cutoffs);
+  visit({"mixture_count", "mixture: number of softmaxes that are mixed; below 2: standard"}, config_.mixture_count);
 }
 
 namespace {

@@ -12,6 +12,8 @@ namespace loom {
 constinit const LayerKind Swiglu::kKind{.id = 2,
                                         .name = "swiglu",
                                         .aliases = "gatedmlp",
+                                        .help = "y = Wd (act(Wg x + bg) * (Wu x + bu)) + bd",
+                                        .shapes = "[..., input_height] -> the same shape",
                                         .make = make_layer<Swiglu>,
                                         .width_key = "input_height",
                                         .fit = fit};
@@ -22,12 +24,13 @@ LayerPtr Swiglu::fit(const FitRequest& r) {
 }
 
 void Swiglu::fields(FieldVisitor& visit) {
-  visit("input_height|input_size|d_model", config_.input_height, {1});
-  visit("output_height|intermediate_size", config_.output_height, {1});
-  visit("bias", config_.bias);
+  visit({"input_height|input_size|d_model", "Required. Features of input and output"}, config_.input_height, {1});
+  visit({"output_height|intermediate_size", "Required. Features in between: rows of Wg and Wu"}, config_.output_height,
+        {1});
+  visit({"bias", "Adds bg, bu and bd"}, config_.bias);
   visit_activation(visit, config_.activation);
-  visit("inner_norm", config_.inner_norm);
-  visit("rms_norm_eps", config_.rms_norm_eps);
+  visit({"inner_norm", "RMS norm before Wd, as in BitNet"}, config_.inner_norm);
+  visit({"rms_norm_eps", "inner_norm: added to the mean square under the root, 0 to 1"}, config_.rms_norm_eps);
 }
 
 Result<void> Swiglu::build() {

@@ -13,11 +13,11 @@ class MeshTween::Carrier final : public StepCarrier {
   explicit Carrier(MeshTween& driver) : driver_(driver) {}
   void begin_cell(std::size_t cell, std::size_t back) override {
     driver_.back_ = back;
-    driver_.core_->current_ = driver_.position_[cell] + 1;
+    driver_.core_->records_.current = driver_.position_[cell] + 1;
   }
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
     driver_.core_->after_forward(layer, x, y);
-    driver_.places_.resize(driver_.core_->uses_.size(), {driver_.state_, driver_.back_});
+    driver_.places_.resize(driver_.core_->records_.uses.size(), {driver_.state_, driver_.back_});
   }
   void after_backward(const Layer& layer, const ConstView& dy, const ConstView& /*dx*/) override {
     driver_.core_->after_backward(layer, dy, {});
@@ -35,6 +35,8 @@ MeshTween::~MeshTween() = default;
 Result<std::unique_ptr<MeshTween>> MeshTween::create(Network& network, StepMesh& mesh, const TweenConfig& config,
                                                      const MeshTweenOptions& options) {
   if (&mesh.network() != &network) return fail(Code::InvalidArgument, "tween: the step mesh runs another network");
+  if (!network.prepared_for_steps())
+    return fail(Code::InvalidState, "tween: a step mesh needs a network that was prepared by prepare_steps()");
   std::unique_ptr<MeshTween> driver(new MeshTween);
   driver->options_ = options;
   LOOM_TRY_VOID(driver->set_up(network, mesh, config));
@@ -45,15 +47,15 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   core_.reset(new TweenSession);
   mesh_ = &mesh, carrier_ = std::make_unique<Carrier>(*this);
   TweenSession& core = *core_;
-  core.network_ = &network, core.config_ = config, core.mesh_ = &mesh, core.fused_ = true;
-  core.device_ = mesh.device(), core.arena_ = Arena(mesh.device()), core.figures_ = Figures(mesh.device());
+  core.network_ = &network, core.config_ = config, core.mesh_ = &mesh, core.records_.fused = true;
+  core.device_ = mesh.device(), core.arena_ = Arena(mesh.device()), core.records_.figures = Figures(mesh.device());
   LOOM_TRY_VOID(core.set_rules());
   if (core.has_feedback() || config.recompute_every > 0)
     return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
-  LOOM_TRY_VOID(core.collect());
+  LOOM_TRY_VOID(core.trained_.collect(network, config, true, mesh.device()));
   LOOM_TRY(core.mse_, Loss::create({.name = "mse"}));
   // A weight may be met in several ticks and states: all move at the end of a step.
-  for (auto& weight : core.weights_) {
+  for (auto& weight : core.trained_.weights) {
     if (weight.weight == nullptr || weight.is_shared) continue;
     LOOM_TRY(weight.pending, Memory::create(core.device_, weight.memory.size()));
     weight.is_shared = true;
@@ -66,10 +68,10 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     last = &layer;
   });
   LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(sizes, groups, mesh.element(), mesh.device()));
-  core.executed_.clear();
+  core.trained_.executed.clear();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
-    position_.push_back(core.executed_.size());
-    if (network.cell(i).runs()) core.executed_.push_back(network.step_cells()[i].operation);
+    position_.push_back(core.trained_.executed.size());
+    if (network.cell(i).runs()) core.trained_.executed.push_back(network.step_cells()[i].operation);
   }
   return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }
@@ -87,9 +89,9 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
                 states.size());
   const FpEnvironment environment;
   TweenSession& core = *core_;
-  core.uses_.clear(), places_.clear();
+  core.records_.uses.clear(), places_.clear();
   LOOM_TRY_VOID(core.begin_step());
-  core.rate_ = learning_rate / static_cast<double>(states.size());
+  core.records_.rate = learning_rate / static_cast<double>(states.size());
   output_gap_ = loss_ = 0, input_gap_ = {};
   for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_]));
   auto done = core.finish();
@@ -98,7 +100,7 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   list_uses();
   // The output's gap is that of the last tick, the one that has a target.
   for (const MeshTweenUse& use : uses_)
-    if (use.is_cell && use.cell + 1 == core.executed_.size() && use.back == 0) output_gap_ += use.gap;
+    if (use.is_cell && use.cell + 1 == core.trained_.executed.size() && use.back == 0) output_gap_ += use.gap;
   output_gap_ /= static_cast<double>(states.size());
   return done;
 }
@@ -110,13 +112,13 @@ Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
   core.mesh_gradients_.clear();
   LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.by_derivatives() ? nullptr : &core.rules_, options_.ticks,
                                     core.mesh_gradients_, *carrier_));
-  if (core.error_) return tl::make_unexpected(*std::move(core.error_));
+  if (core.records_.error) return tl::make_unexpected(*std::move(core.records_.error));
   return {};
 }
 
-// As they ran: cells went back in descending order.
+// Lists the uses as they ran; the cells went back in descending order.
 void MeshTween::list_uses() {
-  const auto& metrics = core_->metrics_;
+  const auto& metrics = core_->records_.metrics;
   order_.clear();
   for (std::size_t u = 0; u < metrics.size(); ++u)
     if (metrics[u].path != nullptr) order_.push_back(u);

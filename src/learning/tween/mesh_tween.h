@@ -30,16 +30,17 @@ struct MeshTweenUse : TweenUse {
 class MeshTween {
  public:
   // The mesh runs this network and was created with keep_inputs; both outlive the driver, one per mesh. Errors of
-  // TweenSession::create; Unsupported for the modes mirror and dtp and for recompute_every.
+  // TweenSession::create; Unsupported for the modes mirror and dtp and for recompute_every; InvalidState where the
+  // network is not prepared by prepare_steps() or the mesh could not adopt it.
   static Result<std::unique_ptr<MeshTween>> create(Network& network, StepMesh& mesh, const TweenConfig& config,
                                                    const MeshTweenOptions& options = {});
   ~MeshTween();
 
-  // After a tick and before the next: targets of the last cell's output, and all weights move once. Nothing else of the
-  // network may run meanwhile. The operations run again on what they read, by the weights as they are now. NoValue
-  // before data reached the last cell, NoHistory for `ticks` without a captured tick, InvalidState after a tick of
-  // another mesh or none; errors of a target as in TweenSession::step. NonFinite leaves every weight as it was when a
-  // product is not finite.
+  // Takes targets of the last cell's output, after a tick and before the next, and moves all weights once. Nothing else
+  // of the network may run meanwhile. The operations run again on what they read, by the weights as they are now.
+  // NoValue before data reached the last cell, NoHistory for `ticks` without a captured tick, InvalidState after a tick
+  // of another mesh or none; errors of a target as in TweenSession::step. NonFinite leaves every weight as it was when
+  // a product is not finite.
   Result<void> step(StepState& state, const TweenTarget& target, double learning_rate);
   // A crowd of one network: the mean of what each would move, each by its own budgets; states in the order given.
   Result<void> step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate);

@@ -197,6 +197,18 @@ TEST(MeshTween, M_11_inputs_are_kept_without_capture_and_calls_out_of_order_are_
   LOOM_OK(through.tween->step(*through.state, target, 0.1));
 }
 
+TEST(MeshTween, M_11_a_network_or_a_mesh_that_is_not_ready_is_an_error) {
+  Ticking m(spec_of({dense(4, 4), dense(4, 4)}), Shape::of({2, 4}), {});
+  Gradients& gradients = m.mesh->gradients();
+  LOOM_OK(m.network.prepare(Shape::of({2, 4})));
+  EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
+  EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
+  LOOM_OK(m.network.prepare_steps(Shape::of({64, 4})));
+  ASSERT_FALSE(m.mesh->adopt({}));
+  EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
+  EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
+}
+
 TEST(MeshTween, M_11_what_is_not_finite_moves_no_weight) {
   Ticking m(spec_of({dense(3, 4, "tanh"), dense(4, 2)}), Shape::of({1, 3}), layerwise());
   m.set(std::vector<float>{1, std::numeric_limits<float>::infinity(), 0}), m.tick(2);

@@ -15,18 +15,18 @@
 // tensors that ops read (ops/gap, ops/velocity); the host reads them at the end of a step.
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "backend/plan_scratch.h"
-#include "core/json.h"
+#include "backend/rehearsal.h"
+#include "core/json_fwd.h"
 #include "learning/loss.h"
 #include "learning/master_clamp.h"
 #include "learning/optimizer.h"
 #include "layers/tween.h"
+#include "learning/tween/tween_trained.h"
 #include "network/network_session.h"
 
 namespace loom {
@@ -97,16 +97,11 @@ struct TweenUse {
   double update_norm = 0;  // of what its weights moved by, 0 for a shared weight until its last use
 };
 
-// Velocity of a weight, named by its path. Beside feedback weights velocities have no data.
-struct TweenVelocity {
-  std::string path;
-  Tensor values;  // [1, elements] in the master's type
-};
-
 enum class TweenMode : std::uint8_t { Chain, Layerwise, Mirror, Dtp };
 
 class MeshTween;
 class StepMesh;
+class TweenDescent;
 class TweenFeedback;
 
 class TweenSession {
@@ -121,12 +116,12 @@ class TweenSession {
   // Bits of a plain forward. The result is valid until the next call.
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
 
-  // After forward, the whole in one: a cell's velocities take its products as soon as the target of its input is known,
-  // so that one gap and the products of one layer are held; masters follow when every cell has gone through.
+  // Does the whole step after a forward: a cell's velocities take its products as soon as the target of its input is
+  // known, so that one gap and the products of one layer are held; masters follow when every cell has gone through.
   // ShapeMismatch, InvalidState without a forward. NonFinite names the cell (L-07): every weight has the bits it had
   // before. So have the velocities with `undo_velocities`, else those that this step had reached restart from 0; mirror
-  // and dtp keep the optimiser's state and the feedback weights in any case. Whether it fails is known when all has
-  // run: a loss that is not finite is found by then, too.
+  // and dtp keep the optimiser's state and the feedback weights in any case. A failure is known when all has run; a
+  // loss that is not finite is found by then, too.
   Result<void> step(const TweenTarget& target, double learning_rate);
 
   // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, for
@@ -134,20 +129,20 @@ class TweenSession {
   Result<void> backward(const TweenTarget& target);
   Result<void> calculate_link_budgets();
   Result<void> apply(double learning_rate);
-  // After backward(): target less value of the network's input, and of the output of a use.
+  // These gaps are there after backward(): target less value of the network's input, and of the output of a use.
   ConstView input_gap() const { return input_gap_; }
   ConstView gap_of(std::size_t use) const;
 
   const TweenConfig& config() const { return config_; }
-  std::span<const TweenUse> uses() const { return metrics_; }
+  std::span<const TweenUse> uses() const { return records_.metrics; }
   double output_gap() const { return output_gap_; }
   // Loss of the last step; 0 when it had no loss.
   double loss() const { return loss_; }
-  std::span<TweenVelocity> velocities() { return velocities_; }
+  std::span<TweenVelocity> velocities() { return trained_.velocities; }
   // mirror and dtp; null in other modes.
-  TweenFeedback* feedback() { return feedback_.get(); }
+  TweenFeedback* feedback();
   // mirror and dtp: the optimiser; null in other modes.
-  Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }
+  Optimizer* optimizer();
   // All there is between two steps beside the network: velocities and limits of masters, in mirror and dtp the
   // optimiser's slots and feedback weights. A checkpoint is read into it; restored() follows.
   std::vector<TweenVelocity> state();
@@ -161,28 +156,8 @@ class TweenSession {
  private:
   friend class MeshTween;  // runs the cells of a step mesh in place of a session's
   class Watch;
-  struct LayerState {
-    std::string path;
-    std::vector<std::size_t> weights;  // slots
-    std::vector<const Weight*> named;  // the same, as the layer knows them
-    const Layer* layer = nullptr;
-    double rate_scale = 1;
-    bool trainable = true;
-  };
-  struct WeightState {
-    Weight* weight = nullptr;
-    std::size_t velocity = 0;
-    std::optional<double> limit;  // of the master's entries (learning/master_clamp.h)
-    double factor = 1;            // mirror: the kind's
-    std::size_t kept_at = 0;      // mirror and dtp: bytes
-    Memory memory, pending;       // velocity; what the uses of a shared weight have given so far
-    Memory before;                // the velocity of the last step, with undo_velocities
-    Tensor rate, figures;         // of the move of this step (ops/velocity)
-    std::size_t last_use = 0;     // of a shared weight: the last that moved it
-    bool is_shared = false;       // several layers or uses move it: at the end of the step
-    bool collects = false;        // some use of this step has left something in `pending`
-    bool touched = false;         // its velocity is that of this step
-  };
+  using LayerState = TweenTrained::LayerState;
+  using WeightState = TweenTrained::WeightState;
   struct Use {
     std::size_t layer = 0;
     ConstView x, y;
@@ -193,10 +168,26 @@ class TweenSession {
     std::vector<std::vector<std::byte>> products;  // likewise, by weight of the layer
     Shape gap_shape;
   };
-  // What a use asks of one weight of its layer.
+  // A Move is the change that one use of a layer asks of one weight of that layer.
   struct Move {
     std::size_t use, slot;
     Tensor rate, figures;  // of move_rate() and, but for shared weights, velocity()
+  };
+  // A step records here, layer by layer, what it does. The figures stay in tensors until it has ended.
+  struct Records {
+    bool fused = false;                 // step() rather than its three parts
+    double rate = 0;                    // the learning rate
+    Figures figures;                    // of small_tensor()
+    Tensor failed;                      // [1]: something of this step is not finite
+    std::vector<PendingLoss> losses;    // one, or that of each state of a mesh
+    Memory gap_memory;                  // output gap
+    std::vector<Use> uses;              // as forward ran them
+    std::vector<TweenUse> metrics;      // of these
+    std::vector<std::size_t> order;     // uses as their backward passes were done
+    std::vector<Move> moves;            // in that order
+    std::vector<const void*> products;  // of the layer whose backward pass is done
+    std::size_t current = 0;            // executed cell whose backward pass runs, counted down
+    std::optional<Error> error;
   };
   enum class Stage { None, Forward, Targets, Budgets };
 
@@ -207,16 +198,15 @@ class TweenSession {
   Result<void> set_rules();
   Result<void> prepare_feedback();
   Result<void> optimise();
-  Result<void> collect();
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
   void after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate);
   Result<void> run(const TweenTarget& target);
   Result<ConstView> output_gap_of(const TweenTarget& target);
   Result<void> begin_step();
-  // Runs f(exec) with as much scratch memory as it takes; error_ when there is none.
+  // Runs f(exec) with as much scratch memory as it takes; an error of the records when there is none.
   template <class F>
   void with_scratch(F&& f);
-  // A tensor [1, count] that lasts as long as the step; without data when memory lacks (error_).
+  // A tensor [1, count] that lasts as long as the step; without data when memory lacks (an error of the records).
   Tensor small_tensor(std::size_t count, Element element);
   void measure(std::size_t use, const ConstView& gap);
   double base_rate(const Use& use, const TweenUse& metrics, const Weight& weight) const;
@@ -230,7 +220,8 @@ class TweenSession {
   void finish_shared();
   // w += v of all that moved, unless the step has failed by then.
   void move_weights();
-  // What the pass left in tensors: NonFinite where a figure or an update is not.
+  // These read the figures that the pass left in tensors. They fail with NonFinite where a figure or an update is not
+  // finite.
   Result<void> read_loss();
   Result<void> read_gaps();
   Result<void> read_moves();
@@ -238,9 +229,6 @@ class TweenSession {
   Result<void> commit();
   Result<void> finish();
   void roll_back();
-  void keep_state();
-  void put_back();
-  void each_kept(const std::function<void(const Tensor&, Weight*)>& visit);
 
   Network* network_ = nullptr;
   TweenConfig config_;
@@ -251,45 +239,25 @@ class TweenSession {
   Device* device_ = nullptr;
   TweenRules rules_;
   std::unique_ptr<Watch> watch_;
-  std::unique_ptr<TweenFeedback> feedback_;
-  std::optional<Optimizer> optimizer_;
-  std::vector<Buffer> gradient_memory_;  // mirror and dtp: by velocity
-  Buffer kept_;                          // likewise: the state before a step
-  std::uint64_t kept_steps_ = 0;
-  bool is_kept_ = false;
+  std::unique_ptr<TweenDescent> descent_;  // mirror and dtp
   std::unique_ptr<NetworkSession> session_;
   StepMesh* mesh_ = nullptr;  // of a MeshTween, which has no session
   Gradients mesh_gradients_;
-  std::vector<const void*> products_;
   std::optional<Loss> mse_;
   Arena arena_;
-  Memory gap_memory_;                // output gap
-  Figures figures_;                  // of small_tensor()
-  Tensor failed_;                    // [1]: something of this step is not finite
-  std::vector<PendingLoss> losses_;  // of the step: one, or that of each state of a mesh
-  std::vector<LayerState> layers_;
-  std::map<const Layer*, std::size_t> layer_index_;
-  std::vector<WeightState> weights_;  // by slot
-  std::vector<TweenVelocity> velocities_;
-  std::vector<const Layer*> executed_;  // cells of the grid that run
-  std::vector<Use> uses_;
-  std::vector<TweenUse> metrics_;
-  std::vector<Move> moves_;         // in the order of order_
-  std::vector<std::size_t> order_;  // uses as their backward passes were done
-  std::size_t current_ = 0;         // executed cell whose backward pass runs, counted down
-  bool fused_ = false;
-  double rate_ = 0, output_gap_ = 0, loss_ = 0;
+  TweenTrained trained_;
+  Records records_;
+  double output_gap_ = 0, loss_ = 0;
   ConstView output_, input_gap_;
   std::uint32_t step_ = 0;  // of the last forward
   Stage stage_ = Stage::None;
-  std::optional<Error> error_;
 };
 
 template <class F>
 void TweenSession::with_scratch(F&& f) {
-  if (error_) return;
+  if (records_.error) return;
   const Exec exec = work(arena_);
-  if (auto ready = plan_scratch(exec, f); !ready) return void(error_ = std::move(ready).error());
+  if (auto ready = plan_scratch(exec, f); !ready) return void(records_.error = std::move(ready).error());
   f(exec);
 }
 

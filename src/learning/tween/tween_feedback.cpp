@@ -1,5 +1,7 @@
 #include "learning/tween/tween_feedback.h"
 
+#include "backend/rehearsal.h"
+#include "core/json.h"
 #include "learning/tween/tween.h"
 #include "network/spec.h"
 #include "ops/velocity/velocity.h"
@@ -71,9 +73,8 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
           {seed_, RandomDomain::Noise, static_cast<std::uint32_t>(step * repeats_ + k), map.layer->site});
   };
   if (!map.planned || !(*map.planned == seen.x.shape)) {
-    map.arena = Arena::measuring();
-    run({threads.pool, threads.kernels, map.arena}, 0);
-    LOOM_TRY(map.arena, Arena::create(map.arena.peak()));
+    LOOM_TRY(const Arena::Mark needed, rehearse(threads, [&](const Exec& rehearsal) { run(rehearsal, 0); }));
+    LOOM_TRY(map.arena, Arena::create(needed));
     map.planned = seen.x.shape;
   }
   for (std::size_t k = 0; k < repeats_; ++k) {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/json.h"
 #include "learning/tween/tween.h"
 #include "learning/tween/tween_feedback.h"
 #include "network/spec.h"
@@ -113,7 +114,8 @@ void TweenInverse::phase(const Exec& exec, Map& map, const Seen& seen, const Ran
   // Both factors, twice over: 1 / m, where m is above 1.
   const Weight& v = *map.weights[0];
   const Tensor norm = exec.arena.tensor(1, kNormEntries, element_), clip = exec.arena.tensor(1, kClipFigures, element_);
-  const double taps = static_cast<double>(v.elements() / v.rows() * v.parts()) / static_cast<double>(rows.channels);
+  const std::size_t cols = v.elements() / v.rows() * v.parts();
+  const double taps = static_cast<double>(cols) / static_cast<double>(rows.channels);
   l2_norm(exec, u, norm);
   clip_factors(exec, norm, std::sqrt(rows_of(rows) / taps), clip);
   const Tensor to{map.gradients.of(exec, v), v.rows(), v.cols(), element_};

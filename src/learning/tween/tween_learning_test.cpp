@@ -1,5 +1,6 @@
 // That target propagation learns: gaps fall, small problems are solved, in low-bit types too.
 
+#include "core/json.h"
 #include "core/philox.h"
 #include "learning/tween/tween_feedback.h"
 #include "learning/tween/tween_test.h"

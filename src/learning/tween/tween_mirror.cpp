@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.h"
 #include "learning/tween/tween.h"
 #include "learning/tween/tween_feedback.h"
 #include "network/spec.h"

@@ -1,11 +1,12 @@
-// How a step of target propagation moves the weights. During the pass everything that depends on values (how well a
-// cell agrees with its target, whether it moves at all, at what rate) stays in small tensors; the host learns of it
-// when all weights have moved, or none where something was not finite.
+// This file moves the weights in a step of target propagation. During the pass everything that depends on values (how
+// well a cell agrees with its target, whether it moves at all, at what rate) stays in small tensors; the host learns of
+// it when all weights have moved, or none where something was not finite.
 
 #include <algorithm>
 #include <cmath>
 
 #include "learning/tween/tween.h"
+#include "learning/tween/tween_descent.h"
 #include "ops/velocity/velocity.h"
 
 namespace loom {
@@ -16,53 +17,53 @@ constexpr double kMostDepth = 8;
 }  // namespace
 
 Result<void> TweenSession::begin_step() {
-  error_.reset();
-  metrics_.clear(), order_.clear(), moves_.clear(), losses_.clear();
-  figures_.clear();
+  records_.error.reset();
+  records_.metrics.clear(), records_.order.clear(), records_.moves.clear(), records_.losses.clear();
+  records_.figures.clear();
   loss_ = 0;
-  for (WeightState& weight : weights_)
+  for (WeightState& weight : trained_.weights)
     weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
-  LOOM_TRY(failed_, figures_.take(1, 1, Element::f32));
-  fill_zero(work(arena_), failed_);
+  LOOM_TRY(records_.failed, records_.figures.take(1, 1, Element::f32));
+  fill_zero(work(arena_), records_.failed);
   return {};
 }
 
 Tensor TweenSession::small_tensor(std::size_t count, Element element) {
-  Result<Tensor> taken = figures_.take(1, count, element);
+  Result<Tensor> taken = records_.figures.take(1, count, element);
   if (taken) return *taken;
-  error_ = std::move(taken).error();
+  records_.error = std::move(taken).error();
   return {nullptr, 1, count, element};
 }
 
 void TweenSession::after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate) {
-  const auto found = layer_index_.find(&layer);
-  if (found == layer_index_.end() || error_) return;
-  std::size_t u = uses_.size();
-  while (u > 0 && (uses_[u - 1].done || uses_[u - 1].layer != found->second)) --u;
+  const auto found = trained_.find(layer);
+  if (!found || records_.error) return;
+  std::size_t u = records_.uses.size();
+  while (u > 0 && (records_.uses[u - 1].done || records_.uses[u - 1].layer != *found)) --u;
   if (u-- == 0) return;
-  Use& use = uses_[u];
+  Use& use = records_.uses[u];
   use.done = true;
   use.figures = small_tensor(kGapFigures, output_.element);
-  if (error_) return;
-  metrics_.resize(std::max(metrics_.size(), uses_.size()));
-  const bool is_cell = current_ > 0 && executed_[current_ - 1] == &layer;
-  metrics_[u].path = &layers_[use.layer].path, metrics_[u].cell = current_ == 0 ? 0 : current_ - 1,
-  metrics_[u].is_cell = is_cell;
-  order_.push_back(u);
-  const LayerState& state = layers_[use.layer];
-  if (is_cell) --current_;
+  if (records_.error) return;
+  records_.metrics.resize(std::max(records_.metrics.size(), records_.uses.size()));
+  const bool is_cell = records_.current > 0 && trained_.executed[records_.current - 1] == &layer;
+  records_.metrics[u].path = &trained_.layers[use.layer].path,
+  records_.metrics[u].cell = records_.current == 0 ? 0 : records_.current - 1, records_.metrics[u].is_cell = is_cell;
+  records_.order.push_back(u);
+  const LayerState& state = trained_.layers[use.layer];
+  if (is_cell) --records_.current;
   if (has_feedback()) return measure(u, dy);  // the optimiser takes all weights at once
-  std::vector<const void*>& products = products_;
+  std::vector<const void*>& products = records_.products;
   products.clear();
   for (const Weight* w : state.named) products.push_back(collected().written(*w) ? collected().of(*w) : nullptr);
-  if (fused_) {
+  if (records_.fused) {
     use.branch_rate = branch_rate;
     measure(u, dy);
     move(u, products);
   } else {
     if (branch_rate.data != nullptr) {
       const Tensor kept = small_tensor(1, branch_rate.element);
-      if (error_) return;
+      if (records_.error) return;
       copy(work(arena_), branch_rate, kept);
       use.branch_rate = kept;
     }
@@ -80,22 +81,24 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
 // In chain mode the target of a hidden cell is t = y + gradient_scale * e, clamped to +-activation_clamp; else t = y +
 // e.
 void TweenSession::measure(std::size_t u, const ConstView& gap) {
-  const TweenUse& metrics = metrics_[u];
-  const bool is_output = metrics.is_cell && metrics.cell + 1 == executed_.size(),
+  const TweenUse& metrics = records_.metrics[u];
+  const bool is_output = metrics.is_cell && metrics.cell + 1 == trained_.executed.size(),
              scaled = mode_ == TweenMode::Chain && !is_output;
   const Aim aim{scaled ? config_.gradient_scale : 1, scaled ? config_.activation_clamp : 0, config_.budget_threshold};
-  with_scratch([&](const Exec& exec) { gap_figures(exec, uses_[u].y, gap, aim, uses_[u].figures, failed_); });
+  with_scratch([&](const Exec& exec) {
+    gap_figures(exec, records_.uses[u].y, gap, aim, records_.uses[u].figures, records_.failed);
+  });
 }
 
 // rate * depth * rate_scale / rows, with depth = min(depth_scale_factor^(cells to the output), 8) in chain mode and
 // with depth_scale_layerwise, else 1; outside chain mode times the kind's factor of the weight. move_rate() multiplies
 // by the budget and the rate of the branch.
 double TweenSession::base_rate(const Use& use, const TweenUse& metrics, const Weight& weight) const {
-  const LayerState& state = layers_[use.layer];
+  const LayerState& state = trained_.layers[use.layer];
   double depth = 1;
   if (mode_ == TweenMode::Chain || config_.depth_scale_layerwise)
-    depth = std::min(whole_power(config_.depth_scale_factor, executed_.size() - 1 - metrics.cell), kMostDepth);
-  const double rate = rate_ * depth * state.rate_scale;
+    depth = std::min(whole_power(config_.depth_scale_factor, trained_.executed.size() - 1 - metrics.cell), kMostDepth);
+  const double rate = records_.rate * depth * state.rate_scale;
   if (mode_ == TweenMode::Chain) return rate / static_cast<double>(output_.shape.rows());
   const double factor = weight.role() == WeightRole::Adapter ? 1 : state.layer->tween_factor(weight);
   return rate * factor / static_cast<double>(state.layer->tween_rows(use.x.shape, use.y.shape));
@@ -111,7 +114,7 @@ void TweenSession::set_rate(const Exec& exec, const Use& use, double base, Tenso
 
 ConstTensor TweenSession::product_of(const Exec& exec, const WeightState& weight, const void* product) const {
   const std::size_t n = weight.weight->elements();
-  const Element element = velocities_[weight.velocity].values.element;
+  const Element element = trained_.velocities[weight.velocity].values.element;
   const ConstTensor given{product, 1, n, output_.element};
   if (element == output_.element) return given;
   const Tensor own = exec.arena.tensor(1, n, element);
@@ -120,21 +123,21 @@ ConstTensor TweenSession::product_of(const Exec& exec, const WeightState& weight
 }
 
 void TweenSession::move(std::size_t u, std::span<const void* const> products) {
-  const Use& use = uses_[u];
-  const LayerState& state = layers_[use.layer];
+  const Use& use = records_.uses[u];
+  const LayerState& state = trained_.layers[use.layer];
   if (!state.trainable) return;
-  for (std::size_t i = 0; i < products.size() && !error_; ++i) {
+  for (std::size_t i = 0; i < products.size() && !records_.error; ++i) {
     if (products[i] == nullptr) continue;
     const std::size_t slot = state.weights[i];
-    WeightState& weight = weights_[slot];
-    const Element element = velocities_[weight.velocity].values.element;
+    WeightState& weight = trained_.weights[slot];
+    const Element element = trained_.velocities[weight.velocity].values.element;
     const Tensor rate = small_tensor(kRateEntries, element),
                  figures = weight.is_shared ? Tensor{} : small_tensor(kVelocityFigures, element);
     if (weight.is_shared && !weight.collects) collect_products(weight);
-    if (error_) return;
-    moves_.push_back({u, slot, rate, figures});
+    if (records_.error) return;
+    records_.moves.push_back({u, slot, rate, figures});
     if (!weight.is_shared) touch(weight, rate, figures);
-    const double base = base_rate(use, metrics_[u], *state.named[i]);
+    const double base = base_rate(use, records_.metrics[u], *state.named[i]);
     with_scratch([&](const Exec& exec) {
       set_rate(exec, use, base, rate);
       const ConstTensor product = product_of(exec, weight, products[i]);
@@ -146,9 +149,9 @@ void TweenSession::move(std::size_t u, std::span<const void* const> products) {
 // A shared weight sums rate * products over its uses and moves once, in finish_shared() (W-31): at a rate of 1, as the
 // sum holds those of its uses.
 void TweenSession::collect_products(WeightState& weight) {
-  const Tensor& v = velocities_[weight.velocity].values;
+  const Tensor& v = trained_.velocities[weight.velocity].values;
   weight.collects = true, weight.rate = small_tensor(kRateEntries, v.element);
-  if (error_) return;
+  if (records_.error) return;
   const Exec exec = work(arena_);
   fill_zero(exec, weight.rate);
   fill(exec, Tensor{weight.rate.data, 1, 1, v.element}, 1);
@@ -156,7 +159,7 @@ void TweenSession::collect_products(WeightState& weight) {
 }
 
 void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, ConstTensor product) {
-  const Tensor& v = velocities_[weight.velocity].values;
+  const Tensor& v = trained_.velocities[weight.velocity].values;
   const Tensor takes_part{static_cast<std::byte*>(weight.rate.data) + kTakesPart * bytes_of(v.element), 1, 1,
                           v.element};
   add_products(exec, rate, product, {weight.pending.data(), 1, v.cols, v.element}, takes_part);
@@ -164,7 +167,7 @@ void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTe
 
 // The velocity of a weight is about to move.
 void TweenSession::touch(WeightState& weight, Tensor rate, Tensor figures) {
-  const Tensor& v = velocities_[weight.velocity].values;
+  const Tensor& v = trained_.velocities[weight.velocity].values;
   weight.touched = true, weight.rate = rate, weight.figures = figures;
   if (weight.before.size() != 0) copy(work(arena_), v, {weight.before.data(), 1, v.cols, v.element});
 }
@@ -172,15 +175,15 @@ void TweenSession::touch(WeightState& weight, Tensor rate, Tensor figures) {
 // v = momentum v + (1 - momentum) rate g; commit() adds v to the master.
 void TweenSession::move_velocity(const Exec& exec, WeightState& weight, ConstTensor product) {
   velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, product, weight.weight->master_for_update(),
-           velocities_[weight.velocity].values, weight.figures, failed_);
+           trained_.velocities[weight.velocity].values, weight.figures, records_.failed);
 }
 
 void TweenSession::finish_shared() {
-  for (WeightState& weight : weights_) {
-    if (!std::exchange(weight.collects, false) || error_) continue;
-    const Tensor& v = velocities_[weight.velocity].values;
+  for (WeightState& weight : trained_.weights) {
+    if (!std::exchange(weight.collects, false) || records_.error) continue;
+    const Tensor& v = trained_.velocities[weight.velocity].values;
     const Tensor figures = small_tensor(kVelocityFigures, v.element);
-    if (error_) return;
+    if (records_.error) return;
     touch(weight, weight.rate, figures);
     with_scratch([&](const Exec& exec) { move_velocity(exec, weight, {weight.pending.data(), 1, v.cols, v.element}); });
   }
@@ -188,25 +191,25 @@ void TweenSession::finish_shared() {
 
 void TweenSession::move_weights() {
   const Exec exec = work(arena_);
-  for (const WeightState& state : weights_)
+  for (const WeightState& state : trained_.weights)
     if (state.touched)
-      add_velocity(exec, state.rate, state.figures, failed_, velocities_[state.velocity].values,
+      add_velocity(exec, state.rate, state.figures, records_.failed, trained_.velocities[state.velocity].values,
                    state.limit.value_or(0), state.weight->master_for_update());
 }
 
 Result<void> TweenSession::read_loss() {
   loss_ = 0;
-  for (const PendingLoss& loss : losses_) loss_ += loss.value(figures_).value;
-  if (std::isfinite(loss_) || figures_.at(failed_) == 0) return {};
+  for (const PendingLoss& loss : records_.losses) loss_ += loss.value(records_.figures).value;
+  if (std::isfinite(loss_) || records_.figures.at(records_.failed) == 0) return {};
   return fail(Code::NonFinite, "tween: the loss is {}", loss_);
 }
 
 Result<void> TweenSession::read_gaps() {
-  for (const std::size_t u : order_) {
-    TweenUse& to = metrics_[u];
-    const auto figure = [&](GapFigure which) { return figures_.at(uses_[u].figures, which); };
+  for (const std::size_t u : records_.order) {
+    TweenUse& to = records_.metrics[u];
+    const auto figure = [&](GapFigure which) { return records_.figures.at(records_.uses[u].figures, which); };
     to.budget = figure(kBudget), to.gap = figure(kGapSize), to.skipped = figure(kMoves) == 0;
-    if (to.is_cell && to.cell + 1 == executed_.size()) output_gap_ = to.gap;
+    if (to.is_cell && to.cell + 1 == trained_.executed.size()) output_gap_ = to.gap;
     if (!std::isfinite(to.gap)) return fail(Code::NonFinite, "tween: {}: the gap is not finite", *to.path);
   }
   return {};
@@ -214,46 +217,47 @@ Result<void> TweenSession::read_gaps() {
 
 Result<void> TweenSession::read_moves() {
   const auto check = [&](const WeightState& weight, const ConstTensor& figures) -> Result<void> {
-    if (figures_.at(figures, kNotFinite) == 0 && std::isfinite(figures_.at(figures, kSquares))) return {};
-    return fail(Code::NonFinite, "tween: {}: the update is not finite", velocities_[weight.velocity].path);
+    if (records_.figures.at(figures, kNotFinite) == 0 && std::isfinite(records_.figures.at(figures, kSquares)))
+      return {};
+    return fail(Code::NonFinite, "tween: {}: the update is not finite", trained_.velocities[weight.velocity].path);
   };
-  for (WeightState& weight : weights_) weight.last_use = uses_.size();
-  for (const Move& made : moves_) {
-    WeightState& weight = weights_[made.slot];
+  for (WeightState& weight : trained_.weights) weight.last_use = records_.uses.size();
+  for (const Move& made : records_.moves) {
+    WeightState& weight = trained_.weights[made.slot];
     if (weight.is_shared) {
-      if (figures_.at(made.rate, kTakesPart) != 0) weight.last_use = made.use;
+      if (records_.figures.at(made.rate, kTakesPart) != 0) weight.last_use = made.use;
       continue;
     }
     LOOM_TRY_VOID(check(weight, made.figures));
-    metrics_[made.use].update_norm += figures_.at(made.figures, kSquares);
+    records_.metrics[made.use].update_norm += records_.figures.at(made.figures, kSquares);
   }
-  for (TweenUse& use : metrics_) use.update_norm = std::sqrt(use.update_norm);
-  for (const WeightState& weight : weights_) {
-    if (!weight.is_shared || !weight.touched || weight.last_use == uses_.size()) continue;
+  for (TweenUse& use : records_.metrics) use.update_norm = std::sqrt(use.update_norm);
+  for (const WeightState& weight : trained_.weights) {
+    if (!weight.is_shared || !weight.touched || weight.last_use == records_.uses.size()) continue;
     LOOM_TRY_VOID(check(weight, weight.figures));
-    double& norm = metrics_[weight.last_use].update_norm;
-    norm = std::sqrt(norm * norm + figures_.at(weight.figures, kSquares));
+    double& norm = records_.metrics[weight.last_use].update_norm;
+    norm = std::sqrt(norm * norm + records_.figures.at(weight.figures, kSquares));
   }
-  if (figures_.at(failed_) != 0) return fail(Code::NonFinite, "tween: the step is not finite");
+  if (records_.figures.at(records_.failed) != 0) return fail(Code::NonFinite, "tween: the step is not finite");
   return {};
 }
 
 Result<void> TweenSession::commit() {
-  for (WeightState& state : weights_) {
-    if (!std::exchange(state.touched, false) || figures_.at(state.figures, kSquares) == 0) continue;
+  for (WeightState& state : trained_.weights) {
+    if (!std::exchange(state.touched, false) || records_.figures.at(state.figures, kSquares) == 0) continue;
     const Exec exec = work(arena_);
     if (auto done = state.weight->commit_update(exec.pool); !done)
-      return at("tween: " + velocities_[state.velocity].path, std::move(done).error());
+      return at("tween: " + trained_.velocities[state.velocity].path, std::move(done).error());
   }
   return {};
 }
 
 void TweenSession::roll_back() {
-  if (has_feedback()) return put_back();
-  figures_.fetch();
-  for (WeightState& state : weights_) {
+  if (has_feedback()) return descent_->put_back(session_->pool());
+  records_.figures.fetch();
+  for (WeightState& state : trained_.weights) {
     state.collects = false;
-    if (!std::exchange(state.touched, false) || figures_.at(state.rate, kTakesPart) == 0) continue;
+    if (!std::exchange(state.touched, false) || records_.figures.at(state.rate, kTakesPart) == 0) continue;
     state.before.size() == 0 ? state.memory.clear() : state.memory.copy(0, state.before, 0, state.memory.size());
   }
 }
@@ -261,9 +265,9 @@ void TweenSession::roll_back() {
 // The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
   if (!has_feedback()) finish_shared(), move_weights();
-  if (error_) return tl::make_unexpected(*std::move(error_));
-  figures_.fetch();
-  if (fused_) LOOM_TRY_VOID(read_loss());  // else backward() has: sample weights need not live longer
+  if (records_.error) return tl::make_unexpected(*std::move(records_.error));
+  records_.figures.fetch();
+  if (records_.fused) LOOM_TRY_VOID(read_loss());  // else backward() has: sample weights need not live longer
   LOOM_TRY_VOID(read_gaps());
   if (has_feedback()) return optimise();
   LOOM_TRY_VOID(read_moves());

@@ -1,5 +1,6 @@
 // Target propagation against engine 7.
 
+#include "core/json.h"
 #include "learning/tween/tween_test.h"
 #include "ops/all.h"
 

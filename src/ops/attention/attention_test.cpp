@@ -52,7 +52,63 @@ TEST(KvCache, L_74_forgets_what_a_rewind_left_behind) {
   EXPECT_EQ(run(true), clean);
 }
 
-// What a cache of this type makes of a row of one head, in plain loops.
+// Positions [position, position + count) of a cache with a sliding window, keys and values of `value` and a bit more by
+// position; what attention over them gives.
+struct Sliding {
+  const Exec& exec;
+  std::size_t dim, window;
+  KvCache& cache;
+
+  std::vector<float> run(std::size_t position, std::size_t count, float value = 1) const {
+    std::vector<float> x(count * dim), out(count * dim);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = value * (0.5f + static_cast<float>((position * dim + i) * 7 % 31) / 16.0f);
+    const SequenceRows rows{.count = count, .position = position};
+    const ConstTensor all{x.data(), count, dim};
+    exec.arena.clear();
+    attention(exec, {1, 1, dim, window}, all, all, all, {&rows, 1}, {&cache, 1}, {out.data(), count, dim});
+    return out;
+  }
+};
+
+// A ring uses blocks anew: a NaN that lay there in other rows than those of the new positions meets no sum, nor after a
+// rewind.
+TEST(KvCache, L_74_a_ring_forgets_what_its_blocks_held) {
+  const FpEnvironment environment;
+  constexpr std::size_t kDim = 16, kWindow = 64, kChunk = 16, kEnd = 640;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::int8})
+    for (const Isa isa : usable_isas())
+      for (const std::size_t bad : {0, 16, 48, 112, 176}) {
+        const auto pool = ThreadPool::create(1).value();
+        Arena arena = Arena::create(std::size_t{1} << 20).value();
+        const Exec exec{*pool, *kernels_for(isa).value(), arena};
+        const KvCache::Config config{1, kDim, 4096, kWindow, kChunk, dtype};
+        KvCache spoilt = KvCache::create(config).value(), clean = KvCache::create(config).value();
+        const Sliding a{exec, kDim, kWindow, spoilt}, b{exec, kDim, kWindow, clean};
+        const auto where = [&](std::size_t p) {
+          return fmt::format("{} on {}: NaN at {}, position {}", name(dtype), name(isa), bad, p);
+        };
+        for (std::size_t p = 0; p < kEnd; p += kChunk) {
+          const std::vector<float> y = a.run(p, kChunk, p == bad ? nan : 1.0f), expected = b.run(p, kChunk);
+          // Two blocks on, no block that a row reads holds the NaN.
+          if (p < bad || p >= bad + 2 * kCacheBlock + kChunk) {
+            ASSERT_EQ(y, expected) << where(p);
+          }
+        }
+        // Back by a few positions, over a border of blocks, and on; then from the start.
+        for (const std::size_t back : {std::size_t{8}, std::size_t{40}}) {
+          a.run(kEnd, kChunk, nan), b.run(kEnd, kChunk);
+          spoilt.rewind(kEnd - back), clean.rewind(kEnd - back);
+          for (std::size_t p = kEnd - back; p < kEnd; p += 8) ASSERT_EQ(a.run(p, 8), b.run(p, 8)) << where(p);
+        }
+        a.run(kEnd, kChunk, nan);
+        spoilt.rewind(0), clean.rewind(0);
+        for (std::size_t p = 0; p < 256; p += kChunk) ASSERT_EQ(a.run(p, kChunk), b.run(p, kChunk)) << where(p);
+      }
+}
+
+// Encodes a row of one head as a cache of this type does and decodes it again, in plain loops.
 std::vector<float> kept(DType dtype, std::span<const float> row) {
   std::vector<float> out(row.begin(), row.end());
   if (dtype == DType::bfloat16)

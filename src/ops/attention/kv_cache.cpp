@@ -31,6 +31,12 @@ Result<KvCache> KvCache::create(const Config& config) {
 }
 
 void KvCache::extend(std::size_t position, std::size_t count) {
+  // A ring lays new blocks over old ones, whose rows would stand behind the new positions. They are not seen, but their
+  // probability of 0 times a NaN is a NaN.
+  const std::size_t end = ceil_div(position + count, kCacheBlock);
+  const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);
+  for (std::size_t block = std::max(first_reused, ceil_div(written_, kCacheBlock)); block < end; ++block)
+    for (std::size_t head = 0; head < config_.kv_heads; ++head) clear_rows(head, block, 0, kCacheBlock);
   written_ = std::max(written_, position + count);
   held_from_ = std::max(held_from_, first_held(position + count));
 }
@@ -59,8 +65,13 @@ void KvCache::rewind(std::size_t n) {
 void KvCache::clear_rows(std::size_t kv_head, std::size_t index, std::size_t begin, std::size_t end) {
   if (memory_.device() == nullptr) return zero_rows(memory_.data() + offset_of(kv_head, index), begin, end);
   Block block;
-  load(kv_head, index, block);
-  zero_rows(block.bytes.data(), begin, end);
+  block.index = index;
+  if (begin == 0 && end == kCacheBlock) {
+    block.bytes.assign(block_bytes_, std::byte{});  // a pass on a device reads nothing
+  } else {
+    load(kv_head, index, block);
+    zero_rows(block.bytes.data(), begin, end);
+  }
   store(kv_head, block);
 }
 

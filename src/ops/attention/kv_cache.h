@@ -36,7 +36,7 @@ class KvCache {
   std::size_t item_bytes() const { return item_bytes_; }
   // Memory of one position.
   std::size_t position_bytes() const { return config_.kv_heads * block_bytes_ / kCacheBlock; }
-  // For kernels: where the numbers of a block begin.
+  // Kernels read the numbers of a block from here.
   std::byte* keys(std::size_t kv_head, std::size_t block) { return memory_.data() + offset_of(kv_head, block); }
   std::byte* values(std::size_t kv_head, std::size_t block) {
     return keys(kv_head, block) + kCacheBlock * config_.head_dim * item_bytes_;
@@ -46,13 +46,13 @@ class KvCache {
   }
   float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
 
-  // The next pass writes positions [position, position + count).
+  // The next pass writes positions [position, position + count), in blocks whose other rows are zeros.
   void extend(std::size_t position, std::size_t count);
   // Positions from here on are held; a ring has lost what stood before, whatever was rewound since.
   std::size_t held_from() const { return held_from_; }
   // The same once `next` positions have been appended.
   std::size_t first_held(std::size_t next) const;
-  // Whether a sequence that ends at n can go on: all that position n sees is held.
+  // Returns whether a sequence that ends at n can go on: all that position n sees is held.
   bool continues_at(std::size_t n) const;
   // Positions from n on read as zeros again: what was there, a NaN say, meets no sum when its block is used anew.
   void rewind(std::size_t n);

@@ -6,7 +6,7 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// Whether the group's m_0 asks for anything; a NaN does not.
+// Returns whether the group's m_0 asks for anything; a NaN does not.
 template <class T>
 LOOM_INLINE bool acts(const EffectGroup<T>& g) {
   return g.m[0] > (g.effect == Effect::Noise ? T{0} : T{0.5});

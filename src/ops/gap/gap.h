@@ -45,10 +45,10 @@ struct NormGap {
 };
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out);
 
-// How a value a and its target t = (a + factor * e) brought into [-limit, limit] (0: no limit) agree, in figures
-// [kGapFigures]: (cosine(a, t) + 1) / 2, which is 1 when both are 0 and 1/2 when one is (engine W-40); sqrt(mean((t -
-// a)^2)) (W-41); 1 where the first is not below `threshold`, else 0. `failed` [1] of f32 is raised to 1 where the
-// second is not finite.
+// Measures how well a value a agrees with its target t, which is a + factor * e brought into [-limit, limit] (limit 0:
+// no limit). figures [kGapFigures] are: (cosine(a, t) + 1) / 2, which is 1 when both are 0 and 1/2 when one is (engine
+// W-40); sqrt(mean((t - a)^2)) (W-41); 1 where the first is not below `threshold`, else 0. `failed` [1] of f32 is
+// raised to 1 where the second is not finite.
 enum GapFigure : std::uint8_t { kBudget, kGapSize, kMoves };
 inline constexpr std::size_t kGapFigures = 3;
 struct Aim {
@@ -62,7 +62,7 @@ void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y
 // mean [1] = the mean over the rows of column i of p by chain64, times the element of `factor` where it has data.
 void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean);
 
-// What norm_gap() does with one group of `width` channels.
+// norm_gap() gives its kernel one such task for each group of `width` channels.
 template <class T>
 struct NormGapTask {
   const T *x, *gamma, *deviation, *e;  // deviation by channel, or null

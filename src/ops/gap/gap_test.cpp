@@ -265,7 +265,7 @@ void check_figures() {
                        {budget, gap, budget < T(0.9) ? T{0} : T{1}, 0}))
           << n;
     }
-  // Of nothing at all, of nothing on one side, and of what is no number.
+  // The figures are also defined where value and gap are both 0, where one of them is, and where one is no number.
   const auto of = [](T a, T e) {
     const std::vector<T> x(17, a), gap(17, e);
     return everywhere(false, [&](const Exec& exec) {

@@ -76,7 +76,7 @@ TEST(L2Norm, T_40_a_norm_beyond_f32_is_clipped_by_two_factors) {
   EXPECT_EQ(found[0], 0x1p52f);
   EXPECT_EQ(found[1], 0x1p-80f);
   EXPECT_NEAR(static_cast<double>(found[2]) * static_cast<double>(found[3]), 0x1p-132, 1e-6 * 0x1p-132);
-  // What keeps the divisor off zero is scaled as the norm is.
+  // The small number that keeps the divisor off zero is scaled as the norm is.
   const std::vector<float> small = clipped<float>({0x1p-10f, 0x1p-80f}, 1, x);  // 2^70
   EXPECT_NEAR(static_cast<double>(small[2]) * static_cast<double>(small[3]), 0x1p-70, 1e-6 * 0x1p-70);
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(found[4 + i], snapped(snapped(x[i] * found[2]) * found[3]));

@@ -61,7 +61,7 @@ struct SoftmaxSums {
   LOOM_INLINE T p(T x) const { return snap(snap(exp_one(shifted(x))) / total); }
 };
 
-// Where e is not null, the exponentials are left there.
+// The exponentials are left in e, unless it is null.
 template <class T>
 LOOM_INLINE SoftmaxSums<T> softmax_sums(const T* x, std::size_t n, T* e) {
   const Largest<T> largest = largest_of(x, n);

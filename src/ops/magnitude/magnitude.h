@@ -1,6 +1,6 @@
 #pragma once
-// How large the elements of a tensor are, and whether all of them are numbers, in tensors that later ops and the end of
-// a step read.
+// These ops tell how large the elements of a tensor are, and whether all of them are finite, in tensors that later ops
+// and the end of a step read.
 
 #include "backend/exec.h"
 

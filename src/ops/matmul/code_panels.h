@@ -12,7 +12,7 @@ namespace {
 
 // ---- block panels ----
 
-// What of a PanelLayout the loops are compiled for.
+// The loops are compiled once for each of these forms: the part of a PanelLayout that they need as constants.
 struct BlockForm {
   int bits;
   PanelFactors factors = PanelFactors::F32;
@@ -48,15 +48,15 @@ struct BlockFormat {
   static constexpr std::size_t kSlotBytes = kLanes * (F.factors == PanelFactors::F32   ? 4
                                                       : F.factors == PanelFactors::F16 ? 2
                                                                                        : 1);
-  // Of the factors of a sub-block.
+  // The factors of one sub-block take so many bytes, for all sixteen rows.
   static constexpr std::size_t kSubBytes = kShared ? 0 : kSlotBytes * (kMin && !kNibbles ? 2 : 1);
-  // Of zero points, or d and dmin.
+  // Zero points, or d and dmin of a super-block, lie behind those factors, beginning here.
   static constexpr std::size_t kRestAt = kBlocks * kSubs * kSubBytes;
   static constexpr std::size_t kFactors =
       kSuper ? (kRestAt + kLanes * (kMin ? 4 : 2) + 63) / 64 * 64 : kRestAt + (kZeros ? kLanes : 0);
   static constexpr std::size_t kBytes = kBlocks * kCodeBytes + kFactors;
 
-  // Of the slot at p that is no integer.
+  // Reads one register of the slot at p, which holds f16, the exponents of f32, or f32.
   static LOOM_INLINE native::F32 number(const std::byte* p, std::size_t slice) {
     if constexpr (F.factors == PanelFactors::F16)
       return load_halfs(reinterpret_cast<const std::uint16_t*>(p) + slice * kRegisterLanes);
@@ -66,7 +66,7 @@ struct BlockFormat {
       return *reinterpret_cast<const native::F32Memory*>(p + slice * kRegisterBytes);
   }
 
-  // Of sub-block S.
+  // A Slice reads the codes of sub-block S.
   template <std::size_t S>
   using Slice = CodeSlice<kBits == 8 ? 4 : kBits, F.twice_fp4, kSub / 4, kSub * S>;
   static constexpr std::int32_t kScaleOffset = F.scale_offset;
@@ -116,7 +116,7 @@ LOOM_INLINE void each_sub(F&& f) {
   if constexpr (Format::kSubs == 2) f.template operator()<1>();
 }
 
-// What the factors of a super-block share.
+// All sub-blocks of a super-block are scaled by the same d and dmin, which are loaded once.
 template <class Format>
 struct SuperScales {
   native::F32 d[kRegisters], dmin[kRegisters];

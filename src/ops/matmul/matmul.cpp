@@ -7,8 +7,8 @@
 namespace loom {
 namespace {
 
-// What x can be quantised to: codes for each span of scales and of weights, digits and words for groups of 32, 64 and
-// 128 columns.
+// The forms to which x can be quantised are twelve at most: codes for each span of scales and of weights, digits and
+// words for groups of 32, 64 and 128 columns.
 constexpr std::size_t kForms = 12;
 
 QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) {

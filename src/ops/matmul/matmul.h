@@ -19,8 +19,9 @@
 
 namespace loom {
 
-// How the integer kernels read x: int8 codes; two int8 digits of an int16, q = 255 * high + low with |q| <= 32512, so
-// that both meet codes of few bits in byte dots; or the int16 itself for byte codes, and where a target prefers it.
+// The integer kernels read x in one of three forms: int8 codes; two int8 digits of an int16, q = 255 * high + low with
+// |q| <= 32512, so that both meet codes of few bits in byte dots; or the int16 itself, for byte codes and where a
+// target prefers it.
 enum class InputForm : std::uint8_t { Codes, Digits, Words };
 
 // 32 columns of one row of x; columns beyond the row are zeros.
@@ -73,7 +74,7 @@ using PanelKernel = void (*)(const MatmulTask&, std::size_t begin, std::size_t e
 struct MatmulKernels {
   // Panels [begin, end) of the weight for all rows of x, by PanelKind.
   PanelKernel panels[kNumPanelKinds];
-  // Whether int16 inputs meet what PanelLayout::may_take_words() as they are.
+  // True where int16 inputs meet the layouts of PanelLayout::may_take_words() as they are, without digits.
   bool prefers_words;
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);

@@ -5,6 +5,7 @@
 #include "ops/matmul/code_panels.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/store_sums.h"
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -211,7 +212,7 @@ float largest_of(const float* x, std::size_t n) {
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const F32x16 v = lanes.load(x + i);
     m = max(abs(v), m);
-    bad = bad | (v != v);
+    bad = bad | is_nan(v);
   });
   alignas(64) std::int32_t nan[kLanes];
   store(nan, bad);
@@ -225,7 +226,7 @@ float largest_of(const float* x, std::size_t n) {
 LOOM_INLINE I32x16 codes_of(const F32x16& x, float inverse, float top) {
   const F32x16 scaled = x * splat(inverse);
   const F32x16 clamped = max(min(scaled, splat(top)), splat(-top));
-  return round_to_int(select(scaled == scaled, clamped, zero()));
+  return round_to_int(select(is_nan(scaled), zero(), clamped));
 }
 
 std::int32_t sum_of(const std::int32_t (&q)[kLanes]) {

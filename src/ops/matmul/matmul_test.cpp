@@ -28,7 +28,7 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t seed, float size =
   return v;
 }
 
-// Where the f16 scales of a block lie.
+// Returns the bytes of a block at which its f16 scales lie.
 std::vector<std::size_t> scales_at(DType dtype) {
   switch (dtype) {
     case DType::q4_0:

@@ -1,5 +1,5 @@
 #pragma once
-// What the loops over panels of every kind share: how their sums leave.
+// The loops over panels of every kind store their sums by these functions, which add the bias and round alike.
 
 #include "ops/matmul/matmul.h"
 #include "simd/rows.h"

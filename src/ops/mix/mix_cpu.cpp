@@ -6,7 +6,7 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// What stands for a branch that was left out: a code that no stored value has, known by its bits.
+// This number stands for a branch that was left out. It is a NaN whose bits no stored value has, and is known by them.
 template <class T>
 LOOM_INLINE T absent() {
   if constexpr (sizeof(T) == 8)

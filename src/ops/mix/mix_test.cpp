@@ -57,7 +57,7 @@ std::vector<T> gradients(const GateRule& rule, const T* z, const T* p, const T* 
   return dz;
 }
 
-// What balance adds, for one number at a time.
+// Computes the load-balancing loss of a gate, one number at a time.
 template <class T>
 T balance(const GateRule& rule, double weight, const std::vector<T>& z, std::size_t groups, std::size_t n) {
   GateRule whole = rule;

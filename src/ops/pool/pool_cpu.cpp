@@ -136,7 +136,7 @@ struct Covering {
     first = position <= reach ? 0 : (position - reach + s - 1) / s;
     last = position / s + 1 < out[axis] ? position / s + 1 : out[axis];
   }
-  // How many taps of the window come after the one that lies here; false in a hole.
+  // Sets `after` to the number of taps of the window behind the one that lies here; false in a hole.
   LOOM_INLINE bool tap(const PoolGeometry& g, std::size_t axis, std::size_t o, std::size_t& after) const {
     const std::size_t from_start = position - o * g.stride[axis], d = g.dilation[axis];
     after = g.kernel[axis] - 1 - from_start / d;

@@ -14,7 +14,7 @@ void zero_row(std::size_t n, T* to) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(to + i, zeros<T>()); });
 }
 
-// Where one step of one sample reads and writes.
+// One step of one sample reads and writes these rows.
 template <class T, CellKind C>
 struct StepRows {
   static constexpr std::size_t kGates = gates_of(C);

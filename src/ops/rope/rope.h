@@ -40,7 +40,7 @@ class RopeTable {
   // The checks of create(). InvalidConfig for an odd dim or factors that are not positive.
   static Result<void> check(const RopeConfig& config);
   static Result<RopeTable> create(const RopeConfig& config, std::size_t max_positions, Device* device = nullptr);
-  // Between passes.
+  // Fills the table up to so many positions; it is called between passes.
   void fill(std::size_t positions);
   // dim/2 cosines, dim/2 sines
   const float* row(std::size_t position) const {

@@ -7,7 +7,7 @@
 namespace loom::op_test::of_rope {
 namespace {
 
-// Of 100 positions.
+// Makes a table of 100 positions.
 RopeTable table_of(std::size_t dim, bool interleaved) {
   RopeConfig config;
   config.dim = dim, config.interleaved = interleaved;

@@ -20,10 +20,13 @@ void round_gradients(const Exec& exec, Tensor x, Mixed mixed);
 struct RoundingKernels {
   void (*bf16)(float* x, std::size_t n);
   void (*f16)(float* x, std::size_t n);
-  // x = x * up, rounded to the type, times `down`, which is 1 / up; magnitudes of x * up are within the type.
-  void (*e4m3)(float* x, float up, float down, std::size_t n);
-  void (*e5m2)(float* x, float up, float down, std::size_t n);
   std::uint32_t (*largest_bits)(const float* x, std::size_t n);  // of the magnitudes
+  // scales[0] is the largest power of two that leaves the largest of `count` magnitudes, given by their bits, at `most`
+  // or below; scales[1] is 1 / scales[0]. Both are 0 where that magnitude is 0 or no finite number.
+  void (*fp8_scales)(const std::uint32_t* magnitudes, std::size_t count, float most, float* scales);
+  // x = x * scales[0], rounded to the type, times scales[1]; scales of 0 leave x as it is.
+  void (*e4m3)(float* x, const float* scales, std::size_t n);
+  void (*e5m2)(float* x, const float* scales, std::size_t n);
 };
 
 }  // namespace loom

@@ -46,8 +46,9 @@ void round_f16(float* x, std::size_t n) {
 
 // A float of kMantissa bits whose least normal number is 2^kLowest.
 template <int kLowest, int kMantissa>
-void round_fp8(float* x, float up, float down, std::size_t n) {
-  const F32x16 grow = splat(up), shrink = splat(down);
+void round_fp8(float* x, const float* scales, std::size_t n) {
+  if (scales[0] == 0) return;
+  const F32x16 grow = splat(scales[0]), shrink = splat(scales[1]);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const F32x16 v = lanes.load(x + i) * grow, size = abs(v);
     const I32x16 sign = bits(v) & splat(static_cast<std::int32_t>(0x80000000u));
@@ -69,15 +70,32 @@ std::uint32_t largest_bits(const float* x, std::size_t n) {
   return static_cast<std::uint32_t>(largest);
 }
 
+float power_of_two(int e) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(127 + e) << 23); }
+
+void fp8_scales(const std::uint32_t* magnitudes, std::size_t count, float most, float* scales) {
+  constexpr int kMostShift = 120;
+  std::uint32_t largest = 0;
+  for (std::size_t i = 0; i < count; ++i) largest = magnitudes[i] > largest ? magnitudes[i] : largest;
+  scales[0] = scales[1] = 0;
+  if (largest == 0 || largest >= detail::kInfinityBits) return;
+  const auto limit = __builtin_bit_cast(std::uint32_t, most);
+  // Magnitudes are at least 2^-51, so the shift is finite.
+  int shift = static_cast<int>(limit >> 23) - static_cast<int>(largest >> 23);
+  if ((largest & 0x7fffffu) > (limit & 0x7fffffu)) --shift;
+  shift = shift > kMostShift ? kMostShift : shift < -kMostShift ? -kMostShift : shift;
+  scales[0] = power_of_two(shift), scales[1] = power_of_two(-shift);
+}
+
 }  // namespace
 
 extern const RoundingKernels rounding_kernels;
 constinit const RoundingKernels rounding_kernels = {
     .bf16 = round_bf16,
     .f16 = round_f16,
+    .largest_bits = largest_bits,
+    .fp8_scales = fp8_scales,
     .e4m3 = round_fp8<-6, 3>,
     .e5m2 = round_fp8<-14, 2>,
-    .largest_bits = largest_bits,
 };
 
 }  // namespace loom::inline LOOM_TARGET

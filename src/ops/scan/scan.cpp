@@ -32,7 +32,7 @@ Tensor zeros_of(const Exec& exec, std::size_t rows, std::size_t cols, Element el
   return t;
 }
 
-// What the blocks of channels gave, [blocks, B * T, N].
+// y = the sum over blocks of `parts` [blocks, B * T, N], to which each block of channels wrote its own share.
 void add_blocks(const Exec& exec, const ScanShape& s, const Tensor& parts, Tensor y) {
   with_element(y.element, [&]<class T>() {
     for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) {

@@ -41,7 +41,7 @@ struct ScanGradients {
   Tensor da_log;   // [B, D * N], of each sample by itself
   Tensor dskip;    // [B, D], likewise
 };
-// Of a scan that kept `before`; no gradient leaves through the first state.
+// Writes the gradients of a scan that kept `before`. No gradient leaves through the first state.
 void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
                              const ScanGradients& to);
 

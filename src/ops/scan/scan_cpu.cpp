@@ -18,7 +18,7 @@ struct Channels {
   L lanes;
   LOOM_INLINE std::size_t row(std::size_t t) const { return b * scan.shape.steps + t; }
   LOOM_INLINE std::size_t state(std::size_t n) const { return n * scan.shape.channels + channel; }
-  // Of step t; of every sample alike.
+  // The first loads the row of step t; the second loads an operand that all samples share, such as `skip`.
   LOOM_INLINE Lanes<T> get(const ConstTensor& from, std::size_t t) const {
     return lanes.load(from.row<T>(row(t)) + channel);
   }
@@ -39,7 +39,7 @@ LOOM_INLINE void with_channels(const Scan& scan, std::size_t b, std::size_t firs
   for_lanes(count, [&](std::size_t i, auto lanes) { f(Channels<T, decltype(lanes)>{scan, b, first + i, lanes}); });
 }
 
-// What becomes of a state in one step.
+// A state decays by w in one step and takes in u * b.
 template <class V>
 struct Decay {
   V z, w;  // dt a, and its exp

@@ -36,7 +36,7 @@ std::vector<T> as(const std::vector<double>& v) {
   return {v.begin(), v.end()};
 }
 
-// What goes in; T is what a scan computes with.
+// Inputs holds seeded operands of a scan that computes with T.
 template <class T>
 struct Inputs {
   Sizes sizes;

@@ -33,7 +33,7 @@ struct TreeGradient {
   const T *q, *p, *dy;
   T *dp, *dq;
 };
-// Of one row each.
+// Each kernel takes one row.
 template <class T>
 struct CombineKernels {
   void (*tree)(const std::size_t* levels, std::size_t num_levels, const T* q, T* p, T* y);

@@ -28,8 +28,8 @@ void softmax(const Exec& exec, ConstTensor x, double temperature, std::span<cons
 void softmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature,
                       std::span<const SoftmaxRun> runs, Tensor dx);
 
-// Which entries count: those of the call, [rows, n] above 0 where seen, or else the layer's list, what lies beyond it
-// seen.
+// A mask says which entries count as seen: those above 0 in the mask of the call, [rows, n], or without one those of
+// the layer's list and all beyond its end.
 struct SoftmaxMask {
   std::span<const std::uint8_t> listed;
   const void* call = nullptr;
@@ -49,7 +49,7 @@ void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::
 // y = 1 at the largest entry of each row, the first of equals, else 0.
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
 
-// Which entries of one row count, as SoftmaxMask says it.
+// This is the part of a SoftmaxMask for one row.
 template <class T>
 struct SoftmaxMaskRow {
   const T* call;  // n, or null

@@ -44,7 +44,7 @@ void backward_row(const T* p, const T* dy, T temperature, std::size_t n, T* dx) 
   });
 }
 
-// Which entries of a row count.
+// Returns whether entry i of a row counts.
 template <class T>
 LOOM_INLINE bool is_seen(const SoftmaxMaskRow<T>& mask, std::size_t i) {
   return mask.call != nullptr ? mask.call[i] > 0 : i >= mask.num_listed || mask.listed[i] != 0;

@@ -202,7 +202,7 @@ std::vector<T> sparsemax_gradient(const T* p, const T* dy, std::size_t n) {
   return dx;
 }
 
-// Of entries far apart few lie above the threshold, of near ones all do.
+// The sizes are chosen so that, of entries far apart, few lie above the threshold, and of near ones all do.
 template <class T>
 void check_sorted() {
   for (const auto& [rows, cols] : kShapes)

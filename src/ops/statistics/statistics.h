@@ -22,8 +22,8 @@ void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures);
 
 template <class T>
 struct StatisticsKernels {
-  // Of a block of at most kLaneBlock elements: lanes [2][16] of the sum and of how many are active; extremes [2],
-  // largest and least.
+  // Reads a block of at most kLaneBlock elements. lanes [2][16] take its sum and the number of its active elements,
+  // extremes [2] its largest and its least.
   void (*block)(const T* x, std::size_t n, T* lanes, T* extremes);
   void (*spread)(const T* x, std::size_t n, const T* mean, T* lanes);  // lanes [16] of the sum of (x - mean)^2
   void (*mean)(const T* sums, std::size_t n, T* figures);

@@ -28,8 +28,8 @@ struct ConvGeometry {
   ConvGeometry reversed(const Axes& out) const;
 };
 
-// How an input plane is stored: stored coordinate q of an axis holds input element (q - shift) / spread where that is
-// whole and exists, else +0; columns are sorted by their remainder by `phases`, `phase` of each.
+// An input plane is stored as these axes say: stored coordinate q of an axis holds input element (q - shift) / spread
+// where that is whole and exists, else +0; columns are sorted by their remainder by `phases`, `phase` of each.
 struct StoredPlane {
   struct Axis {
     std::ptrdiff_t shift = 0, spread = 1;
@@ -39,9 +39,9 @@ struct StoredPlane {
   std::size_t row = 0, phases = 1, phase = 0;  // elements of a stored row
 };
 
-// Where things lie in one stored plane of a channel: padded with zeros, spread by the stride of a transposed
-// convolution, columns sorted by their remainder by the stride of a plain one. Position (z, y, x) of the output starts
-// at z * step_z + y * step_y + x; kernel position (z, y, x) lies tap() further on.
+// The layout tells where things lie in one stored plane of a channel: padded with zeros, spread by the stride of a
+// transposed convolution, columns sorted by their remainder by the stride of a plain one. Position (z, y, x) of the
+// output starts at z * step_z + y * step_y + x; kernel position (z, y, x) lies tap() further on.
 class PatchLayout {
  public:
   using Axes = ConvGeometry::Axes;
@@ -74,7 +74,7 @@ class PatchLayout {
   PatchLayout phase(std::size_t i) const;
   // The columns (c, k) of all taps that those of a phase are, ascending.
   void write_columns(std::size_t channels, std::size_t* to) const;
-  // For kernels.
+  // Kernels take the stored plane from here.
   StoredPlane stored() const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What the rules of updates share. Plain numbers: kernels include it too.
+// The rules of updates share these structs. They hold plain numbers, since kernels include this header too.
 
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +65,7 @@ struct UpdateSlots {
   const char* name[kUpdateSlots] = {};  // null: not kept
 };
 
-// What the host knows of a rule.
+// The host checks the settings of a rule, names its slots and bounds its results by this row.
 struct UpdateRow {
   const char* name;
   // settings, "a|b": all others have to stand at their defaults. All rules read weight_decay

@@ -15,7 +15,7 @@ namespace loom {
 // The rows of all rules, by UpdateKind.
 std::span<const UpdateRow> update_rows();
 
-// What is kept of one weight, as the row of its rule names it; without data: not kept.
+// The slots that a rule keeps of one weight, in the order in which its row names them. A slot without data is not kept.
 using UpdateState = std::array<Tensor, kUpdateSlots>;
 
 // One step of the rule. All tensors have w's element and as many elements. `failed` [1] of f32, or without data: where

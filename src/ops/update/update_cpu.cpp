@@ -14,7 +14,7 @@ constexpr UpdateKernel<T> kUpdates[kNumUpdates] = {
 #include "ops/update/rules.inc"
 };
 
-// How many of the values are not finite; none where there are no values.
+// Counts the values that are not finite; v may be null, which counts as none.
 template <class T>
 LOOM_INLINE std::uint32_t not_finite(const T* v, std::size_t n) {
   std::uint32_t found = 0;

@@ -79,7 +79,7 @@ class WordSlice {
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
     return dot_with(x, [this](int j, int half) { return words_[j][half]; });
   }
-  // For one row of inputs: nothing is held in registers.
+  // The kernels for one row of inputs call this: nothing is held in registers.
   static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
     return dot_with(x, [codes](int j, int half) { return words(codes, j, half); });
   }

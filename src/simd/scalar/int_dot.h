@@ -6,9 +6,9 @@
 
 namespace loom::inline LOOM_TARGET {
 
-// Which of four inputs lies where among the words: a target's own choice.
+// Each target chooses where each of four inputs lies among the words.
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
-// Whether codes may meet int16 inputs in dot_words() rather than as two digits: so too.
+// Each target also chooses whether codes may meet int16 inputs in dot_words() rather than as two digits.
 inline constexpr bool kPrefersWords = false;
 
 // Four codes of each row in a word: sum of code * x over the words' columns. Codes are unsigned and at most `Most`.
@@ -67,7 +67,7 @@ class WordSlice {
     }
     return out;
   }
-  // For one row of inputs.
+  // The kernels for one row of inputs call this, since nothing is worth holding in registers.
   static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
     return WordSlice(codes).dot(x);
   }

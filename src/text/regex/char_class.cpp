@@ -22,7 +22,7 @@ void join(std::vector<CharClass::Span>& spans) {
   spans.resize(kept);
 }
 
-// Whether the ranges and records take it; nested classes are not asked.
+// Returns whether the ranges and records take it; nested classes are not asked.
 bool takes(const CharClass& k, std::uint32_t c) {
   const std::uint8_t r = record_index(c);
   if ((k.records[r >> 6] >> (r & 63) & 1u) != 0) return true;

@@ -73,14 +73,11 @@ bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size
 }
 
 bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
+  const char *const begin = text_.data(), *const here = begin + position, *const end = begin + text_.size();
   const auto word_before = [&] {
-    return position > 0 &&
-           is_pattern_word(record(decode_utf8_before(text_.data(), text_.data() + position).code_point));
+    return here > begin && is_pattern_word(record(decode_utf8_before(begin, here).code_point));
   };
-  const auto word_after = [&] {
-    return position < text_.size() &&
-           is_pattern_word(record(decode_utf8(text_.data() + position, text_.data() + text_.size()).code_point));
-  };
+  const auto word_after = [&] { return here < end && is_pattern_word(record(decode_utf8(here, end).code_point)); };
   const std::size_t size = text_.size();
   switch (i.op) {
     case Regex::Op::LineStart: return position == 0 || (text_[position - 1] == '\n' && position < size);
@@ -91,8 +88,7 @@ bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
     case Regex::Op::WordEdge: return word_before() != word_after();
     case Regex::Op::NotWordEdge: return word_before() == word_after();
     case Regex::Op::Behind: {
-      const bool in =
-          position > 0 && in_class(i.a, decode_utf8_before(text_.data(), text_.data() + position).code_point);
+      const bool in = here > begin && in_class(i.a, decode_utf8_before(begin, here).code_point);
       return in != (i.mode != 0);
     }
     default: return false;

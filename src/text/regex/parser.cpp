@@ -277,7 +277,7 @@ Result<std::uint32_t> RegexParser::hex(std::size_t digits) {
   return value;
 }
 
-// After a backslash: an escape that stands for one code point.
+// Reads an escape that stands for one code point, from behind its backslash.
 Result<std::uint32_t> RegexParser::single_escape() {
   if (!more()) return bad("pattern ends after \\");
   const char c = peek();
@@ -318,7 +318,7 @@ Result<ClassItem> RegexParser::property(bool negated) {
   return item;
 }
 
-// After a backslash: a class (single stays false) or one code point.
+// Reads a class (single stays false) or one code point, from behind its backslash.
 Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
   single = false;
   const bool negated = letter >= 'A' && letter <= 'Z';
@@ -391,7 +391,7 @@ Result<ClassItem> RegexParser::posix() {
   return unsupported("this [:class:]");
 }
 
-// After "[".
+// Reads a class in brackets from behind its "[".
 Result<CharClass> RegexParser::bracket(int depth) {
   LOOM_TRY_VOID(check_depth(depth));
   CharClass out;

@@ -55,7 +55,7 @@ class Regex {
     std::uint32_t a = 0, b = 0;
     std::uint32_t min = 0, max = 0;
   };
-  // Which bytes a match can start with. `empty`: it may match nothing, so no byte excludes it.
+  // The set holds the bytes that a match can start with. `empty`: it may match nothing, so no byte excludes it.
   struct FirstSet {
     std::uint64_t bits[4] = {};
     bool empty = false;

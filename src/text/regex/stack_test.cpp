@@ -14,7 +14,7 @@ namespace {
 using test::on_small_stack;
 using test::repeat;
 
-// How many matches, or the error.
+// Returns the number of matches, or the error.
 std::string outcome_of(const std::string& pattern, const std::string& text) {
   const auto regex = Regex::compile(pattern);
   if (!regex) return regex.error().text();

@@ -40,7 +40,7 @@ class Pretty {
   Result<std::string> finish() { return out_.finish(); }
 
  private:
-  // Not a pair of groupby: Python prints those as they are.
+  // A pair of groupby is not plain: Python prints those as they are.
   static bool is_plain(const Value& v) { return v.sequence() && !v.as<SequenceObject>().named; }
   Result<std::string> repr(const Value& v) {
     LOOM_TRY(std::string shown, to_repr(m_.heap, v));

@@ -81,8 +81,8 @@ class Wrapper {
     while (hyphen(end)) ++end;
     return end - i >= 2 && end < points_.size() && is_word_char(points_[end]) ? end : i;
   }
-  // Whether a word may end behind the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before it, and
-  // two letters behind.
+  // Returns whether a word may end behind the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before
+  // it, and two letters behind.
   bool breaks_behind(std::size_t i) const {
     const bool before = i >= 2 && letter(i - 1) && (letter(i - 2) || (i >= 3 && hyphen(i - 2) && letter(i - 3)));
     return before && hyphen(i) && letter(i + 1) && letter(hyphen(i + 2) ? i + 3 : i + 2);

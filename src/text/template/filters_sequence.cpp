@@ -2,6 +2,7 @@
 // error that would end it waits until the items before it are used up.
 
 #include <algorithm>
+#include <span>
 
 #include "text/template/interpreter.h"
 #include "text/template/unicode.h"
@@ -43,7 +44,7 @@ Result<Value> walk(Machine& m, Value v, const Value& path, const Value& fallback
 }
 
 // Sort keys; ties keep their order.
-Result<void> sort_by(Machine& m, std::vector<Value>& items, std::vector<Value> keys, bool reverse) {
+Result<void> sort_by(Machine& m, std::vector<Value>& items, std::span<const Value> keys, bool reverse) {
   std::vector<std::uint32_t> order(items.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<std::uint32_t>(k);
   std::optional<Error> error;
@@ -169,7 +170,7 @@ Result<Value> filter_sort(Machine& m, const Value& v, const Arguments& args) {
     LOOM_TRY(Value key, make_sequence(m.heap, Kind::List, std::move(parts)));
     keys.push_back(std::move(key));
   }
-  LOOM_TRY_VOID(sort_by(m, items, std::move(keys), truthy(a[0])));
+  LOOM_TRY_VOID(sort_by(m, items, keys, truthy(a[0])));
   return make_sequence(m.heap, Kind::List, std::move(items));
 }
 
@@ -186,7 +187,7 @@ Result<Value> filter_dictsort(Machine& m, const Value& v, const Arguments& args)
     const Value& key = pair.items()[by_value ? 1 : 0];
     keys.push_back(truthy(a[0]) ? key : lower_case(m, key));
   }
-  LOOM_TRY_VOID(sort_by(m, items, std::move(keys), truthy(a[2])));
+  LOOM_TRY_VOID(sort_by(m, items, keys, truthy(a[2])));
   return make_sequence(m.heap, Kind::List, std::move(items));
 }
 
@@ -298,7 +299,7 @@ Result<Value> filter_groupby(Machine& m, const Value& v, const Arguments& args) 
     LOOM_TRY(Value key, key_of(item));
     keys.push_back(std::move(key));
   }
-  LOOM_TRY_VOID(sort_by(m, items, std::move(keys), false));
+  LOOM_TRY_VOID(sort_by(m, items, keys, false));
   Value current;
   for (std::size_t k = 0; k <= items.size(); ++k) {
     Value key;

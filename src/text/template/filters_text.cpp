@@ -83,6 +83,7 @@ Result<Value> filter_format(Machine& m, const Value& v, const Arguments& args) {
     return format_percent(m, text, tuple);
   }
   std::vector<std::pair<Value, Value>> items;
+  items.reserve(args.keyword.size());
   for (const auto& [key, value] : args.keyword) items.emplace_back(m.string(key), value);
   LOOM_TRY(const Value dict, make_dict(m.heap, std::move(items)));
   return format_percent(m, text, dict);
@@ -230,7 +231,7 @@ std::optional<std::int64_t> whole(double d) {
 
 Result<Value> filter_int(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("int", {"default", "base"}));
-  const Value fallback = a[0].missing() ? Value::integer(0) : a[0];
+  Value fallback = a[0].missing() ? Value::integer(0) : a[0];
   std::int64_t base = 10;
   if (!a[1].missing()) {
     LOOM_TRY(base, as_index(a[1], "int"));

@@ -127,7 +127,7 @@ std::string grouped(std::string_view digits, char comma) {
   return out + std::string(digits.substr(whole));
 }
 
-Result<std::string> with_sign(Machine& m, bool minus, std::string prefix, std::string digits, const Spec& s) {
+Result<std::string> with_sign(Machine& m, bool minus, std::string_view prefix, std::string digits, const Spec& s) {
   if (s.comma) digits = grouped(digits, s.comma);
   std::string body = minus ? "-" : s.sign == '+' ? "+" : s.sign == ' ' ? " " : "";
   body += prefix;
@@ -155,7 +155,7 @@ Result<std::string> format_integer(Machine& m, std::int64_t value, const Spec& s
     }
     default: return fail(Code::TemplateError, "Unknown format code '{}' for object of type 'int'", s.type);
   }
-  return with_sign(m, value < 0, s.alternate ? prefix : std::string(), std::move(digits), s);
+  return with_sign(m, value < 0, s.alternate ? std::string_view(prefix) : std::string_view(), std::move(digits), s);
 }
 
 Result<std::string> format_float(Machine& m, double value, const Spec& s) {

@@ -365,6 +365,7 @@ Result<bool> Machine::passes(const Node& n, const Value& value, Frame& frame) {
   std::vector<std::int32_t> slots;
   target_slots(n.a, slots);
   std::vector<Value> saved;
+  saved.reserve(slots.size());
   for (const std::int32_t s : slots) saved.push_back(frame.slots[static_cast<std::size_t>(s)]);
   enter(n.scope2, frame);
   LOOM_TRY_VOID(assign(n.a, value, frame));
@@ -439,14 +440,11 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
 
   auto keywords = args.keyword;
   const auto take = [&](std::string_view key) {
-    Value out;
     heap.spend(1 + keywords.size());
-    for (auto it = keywords.begin(); it != keywords.end(); ++it)
-      if (it->first == key) {
-        out = std::move(it->second);
-        keywords.erase(it);
-        break;
-      }
+    const auto it = std::ranges::find_if(keywords, [&](const auto& given) { return given.first == key; });
+    if (it == keywords.end()) return Value();
+    Value out = std::move(it->second);
+    keywords.erase(it);
     return out;
   };
   const std::size_t count = info.parameters.size(), given = std::min(count, args.positional.size());
@@ -462,6 +460,7 @@ Result<Value> Machine::call_macro(const MacroObject& macro, const Arguments& arg
   }
   if (info.kwargs_slot >= 0) {
     std::vector<std::pair<Value, Value>> items;
+    items.reserve(keywords.size());
     for (auto& [key, value] : keywords) items.emplace_back(string(key), value);
     LOOM_TRY(slot(info.kwargs_slot), make_dict(heap, std::move(items)));
   } else if (!keywords.empty()) {

@@ -78,7 +78,7 @@ class Machine {
   Result<Value> recurse(LoopObject& loop, const Value& iterable);
   const std::optional<TemplateTime>& now() const { return now_; }
   Value string(std::string text, bool markup = false) { return make_string(heap, std::move(text), markup); }
-  Value undefined(std::string message) { return make_undefined(heap, std::move(message)); }
+  Value undefined(std::string_view message) { return make_undefined(heap, message); }
   Error located(Error error) const;
 
  private:

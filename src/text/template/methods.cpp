@@ -98,7 +98,7 @@ Result<Value> loop_changed(Machine& m, const Value& self, const Arguments& args)
 Result<Value> cycler_next(Machine&, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("next"));
   auto& c = self.as<CyclerObject>();
-  const Value out = c.items[c.position];
+  Value out = c.items[c.position];
   c.position = (c.position + 1) % c.items.size();
   return out;
 }

@@ -288,6 +288,7 @@ Result<Value> slice(Machine& m, const Value& v, const Value& from, const Value& 
   }
   std::vector<Value> out;
   LOOM_TRY_VOID(m.heap.reserve(static_cast<std::size_t>(r.count) * sizeof(Value)));
+  out.reserve(static_cast<std::size_t>(r.count));
   for (std::int64_t k = 0; k < r.count; ++k) out.push_back(v.items()[static_cast<std::size_t>(r.start + k * r.step)]);
   return make_sequence(m.heap, v.kind(), std::move(out));
 }

@@ -16,7 +16,7 @@ CodePoint decode_at(std::string_view text, std::size_t offset);
 void append_utf8(std::string& out, char32_t c);
 bool is_ascii(std::string_view text);
 std::size_t count_code_points(std::string_view text);
-// Where the last character of a text that is not empty begins.
+// Returns where the last character of a text that is not empty begins.
 std::size_t last_character(std::string_view text);
 // Byte offset of character `index`, text.size() when there are fewer.
 std::size_t offset_of(std::string_view text, std::size_t index);

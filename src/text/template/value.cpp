@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.h"
 #include "text/template/unicode.h"
 
 namespace loom::jinja {
@@ -144,7 +145,7 @@ Value* NamespaceObject::find(std::string_view name) {
 Value make_string(Heap& heap, std::string text, bool markup) {
   return Value::of(Kind::String, new StringObject(heap, std::move(text), markup));
 }
-Value make_undefined(Heap& heap, std::string message) {
+Value make_undefined(Heap& heap, std::string_view message) {
   return Value::of(Kind::Undefined, new UndefinedObject(heap, shortened(message, 1000)));
 }
 
@@ -351,7 +352,7 @@ bool equal_items(const Value& a, const Value& b) {
   return true;
 }
 
-// As sets.
+// Compares views as sets.
 bool equal_views(const Value& a, const Value& b) {
   const auto &x = a.items(), &y = b.items();
   return x.size() == y.size() && std::all_of(x.begin(), x.end(), [&](const Value& v) {

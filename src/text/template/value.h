@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "core/stack_limit.h"
 
 namespace loom::jinja {
@@ -89,11 +89,11 @@ struct Heap {
   // it busy for years.
   Result<void> scan(std::size_t bytes) { return tick(bytes / 64); }    // copied, compared, searched
   Result<void> decode(std::size_t bytes) { return tick(bytes / 16); }  // read character by character
-  // Where no error can be returned: false once the steps are used up, and the next tick raises LimitExceeded.
+  // Counts steps where no error can be returned: false once they are used up, and the next tick raises LimitExceeded.
   bool spend(std::uint64_t count) { return (steps += count) <= max_steps; }
-  // Before a value of `bytes` bytes is built.
+  // Has to be called before a value of `bytes` bytes is built.
   Result<void> reserve(std::size_t bytes);
-  // For walks over values, one call a level.
+  // Walks over values call this once a level.
   Result<void> descend() const {
     if (stack.reached()) [[unlikely]]
       return too_deep();
@@ -246,7 +246,7 @@ struct RangeObject final : Object {
   std::int64_t start, stop, step, count;
 };
 
-// Why a name has no value; said when it is used.
+// The message tells why a name has no value; it is shown when the name is used.
 struct UndefinedObject final : Object {
   UndefinedObject(Heap& heap, std::string why)
       : Object(heap, sizeof(UndefinedObject) + why.size()), message(std::move(why)) {}
@@ -269,7 +269,7 @@ struct CyclerObject final : Object {
 
 // ---- making values
 Value make_string(Heap& heap, std::string text, bool markup = false);
-Value make_undefined(Heap& heap, std::string message);  // of the message no more is kept than a line of text shows
+Value make_undefined(Heap& heap, std::string_view message);  // of the message no more is kept than a line of text shows
 // The first bytes of a text for a message, cut between characters.
 std::string shortened(std::string_view text, std::size_t most = 200);
 // LimitExceeded when the values inside are nested too deeply already.

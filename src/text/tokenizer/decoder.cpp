@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/json.h"
 #include "text/tokenizer/vocab.h"
 #include "text/unicode/text_search.h"
 
@@ -209,7 +210,8 @@ Result<void> grow(Building& b, const PatternSpec& pattern, std::string_view cont
   const std::size_t least = pattern.regex ? 1 : std::max<std::size_t>(pattern.literal.size(), 1);
   // a pattern may match between all bytes
   const std::size_t times = (content.size() + least - 1) / least + (pattern.regex ? 1 : 0);
-  if (times > kMost || (b.growth *= std::max<std::size_t>(times, 1)) > kMost)
+  if (times <= kMost) b.growth *= std::max<std::size_t>(times, 1);  // both are at most kMost
+  if (times > kMost || b.growth > kMost)
     return fail(Code::LimitExceeded, "decoder Replace: the steps together can make a text more than {} times as long",
                 kMost);
   return {};

@@ -9,7 +9,7 @@ namespace {
 
 enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
-// How a byte-level vocabulary cuts its text: patterns applied in turn, each to the pieces of the one before.
+// A byte-level vocabulary cuts its text by patterns, applied in turn, each to the pieces of the one before.
 struct PreScheme {
   const char* names;  // separated by spaces
   const char* patterns[6];
@@ -268,7 +268,7 @@ class Loader {
         UnigramModel::create(std::move(vocab_), std::vector<double>(spec_.scores.begin(), spec_.scores.end()), config));
     std::vector<NormalizerPtr> steps;
     if (!spec_.precompiled_charsmap.empty()) {
-      LOOM_TRY(auto charsmap, make_precompiled(std::move(spec_.precompiled_charsmap), false));
+      LOOM_TRY(auto charsmap, make_precompiled(spec_.precompiled_charsmap, false));
       steps.push_back(std::move(charsmap));
     }
     if (spec_.remove_extra_whitespaces.value_or(true)) steps.push_back(make_collapse_spaces(" "));

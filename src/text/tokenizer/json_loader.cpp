@@ -2,6 +2,8 @@
 
 #include "text/tokenizer/parts.h"
 
+#include "core/json.h"
+
 namespace loom::text {
 namespace {
 

@@ -38,8 +38,8 @@ class Model {
   virtual ~Model() = default;
   // Appends the ids of `word`.
   virtual Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const = 0;
-  // When not null: encode(a + b) = encode(a) + encode(b) where b starts with U+2581, a does not end with it, and the
-  // table does not hold for a's last byte. Cuts long texts into words that repeat.
+  // Where the table is not null, encode(a + b) = encode(a) + encode(b) if b starts with U+2581, a does not end with it,
+  // and the table is false for a's last byte. Long texts are cut into words that repeat by it.
   virtual const std::array<bool, 256>* glued_to_spaces() const { return nullptr; }
   const Vocab& vocab() const { return vocab_; }
 

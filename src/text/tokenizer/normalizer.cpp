@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/json.h"
 #include "text/tokenizer/vocab.h"
 #include "text/unicode/text_search.h"
 
@@ -205,7 +206,10 @@ Result<std::string> decode_base64(std::string_view text) {
                                          : -1;
     if (v < 0) return fail(Code::CorruptData, "normalizer Precompiled: precompiled_charsmap is not base64");
     bits = bits << 6 | static_cast<std::uint32_t>(v);
-    if ((count += 6) >= 8) out.push_back(static_cast<char>(bits >> (count -= 8) & 0xFF));
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out.push_back(static_cast<char>(bits >> count & 0xFF));
   }
   return out;
 }
@@ -378,8 +382,8 @@ Result<NormalizerPtr> Normalizer::from_json(const Json& spec, int depth) {
   }
   if (type == "Precompiled") {
     LOOM_TRY(const auto text, json_text(spec, "precompiled_charsmap", ""));
-    LOOM_TRY(auto charsmap, decode_base64(text));
-    return where(make_precompiled(std::move(charsmap), true));
+    LOOM_TRY(const std::string charsmap, decode_base64(text));
+    return where(make_precompiled(charsmap, true));
   }
   if (type == "Sequence") return sequence_from_json(spec, depth);
   return fail(Code::Unsupported, "normalizer \"{}\" is not known", type.substr(0, 60));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "text/regex/regex.h"
 #include "text/unicode/unicode.h"
 
@@ -52,7 +52,7 @@ inline bool in_bert_category(std::uint32_t c, CategoryMask mask) {
 }
 // SentencePiece's compiled character map. `by_grapheme`: as the tokenizers package applies it; otherwise the longest
 // prefix wins.
-Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme);
+Result<NormalizerPtr> make_precompiled(std::string_view charsmap, bool by_grapheme);
 
 // Search pattern of a JSON component: {"String": ..} or {"Regex": ..}.
 struct PatternSpec {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/json.h"
 #include "text/tokenizer/vocab.h"
 
 namespace loom::text {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fwd.h"
 #include "text/tokenizer/normalizer.h"
 
 namespace loom::text {

@@ -86,7 +86,7 @@ class Precompiled final : public Normalizer {
 
 }  // namespace
 
-Result<NormalizerPtr> make_precompiled(std::string charsmap, bool by_grapheme) {
+Result<NormalizerPtr> make_precompiled(std::string_view charsmap, bool by_grapheme) {
   const auto word = [&](std::size_t offset) {
     std::uint32_t v = 0;
     for (std::size_t i = 0; i < 4; ++i)

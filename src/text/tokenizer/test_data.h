@@ -107,7 +107,7 @@ class GgufMetadata {
 
 inline VocabSpec gguf_spec(const std::string& name) { return GgufMetadata(read_file(data_path(name))).spec(); }
 
-// As the name of a parameterised test.
+// Returns the name as one of a parameterised test.
 inline std::string parameter_name(std::string name) {
   for (char& c : name)
     if (c == '-') c = '_';

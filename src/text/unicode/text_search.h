@@ -14,7 +14,7 @@ class Finder {
  public:
   static constexpr std::size_t npos = std::string_view::npos;
   explicit Finder(std::string_view needle) : needle_(needle) {}
-  // Where the first match at `from` or later begins; npos. As std::string_view::find.
+  // Returns where the first match at `from` or later begins, or npos, as std::string_view::find does.
   std::size_t find(std::string_view text, std::size_t from = 0);
   // Bytes of the longest proper prefix of what is sought that ends `text`: what more text could complete.
   std::size_t open_end(std::string_view text);
@@ -27,7 +27,7 @@ class Finder {
       border_;  // by prefix length - 1: its longest proper prefix that is also its suffix. Made when needed
 };
 
-// As std::string_view::rfind.
+// Finds the last match, as std::string_view::rfind does.
 std::size_t find_last(std::string_view text, std::string_view needle);
 
 }  // namespace loom::text

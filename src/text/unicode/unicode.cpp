@@ -93,7 +93,8 @@ std::uint16_t form_flag(Form form) {
   return flags[static_cast<int>(form)];
 }
 
-// Where normalisation has work to do: the quick check of UAX #15, section 9. text.size() when there is none.
+// Returns where normalisation has work to do, by the quick check of UAX #15, section 9, or text.size() where there is
+// none.
 std::size_t first_change(std::string_view text, Form form) {
   const std::uint16_t flag = form_flag(form);
   const char *begin = text.data(), *p = begin, *const end = begin + text.size();
@@ -196,23 +197,13 @@ std::size_t grapheme_length(std::string_view text) {
   while (p < end) {
     d = decode_utf8(p, end);
     const std::uint8_t now = record(d.code_point).grapheme_break;
-    bool join = false;
-    if (before == CR)
-      join = now == LF;
-    else if (before == LF || before == Control || now == CR || now == LF || now == Control)
-      join = false;
-    else if (before == L && (now == L || now == V || now == LV || now == LVT))
-      join = true;
-    else if ((before == LV || before == V) && (now == V || now == T))
-      join = true;
-    else if ((before == LVT || before == T) && now == T)
-      join = true;
-    else if (now == Extend || now == ZWJ || now == SpacingMark || before == Prepend)
-      join = true;
-    else if (joined && now == Pictographic)
-      join = true;
-    else if (before == RI && now == RI)
-      join = odd_flags;
+    const auto ends = [](std::uint8_t c) { return c == CR || c == LF || c == Control; };
+    const bool syllable = (before == L && (now == L || now == V || now == LV || now == LVT)) ||
+                          ((before == LV || before == V) && (now == V || now == T)) ||
+                          ((before == LVT || before == T) && now == T);
+    const bool mark = now == Extend || now == ZWJ || now == SpacingMark || before == Prepend;
+    const bool pair = (joined && now == Pictographic) || (before == RI && now == RI && odd_flags);
+    const bool join = ends(before) || ends(now) ? before == CR && now == LF : syllable || mark || pair;
     if (!join) break;
     joined = emoji && now == ZWJ;
     emoji = now == Pictographic || (emoji && now == Extend);

@@ -19,7 +19,8 @@ struct Decoded {
 };
 
 namespace detail {
-// How many bytes at `p` form a prefix of a valid sequence (Unicode 15.0 table 3-7), and whether they complete it.
+// Counts the bytes at `p` that form a prefix of a valid sequence (Unicode 15.0 table 3-7), and whether they complete
+// it.
 struct Prefix {
   std::uint32_t length;
   bool complete;

@@ -176,7 +176,7 @@ inline std::vector<double> values_of(Layer& layer, std::string_view name) {
   return v;
 }
 
-// How far a quantised input may be from the input itself: half a step of the scale of its row.
+// A quantised input may be so far from the input itself: half a step of the scale of its row.
 inline double input_step(const Weight& w, const Num* x, std::size_t n, double floor = 0) {
   const bool is_int = info(w.dtype()).compute == ComputeClass::Int;
   if (!quantises || !is_int || w.encoding().activation_quant == ActivationQuant::None) return 0;

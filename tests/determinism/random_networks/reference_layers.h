@@ -1,6 +1,7 @@
 #pragma once
 // The kinds by themselves (reference.h): each a few loops over its equation.
 
+#include "core/json.h"
 #include "reference.h"
 
 namespace loom::test {
@@ -153,7 +154,7 @@ inline Tensor ref_conv(const Settings& s, Layer& l, const Tensor& x, bool transp
   const std::vector<Num> values = adapted_values(l, "weight");
   const std::vector<double> bias = values_of(l, "bias");
   const Weight& weight = *find_weight(l, "weight");
-  // Where output o meets input i under tap k: a transposed convolution turns the roles round.
+  // Output o meets input i under tap k; a transposed convolution turns the roles round.
   Window turned = w;
   std::swap(turned.in, turned.out);
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> meets(out);  // by output: input, tap

@@ -92,7 +92,7 @@ class ReferenceNetwork {
   std::optional<Tensor> cell(std::size_t index, const Tensor& x);
   std::size_t target_of(const Settings& link) const;
   std::optional<Tensor> share(const Settings& s, const Tensor& x);
-  // What a cell runs of its own; nothing passes x through.
+  // Runs the cell's own layer; a cell without one passes x through.
   std::optional<Tensor> own(std::size_t index, const Tensor& x) {
     Layer* const l = network_.cell(index).layer.get();
     return l == nullptr ? x : layer(own_.at(index), *l, x);

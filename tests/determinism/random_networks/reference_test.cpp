@@ -1,6 +1,6 @@
-// What every layer of random networks gives, against loops in double over the equations (reference.h), within a bound
-// that grows with the operations: at each layer from the inputs that the engine gave it, and at the output from those
-// of the network.
+// The output of every layer of random networks is compared with loops in double over the equations (reference.h),
+// within a bound that grows with the operations: at each layer from the inputs that the engine gave it, and at the
+// output from those of the network.
 
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     EXPECT_TRUE(kinds.contains(std::string(kind->name))) << kind->name << " was in none of the cases";
 }
 
-// Where a derivative does not exist, is defined otherwise or is not taken: no differences there.
+// Returns false where a derivative does not exist, is defined otherwise or is not taken: differences would not show it.
 bool has_plain_derivatives(const Json& spec) {
   return !any_layer(spec, [](const Json& layer) {
     const Settings s(layer);

@@ -5,7 +5,11 @@
 
 namespace loom {
 
-constinit const LayerKind Halving::kKind{.id = 33, .name = "halving", .make = make_layer<Halving>};
+constinit const LayerKind Halving::kKind{.id = 33,
+                                         .name = "halving",
+                                         .help = "y = x / 2",
+                                         .shapes = "any shape -> the same shape",
+                                         .make = make_layer<Halving>};
 
 void Halving::fields(FieldVisitor& /*visit*/) {}
 
