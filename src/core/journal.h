@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json_fwd.h"
+#include "core/json.h"
 #include "core/sha256.h"
 
 namespace loom {

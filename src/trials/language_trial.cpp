@@ -1,5 +1,7 @@
 #include "trials/language_trial.h"
 
+#include <algorithm>
+
 #include "finetune/finetune.h"
 #include "lm/golden.h"
 #include "trials/own_folder.h"
@@ -108,7 +110,12 @@ Result<void> run_decoder(const Trial& trial, const Json& options, const TrialWay
 
 Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWay& way, TrialRecord& record) {
   FinetuneConfig config;
-  config.adapter.rank = number_option(options, "rank", 1);
+  LOOM_TRY(DecoderModel model, trial_decoder(trial));
+  // The smallest matrix limits the rank that is of use; the heads of queries are never fewer than those of keys.
+  const ModelConfig& of = model.config;
+  const auto widest =
+      static_cast<std::size_t>(std::min({of.hidden_size, of.intermediate_size, of.num_key_value_heads * of.head_dim}));
+  config.adapter.rank = std::min(number_option(options, "rank", 1), widest);
   if (flag_option(options, "every_matrix"))
     config.adapter.targets.insert(config.adapter.targets.end(), {"gate_proj", "up_proj", "down_proj"});
   config.length = number_option(options, "length", 2), config.batch_size = number_option(options, "batch_size", 1);
@@ -118,7 +125,6 @@ Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWa
   config.seed = trial.data, config.validation_windows = 2;
   config.session.threads = way.threads, config.session.isa = way.isa;
 
-  LOOM_TRY(DecoderModel model, trial_decoder(trial));
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   const RandomStream stream{trial.data, RandomDomain::Noise, 0, random_site("text")};
   std::vector<std::int32_t> ids(config.length * (config.batch_size * config.steps + 4) + 1);
