@@ -61,7 +61,7 @@ const KernelTable& simulated_kernels() {
     for (PanelKernel& kernel : plain.panels) kernel = simulated_panels;
     return plain;
   }();
-  static const KernelTable& scalar = **kernels_for(Isa::scalar);
+  static const KernelTable& scalar = **kernels_for(usable_isas().front());
   static const KernelTable table = {
 #define LOOM_KERNELS(name, Kernels) or_plain(scalar.name, products),
 #define LOOM_ELEMENT_KERNELS(name, Kernels) scalar.name,

@@ -99,7 +99,8 @@ TEST(Determinism, every_layer_kind_and_type_on_every_instruction_set_and_number_
 TEST(Determinism, every_chunking_of_the_prompt) {
   for (const std::size_t chunk : {1, 7, 64}) {
     SCOPED_TRACE(chunk);
-    for (const Isa isa : {Isa::scalar, best_isa()}) expect_digests({.isa = isa, .threads = 2, .chunk = chunk});
+    for (const Isa isa : {usable_isas().front(), best_isa()})
+      expect_digests({.isa = isa, .threads = 2, .chunk = chunk});
   }
 }
 

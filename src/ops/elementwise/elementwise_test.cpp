@@ -144,7 +144,7 @@ void check_gated() {
     const ActivationFn fn = Activation::Silu;
     const auto pool = ThreadPool::create(1).value();
     Arena arena;
-    const Exec plain{*pool, *kernels_for(Isa::scalar).value(), arena};
+    const Exec plain{*pool, *kernels_for(usable_isas().front()).value(), arena};
     std::vector<T> active(n), wanted(3 * n), ones(n, T{1}), slope(n);
     activate(plain, fn, tensor(gate, 1, n), tensor(active, 1, n));
     for (std::size_t i = 0; i < n; ++i) slope[i] = snapped<T>(dy[i] * up[i]);

@@ -13,7 +13,8 @@ std::vector<T> activated(const ActivationFn& fn, const std::vector<T>& x) {
   const auto pool = ThreadPool::create(1).value();
   Arena arena;
   std::vector<T> y(x.size());
-  activate({*pool, *kernels_for(Isa::scalar).value(), arena}, fn, tensor(x, 1, x.size()), tensor(y, 1, y.size()));
+  activate({*pool, *kernels_for(usable_isas().front()).value(), arena}, fn, tensor(x, 1, x.size()),
+           tensor(y, 1, y.size()));
   return y;
 }
 template <class T>
@@ -21,7 +22,7 @@ std::vector<T> slopes(const ActivationFn& fn, const std::vector<T>& x) {
   const auto pool = ThreadPool::create(1).value();
   Arena arena;
   std::vector<T> dy(x.size(), T{1}), dx(x.size());
-  activate_backward({*pool, *kernels_for(Isa::scalar).value(), arena}, fn, tensor(x, 1, x.size()),
+  activate_backward({*pool, *kernels_for(usable_isas().front()).value(), arena}, fn, tensor(x, 1, x.size()),
                     tensor(dy, 1, x.size()), tensor(dx, 1, x.size()));
   return dx;
 }

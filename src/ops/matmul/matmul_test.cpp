@@ -112,7 +112,7 @@ TEST(Matmul, IsCloseToTheProductOfTheDecodedWeights) {
     const std::size_t rows = 45, cols = 768;
     const Matrix w = make(dtype, rows, cols, 3);
     const std::vector<float> x = random_floats(3 * cols, 4);
-    const std::vector<float> y = Runner(Isa::scalar)(w, x);
+    const std::vector<float> y = Runner(usable_isas().front())(w, x);
     std::vector<float> row(cols);
     for (std::size_t o = 0; o < rows; ++o) {
       w.decode_row(o, row.data());
