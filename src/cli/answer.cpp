@@ -9,8 +9,6 @@
 namespace loom::cli {
 namespace {
 
-// tokens between two looks at the bar; a prompt gives the same bits however it is cut
-constexpr std::size_t kPiece = 128;
 constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace
@@ -23,26 +21,25 @@ Result<Generation> answer(Session& session, const LanguageModel& model, std::spa
     return fail(Code::ContextFull, "the prompt has {} tokens, the context holds {}: --ctx makes it larger", total,
                 session.context_tokens());
   LOOM_TRY_VOID(check(options.sampling, static_cast<std::size_t>(model.decoder->config.vocab_size)));
-  const auto begin = std::chrono::steady_clock::now();
-  std::size_t read = 0;
+  LOOM_TRY(Generator generator, Generator::create(session, model, prompt, options));
   {
     Progress bar("reading", common.quiet, kPatience);
-    for (; prompt.size() - read > kPiece; read += kPiece) {
-      LOOM_TRY_VOID(session.feed(prompt.subspan(read, kPiece)));
-      bar.update(static_cast<double>(read + kPiece) / static_cast<double>(prompt.size()),
-                 fmt::format("{} tokens", prompt.size()));
+    while (generator.result().prompt_tokens < prompt.size()) {
+      LOOM_TRY_VOID(generator.next(&interrupt_flag()));
+      if (generator.done()) return fail(Code::Cancelled, "cancelled by the caller");
+      const std::size_t read = generator.result().prompt_tokens;
+      if (read < prompt.size())
+        bar.update(static_cast<double>(read) / static_cast<double>(prompt.size()),
+                   fmt::format("{} tokens", prompt.size()));
     }
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const bool terminal = isatty(STDOUT_FILENO) != 0;
-  LOOM_TRY(Generation out, generate(session, model, prompt.subspan(read), options, [&](std::string_view piece) {
-             const std::string text = terminal ? screen_text(piece) : std::string(piece);
-             if (show) std::fwrite(text.data(), 1, text.size(), stdout), std::fflush(stdout);
-             return !interrupted();
-           }));
-  out.prompt_tokens += read;
-  out.prefill_seconds += seconds;
-  return out;
+  while (!generator.done()) {
+    LOOM_TRY(const Generator::Step step, generator.next(&interrupt_flag()));
+    const std::string text = terminal ? screen_text(step.text) : step.text;
+    if (show && !text.empty()) std::fwrite(text.data(), 1, text.size(), stdout), std::fflush(stdout);
+  }
+  return generator.result();
 }
 
 }  // namespace loom::cli

@@ -7,7 +7,7 @@
 
 namespace loom::cli {
 
-// generate() of lm/generate.h with a bar while a long prompt is read; a Ctrl-C ends it. `show`: write the text to
+// A Generator (lm/generator.h) with a bar while a long prompt is read; a Ctrl-C ends it. `show`: write the text to
 // stdout as it comes. ContextFull with what would help; InvalidArgument for a prompt without tokens.
 Result<Generation> answer(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                           const GenerationOptions& options, const CommonOptions& common, bool show);

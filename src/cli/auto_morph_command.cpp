@@ -53,7 +53,7 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
   if (!common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(common.isa));
   }
-  watch_interrupts(nullptr);
+  watch_interrupts();
   Progress bar("measuring types", common.quiet);
   options.progress = [&](std::size_t done, std::size_t total) {
     bar.update(static_cast<double>(done) / static_cast<double>(total), fmt::format("{} of {}", done, total));

@@ -34,7 +34,7 @@ Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, 
   }
   const auto begin = Clock::now();
   for (std::size_t s = 0; s < o.batch; ++s) {
-    LOOM_TRY_VOID(session.feed(ids[s], s));
+    LOOM_TRY_VOID(session.feed(ids[s], s, &interrupt_flag()));
   }
   const auto middle = Clock::now();
   std::vector<std::int32_t> next(o.batch, 1);
@@ -42,7 +42,7 @@ Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, 
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
     feeds.clear();
     for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, std::span(&next[s], 1)});
-    LOOM_TRY(const ConstTensor logits, session.feed(feeds));
+    LOOM_TRY(const ConstTensor logits, session.feed(feeds, &interrupt_flag()));
     for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, argmax({logits.row(s), logits.cols}));
   }
   const auto end = Clock::now();

@@ -186,7 +186,7 @@ Result<int> run(const MatrixOptions& o) {
   std::vector<bool> passes;
   if (o.pass != "backward") passes.push_back(false);
   if (o.pass != "forward") passes.push_back(true);
-  watch_interrupts(nullptr);
+  watch_interrupts();
   std::vector<Row> rows;
   const auto begin = Clock::now();
   {

@@ -266,7 +266,6 @@ class Chat {
       complain(changed.error());
       return {};
     }
-    watch_interrupts(nullptr);  // no signal may reach for the session that goes
     session_.reset();           // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
     note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));

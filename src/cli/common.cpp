@@ -201,10 +201,9 @@ void Progress::update(double fraction, const std::string& note) {
 }
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options) {
-  std::atomic<bool> cancel{false};
-  watch_interrupts(&cancel);
+  watch_interrupts();
   ModelOptions model;
-  model.decoder.cancel = &cancel;
+  model.decoder.cancel = &interrupt_flag();
   model.threads = options.threads;
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
@@ -215,9 +214,7 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
     bar.update(static_cast<double>(done) / static_cast<double>(total));
     return !interrupted();
   };
-  auto loaded = load_language_model(path, model);
-  watch_interrupts(nullptr);
-  return loaded;
+  return load_language_model(path, model);
 }
 
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
@@ -237,9 +234,8 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                  "loom: a context of %zu tokens is more than the %lld that the model was trained for: what is written "
                  "beyond them is likely to be noise\n",
                  options.context, static_cast<long long>(trained));
-  LOOM_TRY(auto opened, Session::create(model.decoder, session));
-  watch_interrupts(&opened->cancel());
-  return opened;
+  watch_interrupts();
+  return Session::create(model.decoder, session);
 }
 
 Result<std::string> read_input(const std::string& text, const std::string& file) {

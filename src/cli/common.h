@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/json_fwd.h"
-#include "lm/generate.h"
+#include "lm/generator.h"
 
 namespace loom::cli {
 
@@ -92,9 +92,9 @@ class Progress {
   std::chrono::steady_clock::time_point from_, told_{};
 };
 
-// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program); the session of the running command is
-// cancelled by it. Without a watch they end the program. clear_interrupt() forgets Ctrl-C alone.
-void watch_interrupts(std::atomic<bool>* session_cancel);
+// Ctrl-C, SIGTERM and SIGHUP set the flag (a second Ctrl-C ends the program), which calls that run long take as their
+// cancel. Without a watch they end the program. clear_interrupt() forgets Ctrl-C alone.
+void watch_interrupts();
 bool interrupted();
 int interrupt_descriptor();                 // readable while interrupted(), for poll()
 const std::atomic<bool>& interrupt_flag();  // what interrupted() reads, for long work that takes a flag

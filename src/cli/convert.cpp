@@ -24,7 +24,7 @@ Result<int> run_convert(const ConvertOptions& o) {
   if (!o.common.dtype.empty()) {
     LOOM_TRY(options.dtype, dtype_from_name(o.common.dtype));
   }
-  watch_interrupts(nullptr);
+  watch_interrupts();
   LOOM_TRY(const ModelContents model, read_model(o.model));
   std::optional<PeftDelta> adapter;
   double share = 1;

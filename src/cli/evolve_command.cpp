@@ -142,7 +142,7 @@ class EvolveRun {
     }
     LOOM_TRY(workers_, Workers::create(o_.common.threads, isa));
     LOOM_TRY_VOID(begin());
-    watch_interrupts(nullptr);
+    watch_interrupts();
     LOOM_TRY_VOID(breed(fitness));
     return finish();
   }

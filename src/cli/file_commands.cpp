@@ -223,7 +223,7 @@ Result<int> run_quantize(const QuantizeOptions& o) {
                             return bytes;
                           }));
   }
-  watch_interrupts(nullptr);
+  watch_interrupts();
   LOOM_TRY_VOID(writer.write(o.output));
   if (o.common.json) {
     LOOM_TRY(const auto written, MappedFile::open(o.output));

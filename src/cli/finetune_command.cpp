@@ -142,7 +142,7 @@ Result<int> run(FinetuneOptions& o) {
   if (o.sources.model.empty() || o.sources.text.empty())
     return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
                 o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
-  watch_interrupts(nullptr);
+  watch_interrupts();
   LOOM_TRY_VOID(set_session(o.common, o.config.session));
   LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
   if (!o.common.quiet)
@@ -184,7 +184,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
                                     const CommonOptions& common) {
   NetworkSessionOptions session;
   LOOM_TRY_VOID(set_session(common, session));
-  watch_interrupts(nullptr);
+  watch_interrupts();
   CommonOptions silent = common;
   silent.json = true;  // the bar alone
   FinetuneReporter reporter(silent, "replaying");

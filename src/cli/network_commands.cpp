@@ -157,7 +157,7 @@ Result<int> run_network(const NetworkRunOptions& o) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
   LOOM_TRY(const auto session, NetworkSession::create(network, options));
-  watch_interrupts(&session->cancel());
+  watch_interrupts();
   std::vector<float> narrow;
   ConstView x{input.values.data(), input.shape, Element::f64};
   if (session->element() == Element::f32) {
@@ -166,7 +166,7 @@ Result<int> run_network(const NetworkRunOptions& o) {
   }
   CellWatch watch(network);
   if (o.cells) session->observe(&watch);
-  LOOM_TRY(const ConstView y, session->forward(x));
+  LOOM_TRY(const ConstView y, session->forward(x, {.cancel = &interrupt_flag()}));
   const auto bytes = std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element));
   Sha256 hash;
   hash.update(bytes);

@@ -18,7 +18,6 @@ std::atomic<bool> g_watched{false};      // a command looks at interrupted()
 std::atomic<bool> g_interrupted{false};  // by Ctrl-C, which a chat survives
 std::atomic<int> g_ending{0};            // SIGTERM or SIGHUP, which nothing does
 std::atomic<bool> g_stop{false};         // either of them, as one flag for long work
-std::atomic<std::atomic<bool>*> g_session_cancel{nullptr};
 // A pipe that holds a byte while g_stop is set: waits for input also wait for it. A handler may run in any thread, so
 // no read() is sure to come back with EINTR.
 int g_wake[2] = {-1, -1};
@@ -42,7 +41,6 @@ void on_stop(int signal) {
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(g_wake[1], "", 1);
   errno = error;
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(true);
 }
 
 // Bytes that a terminal might obey become '?'; what is not ASCII too, for decoding it here is not worth it.
@@ -107,11 +105,7 @@ void give_up(const char* why, int status) {
   _exit(status);
 }
 
-void watch_interrupts(std::atomic<bool>* session_cancel) {
-  g_session_cancel = session_cancel;
-  g_watched = true;
-  if (session_cancel != nullptr && interrupted()) session_cancel->store(true);
-}
+void watch_interrupts() { g_watched = true; }
 
 bool interrupted() { return g_stop; }
 const std::atomic<bool>& interrupt_flag() { return g_stop; }
@@ -121,7 +115,6 @@ void clear_interrupt() {
   g_interrupted = false;
   g_stop = g_ending != 0;
   for (char byte; g_ending == 0 && ::read(g_wake[0], &byte, 1) == 1;) {}
-  if (std::atomic<bool>* cancel = g_session_cancel.load()) cancel->store(g_ending != 0);
 }
 
 }  // namespace loom::cli

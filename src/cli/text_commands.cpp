@@ -31,7 +31,7 @@ Result<int> run_logits(const LogitsOptions& o) {
     warn_dropped(dropped);
   }
   LOOM_TRY(const auto session, open_session(model, o.common));
-  LOOM_TRY(const std::span<const float> row, session->feed(ids));
+  LOOM_TRY(const std::span<const float> row, session->feed(ids, 0, &interrupt_flag()));
   if (const auto bad = std::find_if(row.begin(), row.end(), [](float v) { return !std::isfinite(v); });
       bad != row.end())
     return fail(Code::NonFinite, "{}: the logit of token {} is {}", o.model, bad - row.begin(), *bad);
@@ -171,9 +171,10 @@ Result<int> run_perplexity(const PerplexityOptions& o) {
     LOOM_TRY_VOID(session->rewind(0));
     const std::span<const std::int32_t> window = std::span<const std::int32_t>(ids).subspan(w * o.window, o.window);
     double window_sum = 0;
-    LOOM_TRY_VOID(session->feed_all(window, [&](std::size_t i, std::span<const float> row) {
+    const auto add = [&](std::size_t i, std::span<const float> row) {
       if (i + 1 < window.size()) window_sum -= static_cast<double>(logprobs(row, window[i + 1], 0)[0].logprob);
-    }));
+    };
+    LOOM_TRY_VOID(session->feed_all(window, add, 0, &interrupt_flag()));
     if (!std::isfinite(window_sum))
       return fail(Code::NonFinite, "{}: the logits of window {} are not finite", o.model, w);
     sum += window_sum;

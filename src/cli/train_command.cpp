@@ -163,7 +163,7 @@ Result<int> run_train(const TrainOptions& o) {
                      {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};
   const bool keeps_dna = config->keep_dna;
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
-  watch_interrupts(nullptr);
+  watch_interrupts();
   if (!o.common.quiet) tell_start(*run);
   TrainReporter reporter(o.common, "training");
   const auto start = std::chrono::steady_clock::now();
@@ -203,7 +203,7 @@ Result<int> run_replay(const ReplayOptions& o) {
   }
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   LOOM_TRY(const NetworkSessionOptions session, session_options(o.common));
-  watch_interrupts(nullptr);
+  watch_interrupts();
   CommonOptions silent = o.common;
   silent.json = true;  // the bar alone
   TrainReporter reporter(silent, "replaying");

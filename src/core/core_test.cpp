@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "core/buffer.h"
@@ -94,6 +95,44 @@ TEST(ThreadPool, RunsEveryPartOnceForManyShortJobs) {
   }
   EXPECT_FALSE(ThreadPool::create(0));
   EXPECT_FALSE(ThreadPool::create(1000));
+}
+
+TEST(ThreadPool, N_11_several_threads_share_one_pool) {
+  const auto pool = ThreadPool::create(3).value();
+  const auto use = [&] {
+    for (int job = 0; job < 2000; ++job) {
+      std::vector<int> hits(9, 0);
+      pool->run(hits.size(), [&](std::size_t part) { hits[part] += 1; });
+      for (const int h : hits) ASSERT_EQ(h, 1);
+    }
+  };
+  std::thread other(use);
+  use();
+  other.join();
+}
+
+TEST(ThreadPool, the_host_lends_its_workers) {
+  const auto in_turn = [](void*, void (*work)(void*, int), void* job, int workers) {
+    for (int w = workers; w-- > 0;) work(job, w);
+  };
+  const auto at_once = [](void*, void (*work)(void*, int), void* job, int workers) {
+    std::vector<std::thread> threads;
+    for (int w = 1; w < workers; ++w) threads.emplace_back(work, job, w);
+    work(job, 0);
+    for (std::thread& thread : threads) thread.join();
+  };
+  const auto none = [](void*, void (*)(void*, int), void*, int) {};
+  for (const auto run : {+in_turn, +at_once, +none}) {
+    const auto pool = ThreadPool::create(HostWorkers{.threads = 3, .run = run}).value();
+    for (int job = 0; job < 50; ++job) {
+      std::vector<int> hits(static_cast<std::size_t>(job), 0);
+      pool->run(hits.size(), [&](std::size_t part, int worker) { hits[part] += worker >= 0 && worker < 3 ? 1 : 9; });
+      for (const int h : hits) ASSERT_EQ(h, 1);
+    }
+  }
+  EXPECT_FALSE(ThreadPool::create(HostWorkers{.threads = 0, .run = +in_turn}));
+  EXPECT_FALSE(ThreadPool::create(HostWorkers{.threads = 257, .run = +in_turn}));
+  EXPECT_FALSE(ThreadPool::create(HostWorkers{.threads = 2}));
 }
 
 TEST(Json, J_23_refuses_what_is_not_strict) {

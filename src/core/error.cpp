@@ -36,6 +36,8 @@ const char* code_name(Code code) {
     case Code::NoValue: return "NoValue";
     case Code::NoHistory: return "NoHistory";
     case Code::LossySave: return "LossySave";
+    case Code::Busy: return "Busy";
+    case Code::BadHandle: return "BadHandle";
   }
   return "Unknown";
 }

@@ -41,6 +41,8 @@ enum class Code : int {
   NoValue,
   NoHistory,
   LossySave,
+  Busy,
+  BadHandle,
 };
 
 // "ShapeMismatch" for Code::ShapeMismatch: what bindings and JSON carry.

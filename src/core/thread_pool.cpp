@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -55,6 +56,8 @@ struct ThreadPool::Shared {
   std::atomic<void*> body{nullptr};
   std::atomic<bool> stop{false};
   std::atomic<int> started{0};  // hands each worker its number
+  // A job is running. It lies apart from what workers look at while they spin, so that taking it costs them nothing.
+  alignas(64) std::atomic<bool> busy{false};
 #if defined(LOOM_HAS_THREADS)
   std::vector<pthread_t> workers;
 #endif
@@ -121,6 +124,21 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   return pool;
 }
 
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(const HostWorkers& workers) {
+  if (workers.threads < 1 || workers.threads > kMaxThreads)
+    return fail(Code::InvalidArgument, "{} workers of the host, 1 to {} are possible", workers.threads, kMaxThreads);
+  if (workers.run == nullptr) return fail(Code::InvalidArgument, "workers of the host without a function to run them");
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(workers.threads));
+  pool->host_ = workers;
+  return pool;
+}
+
+Result<std::shared_ptr<ThreadPool>> ThreadPool::given_or_new(std::shared_ptr<ThreadPool> given, int threads) {
+  if (given != nullptr) return given;
+  LOOM_TRY(std::shared_ptr<ThreadPool> made, create(threads > 0 ? threads : default_threads()));
+  return made;
+}
+
 ThreadPool::~ThreadPool() {
 #if defined(LOOM_HAS_THREADS)
   shared_->stop.store(true, std::memory_order_release);
@@ -132,12 +150,21 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
   LOOM_ASSERT(parts < 0xffffffffu);
-  Shared& s = *shared_;
-  if (threads_ == 1 || parts <= 1) {
+  // Waiting for the other job would take as long as working meanwhile, and a job inside of a job would wait for ever.
+  if (threads_ == 1 || parts <= 1 || shared_->busy.exchange(true, std::memory_order_acquire)) {
     for (std::size_t part = 0; part < parts; ++part) call(body, part, 0);
     return;
   }
   g_divided_jobs.fetch_add(1, std::memory_order_relaxed);
+  if (host_.run != nullptr)
+    run_on_host(parts, call, body);
+  else
+    run_on_workers(parts, call, body);
+  shared_->busy.store(false, std::memory_order_release);
+}
+
+void ThreadPool::run_on_workers(std::size_t parts, Call call, void* body) {
+  Shared& s = *shared_;
   const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
   // Close the old generation before its fields change: nobody can take a part while `ticket` names no published
   // generation.
@@ -151,6 +178,34 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
   if (s.sleepers.load(std::memory_order_seq_cst) > 0) s.generation.notify_all();
   take_parts(s, g, 0);
   while (s.done.load(std::memory_order_acquire) != parts) relax();
+}
+
+// Workers take parts until none is left, so that one alone could do them all.
+struct ThreadPool::HostJob {
+  Call call;
+  void* body;
+  std::size_t parts;
+  int workers;
+  std::atomic<std::size_t> next{0};
+
+  void take(int worker) {
+    for (std::size_t part = next.fetch_add(1, std::memory_order_relaxed); part < parts;
+         part = next.fetch_add(1, std::memory_order_relaxed))
+      call(body, part, worker);
+  }
+  static void work(void* self, int worker) {
+    auto& job = *static_cast<HostJob*>(self);
+    if (worker < 0 || worker >= job.workers) return;  // there is no scratch memory of that number
+    const FpEnvironment environment;                  // the thread is the host's, and so are its settings
+    job.take(worker);
+  }
+};
+
+void ThreadPool::run_on_host(std::size_t parts, Call call, void* body) {
+  const int workers = static_cast<int>(std::min(parts, static_cast<std::size_t>(threads_)));
+  HostJob job{call, body, parts, workers};
+  host_.run(host_.user, HostJob::work, &job, workers);
+  job.take(0);  // what a host leaves that called no worker, as one that is shutting down
 }
 
 int ThreadPool::default_threads() {

@@ -60,8 +60,7 @@ Result<FinetuneConfig> finetune_config_from_json(const Json& json) {
 
 Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConfig& config) {
   LOOM_TRY(const std::string text, read_text_file(sources.text));
-  LOOM_TRY(const auto pool,
-           ThreadPool::create(config.session.threads > 0 ? config.session.threads : ThreadPool::default_threads()));
+  LOOM_TRY(const auto pool, ThreadPool::given_or_new(config.session.pool, config.session.threads));
   LOOM_TRY(ModelContents contents, read_model(sources.model));
   DecoderOptions options;
   if (!sources.dtype.empty()) {

@@ -352,7 +352,7 @@ Result<LanguageModel> load_language_model(const std::string& path, const ModelOp
   const FpEnvironment environment;
   const auto begin = std::chrono::steady_clock::now();
   LOOM_TRY(ModelContents all, read_model(path));
-  LOOM_TRY(const auto pool, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LOOM_TRY(const auto pool, ThreadPool::given_or_new(options.pool, options.threads));
   LanguageModel model;
   model.path = path;
   model.format = all.format;

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   if (options.sequences < 1 || options.sequences > 4096)
     return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
   s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
-  LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype, s->device_ = options.device;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
@@ -63,7 +63,7 @@ Result<void> Session::plan(std::size_t sequences) {
     runs_.push_back({chunk_rows_ - count, count, context_tokens_ - count, sequence});
   }
   LOOM_TRY(const Arena::Mark needed,
-           rehearse(exec(), [&](const Exec& rehearsal) { sweep(rehearsal, runs_, ids_, want_, nullptr); }));
+           rehearse(exec(nullptr), [&](const Exec& rehearsal) { sweep(rehearsal, {runs_, ids_, want_}, nullptr); }));
   LOOM_TRY(arena_, Arena::create(needed, device_));
   ids_.clear(), want_.clear(), runs_.clear();
   return {};
@@ -96,20 +96,19 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
   return {};
 }
 
-Result<void> Session::sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
-                            std::span<const std::size_t> want, float* logits) {
+Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel) {
   const FpEnvironment environment;
   std::size_t last = 0;
-  for (const SequenceRows& run : runs) last = std::max(last, run.position + run.count);
+  for (const SequenceRows& run : rows.runs) last = std::max(last, run.position + run.count);
   LOOM_TRY_VOID(states_.begin(last));
-  const Exec now = exec();
-  sweep(now, runs, ids, want, logits);
+  const Exec now = exec(cancel);
+  sweep(now, rows, logits);
   if (now.status) return tl::make_unexpected(*std::move(now.status));
   return {};
 }
 
-void Session::sweep(const Exec& exec, std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
-                    std::span<const std::size_t> want, float* logits) {
+void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
+  const auto& [runs, ids, want] = rows;
   exec.arena.clear();
   positions_.clear();
   for (const SequenceRows& run : runs)
@@ -123,16 +122,16 @@ void Session::sweep(const Exec& exec, std::span<const SequenceRows> runs, std::s
   const ConstTensor hidden = net.forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   for (std::size_t begin = 0; begin < want.size() && !exec.status; begin += kHeadRows) {
     const ArenaScope scope(exec.arena);
-    const std::size_t rows = std::min(kHeadRows, want.size() - begin);
-    const Tensor wanted = exec.arena.tensor(rows, hidden.cols);
-    const std::span<std::int32_t> wanted_rows(exec.arena.note<std::int32_t>(rows), rows);
-    for (std::size_t i = 0; i < rows && !exec.rehearsal(); ++i)
+    const std::size_t count = std::min(kHeadRows, want.size() - begin);
+    const Tensor wanted = exec.arena.tensor(count, hidden.cols);
+    const std::span<std::int32_t> wanted_rows(exec.arena.note<std::int32_t>(count), count);
+    for (std::size_t i = 0; i < count && !exec.rehearsal(); ++i)
       wanted_rows[i] = static_cast<std::int32_t>(want[begin + i]);
     take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out =
-        net.forward(run, {wanted.data, Shape::of({rows, hidden.cols})}, blocks_end, net.num_cells());
+        net.forward(run, {wanted.data, Shape::of({count, hidden.cols})}, blocks_end, net.num_cells());
     if (exec.rehearsal() || exec.status) continue;
-    const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, rows * out.cols));
+    const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, count * out.cols));
     if (device_ != nullptr)
       device_->read(out.as<std::byte>(), wanted_logits);
     else
@@ -140,21 +139,21 @@ void Session::sweep(const Exec& exec, std::span<const SequenceRows> runs, std::s
   }
 }
 
-Result<void> Session::refill(std::size_t sequence) {
+Result<void> Session::refill(std::size_t sequence, const std::atomic<bool>* cancel) {
   const std::span<const std::int32_t> ids = tokens_[sequence];
   if (states_.continues_at(sequence, ids.size())) return {};
   states_.rewind(sequence, 0);
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
     const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), begin, sequence};
-    LOOM_TRY_VOID(sweep(std::span(&run, 1), ids.subspan(begin, run.count), {}, nullptr));
+    LOOM_TRY_VOID(sweep({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel));
   }
   return {};
 }
 
-Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
+Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check(feeds));
   for (const Feed& feed : feeds) {
-    LOOM_TRY_VOID(refill(feed.sequence));
+    LOOM_TRY_VOID(refill(feed.sequence, cancel));
   }
   const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
   // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
@@ -164,7 +163,7 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
     for (std::size_t rest = feed.ids.size(), begin = 0; status && rest > share;) {
       const std::size_t n = std::min(rest - 1, chunk_rows_);
       const SequenceRows run{0, n, tokens_[feed.sequence].size() + begin, feed.sequence};
-      status = sweep(std::span(&run, 1), feed.ids.subspan(begin, n), {}, nullptr);
+      status = sweep({std::span(&run, 1), feed.ids.subspan(begin, n)}, nullptr, cancel);
       begin += n, rest -= n;
     }
   }
@@ -176,7 +175,7 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
     ids_.insert(ids_.end(), feed.ids.end() - static_cast<std::ptrdiff_t>(rest), feed.ids.end());
     want_.push_back(ids_.size() - 1);
   }
-  if (status) status = sweep(runs_, ids_, want_, logits_.as<float>());
+  if (status) status = sweep({runs_, ids_, want_}, logits_.as<float>(), cancel);
   if (!status) {
     for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
     return tl::make_unexpected(std::move(status).error());
@@ -186,18 +185,36 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds) {
   return ConstTensor{logits_.as<float>(), feeds.size(), vocab};
 }
 
-Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence) {
+Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence,
+                                             const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
-  LOOM_TRY(const ConstTensor logits, feed(std::span(&one, 1)));
+  LOOM_TRY(const ConstTensor logits, feed(std::span(&one, 1), cancel));
   return std::span<const float>(logits.as(), logits.cols);
+}
+
+Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t sequence,
+                              const std::atomic<bool>* cancel) {
+  const Feed one{sequence, ids};
+  LOOM_TRY_VOID(check(std::span(&one, 1)));
+  LOOM_TRY_VOID(refill(sequence, cancel));
+  const std::size_t before = tokens_[sequence].size();
+  for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
+    const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), before + begin, sequence};
+    if (auto swept = sweep({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel); !swept) {
+      states_.rewind(sequence, before);
+      return swept;
+    }
+  }
+  tokens_[sequence].insert(tokens_[sequence].end(), ids.begin(), ids.end());
+  return {};
 }
 
 Result<void> Session::feed_all(std::span<const std::int32_t> ids,
                                const std::function<void(std::size_t, std::span<const float>)>& visit,
-                               std::size_t sequence) {
+                               std::size_t sequence, const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
-  LOOM_TRY_VOID(refill(sequence));
+  LOOM_TRY_VOID(refill(sequence, cancel));
   const std::size_t before = tokens_[sequence].size();
   const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
   LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
@@ -206,7 +223,7 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
     const SequenceRows run{0, n, tokens_[sequence].size(), sequence};
     want_.clear();
     for (std::size_t i = 0; i < n; ++i) want_.push_back(i);
-    if (auto swept = sweep(std::span(&run, 1), ids.subspan(begin, n), want_, logits.as<float>()); !swept) {
+    if (auto swept = sweep({std::span(&run, 1), ids.subspan(begin, n), want_}, logits.as<float>(), cancel); !swept) {
       tokens_[sequence].resize(before);
       states_.rewind(sequence, before);
       return swept;
@@ -226,6 +243,13 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
   if (n == tokens_[sequence].size()) return {};
   if (!states_.continues_at(sequence, n))
     return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
+  states_.rewind(sequence, n);
+  tokens_[sequence].resize(n);
+  return {};
+}
+
+Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
+  if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
   states_.rewind(sequence, n);
   tokens_[sequence].resize(n);
   return {};

@@ -17,14 +17,15 @@
 namespace loom {
 
 struct SessionOptions {
-  int threads = 0;           // 0: one per physical core
-  std::optional<Isa> isa{};  // absent: the best one
+  int threads = 0;                     // 0: one per physical core; not read where there is a pool
+  std::optional<Isa> isa{};            // absent: the best one
   Activations activations = Activations::int16;
   std::size_t context_tokens = 0;   // 0: what the model was trained for, at most kDefaultContext
   std::size_t sequences = 1;        // that can be held at once
   std::size_t chunk_rows = 128;     // rows of one forward pass at most: longer prompts are cut
   DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
   Device* device = nullptr;         // where tensors lie and ops run; null: this computer. Outlives the session
+  std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
 inline constexpr std::size_t kDefaultContext = 4096;
 
@@ -38,20 +39,30 @@ class Session {
     std::span<const std::int32_t> ids;
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
-  // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument, Cancelled;
-  // every sequence of a call that failed keeps the tokens it had before.
-  Result<ConstTensor> feed(std::span<const Feed> feeds);
-  Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0);
+  // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument; Cancelled when
+  // `*cancel`, which is read between cells, was set from any thread. Every sequence of a call that failed keeps the
+  // tokens it had before.
+  Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
+  Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
+                                      const std::atomic<bool>* cancel = nullptr);
   // The same for one sequence, with the logits after every id: visit(index of the id, logits).
   Result<void> feed_all(std::span<const std::int32_t> ids,
-                        const std::function<void(std::size_t, std::span<const float>)>& visit,
-                        std::size_t sequence = 0);
+                        const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence = 0,
+                        const std::atomic<bool>* cancel = nullptr);
+  // The same for one sequence without any logits: the beginning of a prompt, of which more follows.
+  Result<void> prefill(std::span<const std::int32_t> ids, std::size_t sequence = 0,
+                       const std::atomic<bool>* cancel = nullptr);
+  // The errors that feed() would give for what it is asked, without feeding it.
+  Result<void> check(std::span<const Feed> feeds) const;
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
   std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }
   // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding
   // window's ring.
   Result<void> rewind(std::size_t n, std::size_t sequence = 0);
+  // The same where a sliding window has moved on too: the next call then reads the n tokens again, which takes its time.
+  // OutOfRange when n is longer than the sequence.
+  Result<void> truncate(std::size_t n, std::size_t sequence = 0);
   // Copies a sequence onto another.
   Result<void> fork(std::size_t from, std::size_t to);
 
@@ -61,33 +72,36 @@ class Session {
 
   const DecoderModel& model() const { return *model_; }
   std::size_t context_tokens() const { return context_tokens_; }
+  std::size_t sequences() const { return tokens_.size(); }
+  std::size_t chunk_rows() const { return chunk_rows_; }  // tokens of one forward pass at most
   int threads() const { return pool_->threads(); }
   Isa isa() const { return isa_; }
   Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Memory that each token of a sequence takes, outside of sliding windows.
   std::size_t token_bytes() const { return states_.position_bytes(); }
-  // Read between cells; set from any thread.
-  std::atomic<bool>& cancel() { return cancel_; }
 
  private:
+  // Tokens of one forward pass, with where they go; `want` lists the rows whose logits are asked for.
+  struct Rows {
+    std::span<const SequenceRows> runs;
+    std::span<const std::int32_t> ids;
+    std::span<const std::size_t> want{};
+  };
+
   Session() = default;
-  Result<void> check(std::span<const Feed> feeds) const;
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
-  Result<void> refill(std::size_t sequence);
+  Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
   Result<void> create_states(std::size_t sequences);
   Result<void> plan(std::size_t sequences);
-  // One forward pass over at most chunk_rows rows. `want` lists the rows whose logits are asked for; they are written
-  // to `logits`.
-  Result<void> sweep(std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
-                     std::span<const std::size_t> want, float* logits);
-  void sweep(const Exec& exec, std::span<const SequenceRows> runs, std::span<const std::int32_t> ids,
-             std::span<const std::size_t> want, float* logits);
-  Exec exec() { return {*pool_, *kernels_, arena_, &cancel_, activations_}; }
+  // One forward pass over at most chunk_rows rows; the logits that are asked for are written to `logits`.
+  Result<void> sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel);
+  void sweep(const Exec& exec, const Rows& rows, float* logits);
+  Exec exec(const std::atomic<bool>* cancel) { return {*pool_, *kernels_, arena_, cancel, activations_}; }
   Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   Isa isa_ = Isa::scalar;
   Activations activations_ = Activations::int16;
@@ -103,7 +117,6 @@ class Session {
   std::vector<SequenceRows> runs_;
   std::vector<std::int32_t> ids_;
   std::vector<std::size_t> want_;
-  std::atomic<bool> cancel_{false};
 };
 
 }  // namespace loom

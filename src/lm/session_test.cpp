@@ -419,10 +419,9 @@ TEST_P(EveryKind, X_23_cancel_keeps_the_tokens_from_before) {
   const Ids ids = random_ids(60), next = {7};
   const auto session = session_of(GetParam(), {.chunk_rows = 16});
   feed(*session, ids);
-  session->cancel() = true;
-  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);
+  const std::atomic<bool> cancel{true};
+  EXPECT_EQ(session->feed(next, 0, &cancel).error().code, Code::Cancelled);
   EXPECT_EQ(session->length(), 60u);
-  session->cancel() = false;
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
 }
 
@@ -433,14 +432,13 @@ TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
   const Row expected = fresh(GetParam(), joined(ids, next));
   const auto session = session_of(GetParam(), {.context_tokens = 600, .sequences = 2, .chunk_rows = 16});
   feed(*session, ids);
-  auto fed = session->feed_all(longer, [&](std::size_t i, std::span<const float>) {
-    if (i == 300) session->cancel() = true;
-  });
+  std::atomic<bool> cancel{false};
+  const auto visit = [&](std::size_t i, std::span<const float>) { cancel = i >= 300; };
+  auto fed = session->feed_all(longer, visit, 0, &cancel);
   ASSERT_FALSE(fed);
   EXPECT_EQ(fed.error().code, Code::Cancelled);
   EXPECT_EQ(session->length(), 100u);
-  EXPECT_EQ(session->feed(next).error().code, Code::Cancelled);  // also while it reads again
-  session->cancel() = false;
+  EXPECT_EQ(session->feed(next, 0, &cancel).error().code, Code::Cancelled);  // also while it reads again
   const std::vector<std::byte> saved = session->snapshot();
   ASSERT_TRUE(session->restore(saved, 1));
   EXPECT_TRUE(same(feed(*session, next, 1), expected));
@@ -458,13 +456,13 @@ TEST_P(EveryKind, X_23_cancel_from_another_thread) {
        wait_us = wait_us < 20000 ? wait_us * 2 + 100 : 0, ++tries) {
     ASSERT_TRUE(session->rewind(0));
     feed(*session, ids);
+    std::atomic<bool> cancel{false};
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(wait_us));
-      session->cancel() = true;
+      cancel = true;
     });
-    auto fed = session->feed(longer);
+    auto fed = session->feed(longer, 0, &cancel);
     other.join();
-    session->cancel() = false;
     EXPECT_EQ(session->length(), fed ? 500u : 100u);
     if (fed) continue;
     ++cancelled;

@@ -52,7 +52,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   s->options_ = options;
   if (options.context != 0 && options.backward)
     return fail(Code::Unsupported, "a session with a context goes on from call to call: it has no backward passes");
-  LOOM_TRY(s->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   LOOM_TRY(s->kernels_, options.kernels != nullptr ? Result<const KernelTable*>(options.kernels)
                                                    : kernels_for(options.isa.value_or(best_isa())));
   LOOM_TRY_VOID(s->adopt());
@@ -217,7 +217,7 @@ Result<void> NetworkSession::plan(const Shape& input) {
   LOOM_TRY(output_, network_->output_shape(input, 0, network_->num_cells()));
   const ConstView nothing{rehearsal_input(), input, element()};
   planned_ = Planned::of(call_, input);
-  auto ready = rehearse(exec(), [&](const Exec& rehearsal) {
+  auto ready = rehearse(exec_with(arena_), [&](const Exec& rehearsal) {
                  const ConstView y = run_forward(rehearsal, nothing);
                  if (options_.backward && !rehearsal.status) run_backward(rehearsal, y);
                }).and_then([&](const Arena::Mark& needed) { return reserve(input, needed); });
@@ -249,7 +249,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   }
   const FpEnvironment environment;
   LOOM_TRY_VOID(states_.begin());
-  const Exec now = exec();
+  const Exec now = exec_with(arena_, extras.cancel);
   if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
   states_.end(!now.status);
@@ -297,7 +297,8 @@ Result<void> NetworkSession::set_state(std::size_t index, const ConstView& h, co
   return {};
 }
 
-Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_external) {
+Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_external,
+                                           const std::atomic<bool>* cancel) {
   if (!has_forward_)
     return fail(Code::InvalidState,
                 "backward needs a forward before it, in a session that was created for backward passes");
@@ -314,7 +315,7 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   has_forward_ = false;
   call_.d_external = d_external;
   const FpEnvironment environment;
-  const Exec now = exec();
+  const Exec now = exec_with(arena_, cancel);
   if (watch_ != nullptr) watch_->begin(options_.carries_targets ? PassKind::Tween : PassKind::Backward, call_.step);
   const ConstView dx = run_backward(now, dy);
   call_.d_external = nullptr;

@@ -15,8 +15,8 @@
 namespace loom {
 
 struct NetworkSessionOptions {
-  int threads = 0;              // 0: physical cores
-  std::optional<Isa> isa = {};  // absent: the best of this machine
+  int threads = 0;                        // 0: physical cores; not read where there is a pool
+  std::optional<Isa> isa = {};            // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
   bool input_gradient = true;  // backward gives dx of the network's input
@@ -43,6 +43,7 @@ struct NetworkSessionOptions {
   Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the session
   // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
   const KernelTable* kernels = nullptr;
+  std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as
@@ -59,6 +60,8 @@ struct PassExtras {
   std::span<const std::size_t> lengths = {};  // valid steps of each sample, the first ones (engine S-07); empty: all
   const ConstView* external = nullptr;        // stays valid until backward
   const ConstView* mask = nullptr;            // likewise
+  // read between cells: once it is set, from any thread, the call ends with Cancelled
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 class NetworkSession {
@@ -78,8 +81,9 @@ class NetworkSession {
   Result<ConstView> forward(const ConstView& x, const PassExtras& extras = {});
   // Goes back after a forward of a session with `backward`; dy has the output's shape. Adds to gradients() and, where
   // it is wanted, to the gradient of the external input, whose shape it has; the result is dx. What gates add to the
-  // loss (engine V-37) is part of both.
-  Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr);
+  // loss (engine V-37) is part of both. Setting `*cancel` ends it with Cancelled, and what was added by then stays.
+  Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr,
+                             const std::atomic<bool>* cancel = nullptr);
 
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the
   // network's element type. state() is what the last call left; given values are where the next call starts. A layer
@@ -135,9 +139,10 @@ class NetworkSession {
   const KernelTable& kernels() const { return *kernels_; }
   // Sees every layer of the calls to come; null: the one of observe(). It must outlive them.
   void watch(LayerWatch* watch) { look(watch != nullptr ? watch : watch_); }
-  std::atomic<bool>& cancel() { return cancel_; }
   // For work between passes: the threads and kernels, with memory of one's own.
-  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
+  Exec exec_with(Arena& arena, const std::atomic<bool>* cancel = nullptr) {
+    return {*pool_, *kernels_, arena, cancel, network_->settings.quantized_inputs};
+  }
   // The network was prepared anew with other layers: gradients and recurrent states start again; what metacognition
   // layers remember stays.
   Result<void> adopt();
@@ -174,7 +179,6 @@ class NetworkSession {
   };
 
   NetworkSession() = default;
-  Exec exec() { return exec_with(arena_); }
   void look(LayerWatch* other);
   Result<void> plan(const Shape& input);
   Result<void> reserve(const Shape& input, const Arena::Mark& needed);
@@ -190,7 +194,7 @@ class NetworkSession {
 
   const Network* network_ = nullptr;
   NetworkSessionOptions options_;
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
   Tape tape_;
@@ -207,7 +211,6 @@ class NetworkSession {
   std::optional<Planned> planned_;
   Shape output_;
   bool has_forward_ = false;  // the tape holds a forward that no backward has taken
-  std::atomic<bool> cancel_{false};
 };
 
 }  // namespace loom

@@ -62,22 +62,23 @@ TEST(SessionState, L_62_T_60_what_one_session_carries_another_goes_on_with) {
 }
 
 struct CancelAfterTheFirst final : LayerWatch {
-  explicit CancelAfterTheFirst(NetworkSession& s) : session(s) {}
-  void after_forward(const Layer&, const ConstView&, const ConstView&) override { session.cancel() = true; }
+  void after_forward(const Layer&, const ConstView&, const ConstView&) override { cancel = true; }
   void after_backward(const Layer&, const ConstView&, const ConstView&) override {}
-  NetworkSession& session;
+  std::atomic<bool> cancel{false};
 };
 
 // Else the first layer would stand a call ahead of the others.
 TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_no_state_half_advanced) {
   Caller one, fresh;
   one.call(0.5f);
-  CancelAfterTheFirst watch(*one.session);
+  CancelAfterTheFirst watch;
   one.session->watch(&watch);
   const std::vector<float> x(12, 0.5f);
-  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.training = true}).error().code,
+  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.training = true, .cancel = &watch.cancel})
+                .error()
+                .code,
             Code::Cancelled);
-  one.session->watch(nullptr), one.session->cancel() = false;
+  one.session->watch(nullptr);
   EXPECT_EQ(one.call(1), fresh.call(1));
 }
 
@@ -91,11 +92,12 @@ TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_the_memories_of_metacog
   Caller one(fmt::format(R"({{"layers":[{},{}]}})", meta(2), meta(3)).c_str());
   one.call(0.5f);
   const std::vector<std::byte> before = one.session->carried();
-  CancelAfterTheFirst watch(*one.session);
+  CancelAfterTheFirst watch;
   one.session->watch(&watch);
   const std::vector<float> x(12, 0.25f);
-  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}).error().code, Code::Cancelled);
-  one.session->watch(nullptr), one.session->cancel() = false;
+  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.cancel = &watch.cancel}).error().code,
+            Code::Cancelled);
+  one.session->watch(nullptr);
   EXPECT_EQ(one.session->carried(), before);
   for (const MetaState& state : one.session->metas()) EXPECT_EQ(state.calls, 1u);
 }

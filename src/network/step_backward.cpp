@@ -102,15 +102,17 @@ Result<void> StepMesh::check_gradients(const StepState& s, std::span<const StepG
   return {};
 }
 
-Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstView& dy, std::size_t truncation) {
+Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstView& dy, std::size_t truncation,
+                                                      const std::atomic<bool>* cancel) {
   const StepGradient last{0, cells_.size() - 1, dy};
-  return backward(s, std::span(&last, 1), truncation);
+  return backward(s, std::span(&last, 1), truncation, cancel);
 }
 
 Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients,
-                                                      std::size_t truncation) {
+                                                      std::size_t truncation, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_gradients(s, gradients));
-  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.history(), truncation), {.gradients = &gradients_}));
+  const Way way{.gradients = &gradients_, .cancel = cancel};
+  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.history(), truncation), way));
   return std::span<const ConstView>(back_.port_gradients);
 }
 
@@ -135,7 +137,7 @@ Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, cons
 Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks,
                                const Way& way) {
   const FpEnvironment environment;
-  const Exec exec = together();
+  const Exec exec = together(way.cancel);
   const std::size_t n = cells_.size();
   std::ranges::fill(back_.known, std::uint8_t{0}), std::ranges::fill(back_.counts, 0u);
   back_.port_gradients.clear();
@@ -193,7 +195,8 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
       back_.sources[next_source] = gradient_of(half ^ 1, i);
       fill_zero(exec, back_.sources[next_source]);
     }
-    if (cancel_.load(std::memory_order_relaxed)) exec.status = Error{Code::Cancelled, "cancelled by the caller"};
+    if (way.cancel != nullptr && way.cancel->load(std::memory_order_relaxed))
+      exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     // back_.known includes zeros that were filled in for skips; gaps count only if a consumer sent one.
     const bool wanted = way.carrier != nullptr ? back_.counts[half * n + i] != 0 : back_.known[half * n + i] != 0;
     if (wanted && !exec.status) backward_cell(run, slot, i, back, way);

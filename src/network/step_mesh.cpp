@@ -55,7 +55,7 @@ Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const
                 kMostHistory);
   std::unique_ptr<StepMesh> mesh(new StepMesh);
   mesh->network_ = &network, mesh->options_ = options;
-  LOOM_TRY(mesh->pool_, ThreadPool::create(options.threads > 0 ? options.threads : ThreadPool::default_threads()));
+  LOOM_TRY(mesh->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   LOOM_TRY(mesh->alone_, ThreadPool::create(1));
   LOOM_TRY(mesh->kernels_, kernels_for(options.isa.value_or(best_isa())));
   LOOM_TRY_VOID(mesh->plan());
@@ -320,7 +320,7 @@ Result<void> StepMesh::begin(StepState& s, const StepOptions& options) const {
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (options.capture && options_.history_capacity == 0)
     return fail(Code::InvalidState, "a tick is to be captured; history_capacity is 0");
-  const Exec exec = together();
+  const Exec exec = together(options.cancel);
   s.pending_ = false, s.captured_ = options.capture;
   const bool keeps = options.capture || options_.keep_inputs;
   if (layout_.recurrent_bytes != 0) {
@@ -365,7 +365,7 @@ void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::s
   const Plan& plan = cells_[i];
   const StepCell& cell = plan.cell;
   s.wrote_[i] = 0;
-  if (exec.cancel->load(std::memory_order_relaxed)) {
+  if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed)) {
     exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     return;
   }
@@ -405,7 +405,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   const FpEnvironment environment;
   Failure failure;
   const Call call = call_of(s, options);
-  const Exec together = this->together();
+  const Exec together = this->together(options.cancel);
   const auto run = [&](const Exec& exec, std::size_t cell) {
     run_cell(exec, call, s, cell, options.capture || options_.keep_inputs);
     failure.note(exec, 0, cell);
@@ -416,8 +416,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
       if (cells_[i].cell.starts) run(together, i);
   } else {
     pool_->run(shares_.parts.size(), [&](std::size_t part, int worker) {
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_,
-                       network_->settings.quantized_inputs};
+      const Exec alone = this->alone(worker, options.cancel);
       for (std::size_t k = part == 0 ? 0 : shares_.parts[part - 1]; k < shares_.parts[part]; ++k)
         run(alone, shares_.small[k]);
     });
@@ -476,8 +475,7 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
     const std::size_t parts = std::min(states.size(), 4 * threads);
     pool_->run(parts, [&](std::size_t part, int worker) {
       const FpEnvironment environment;
-      const Exec alone{*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], &cancel_,
-                       network_->settings.quantized_inputs};
+      const Exec alone = this->alone(worker, options.cancel);
       for (std::size_t n = part * states.size() / parts; n < (part + 1) * states.size() / parts; ++n) {
         const Call call = call_of(*states[n], options);
         for (std::size_t i = 0; i < cells_.size(); ++i) {

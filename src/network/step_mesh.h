@@ -14,8 +14,8 @@
 namespace loom {
 
 struct StepMeshOptions {
-  int threads = 0;           // 0: physical cores
-  std::optional<Isa> isa{};  // absent: the best of this machine
+  int threads = 0;                     // 0: physical cores; not read where there is a pool
+  std::optional<Isa> isa{};            // absent: the best of this machine
   // captured ticks that a state keeps, 0..65536; their memory is resident once written
   std::size_t history_capacity = 64;
   bool backward = false;  // backward() will be called
@@ -23,11 +23,14 @@ struct StepMeshOptions {
   // Memory of one tick.
   bool keep_inputs = false;
   Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the mesh
+  std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
 
 struct StepOptions {
   bool capture = false;   // keep what backward() needs of this tick
   bool training = false;  // dropout, batch statistics; running statistics stay as they are
+  // read before each cell: once it is set, from any thread, the tick ends with Cancelled
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // Bytes of the parts of a state, which lie in this order: the port, two halves of outputs, two halves of recurrent
@@ -86,12 +89,14 @@ class StepMesh {
   // the result holds the gradients of the port, newest tick first, without data where the port was empty, valid until
   // the next call. What passes between ticks inside a `stateful` layer is detached (L-62). The operations run again on
   // their captured inputs, so weights must be those of the captured ticks. NoHistory when a gradient's tick was not
-  // captured; ShapeMismatch, OutOfRange, InvalidState.
+  // captured; ShapeMismatch, OutOfRange, InvalidState; Cancelled when `*cancel` was set, with what was added by then.
   Result<std::span<const ConstView>> backward(StepState& state, std::span<const StepGradient> gradients,
-                                              std::size_t truncation = ~std::size_t{0});
+                                              std::size_t truncation = ~std::size_t{0},
+                                              const std::atomic<bool>* cancel = nullptr);
   // The same for a gradient of the last tick's output of the last cell.
   Result<std::span<const ConstView>> backward(StepState& state, const ConstView& dy,
-                                              std::size_t truncation = ~std::size_t{0});
+                                              std::size_t truncation = ~std::size_t{0},
+                                              const std::atomic<bool>* cancel = nullptr);
   Gradients& gradients() { return gradients_; }
 
   // Target propagation by a driver above (engine M-11). prepare_carry() takes the memory for these rules, by
@@ -109,14 +114,13 @@ class StepMesh {
 
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
-  std::atomic<bool>& cancel() { return cancel_; }
   const Network& network() const { return *network_; }
   // Digest of the shapes, links and element type that a state's snapshot belongs to; it does not depend on weights.
   Digest digest() const;
   Element element() const { return network_->settings.activations; }
   Device* device() const { return options_.device; }
   // For work between ticks: the threads and kernels, with memory of one's own.
-  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, &cancel_, network_->settings.quantized_inputs}; }
+  Exec exec_with(Arena& arena) { return {*pool_, *kernels_, arena, nullptr, network_->settings.quantized_inputs}; }
   std::size_t num_cells() const { return cells_.size(); }
   int threads() const { return pool_->threads(); }
   std::size_t history_capacity() const { return options_.history_capacity; }
@@ -158,6 +162,7 @@ class StepMesh {
     const TweenRules* tween = nullptr;
     StepCarrier* carrier = nullptr;
     bool one_tick = false;  // sources are met as the last tick left them, not as it found them
+    const std::atomic<bool>* cancel = nullptr;
   };
 
   StepMesh() = default;
@@ -191,7 +196,13 @@ class StepMesh {
                  const Way& way);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
-  Exec together() const { return {*pool_, *kernels_, arenas_[0], &cancel_, network_->settings.quantized_inputs}; }
+  Exec together(const std::atomic<bool>* cancel) const {
+    return {*pool_, *kernels_, arenas_[0], cancel, network_->settings.quantized_inputs};
+  }
+  // For a cell that one thread takes whole.
+  Exec alone(int worker, const std::atomic<bool>* cancel) const {
+    return {*alone_, *kernels_, arenas_[static_cast<std::size_t>(worker)], cancel, network_->settings.quantized_inputs};
+  }
   // Whole blocks of a state or of a slot, as a tensor.
   Tensor block(const std::byte* data, std::size_t bytes) const {
     return {const_cast<std::byte*>(data), 1, bytes / bytes_of(element()), element()};
@@ -199,7 +210,8 @@ class StepMesh {
 
   const Network* network_ = nullptr;
   StepMeshOptions options_;
-  std::unique_ptr<ThreadPool> pool_, alone_;  // `alone_` has no workers: for cells that one thread takes whole
+  std::shared_ptr<ThreadPool> pool_;
+  std::unique_ptr<ThreadPool> alone_;  // without workers
   const KernelTable* kernels_ = nullptr;
   std::uint64_t plan_ = 1;  // grows with every adopt()
   std::vector<Plan> cells_;
@@ -214,7 +226,6 @@ class StepMesh {
   std::vector<std::size_t> recurrent_at_;  // by slot: where a state that is kept lies; kNone
   std::vector<MetaState> metas_;           // by slot: sites
   PassWatch* watch_ = nullptr;
-  std::atomic<bool> cancel_{false};
   Gradients gradients_;  // of backward(); carry() is given others
   BackwardState back_;
 };

@@ -148,7 +148,9 @@ Result<void> Trainer::create_workers() {
   if (workers > 1) {
     const int threads = options.threads > 0 ? options.threads : ThreadPool::default_threads();
     options.threads = std::max(1, threads / static_cast<int>(workers));
-    LOOM_TRY(team_, ThreadPool::create(static_cast<int>(std::min<std::size_t>(workers, ThreadPool::kMaxThreads))));
+    // On a pool that is shared each worker's own jobs find it busy and run alone.
+    const auto most = static_cast<int>(std::min<std::size_t>(workers, ThreadPool::kMaxThreads));
+    LOOM_TRY(team_, ThreadPool::given_or_new(options.pool, most));
   }
   for (std::size_t w = 0; w < workers; ++w) {
     Worker& worker = workers_.emplace_back();

@@ -73,7 +73,7 @@ class Trainer {
 
   // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of
   // layers as they were (by targets, velocities begin anew). InvalidState after max_skipped batches in a row that were
-  // not finite; ShapeMismatch, Cancelled.
+  // not finite; ShapeMismatch.
   Result<StepReport> step(const Samples& batch);
   // Takes over the network, which was given other layers and prepared for such batches, and its sessions have adopted:
   // parameters anew. State stays by path, but for weights below `fresh`.
@@ -159,7 +159,7 @@ class Trainer {
     Figures figures;  // of the step
     Tensor failed;    // [1]: a loss, a gradient or an update is not finite
     std::vector<PartLoss> parts;
-    Exec exec() { return {session->pool(), session->kernels(), arena, &session->cancel(), Activations::int16}; }
+    Exec exec() { return {session->pool(), session->kernels(), arena, nullptr, Activations::int16}; }
   };
   // The weights that are trained, by parameter of the optimiser, and views of them for the step that runs.
   struct Trained {
@@ -185,9 +185,7 @@ class Trainer {
     Result<Samples> widened(const Samples& batch);
   };
   // For what is done with whole gradients: a worker's own memory is planned only once it has had a sample.
-  Exec update_exec() {
-    return {session().pool(), session().kernels(), scratch_, &session().cancel(), Activations::int16};
-  }
+  Exec update_exec() { return {session().pool(), session().kernels(), scratch_, nullptr, Activations::int16}; }
   Result<LossCall> loss_call(Worker& worker, const Samples& batch, const ConstView& output);
   Result<Samples> in_element(const Samples& batch);
   // Nothing of these reads a value: they run within a pass (or begin one), whose figures fetch() brings.
@@ -229,7 +227,7 @@ class Trainer {
   std::unique_ptr<TweenSession> tween_;
   std::vector<Worker> workers_;          // the first one's session is the trainer's own
   Arena scratch_;                        // of updates, and of losses that are only measured
-  std::unique_ptr<ThreadPool> team_;     // runs the workers side by side
+  std::shared_ptr<ThreadPool> team_;     // runs the workers side by side
   std::vector<Memory> shard_gradients_;  // of all weights, one behind the other
   Tensor clip_;                          // figures of clip_norm
   std::vector<Tensor> unclipped_;        // bounds on gradients before clip_value

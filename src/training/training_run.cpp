@@ -200,7 +200,8 @@ Result<void> TrainingRun::start_trainer() {
 
   TrainerConfig trainer = config_.trainer;
   trainer.session = options_.session;  // of which the config says these two
-  if (config_.mode < ComputeMode::CpuParallel) trainer.session.threads = 1, trainer.workers = 1;
+  if (config_.mode < ComputeMode::CpuParallel)
+    trainer.session.threads = 1, trainer.session.pool = nullptr, trainer.workers = 1;
   trainer.session.mixed = config_.trainer.session.mixed,
   trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;

@@ -11,11 +11,11 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune
-// and cli.
+// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune,
+// capi and cli.
 const std::vector<std::string> kOrder = {"core",      "simd", "dtypes",   "backend",  "ops",      "layers",
                                          "network",   "io",   "data",     "learning", "training", "telemetry",
-                                         "evolution", "lm",   "finetune", "trials",   "cli"};
+                                         "evolution", "lm",   "finetune", "trials",   "capi",     "cli"};
 const std::map<std::string, std::set<std::string>> kBlind = {
     {"lm", {"learning", "training", "telemetry", "evolution"}},
     {"telemetry", {"data", "learning", "training"}},
@@ -24,7 +24,7 @@ const std::map<std::string, std::set<std::string>> kBlind = {
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
   if (from == "text") return to == "core";
-  if (to == "text") return from == "lm" || from == "finetune" || from == "cli";
+  if (to == "text") return from == "lm" || from == "finetune" || from == "capi" || from == "cli";
   if (const auto blind = kBlind.find(from); blind != kBlind.end() && blind->second.contains(to)) return false;
   const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
   return a != kOrder.end() && b != kOrder.end() && b < a;

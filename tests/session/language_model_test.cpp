@@ -8,7 +8,7 @@
 #include "../support/small_model.h"
 #include "core/little_endian.h"
 #include "io/safetensors/safetensors.h"
-#include "lm/generate.h"
+#include "lm/generator.h"
 #include "ops/rope/rope.h"
 
 namespace loom {
@@ -216,12 +216,12 @@ TEST_F(SmallModel, X_24_a_prompt_that_is_cancelled_leaves_the_session_as_it_was)
   const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 64});
   const std::vector<std::int32_t> first = {28, 29}, second = {30, 31, 32};
   ASSERT_TRUE((*session)->feed(first));
-  (*session)->cancel() = true;
-  const auto cancelled = generate(**session, *model, second, tokens(4));
-  ASSERT_FALSE(cancelled);
-  EXPECT_EQ(cancelled.error().code, Code::Cancelled);
+  const std::atomic<bool> cancel{true};
+  const auto cancelled = generate(**session, *model, second, tokens(4), {}, &cancel);
+  ASSERT_TRUE(cancelled) << cancelled.error().text();
+  EXPECT_EQ(cancelled->stop_reason, "cancelled");
+  EXPECT_TRUE(cancelled->ids.empty());
   EXPECT_EQ((*session)->length(), 2u);
-  (*session)->cancel() = false;
   EXPECT_EQ(generate(**session, *model, second, tokens(4))->ids.size(), 4u);
 }
 

@@ -57,9 +57,9 @@ Result<ConstView> Runner::forward(const ConstView& x) {
   return y;
 }
 
-Result<Workers> Workers::create(int threads, std::optional<Isa> isa) {
+Result<Workers> Workers::create(int threads, std::optional<Isa> isa, std::shared_ptr<ThreadPool> pool) {
   Workers w;
-  LOOM_TRY(w.pool_, ThreadPool::create(threads > 0 ? threads : ThreadPool::default_threads()));
+  LOOM_TRY(w.pool_, ThreadPool::given_or_new(std::move(pool), threads));
   for (int i = 0; i < w.pool_->threads(); ++i) {
     LOOM_TRY(auto runner, Runner::create(isa));
     w.runners_.push_back(std::move(runner));

@@ -41,7 +41,9 @@ class Runner {
 // A runner for every worker of a pool.
 class Workers {
  public:
-  static Result<Workers> create(int threads, std::optional<Isa> isa = std::nullopt);
+  // On `pool`, which others may share, or on one of its own with so many threads.
+  static Result<Workers> create(int threads, std::optional<Isa> isa = std::nullopt,
+                                std::shared_ptr<ThreadPool> pool = nullptr);
   ThreadPool& pool() { return *pool_; }
   Runner& runner(int worker) { return *runners_[static_cast<std::size_t>(worker)]; }
 
@@ -56,7 +58,7 @@ class Workers {
   }
 
  private:
-  std::unique_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;
   std::vector<std::unique_ptr<Runner>> runners_;
 };
 

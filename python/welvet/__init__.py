@@ -1,0 +1,14 @@
+"""Loom from Python: neural networks with the same bits on every machine.
+
+>>> import welvet
+>>> welvet.Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")  # doctest: +SKIP
+>>> print(welvet.Transformer.generate("Once upon a time"))  # doctest: +SKIP
+"""
+
+from ._native import ArgumentError, LoomError, NotFoundError, library as _library
+from .lm import LM, Generation, Stream
+from .tokenizer import Tokenizer
+from .transformer import Transformer
+
+__version__ = _library.loom_version().decode()
+__all__ = ["LM", "ArgumentError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer"]

@@ -1,0 +1,244 @@
+"""The C ABI for ctypes. Made by tools/gen_bindings.py from api/loom.json."""
+
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64,
+                    c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
+
+# What every function returns: OK, or why it failed. loom_last_error() has the text.
+OK = 0
+INVALID_ARGUMENT = 1
+INVALID_CONFIG = 2
+SHAPE_MISMATCH = 3
+SIZE_OVERFLOW = 4
+OUT_OF_RANGE = 5
+INDEX_OUT_OF_RANGE = 6
+NON_FINITE = 7
+UNKNOWN_NAME = 8
+UNKNOWN_KEY = 9
+NOT_FOUND = 10
+IO_ERROR = 11
+DISK_FULL = 12
+CORRUPT_DATA = 13
+UNSUPPORTED = 14
+OUT_OF_MEMORY = 15
+CONTEXT_FULL = 16
+NO_TEMPLATE = 17
+TEMPLATE_ERROR = 18
+LIMIT_EXCEEDED = 19
+LINK_CYCLE = 20
+CANCELLED = 21
+EMPTY_TENSOR = 22
+FEEDBACK_LINK = 23
+LINK_TO_EMPTY = 24
+NESTING_TOO_DEEP = 25
+INVALID_STATE = 26
+NO_VALUE = 27
+NO_HISTORY = 28
+LOSSY_SAVE = 29
+BUSY = 30
+BAD_HANDLE = 31
+
+# What a handle stands for.
+KIND_NONE = 0
+KIND_BLOB = 1
+KIND_CANCEL = 2
+KIND_THREADS = 3
+KIND_TOKENIZER = 4
+KIND_MODEL = 5
+KIND_SESSION = 6
+KIND_GENERATOR = 7
+
+# How a text becomes a prompt.
+PROMPT_AUTO = 0
+PROMPT_RAW = 1
+PROMPT_CHAT = 2
+
+# Why a generation ended.
+STOP_NOT_YET = 0
+STOP_EOS = 1
+STOP_TEXT = 2
+STOP_LENGTH = 3
+STOP_CONTEXT = 4
+STOP_CANCELLED = 5
+
+STATUS_NAMES = {
+    0: "Ok",
+    1: "InvalidArgument",
+    2: "InvalidConfig",
+    3: "ShapeMismatch",
+    4: "SizeOverflow",
+    5: "OutOfRange",
+    6: "IndexOutOfRange",
+    7: "NonFinite",
+    8: "UnknownName",
+    9: "UnknownKey",
+    10: "NotFound",
+    11: "IoError",
+    12: "DiskFull",
+    13: "CorruptData",
+    14: "Unsupported",
+    15: "OutOfMemory",
+    16: "ContextFull",
+    17: "NoTemplate",
+    18: "TemplateError",
+    19: "LimitExceeded",
+    20: "LinkCycle",
+    21: "Cancelled",
+    22: "EmptyTensor",
+    23: "FeedbackLink",
+    24: "LinkToEmpty",
+    25: "NestingTooDeep",
+    26: "InvalidState",
+    27: "NoValue",
+    28: "NoHistory",
+    29: "LossySave",
+    30: "Busy",
+    31: "BadHandle",
+}
+
+OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
+
+Work = CFUNCTYPE(None, c_void_p, c_int32)
+
+RunWork = CFUNCTYPE(None, c_void_p, Work, c_void_p, c_int32)
+
+
+class ModelOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("cancel", c_uint64),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+        ("dtype", c_char_p),
+        ("adapters", POINTER(c_char_p)),
+        ("adapters_count", c_size_t),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class SessionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("sequences", c_uint32),
+        ("context_tokens", c_uint64),
+        ("kv_dtype", c_char_p),
+        ("int8_activations", c_int32),
+        ("isa", c_char_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class GenerationOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_tokens", c_uint64),
+        ("min_tokens", c_uint64),
+        ("seed", c_uint64),
+        ("temperature", c_float),
+        ("top_p", c_float),
+        ("min_p", c_float),
+        ("typical_p", c_float),
+        ("repetition_penalty", c_float),
+        ("frequency_penalty", c_float),
+        ("presence_penalty", c_float),
+        ("top_k", c_int32),
+        ("repetition_window", c_int32),
+        ("ignore_eos", c_int32),
+        ("stop", POINTER(c_char_p)),
+        ("stop_count", c_size_t),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Step(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("text", c_void_p),
+        ("text_size", c_size_t),
+        ("prompt_tokens", c_uint64),
+        ("generated_tokens", c_uint64),
+        ("stop", c_int32),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Generation(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("text", c_void_p),
+        ("text_size", c_size_t),
+        ("ids", POINTER(c_int32)),
+        ("ids_count", c_size_t),
+        ("prompt_tokens", c_uint64),
+        ("dropped_bytes", c_uint64),
+        ("prefill_seconds", c_double),
+        ("decode_seconds", c_double),
+        ("stop", c_int32),
+        ("hash", c_uint8 * 32),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+def declare(library):
+    """Tells ctypes the parameters of every function."""
+    _declare(library, "loom_version", c_char_p, [])
+    _declare(library, "loom_last_error", c_char_p, [])
+    _declare(library, "loom_status_name", c_char_p, [c_int32])
+    _declare(library, "loom_numerics_version", c_int32, [POINTER(c_uint32)])
+    _declare(library, "loom_system_info", c_int32, [POINTER(c_uint64)])
+    _declare(library, "loom_verify", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_retain", c_int32, [c_uint64])
+    _declare(library, "loom_release", c_int32, [c_uint64])
+    _declare(library, "loom_kind_of", c_int32, [c_uint64, POINTER(c_int32)])
+    _declare(library, "loom_blob_view", c_int32, [c_uint64, POINTER(c_void_p), POINTER(c_size_t)])
+    _declare(library, "loom_cancel_create", c_int32, [POINTER(c_uint64)])
+    _declare(library, "loom_cancel_set", c_int32, [c_uint64, c_int32])
+    _declare(library, "loom_threads_create", c_int32, [c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_threads_from_host", c_int32, [c_int32, RunWork, c_void_p, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_open", c_int32, [c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_from_json", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_encode", c_int32,
+             [c_uint64, c_void_p, c_size_t, c_int32, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_decode", c_int32,
+             [c_uint64, POINTER(c_int32), c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_vocab_size", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_id", c_int32, [c_uint64, c_void_p, c_size_t, POINTER(c_int32)])
+    _declare(library, "loom_tokenizer_token", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_model_open", c_int32, [c_char_p, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_session_create", c_int32, [c_uint64, POINTER(SessionOptions), POINTER(c_uint64)])
+    _declare(library, "loom_session_feed", c_int32,
+             [c_uint64, c_uint64, POINTER(c_int32), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
+    _declare(library, "loom_session_tokens", c_int32,
+             [c_uint64, c_uint64, POINTER(POINTER(c_int32)), POINTER(c_size_t)])
+    _declare(library, "loom_session_rewind", c_int32, [c_uint64, c_uint64, c_uint64])
+    _declare(library, "loom_session_fork", c_int32, [c_uint64, c_uint64, c_uint64])
+    _declare(library, "loom_session_snapshot", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_session_restore", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_generator_create", c_int32,
+             [c_uint64, POINTER(c_int32), c_size_t, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_generator_from_text", c_int32,
+             [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
+    _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+
+
+def _declare(library, name, returns, params):
+    function = getattr(library, name)
+    function.restype = returns
+    function.argtypes = params

@@ -1,0 +1,125 @@
+"""The shared library: where it is found, how its errors become exceptions, how its handles are given back."""
+
+import ctypes
+import os
+import pathlib
+import sys
+import weakref
+
+from . import _abi
+
+_NAMES = {"win32": "loom.dll", "darwin": "libloom.dylib"}
+
+
+class LoomError(Exception):
+    """An error of the engine.
+
+    code: its name, as "NotFound"; the same names in every language.
+    """
+
+    def __init__(self, code, text):
+        super().__init__(f"{code}: {text}")
+        self.code = code
+        self.text = text
+
+
+def _load():
+    name = _NAMES.get(sys.platform, "libloom.so")
+    path = os.environ.get("WELVET_LIBRARY") or str(pathlib.Path(__file__).parent / name)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"welvet: its library cannot be loaded: {error}. A wheel brings it; in a source tree "
+                          f"build it and set WELVET_LIBRARY to build/{name}") from error
+    _abi.declare(library)
+    return library
+
+
+library = _load()
+
+
+def check(status):
+    """Raises the exception of a status that is not OK."""
+    if status == _abi.OK:
+        return
+    code = library.loom_status_name(status).decode()
+    text = library.loom_last_error().decode("utf-8", "replace")
+    if status == _abi.OUT_OF_MEMORY:
+        raise MemoryError(text)
+    if status == _abi.CANCELLED:
+        raise KeyboardInterrupt(text)
+    if status == _abi.NOT_FOUND:
+        raise NotFoundError(code, text)
+    if status in (_abi.INVALID_ARGUMENT, _abi.INVALID_CONFIG, _abi.OUT_OF_RANGE, _abi.UNKNOWN_NAME, _abi.UNKNOWN_KEY,
+                  _abi.SHAPE_MISMATCH, _abi.INDEX_OUT_OF_RANGE):
+        raise ArgumentError(code, text)
+    raise LoomError(code, text)
+
+
+class NotFoundError(LoomError, FileNotFoundError):
+    """There is no such file or part."""
+
+
+class ArgumentError(LoomError, ValueError):
+    """An argument is outside what a call takes."""
+
+
+class Handle:
+    """Owns one handle of the library and releases it when it is closed or collected."""
+
+    def __init__(self, value):
+        self._value = value
+        self._finalizer = weakref.finalize(self, library.loom_release, value)
+
+    @property
+    def value(self):
+        if not self._finalizer.alive:
+            raise LoomError("BadHandle", "the object was closed")
+        return self._value
+
+    def close(self):
+        self._finalizer()
+
+
+class Owner:
+    """Base of objects that own a handle: `with` closes them."""
+
+    _handle = None
+
+    def close(self):
+        """Gives the object back to the library; the garbage collector does the same later."""
+        if self._handle is not None:
+            self._handle.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def make(function, *args):
+    """Calls a function whose last parameter takes a new handle."""
+    out = ctypes.c_uint64()
+    check(function(*args, ctypes.byref(out)))
+    return Handle(out.value)
+
+
+def blob(function, *args):
+    """Calls a function whose last parameter takes a blob, and returns the bytes."""
+    with_handle = make(function, *args)
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    check(library.loom_blob_view(with_handle.value, ctypes.byref(data), ctypes.byref(size)))
+    out = ctypes.string_at(data.value, size.value)
+    with_handle.close()
+    return out
+
+
+def utf8(text, what):
+    """Text as C takes it."""
+    if not isinstance(text, (str, os.PathLike)):
+        raise TypeError(f"{what} must be a text, not {type(text).__name__}")
+    out = os.fspath(text).encode("utf-8", "surrogateescape")
+    if b"\0" in out:
+        raise ValueError(f"{what} has a NUL in it")
+    return out

@@ -1,0 +1,37 @@
+"""Where a model's name leads: a path, huggingface_hub's cache, a folder of that name."""
+
+import os
+import pathlib
+
+from ._native import NotFoundError
+
+
+def _cache():
+    home = os.environ.get("HF_HOME") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface")
+    return pathlib.Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub"))
+
+
+def find_model(name):
+    """Returns the path of a model: of a file or folder, or of a hub id's newest snapshot in the cache.
+
+    Nothing is downloaded: where there is none, the error says which command fetches it.
+    """
+    path = pathlib.Path(os.path.expanduser(os.fspath(name)))
+    if path.exists():
+        return str(path)
+    parts = str(name).split("/")
+    if len(parts) > 2 or not all(parts) or str(name).startswith((".", "~")):
+        raise NotFoundError("NotFound", f"{name}: no such file or folder")
+    folder = _cache() / ("models--" + "--".join(parts))
+    revision = folder / "refs" / "main"
+    snapshots = [folder / "snapshots" / revision.read_text().strip()] if revision.is_file() else []
+    snapshots += sorted((folder / "snapshots").glob("*"))
+    for snapshot in snapshots:
+        if (snapshot / "config.json").is_file():
+            return str(snapshot)
+        files = sorted(snapshot.glob("*.gguf"))
+        if files:
+            return str(files[0])
+    raise NotFoundError("NotFound", f"{name}: no such file or folder, and it is not in {_cache()}; "
+                                    f"to fetch it: huggingface-cli download {name}")

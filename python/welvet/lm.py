@@ -1,0 +1,141 @@
+"""Language models: load one, ask it, stream its answer."""
+
+import codecs
+import ctypes
+import dataclasses
+import json
+
+from . import _abi, _native
+from ._native import library
+from .hub import find_model
+from .tokenizer import Tokenizer
+
+_STOPS = ("", "eos", "stop", "length", "context", "cancelled")
+_FORMS = {"auto": _abi.PROMPT_AUTO, "raw": _abi.PROMPT_RAW, "chat": _abi.PROMPT_CHAT}
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    """What a model wrote.
+
+    text: the answer, without stop text and end-of-sequence token.
+    ids: its tokens.
+    stop_reason: "eos", "stop", "length", "context" or "cancelled".
+    hash: SHA-256 of the ids and the bits of the last logits, hexadecimal: equal on every machine.
+    prompt_tokens: tokens that were read before.
+    prefill_seconds, decode_seconds: time spent on reading and on writing.
+    """
+
+    text: str
+    ids: list
+    stop_reason: str
+    hash: str
+    prompt_tokens: int
+    prefill_seconds: float
+    decode_seconds: float
+
+    def __str__(self):
+        return self.text
+
+
+class LM(_native.Owner):
+    """A language model: weights, tokenizer, chat template. Sessions share it.
+
+    model: a GGUF file, a Hugging Face folder, an .entity, or a hub id that is in huggingface_hub's cache.
+    dtype: quantises the matrices on load, as "int8"; None: as stored.
+    threads: workers of its sessions; None: one per physical core.
+    context: longest conversation in tokens; None: what the model was trained for, at most 4096.
+    progress: called with the part that is loaded, from 0 to 1; returning False cancels.
+    """
+
+    def __init__(self, model, *, dtype=None, threads=None, context=None, progress=None):
+        self.path = find_model(model)
+        options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
+        if progress is not None:
+            options.progress = _abi.OnProgress(lambda _, fraction: progress(fraction) is not False)
+        self._handle = _native.make(library.loom_model_open, _native.utf8(self.path, "model"), ctypes.byref(options))
+        self._threads, self._context, self._tokenizer = threads or 0, context or 0, None
+
+    @property
+    def info(self):
+        """Format, sizes, context and what is missing, a dict."""
+        return json.loads(_native.blob(library.loom_model_info, self._handle.value))
+
+    @property
+    def tokenizer(self):
+        """The model's Tokenizer."""
+        if self._tokenizer is None:
+            self._tokenizer = Tokenizer(_native.make(library.loom_model_tokenizer, self._handle.value))
+        return self._tokenizer
+
+    def render_chat(self, messages, add_generation_prompt=True):
+        """Writes messages, a list of {"role", "content"}, as the model's chat template has them."""
+        data = json.dumps(list(messages)).encode()
+        out = _native.blob(library.loom_model_render_chat, self._handle.value, data, len(data), add_generation_prompt)
+        return out.decode("utf-8", "replace")
+
+    def generate(self, prompt, **options):
+        """Returns the Generation that answers or continues a prompt; options as those of stream()."""
+        stream = self.stream(prompt, **options)
+        for _ in stream:
+            pass
+        return stream.result
+
+    def stream(self, prompt, *, form="auto", max_tokens=None, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0,
+               typical_p=1.0, repetition_penalty=1.0, repetition_window=64, frequency_penalty=0.0,
+               presence_penalty=0.0, min_tokens=0, ignore_eos=False, stop=(), seed=0):
+        """Returns a Stream: iterate over it for pieces of text as they settle; its result is a Generation.
+
+        form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
+        max_tokens: 128 without it. temperature 0 takes the most likely token each time. stop: texts that end it.
+        """
+        if form not in _FORMS:
+            raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
+        stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
+        values = _abi.GenerationOptions(
+            max_tokens=max_tokens or 0, min_tokens=min_tokens, seed=seed, temperature=temperature, top_k=top_k,
+            top_p=top_p, min_p=min_p, typical_p=typical_p, repetition_penalty=repetition_penalty,
+            repetition_window=repetition_window, frequency_penalty=frequency_penalty,
+            presence_penalty=presence_penalty, ignore_eos=ignore_eos, stop=(ctypes.c_char_p * len(stops))(*stops),
+            stop_count=len(stops))
+        session_options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
+        session = _native.make(library.loom_session_create, self._handle.value, ctypes.byref(session_options))
+        data = prompt if isinstance(prompt, bytes) else prompt.encode("utf-8", "surrogateescape")
+        return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],
+                                   ctypes.byref(values)))
+
+
+class Stream(_native.Owner):
+    """An answer that is being written: an iterator over pieces of text."""
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._step = _abi.Step()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while self._step.stop == _abi.STOP_NOT_YET:
+            _native.check(library.loom_generator_next(self._handle.value, 0, ctypes.byref(self._step)))
+            ended = self._step.stop != _abi.STOP_NOT_YET
+            piece = self._decoder.decode(ctypes.string_at(self._step.text, self._step.text_size), ended)
+            if piece:
+                return piece
+        raise StopIteration
+
+    @property
+    def prompt_tokens(self):
+        """Tokens of the prompt that have been read."""
+        return self._step.prompt_tokens
+
+    @property
+    def result(self):
+        """The Generation so far, or whole."""
+        out = _abi.Generation()
+        _native.check(library.loom_generator_result(self._handle.value, ctypes.byref(out)))
+        return Generation(text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
+                          ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
+                          prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
+                          decode_seconds=out.decode_seconds)

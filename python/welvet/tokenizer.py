@@ -1,0 +1,53 @@
+"""Text to token ids and back."""
+
+import ctypes
+
+from . import _native
+from ._native import library
+
+
+class Tokenizer(_native.Owner):
+    """A model's tokenizer. Immutable: any number of threads may use one."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    @classmethod
+    def open(cls, path):
+        """Reads the tokenizer of a GGUF file, a Hugging Face folder, an .entity or a tokenizer.json."""
+        return cls(_native.make(library.loom_tokenizer_open, _native.utf8(path, "path")))
+
+    def encode(self, text, add_special_tokens=True, parse_special=True):
+        """Returns the ids of a text (str or bytes), a list of int.
+
+        parse_special: a marker in the text, as "<|im_end|>", is the marker; False: it is ordinary text.
+        """
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        out = _native.blob(library.loom_tokenizer_encode, self._handle.value, data, len(data), add_special_tokens,
+                           parse_special)
+        return list(memoryview(out).cast("i")) if out else []
+
+    def decode(self, ids, skip_special_tokens=True):
+        """Returns the text of ids; bytes that are no UTF-8 become U+FFFD."""
+        ids = list(ids)
+        array = (ctypes.c_int32 * len(ids))(*ids)
+        out = _native.blob(library.loom_tokenizer_decode, self._handle.value, array, len(ids), skip_special_tokens)
+        return out.decode("utf-8", "replace")
+
+    def id_of(self, token):
+        """Returns the id of a token by its text as the vocabulary spells it; None when it has none."""
+        data, out = token.encode(), ctypes.c_int32()
+        try:
+            _native.check(library.loom_tokenizer_id(self._handle.value, data, len(data), ctypes.byref(out)))
+        except _native.NotFoundError:
+            return None
+        return out.value
+
+    def token(self, token_id):
+        """Returns the text of one id as the vocabulary spells it; empty for an unknown id."""
+        return _native.blob(library.loom_tokenizer_token, self._handle.value, token_id).decode("utf-8", "replace")
+
+    def __len__(self):
+        size = ctypes.c_uint64()
+        _native.check(library.loom_tokenizer_vocab_size(self._handle.value, ctypes.byref(size)))
+        return size.value

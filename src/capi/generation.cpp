@@ -1,0 +1,137 @@
+// Generators of loom.h: text out of a session, step by step.
+
+#include <algorithm>
+
+#include "capi/guard.h"
+#include "capi/objects.h"
+#include "capi/options.h"
+
+namespace loom::capi {
+namespace {
+
+// A field that is 0 means its default.
+template <class T>
+void take_over(T given, T& to) {
+  if (given != 0) to = given;
+}
+
+Result<GenerationOptions> options_of(const loom_generation_options& given) {
+  GenerationOptions out;
+  take_over<std::size_t>(given.max_tokens, out.max_tokens);
+  out.min_tokens = given.min_tokens;
+  out.ignore_eos = given.ignore_eos != 0;
+  SamplingOptions& s = out.sampling;
+  s.seed = given.seed, s.temperature = given.temperature, s.top_k = given.top_k;
+  s.min_p = given.min_p, s.frequency_penalty = given.frequency_penalty, s.presence_penalty = given.presence_penalty;
+  take_over(given.top_p, s.top_p);
+  take_over(given.typical_p, s.typical_p);
+  take_over(given.repetition_penalty, s.repetition_penalty);
+  take_over(given.repetition_window, s.repetition_window);
+  LOOM_TRY(const auto stops, need_array(given.stop, given.stop_count, "stop"));
+  for (const char* const stop : stops) {
+    LOOM_TRY(const std::string_view text, need_text(stop, "a stop string"));
+    if (text.empty()) return fail(Code::InvalidArgument, "a stop string is empty");
+    out.stop.emplace_back(text);
+  }
+  return out;
+}
+
+loom_stop stop_of(const std::string& reason) {
+  constexpr const char* kReasons[] = {"", "eos", "stop", "length", "context", "cancelled"};  // as LOOM_STOP_*
+  return static_cast<loom_stop>(std::ranges::find(kReasons, reason) - std::begin(kReasons));
+}
+
+// Makes a generator of a session that the caller has.
+Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<const std::int32_t> prompt,
+                                      const loom_generation_options* options, std::size_t dropped_bytes) {
+  LOOM_TRY(const loom_generation_options given, read_struct(options));
+  LOOM_TRY(const GenerationOptions wanted, options_of(given));
+  LOOM_TRY(Generator generator, Generator::create(*use->session, use->model->model, prompt, wanted));
+  return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes);
+}
+
+struct Prompt {
+  std::vector<std::int32_t> ids;
+  std::size_t dropped_bytes = 0;
+};
+Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form) {
+  if (form < LOOM_PROMPT_AUTO || form > LOOM_PROMPT_CHAT)
+    return fail(Code::InvalidArgument, "form is {}: expected one of LOOM_PROMPT_*", form);
+  LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
+  const bool asks = form == LOOM_PROMPT_CHAT || (form == LOOM_PROMPT_AUTO && model.chat_template);
+  std::string rendered;
+  if (asks) {
+    const ChatMessage question{"user", std::string(text)};
+    LOOM_TRY(rendered, render_chat(model, std::span(&question, 1)));
+    text = rendered;
+  }
+  Prompt out;
+  LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, {.add_special_tokens = !asks}, out.ids));
+  out.dropped_bytes = encoded.dropped_bytes;
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_generator_create(loom_session session, const int32_t* prompt, size_t prompt_count,
+                                  const loom_generation_options* options, loom_generator* generator) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(generator));
+    LOOM_TRY(const auto ids, need_array(prompt, prompt_count, "prompt"));
+    LOOM_TRY(const auto use, Use<SessionObject>::of(session));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
+    LOOM_TRY(*generator, make_generator(use, ids, options, 0));
+    return {};
+  });
+}
+
+loom_status loom_generator_from_text(loom_session session, const void* text, size_t text_size, loom_prompt_form form,
+                                     const loom_generation_options* options, loom_generator* generator) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(generator));
+    LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
+    LOOM_TRY(const auto use, Use<SessionObject>::of(session));
+    LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
+    LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes));
+    return {};
+  });
+}
+
+loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, loom_step* step) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(step));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
+    LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
+    LOOM_TRY(const Turn session_turn, Turn::of(*use->session, "session"));
+    LOOM_TRY(Generator::Step done, use->generator.next(stop.flag()));
+    use->piece = std::move(done.text);
+    const Generation& so_far = use->generator.result();
+    loom_step out{};
+    out.text = use->piece.c_str(), out.text_size = use->piece.size();
+    out.prompt_tokens = so_far.prompt_tokens, out.generated_tokens = so_far.ids.size();
+    out.stop = stop_of(so_far.stop_reason);
+    return write_struct(out, step);
+  });
+}
+
+loom_status loom_generator_result(loom_generator generator, loom_generation* result) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
+    const Generation& g = use->generator.result();
+    loom_generation out{};
+    out.text = g.text.c_str(), out.text_size = g.text.size();
+    out.ids = g.ids.data(), out.ids_count = g.ids.size();
+    out.prompt_tokens = g.prompt_tokens, out.dropped_bytes = use->dropped_bytes;
+    out.prefill_seconds = g.prefill_seconds, out.decode_seconds = g.decode_seconds;
+    out.stop = stop_of(g.stop_reason);
+    std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
+    return write_struct(out, result);
+  });
+}

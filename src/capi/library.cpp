@@ -1,0 +1,119 @@
+// Versions, errors, handles: the first two groups of loom.h.
+
+#include <utility>
+
+#include "capi/guard.h"
+#include "capi/objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "core/numerics_version.h"
+#include "lm/golden.h"
+#include "telemetry/audit.h"
+
+namespace loom::capi {
+
+Result<std::uint64_t> make_blob(std::string bytes) { return make_handle<BlobObject>(std::move(bytes)); }
+Result<std::uint64_t> make_blob(const Json& json) { return make_blob(dump_json(json)); }
+
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+const char* loom_version(void) { return LOOM_VERSION; }
+
+const char* loom_last_error(void) { return last_error(); }
+
+const char* loom_status_name(int32_t status) { return status == LOOM_OK ? "Ok" : code_name(static_cast<Code>(status)); }
+
+loom_status loom_numerics_version(uint32_t* version) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(version));
+    *version = kNumericsVersion;
+    return {};
+  });
+}
+
+loom_status loom_system_info(loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    Json out = system_audit();
+    out["version"] = LOOM_VERSION, out["numerics_version"] = kNumericsVersion;
+    LOOM_TRY(*info, make_blob(out));
+    return {};
+  });
+}
+
+loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(digest));
+    GoldenOptions run;
+    run.threads = threads > 0 ? threads : ThreadPool::default_threads();
+    if (isa != nullptr) {
+      LOOM_TRY(run.isa, isa_from_name(isa));
+    }
+    LOOM_TRY(const std::string table, golden_table(run));
+    LOOM_TRY(*digest, make_blob(digest_of_text(table)));
+    return {};
+  });
+}
+
+loom_status loom_retain(loom_handle handle) {
+  return guard([&] { return retain(handle); });
+}
+
+loom_status loom_release(loom_handle handle) {
+  return guard([&]() -> Result<void> { return handle == 0 ? Result<void>() : release(handle); });
+}
+
+loom_status loom_kind_of(loom_handle handle, loom_kind* kind) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(kind));
+    LOOM_TRY(const Kind found, kind_of(handle));
+    *kind = static_cast<loom_kind>(found);
+    return {};
+  });
+}
+
+loom_status loom_blob_view(loom_blob blob, const void** data, size_t* data_size) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(data, data_size));
+    LOOM_TRY(const auto use, Use<BlobObject>::of(blob));
+    *data = use->bytes.c_str(), *data_size = use->bytes.size();
+    return {};
+  });
+}
+
+loom_status loom_cancel_create(loom_cancel* cancel) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(cancel));
+    LOOM_TRY(*cancel, make_handle<CancelObject>());
+    return {};
+  });
+}
+
+loom_status loom_cancel_set(loom_cancel cancel, int32_t set) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const auto use, Use<CancelObject>::of(cancel));
+    use->flag.store(set != 0, std::memory_order_relaxed);
+    return {};
+  });
+}
+
+loom_status loom_threads_create(int32_t count, loom_threads* threads) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(threads));
+    LOOM_TRY(auto pool, ThreadPool::create(count != 0 ? count : ThreadPool::default_threads()));
+    LOOM_TRY(*threads, make_handle<ThreadsObject>(std::move(pool)));
+    return {};
+  });
+}
+
+loom_status loom_threads_from_host(int32_t count, loom_run_work run, void* user, loom_threads* threads) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(threads));
+    LOOM_TRY(auto pool, ThreadPool::create(HostWorkers{count, user, run}));
+    LOOM_TRY(*threads, make_handle<ThreadsObject>(std::move(pool)));
+    return {};
+  });
+}

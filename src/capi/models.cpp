@@ -1,0 +1,118 @@
+// Language models of loom.h: loading, what is known of one, chat templates.
+
+#include "capi/guard.h"
+#include "capi/objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+
+namespace loom::capi {
+namespace {
+
+Result<ModelOptions> options_of(const loom_model_options& given, const std::atomic<bool>* cancel) {
+  ModelOptions out;
+  if (given.threads != 0) {
+    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
+    out.pool = use->pool;
+  }
+  if (given.dtype != nullptr) {
+    LOOM_TRY(out.decoder.dtype, dtype_from_name(given.dtype));
+  }
+  LOOM_TRY(const auto adapters, need_array(given.adapters, given.adapters_count, "adapters"));
+  for (const char* const folder : adapters) {
+    LOOM_TRY(const std::string_view text, need_text(folder, "a folder of adapters"));
+    out.adapters.emplace_back(text);
+  }
+  if (given.progress != nullptr)
+    out.decoder.progress = [progress = given.progress, user = given.user](std::size_t done, std::size_t total) {
+      return progress(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
+    };
+  out.decoder.cancel = cancel;
+  return out;
+}
+
+Json info_of(const LanguageModel& model) {
+  const ModelConfig& c = model.decoder->config;
+  Json out{{"path", model.path},
+           {"format", model.format},
+           {"layers", c.num_hidden_layers},
+           {"hidden_size", c.hidden_size},
+           {"intermediate_size", c.intermediate_size},
+           {"attention_heads", c.num_attention_heads},
+           {"key_value_heads", c.num_key_value_heads},
+           {"head_dim", c.head_dim},
+           {"vocab_size", c.vocab_size},
+           {"max_context", c.max_position_embeddings},
+           {"resident_bytes", model.decoder->network.resident_bytes()},
+           {"load_ms", model.load_ms},
+           {"has_tokenizer", model.tokenizer != nullptr},
+           {"has_chat_template", model.chat_template.has_value()},
+           {"stop_ids", model.stop_ids}};
+  if (model.tokenizer_error) out["tokenizer_error"] = model.tokenizer_error->text();
+  if (model.template_error) out["template_error"] = model.template_error->text();
+  return out;
+}
+
+Result<std::vector<ChatMessage>> messages_of(std::string_view text) {
+  LOOM_TRY(const Json list, parse_json(text));
+  if (!list.is_array()) return fail(Code::InvalidArgument, "expected a list of messages with role and content");
+  std::vector<ChatMessage> out;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json* const role = list[i].is_object() ? find(list[i], "role") : nullptr;
+    const Json* const content = list[i].is_object() ? find(list[i], "content") : nullptr;
+    if (role == nullptr || !as_string(*role) || content == nullptr || !as_string(*content))
+      return fail_at({std::to_string(i)}, Code::InvalidArgument, "expected role and content, two texts");
+    out.push_back({*as_string(*role), *as_string(*content)});
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
+    LOOM_TRY(const std::string_view name, need_text(path, "path"));
+    LOOM_TRY(const loom_model_options given, read_struct(options));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const ModelOptions wanted, options_of(given, cancel.flag()));
+    LOOM_TRY(LanguageModel loaded, load_language_model(std::string(name), wanted));
+    LOOM_TRY(*model, make_handle<ModelObject>(std::move(loaded)));
+    return {};
+  });
+}
+
+loom_status loom_model_info(loom_model model, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const auto use, Use<ModelObject>::of(model));
+    LOOM_TRY(*info, make_blob(info_of(use->model)));
+    return {};
+  });
+}
+
+loom_status loom_model_tokenizer(loom_model model, loom_tokenizer* tokenizer) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(tokenizer));
+    LOOM_TRY(const auto use, Use<ModelObject>::of(model));
+    LOOM_TRY_VOID(use->model.need_tokenizer());
+    LOOM_TRY(*tokenizer, make_handle<TokenizerObject>(use->model.tokenizer));
+    return {};
+  });
+}
+
+loom_status loom_model_render_chat(loom_model model, const void* messages, size_t messages_size,
+                                   int32_t add_generation_prompt, loom_blob* text) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(text));
+    LOOM_TRY(const std::string_view json, need_bytes(messages, messages_size, "messages"));
+    LOOM_TRY(const auto use, Use<ModelObject>::of(model));
+    LOOM_TRY(const auto list, messages_of(json));
+    LOOM_TRY(std::string rendered, render_chat(use->model, list, {}, add_generation_prompt != 0));
+    LOOM_TRY(*text, make_blob(std::move(rendered)));
+    return {};
+  });
+}

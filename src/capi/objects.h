@@ -1,0 +1,81 @@
+#pragma once
+// What the handles of language models stand for.
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "capi/handles.h"
+#include "core/json_fwd.h"
+#include "core/thread_pool.h"
+#include "lm/generator.h"
+
+namespace loom::capi {
+
+struct BlobObject : Object {
+  static constexpr Kind kKind = Kind::Blob;
+  explicit BlobObject(std::string given) : bytes(std::move(given)) {}
+  const std::string bytes;
+};
+Result<std::uint64_t> make_blob(std::string bytes);
+Result<std::uint64_t> make_blob(const Json& json);
+
+struct CancelObject : Object {
+  static constexpr Kind kKind = Kind::Cancel;
+  std::atomic<bool> flag{false};
+};
+
+// The flag of a handle, or none for 0, for the time of a call.
+class CancelOf {
+ public:
+  static Result<CancelOf> handle(std::uint64_t handle) {
+    CancelOf out;
+    if (handle == 0) return out;
+    LOOM_TRY(out.use_, Use<CancelObject>::of(handle));
+    return out;
+  }
+  const std::atomic<bool>* flag() const { return use_ ? &(*use_)->flag : nullptr; }
+
+ private:
+  std::optional<Use<CancelObject>> use_;
+};
+
+struct ThreadsObject : Object {
+  static constexpr Kind kKind = Kind::Threads;
+  explicit ThreadsObject(std::shared_ptr<ThreadPool> given) : pool(std::move(given)) {}
+  const std::shared_ptr<ThreadPool> pool;
+};
+
+struct TokenizerObject : Object {
+  static constexpr Kind kKind = Kind::Tokenizer;
+  explicit TokenizerObject(std::shared_ptr<const text::Tokenizer> given) : tokenizer(std::move(given)) {}
+  const std::shared_ptr<const text::Tokenizer> tokenizer;
+};
+
+struct ModelObject : Object {
+  static constexpr Kind kKind = Kind::Model;
+  explicit ModelObject(LanguageModel given) : model(std::move(given)) {}
+  const LanguageModel model;
+};
+
+struct SessionObject : Object {
+  static constexpr Kind kKind = Kind::Session;
+  SessionObject(std::shared_ptr<ModelObject> of, std::unique_ptr<Session> given)
+      : model(std::move(of)), session(std::move(given)) {}
+  const std::shared_ptr<ModelObject> model;
+  const std::unique_ptr<Session> session;
+};
+
+struct GeneratorObject : Object {
+  static constexpr Kind kKind = Kind::Generator;
+  GeneratorObject(std::shared_ptr<SessionObject> of, Generator given, std::size_t dropped)
+      : session(std::move(of)), generator(std::move(given)), dropped_bytes(dropped) {}
+  const std::shared_ptr<SessionObject> session;  // it goes after the generator
+  Generator generator;
+  std::size_t dropped_bytes;
+  std::string piece;  // that the last step gave
+};
+
+}  // namespace loom::capi

@@ -1,0 +1,207 @@
+#include "lm/generator.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/fp_environment.h"
+
+namespace loom {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+std::size_t vocab_of(const LanguageModel& model) { return static_cast<std::size_t>(model.decoder->config.vocab_size); }
+
+std::vector<std::int32_t> ends_of(const LanguageModel& model, const GenerationOptions& options) {
+  std::vector<std::int32_t> ends;
+  for (const std::vector<std::int32_t>* ids : {&model.stop_ids, &options.stop_ids})
+    for (const std::int32_t id : *ids)
+      // a file may name an id that its model lacks
+      if (id >= 0 && static_cast<std::size_t>(id) < vocab_of(model)) ends.push_back(id);
+  return ends;
+}
+
+// Behind an end-of-sequence token a model writes the next turn of its training texts, so before min_tokens, or for
+// good, it is never drawn.
+SamplingOptions without_ends(const std::vector<std::int32_t>& ends, SamplingOptions options) {
+  options.banned.insert(options.banned.end(), ends.begin(), ends.end());
+  return options;
+}
+
+}  // namespace
+
+std::string Generator::StopStrings::push(std::string_view piece) {
+  held_ += piece;
+  std::size_t cut = held_.npos;
+  for (const std::string& stop : stops_)
+    if (!stop.empty()) cut = std::min(cut, held_.find(stop));
+  if (cut != held_.npos) {
+    met_ = true;
+    held_.resize(cut);
+    return std::exchange(held_, {});
+  }
+  std::size_t keep = 0;
+  for (const std::string& stop : stops_)
+    for (std::size_t n = std::min(stop.size(), held_.size()); n > keep; --n)
+      if (held_.compare(held_.size() - n, n, stop, 0, n) == 0) keep = n;
+  std::string out = held_.substr(0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+  return out;
+}
+
+Generator::Generator(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                     const GenerationOptions& options)
+    : session_(&session),
+      tokenizer_(model.tokenizer),
+      prompt_(prompt.begin(), prompt.end()),
+      options_(options),
+      ends_(ends_of(model, options)),
+      sampler_(options.sampling, vocab_of(model)),
+      endless_sampler_(without_ends(ends_, options.sampling), vocab_of(model)),
+      stops_(options.stop),
+      before_(session.length()),
+      length_(session.length()) {
+  if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
+}
+
+Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                                    const GenerationOptions& options) {
+  LOOM_TRY_VOID(check(options.sampling, vocab_of(model)));
+  const Session::Feed whole{0, prompt};
+  LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
+  return Generator(session, model, prompt, options);
+}
+
+Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
+  if (failed_) return tl::make_unexpected(*failed_);
+  if (done()) return Step{.done = true};
+  if (session_->length() != length_)
+    return fail(Code::InvalidState, "the session holds {} tokens; the last step of the generation left {}",
+                session_->length(), length_);
+  const FpEnvironment environment;
+  const auto begin = Clock::now();
+  const bool reads = result_.prompt_tokens < prompt_.size();
+  auto step = reads ? read(cancel) : write(cancel);
+  (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
+  length_ = session_->length();
+  if (!step) {
+    failed_ = step.error();
+  } else if (done()) {
+    step->done = true;
+    Sha256 hash;
+    for (const std::int32_t id : result_.ids) hash.update_u32(static_cast<std::uint32_t>(id));
+    hash.update_floats(logits_);
+    result_.hash = hash.finish();
+  }
+  return step;
+}
+
+// Only the last chunk gives logits.
+Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
+  const std::size_t left = prompt_.size() - result_.prompt_tokens, count = std::min(left, session_->chunk_rows());
+  const auto chunk = std::span<const std::int32_t>(prompt_).subspan(result_.prompt_tokens, count);
+  auto fed = count == left ? session_->feed(chunk, 0, cancel)
+                           : session_->prefill(chunk, 0, cancel).map([] { return std::span<const float>(); });
+  if (fed) {
+    logits_ = *fed;
+    result_.prompt_tokens += count;
+    return Step{.prompt_tokens_read = count};
+  }
+  LOOM_TRY_VOID(session_->truncate(before_));
+  result_.prompt_tokens = 0;
+  if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
+  result_.stop_reason = "cancelled";
+  return Step{};
+}
+
+// A token is fed by the step after the one that drew it: a host that has seen the text may want no more.
+Result<Generator::Step> Generator::write(const std::atomic<bool>* cancel) {
+  Step step;
+  const int most = decoder_ ? kTokensPerStep : 1;
+  for (int token = 0; token < most && step.text.empty() && !done(); ++token) {
+    LOOM_TRY_VOID(feed_drawn(cancel));
+    if (done()) break;
+    LOOM_TRY(step.text, draw());
+  }
+  if (done()) step.text += rest_of_text();
+  result_.text += step.text;
+  return step;
+}
+
+Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
+  if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
+    result_.stop_reason = "cancelled";
+    return {};
+  }
+  if (!drawn_) return {};
+  auto fed = session_->feed(std::span(&*drawn_, 1), 0, cancel);
+  if (!fed) {
+    if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
+    result_.stop_reason = "cancelled";
+    return {};
+  }
+  drawn_.reset();
+  logits_ = *fed;
+  ++result_.decode_steps;
+  return {};
+}
+
+Result<std::string> Generator::draw() {
+  std::vector<std::int32_t>& ids = result_.ids;
+  if (ids.size() >= options_.max_tokens) {
+    result_.stop_reason = "length";
+    return std::string();
+  }
+  const bool endless = options_.ignore_eos || ids.size() < options_.min_tokens;
+  LOOM_TRY(const std::int32_t id,
+           (endless ? endless_sampler_ : sampler_).choose(logits_, session_->tokens(), options_.sampling_session));
+  if (std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
+    result_.stop_reason = "eos";
+    return std::string();
+  }
+  ids.push_back(id);
+  drawn_ = id;
+  if (options_.logprobs > 0) result_.logprobs.push_back(logprobs(logits_, id, options_.logprobs));
+  std::string text = decoder_ ? stops_.push(decoder_->push(id)) : std::string();
+  if (stops_.met())
+    result_.stop_reason = "stop";
+  else if (ids.size() >= options_.max_tokens)
+    result_.stop_reason = "length";
+  else if (session_->length() >= session_->context_tokens())
+    result_.stop_reason = "context";
+  return text;
+}
+
+std::string Generator::rest_of_text() {
+  if (!decoder_ || stops_.met()) return {};
+  std::string text = stops_.push(decoder_->finish());
+  return stops_.met() ? text : text + stops_.finish();
+}
+
+Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                            const GenerationOptions& options, const std::function<bool(std::string_view)>& on_text,
+                            const std::atomic<bool>* cancel) {
+  static constexpr std::atomic<bool> kEnough{true};
+  LOOM_TRY(Generator generator, Generator::create(session, model, prompt, options));
+  while (!generator.done()) {
+    LOOM_TRY(const Generator::Step step, generator.next(cancel));
+    if (!step.text.empty() && on_text && !on_text(step.text)) cancel = &kEnough;
+  }
+  return generator.result();
+}
+
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages,
+                                const std::optional<TemplateTime>& now, bool add_generation_prompt,
+                                const std::atomic<bool>* cancel) {
+  LOOM_TRY(const ChatTemplate* const chat_template, model.need_template());
+  ChatContext context;
+  for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
+  context.add_generation_prompt = add_generation_prompt;
+  context.bos_token = model.bos_token;
+  context.eos_token = model.eos_token;
+  LOOM_TRY(const Json variables, chat_context(context));
+  return chat_template->render(variables, {.cancel = cancel}, now);
+}
+
+}  // namespace loom

@@ -1,0 +1,128 @@
+#pragma once
+// Text out of a session: tokens are drawn one by one, decoded as they settle, and watched for stop strings (engine
+//
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lm/language_model.h"
+#include "lm/sampling.h"
+#include "lm/session.h"
+
+namespace loom {
+
+struct GenerationOptions {
+  std::size_t max_tokens = 128;
+  std::size_t min_tokens = 0;  // end-of-sequence tokens are banned before
+  SamplingOptions sampling;
+  // the text ends before the first of them; of one that is never completed the beginning is text
+  std::vector<std::string> stop;
+  std::vector<std::int32_t> stop_ids;  // beside the model's own
+  bool ignore_eos = false;             // end-of-sequence tokens are banned throughout
+  std::size_t logprobs = 0;            // best n to report per token
+  std::uint32_t sampling_session = 0;  // separates the draws of sequences with one seed
+};
+
+struct Generation {
+  // without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end
+  std::string text;
+  std::vector<std::int32_t> ids;  // drawn tokens, the end-of-sequence token not included
+  std::string stop_reason;        // "eos", "stop", "length", "context", "cancelled"
+  std::vector<std::vector<TokenLogprob>> logprobs;
+  std::size_t prompt_tokens = 0;  // that were read; 0 when that was cancelled
+  Digest hash{};                  // of the generated ids and the bits of the last logits
+  // of work: what a host does between two steps does not count
+  double prefill_seconds = 0, decode_seconds = 0;
+  std::size_t decode_steps = 0;
+};
+
+// One generation, which its host drives: next() does a piece of work that is bounded, so a host that calls it once
+// a frame keeps its frames, and next() until done is generate(), bit for bit. The session outlives the generator and is
+// its own meanwhile: nobody else feeds or rewinds it between two steps. A generator that is destroyed early leaves the
+// session with the tokens that were fed by then.
+class Generator {
+ public:
+  struct Step {
+    std::size_t prompt_tokens_read = 0;  // by this step, which then drew no token
+    std::string text;                    // that settled; may be empty, while what was drawn may become a stop string
+    bool done = false;                   // the generation has ended
+  };
+  // Takes a copy of the prompt, which goes behind what the session holds, and feeds nothing yet. The options are
+  // checked, and so is what Session::feed() refuses.
+  static Result<Generator> create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                                  const GenerationOptions& options);
+
+  // Reads one chunk of the prompt (Session::chunk_rows), or feeds and draws tokens until a piece of text has settled,
+  // kTokensPerStep of them at most and one where the model brings no tokenizer. Setting `*cancel` ends the generation
+  // with "cancelled" and what was generated so far; while the prompt is read the session then holds what it held before
+  // the generation. Forwards run: those of the prompt, and one per token but the last. A generation that has ended is
+  // done again. NonFinite for logits; InvalidState where the session has another length than the last step left. After
+  // an error every further call returns it, and one that came while the prompt was read leaves the session as before.
+  Result<Step> next(const std::atomic<bool>* cancel = nullptr);
+  static constexpr int kTokensPerStep = 8;
+
+  bool done() const { return !result_.stop_reason.empty(); }
+  // Filled as it goes; stop_reason and hash when done.
+  const Generation& result() const { return result_; }
+
+ private:
+  // Holds back text that may be the beginning of a stop string.
+  class StopStrings {
+   public:
+    explicit StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {}
+    // Text that is safe to show; met() says whether a stop string has come.
+    std::string push(std::string_view piece);
+    std::string finish() { return std::exchange(held_, {}); }
+    bool met() const { return met_; }
+
+   private:
+    std::vector<std::string> stops_;
+    std::string held_;
+    bool met_ = false;
+  };
+
+  Generator(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+            const GenerationOptions& options);
+  Result<Step> read(const std::atomic<bool>* cancel);
+  Result<Step> write(const std::atomic<bool>* cancel);
+  Result<void> feed_drawn(const std::atomic<bool>* cancel);
+  Result<std::string> draw();
+  std::string rest_of_text();
+
+  Session* session_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::vector<std::int32_t> prompt_;
+  GenerationOptions options_;
+  std::vector<std::int32_t> ends_;     // tokens that end the text
+  Sampler sampler_, endless_sampler_;  // the second one never draws an end
+  std::optional<text::IncrementalDecoder> decoder_;
+  StopStrings stops_;
+  Generation result_;
+  std::size_t before_ = 0, length_ = 0;  // of the session: before the generation, after the last step
+  std::span<const float> logits_;        // of the last token that was fed
+  std::optional<std::int32_t> drawn_;    // and not fed yet
+  std::optional<Error> failed_;
+};
+
+// A Generator that is run to its end. `on_text` gets text that can no longer change; returning false stops after the
+// current token. `cancel` and errors are as in Generator::next().
+Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
+                            const GenerationOptions& options, const std::function<bool(std::string_view)>& on_text = {},
+                            const std::atomic<bool>* cancel = nullptr);
+
+struct ChatMessage {
+  std::string role, content;
+};
+// The prompt of a conversation by the model's own template; NoTemplate when it has none. `now`: for templates that
+// write the date. Setting `*cancel` ends a template that takes long, with Cancelled.
+Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages,
+                                const std::optional<TemplateTime>& now = {}, bool add_generation_prompt = true,
+                                const std::atomic<bool>* cancel = nullptr);
+
+}  // namespace loom
