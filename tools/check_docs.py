@@ -27,7 +27,7 @@ SOURCE = re.compile(r"^\w+\.(?:h|cpp|py|cmake|mjs|tsv)$")
 NOT_YET = re.compile(r"\bnot (?:yet )?(?:built|implemented)\b|\bnot(?: done| there| supported)? yet\b|\bno\b[^.;:]{1,40}\byet\b|\blater work\b", re.IGNORECASE)
 OTHER_TIMES = ("docs/plan.md", "docs/decisions.md", "CHANGELOG.md")
 MISSING = {  # name in prose: what would be there
-    "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
+    "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi/networks.cpp", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
     "installed package": "cmake/loomConfig.cmake.in", "0.8x": "src/io/entity_v1",
 }
 COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")

@@ -7,7 +7,6 @@
   include/loom/loom.h         the header, C89
   src/capi/exports.map        the symbols that the shared library shows
   src/capi/functions.inc      a row per function, for tests and fuzzing
-  src/capi/layout.inc         a row per struct and field, for tests
   python/welvet/_abi.py       ctypes: constants, structs, functions
   docs/c-abi.md               the reference
 """
@@ -214,14 +213,6 @@ def functions_inc(api):
     return f"// {MADE}\n" + "".join(f"LOOM_FUNCTION({f['name']})\n" for f in api.functions())
 
 
-def layout_inc(api):
-    rows = [f"// {MADE}\n"]
-    for struct in api.json["structs"]:
-        rows.append(f"LOOM_STRUCT({struct['name']})\n")
-        rows += [f"LOOM_FIELD({struct['name']}, {n.split('[')[0]})\n" for _, n, _ in api.fields(struct)]
-    return "".join(rows)
-
-
 def python(api):
     j = api.json
     out = [f'"""The C ABI for ctypes. {MADE}"""\n\n',
@@ -289,7 +280,7 @@ def main():
     check = parser.parse_args().check
     api = Api(ROOT / "api" / "loom.json")
     files = {"include/loom/loom.h": header(api), "src/capi/exports.map": exports(api),
-             "src/capi/functions.inc": functions_inc(api), "src/capi/layout.inc": layout_inc(api),
+             "src/capi/functions.inc": functions_inc(api),
              "python/welvet/_abi.py": python(api), "docs/c-abi.md": reference(api)}
     differing = [name for name, text in files.items()
                  if not (ROOT / name).is_file() or (ROOT / name).read_text() != text]

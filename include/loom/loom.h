@@ -60,8 +60,8 @@ typedef int32_t loom_status;
 #define LOOM_LINK_TO_EMPTY      24 /* a link leads to an empty cell */
 #define LOOM_NESTING_TOO_DEEP   25 /* containers lie too deep in each other */
 #define LOOM_INVALID_STATE      26 /* the object is not in the state that the call needs */
-#define LOOM_NO_VALUE           27 /* there is no value yet */
-#define LOOM_NO_HISTORY         28 /* there is no history yet */
+#define LOOM_NO_VALUE           27 /* there is no value so far */
+#define LOOM_NO_HISTORY         28 /* there is no history so far */
 #define LOOM_LOSSY_SAVE         29 /* the format cannot hold the values exactly */
 #define LOOM_BUSY               30 /* another thread uses the object, or this call was made from a callback of it */
 #define LOOM_BAD_HANDLE         31 /* the handle is none, was released, or is of another kind */

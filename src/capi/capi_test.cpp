@@ -1,6 +1,7 @@
 // The C ABI as a host sees it: loom.h alone, and what it answers to handles and pointers that are wrong.
 
 #include <gtest/gtest.h>
+#include <loom/loom.h>
 
 #include <atomic>
 #include <cstddef>
@@ -10,11 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "loom/loom.h"
 #include "support/files.h"
 #include "support/small_model.h"
 
 namespace {
+
+template <class S>
+S sized() {
+  S s{};
+  s.struct_size = sizeof s;
+  return s;
+}
 
 std::string take(loom_blob blob) {
   const void* data = nullptr;
@@ -45,12 +52,12 @@ class Capi : public testing::Test {
   }
   // The answer's text and the hash of it.
   std::pair<std::string, std::string> answer(loom_session s, const char* text, loom_cancel cancel = 0) {
-    loom_generation_options options = {sizeof options};
+    auto options = sized<loom_generation_options>();
     options.max_tokens = 12;
     loom_generator g = 0;
     EXPECT_EQ(loom_generator_from_text(s, text, std::string(text).size(), LOOM_PROMPT_AUTO, &options, &g), LOOM_OK)
         << loom_last_error();
-    loom_step step = {sizeof step};
+    auto step = sized<loom_step>();
     std::string pieces;
     while (step.stop == LOOM_STOP_NOT_YET) {
       const loom_status status = loom_generator_next(g, cancel, &step);
@@ -59,7 +66,7 @@ class Capi : public testing::Test {
       if (status != LOOM_OK) break;
       pieces.append(step.text, step.text_size);
     }
-    loom_generation whole = {sizeof whole};
+    auto whole = sized<loom_generation>();
     EXPECT_EQ(loom_generator_result(g, &whole), LOOM_OK) << loom_last_error();
     EXPECT_EQ(pieces, std::string(whole.text, whole.text_size));
     std::string hash(reinterpret_cast<const char*>(whole.hash), sizeof whole.hash);
@@ -72,7 +79,7 @@ class Capi : public testing::Test {
   loom_model model_ = 0;
 };
 
-TEST_F(Capi, C_02_generates_the_same_bits_whoever_lends_the_threads) {
+TEST_F(Capi, generates_the_same_bits_whoever_lends_the_threads) {
   const loom_session alone = session();
   const auto expected = answer(alone, "What is the capital of France?");
   EXPECT_FALSE(expected.first.empty());
@@ -87,7 +94,7 @@ TEST_F(Capi, C_02_generates_the_same_bits_whoever_lends_the_threads) {
   std::atomic<int> jobs{0};
   ASSERT_EQ(loom_threads_from_host(3, serial, &jobs, &lent), LOOM_OK);
   for (const loom_threads threads : {shared, lent}) {
-    loom_session_options options = {sizeof options};
+    auto options = sized<loom_session_options>();
     options.threads = threads;
     const loom_session s = session(&options);
     EXPECT_EQ(answer(s, "What is the capital of France?"), expected);
@@ -100,11 +107,11 @@ TEST_F(Capi, C_02_generates_the_same_bits_whoever_lends_the_threads) {
 }
 
 // The model goes first, then the session; the generator keeps both.
-TEST_F(Capi, C_02_children_keep_their_parents) {
+TEST_F(Capi, children_keep_their_parents) {
   const loom_session s = session();
   const auto expected = answer(s, "One");
   ASSERT_EQ(loom_session_rewind(s, 0, 0), LOOM_OK);
-  loom_generation_options options = {sizeof options};
+  auto options = sized<loom_generation_options>();
   options.max_tokens = 12;
   loom_generator g = 0;
   ASSERT_EQ(loom_generator_from_text(s, "One", 3, LOOM_PROMPT_AUTO, &options, &g), LOOM_OK);
@@ -112,19 +119,26 @@ TEST_F(Capi, C_02_children_keep_their_parents) {
   ASSERT_EQ(loom_release(model_), LOOM_OK);
   ASSERT_EQ(loom_release(s), LOOM_OK);
   EXPECT_EQ(loom_session_rewind(s, 0, 0), LOOM_BAD_HANDLE);
-  loom_step step = {sizeof step};
+  auto step = sized<loom_step>();
   while (step.stop == LOOM_STOP_NOT_YET) ASSERT_EQ(loom_generator_next(g, 0, &step), LOOM_OK) << loom_last_error();
-  loom_generation whole = {sizeof whole};
+  auto whole = sized<loom_generation>();
   ASSERT_EQ(loom_generator_result(g, &whole), LOOM_OK);
   EXPECT_EQ(std::string(whole.text, whole.text_size), expected.first);
   EXPECT_EQ(loom_release(g), LOOM_OK);
 }
 
-TEST_F(Capi, C_02_every_wrong_handle_is_an_error) {
+TEST_F(Capi, every_wrong_handle_is_an_error) {
   const loom_session s = session();
   loom_blob info = 0;
-  const loom_handle wrong[] = {0,     1,     ~std::uint64_t{0},      model_ ^ 1,           model_ + (1u << 10),
-                               s ^ 7, model_, model_ ^ std::uint64_t{1} << 32, std::uint64_t{200} << 56 | 1};
+  const loom_handle wrong[] = {0,
+                               1,
+                               ~std::uint64_t{0},
+                               model_ ^ 1,
+                               model_ + (1u << 10),
+                               s ^ 7,
+                               model_,
+                               model_ ^ std::uint64_t{1} << 32,
+                               std::uint64_t{200} << 56 | 1};
   for (const loom_handle handle : wrong) {
     EXPECT_EQ(loom_session_info(handle, &info), LOOM_BAD_HANDLE) << handle;
     EXPECT_NE(std::string(loom_last_error()), "");
@@ -141,7 +155,7 @@ TEST_F(Capi, C_02_every_wrong_handle_is_an_error) {
   EXPECT_EQ(loom_release(next), LOOM_OK);
 }
 
-TEST_F(Capi, C_02_null_and_wrong_sizes_are_errors) {
+TEST_F(Capi, null_and_wrong_sizes_are_errors) {
   loom_handle out = 0;
   EXPECT_EQ(loom_model_open(nullptr, nullptr, &out), LOOM_INVALID_ARGUMENT);
   EXPECT_EQ(loom_model_open("nowhere.gguf", nullptr, &out), LOOM_NOT_FOUND);
@@ -151,19 +165,21 @@ TEST_F(Capi, C_02_null_and_wrong_sizes_are_errors) {
   loom_session_options options = {};
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_INVALID_ARGUMENT);
   EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
-  options = {sizeof options};
+  options = sized<loom_session_options>();
   options.kv_dtype = "int3";
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_UNKNOWN_NAME);
   struct Newer {
     loom_session_options known;
     std::uint64_t more;
-  } newer = {{sizeof(Newer)}, 0};
+  } newer{};
+  newer.known.struct_size = sizeof newer;
   EXPECT_EQ(loom_session_create(model_, &newer.known, &out), LOOM_OK) << loom_last_error();
   EXPECT_EQ(loom_release(out), LOOM_OK);
   newer.more = 1;
   EXPECT_EQ(loom_session_create(model_, &newer.known, &out), LOOM_UNSUPPORTED);
   const std::uint32_t older = offsetof(loom_session_options, thread_count);
-  options = {older};
+  options = {};
+  options.struct_size = older;
   options.thread_count = -5;  // the caller does not know the field
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_OK) << loom_last_error();
   const float* logits = nullptr;
@@ -175,7 +191,7 @@ TEST_F(Capi, C_02_null_and_wrong_sizes_are_errors) {
 }
 
 TEST_F(Capi, sessions_feed_rewind_fork_and_come_back_from_bytes) {
-  loom_session_options options = {sizeof options};
+  auto options = sized<loom_session_options>();
   options.sequences = 2;
   const loom_session s = session(&options);
   const std::vector<std::int32_t> ids = {40, 41, 42}, next = {43};
@@ -189,7 +205,9 @@ TEST_F(Capi, sessions_feed_rewind_fork_and_come_back_from_bytes) {
   std::vector<std::vector<float>> rows;
   for (const int way : {0, 1, 2}) {
     const std::uint64_t sequence = way == 1 ? 1 : 0;
-    if (way == 2) ASSERT_EQ(loom_session_restore(s, 0, bytes.data(), bytes.size()), LOOM_OK) << loom_last_error();
+    if (way == 2) {
+      ASSERT_EQ(loom_session_restore(s, 0, bytes.data(), bytes.size()), LOOM_OK) << loom_last_error();
+    }
     ASSERT_EQ(loom_session_feed(s, sequence, next.data(), 1, 0, &logits, &count), LOOM_OK);
     rows.emplace_back(logits, logits + count);
   }
@@ -254,7 +272,7 @@ TEST_F(Capi, an_object_in_use_answers_busy_and_callbacks_may_not_come_back_to_it
   };
   loom_threads lent = 0;
   ASSERT_EQ(loom_threads_from_host(2, comes_back, &host, &lent), LOOM_OK);
-  loom_session_options options = {sizeof options};
+  auto options = sized<loom_session_options>();
   options.threads = lent;
   const loom_session s = session(&options);
   host.session = s;
@@ -280,7 +298,7 @@ TEST_F(Capi, four_threads_use_and_release_the_same_handles) {
   std::vector<std::thread> hosts;
   for (int i = 0; i < 4; ++i)
     hosts.emplace_back([&] {
-      loom_session_options options = {sizeof options};
+      auto options = sized<loom_session_options>();
       options.threads = shared;
       const loom_session s = session(&options);
       EXPECT_EQ(answer(s, "Hello"), expected);

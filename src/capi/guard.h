@@ -3,10 +3,11 @@
 // status and a text for the calling thread, and a catch for whatever a library throws, so that nothing unwinds into a
 // host that may not know exceptions.
 
+#include <loom/loom.h>
+
 #include <type_traits>
 
 #include "core/error.h"
-#include "loom/loom.h"
 
 namespace loom::capi {
 

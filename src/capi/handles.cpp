@@ -6,7 +6,7 @@
 namespace loom::capi {
 namespace {
 
-constexpr const char* kKindNames[] = {"object", "blob",  "cancel",  "set of threads",
+constexpr const char* kKindNames[] = {"object",    "blob",  "cancel",  "set of threads",
                                       "tokenizer", "model", "session", "generator"};
 
 constexpr std::size_t kPageSlots = 1024, kPages = 1024;

@@ -33,7 +33,8 @@ class CancelOf {
   static Result<CancelOf> handle(std::uint64_t handle) {
     CancelOf out;
     if (handle == 0) return out;
-    LOOM_TRY(out.use_, Use<CancelObject>::of(handle));
+    LOOM_TRY(auto use, Use<CancelObject>::of(handle));
+    out.use_.emplace(std::move(use));
     return out;
   }
   const std::atomic<bool>* flag() const { return use_ ? &(*use_)->flag : nullptr; }

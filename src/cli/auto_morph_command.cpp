@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/tensor_file.h"
 #include "cli/terminal_text.h"
+#include "host/tensor_file.h"
 
 namespace loom::cli {
 namespace {

@@ -266,7 +266,7 @@ class Chat {
       complain(changed.error());
       return {};
     }
-    session_.reset();           // before the new one takes as much memory
+    session_.reset();  // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
     note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
     return {};

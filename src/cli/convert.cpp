@@ -1,72 +1,59 @@
 // convert: a language model of any format as one .entity file.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
-#include "lm/model_entity.h"
+#include "core/json.h"
+#include "host/convert.h"
 
 namespace loom::cli {
 namespace {
 
-struct ConvertOptions {
+struct ConvertFlags {
   CommonOptions common;
   std::string model, output, adapter;
   bool overwrite = false;
 };
 
-Result<int> run_convert(const ConvertOptions& o) {
+Result<int> run_convert(const ConvertFlags& o) {
   if (!o.output.ends_with(".entity"))
     return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
   LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
-  ModelEntityOptions options;
-  options.threads = o.common.threads;
+  ConvertModelOptions options;
+  options.threads = o.common.threads, options.adapter = o.adapter;
   if (!o.common.dtype.empty()) {
     LOOM_TRY(options.dtype, dtype_from_name(o.common.dtype));
   }
   watch_interrupts();
-  LOOM_TRY(const ModelContents model, read_model(o.model));
-  std::optional<PeftDelta> adapter;
-  double share = 1;
-  if (!o.adapter.empty()) {
-    LOOM_TRY(adapter, PeftDelta::read(o.adapter, model.source.config));
-    options.adapter = &*adapter, options.adapter_share = &share;
-  }
-  Digest root{};
-  {
-    Progress bar("converting", o.common.quiet);
-    options.progress = [&](std::size_t done, std::size_t total) {
-      bar.update(static_cast<double>(done) / static_cast<double>(total));
-      return !interrupted();
-    };
-    options.stop = interrupted;
-    LOOM_TRY(root, write_model_entity(o.output, model, options));
-  }
+  std::optional<Progress> bar(std::in_place, "converting", o.common.quiet);
+  options.progress = [&](std::size_t done, std::size_t total) {
+    bar->update(static_cast<double>(done) / static_cast<double>(total));
+    return !interrupted();
+  };
+  options.stop = interrupted;
+  LOOM_TRY(const ConvertModelResult result, convert_model(o.model, o.output, options));
+  bar.reset();
   constexpr double kNearlyAll = 0.95;
-  if (share < kNearlyAll)
+  if (const double share = result.adapter_share.value_or(1); share < kNearlyAll)
     warn(
         fmt::format("{:.0f} % of the adapter's change is in {}: the rest lies below the steps of the weights' type; "
                     "--dtype float16 keeps it, and so does "
                     "--adapter beside the model",
                     100 * std::max(share, 0.0), o.output));
-  LOOM_TRY(const auto written, MappedFile::open(o.output));
-  if (o.common.json) {
-    Json out{{"output", o.output},
-             {"bytes", written->bytes().size()},
-             {"tensors", model.source.tensors.size()},
-             {"root_hash", to_hex(root)}};
-    if (adapter) out["adapter_share"] = share;
-    print_json(out);
-  } else if (!o.common.quiet)
-    std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(written->bytes().size()) / 1e6,
-                to_hex(root).c_str());
+  if (o.common.json)
+    print_json(to_json(result));
+  else if (!o.common.quiet)
+    std::printf("%s: %.1f MB, root hash %s\n", o.output.c_str(), static_cast<double>(result.bytes) / 1e6,
+                to_hex(result.root).c_str());
   return kOk;
 }
 
 }  // namespace
 
 Run convert_command(CLI::App& app) {
-  auto o = std::make_shared<ConvertOptions>();
+  auto o = std::make_shared<ConvertFlags>();
   add_path(app, "MODEL", o->model,
            "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")
       ->required();

@@ -8,13 +8,13 @@
 
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
-#include "cli/network_report.h"
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
-#include "cli/tensor_file.h"
 #include "core/file.h"
 #include "core/philox.h"
 #include "evolution/run/config.h"
+#include "host/compare.h"
+#include "host/tensor_file.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
 #include "network/network_session.h"
@@ -31,10 +31,11 @@ Result<Network> open_network(const std::string& path, bool lenient, const Common
 }
 
 // Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
-Result<Input> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed, std::uint64_t max_bytes) {
+Result<TensorValues> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed,
+                                 std::uint64_t max_bytes) {
   if (!network.settings.input_shape)
     return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
-  Input input{{}, Network::with_batch(*network.settings.input_shape, batch)};
+  TensorValues input{{}, Network::with_batch(*network.settings.input_shape, batch)};
   constexpr std::size_t kBytes = sizeof(double) + sizeof(float);  // as drawn, and as most networks take it
   if (input.shape.elements() > max_bytes / kBytes)
     return fail(Code::OutOfMemory, "input_shape: a batch {} takes {:.1f} GB, at most {:.1f} GB are allowed",
@@ -144,7 +145,7 @@ Result<int> run_network(const NetworkRunOptions& o) {
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
                                {o.network, o.input}));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
-  LOOM_TRY(const Input input,
+  LOOM_TRY(const TensorValues input,
            o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
   if (o.input.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
@@ -275,24 +276,25 @@ struct DiffOptions {
   bool lenient = false;
 };
 
+std::string line_of(const WeightDifference& d) {
+  if (!d.note.empty()) return fmt::format("{:<56} {}", d.path, d.note);
+  if (d.equal) return fmt::format("{:<56} {:<9} equal", d.path, d.dtype_a);
+  return fmt::format("{:<56} {:<9} {:<9} largest difference {:.6g}, cosine {:.9f}", d.path, d.dtype_a, d.dtype_b,
+                     d.largest, d.cosine);
+}
+
 // One line per weight of either network; status 1 when they differ, as diff(1).
 Result<int> run_diff(const DiffOptions& o) {
   LOOM_TRY(const Network a, open_network(o.a, o.lenient, o.common));
   LOOM_TRY(const Network b, open_network(o.b, o.lenient, o.common));
-  const std::vector<WeightDifference> rows = compare_weights(a, b);
-  bool same = network_to_json(a) == network_to_json(b);
-  Json list = Json::array();
-  for (const WeightDifference& d : rows) {
-    same = same && d.equal;
-    if (o.common.json) list.push_back(d.to_json());
-  }
+  const NetworkComparison comparison = compare_networks(a, b);
   if (o.common.json) {
-    print_json(Json{{"equal", same}, {"weights", std::move(list)}});
+    print_json(to_json(comparison));
   } else {
-    for (const WeightDifference& d : rows) std::printf("%s\n", terminal_text(d.text()).c_str());
-    std::printf("%s\n", same ? "the networks are equal" : "the networks differ");
+    for (const WeightDifference& d : comparison.weights) std::printf("%s\n", terminal_text(line_of(d)).c_str());
+    std::printf("%s\n", comparison.equal ? "the networks are equal" : "the networks differ");
   }
-  return same ? kOk : kFailed;
+  return comparison.equal ? kOk : kFailed;
 }
 
 }  // namespace

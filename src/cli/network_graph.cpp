@@ -6,7 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
-#include "cli/network_report.h"
 #include "core/file.h"
 #include "core/markup.h"
 #include "io/network_file.h"
@@ -205,8 +204,7 @@ void draw_types(Picture& picture, const Network& network) {
   }
 }
 
-}  // namespace
-
+// The grid as SVG: cells coloured by type, disabled ones hatched, links drawn.
 std::string network_svg(const Network& network) {
   const GridSize& size = network.size();
   Picture picture;
@@ -221,6 +219,8 @@ std::string network_svg(const Network& network) {
   draw_types(picture, network);
   return picture.svg();
 }
+
+}  // namespace
 
 Run graph_command(CLI::App& app) {
   struct Options {

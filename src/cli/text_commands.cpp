@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "core/numerics_version.h"
-#include "simd/math64.h"
+#include "host/perplexity.h"
 
 namespace loom::cli {
 namespace {
@@ -139,63 +139,35 @@ Result<int> run_detokenize(const TokenizeOptions& o) {
   return kOk;
 }
 
-struct PerplexityOptions {
+struct PerplexityFlags {
   CommonOptions common;
   std::string model, file;
   std::size_t window = 512, max_windows = 0;
 };
 
-// Windows of `window` tokens side by side; every token of a window but its first is scored with what precedes it in the
-// window.
-Result<int> run_perplexity(const PerplexityOptions& o) {
+Result<int> run_perplexity(const PerplexityFlags& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
-  LOOM_TRY(const std::string text, read_text_file(o.file, std::size_t{2} << 30));
-  std::vector<std::int32_t> ids;
-  text::EncodeOptions options;
-  options.add_special_tokens = options.parse_special = false;
-  LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, options, ids));
-  warn_dropped(encoded.dropped_bytes);
+  LOOM_TRY_VOID(model.need_tokenizer());  // before the text is read
+  LOOM_TRY(const std::string file, read_text_file(o.file, std::size_t{2} << 30));
+  LOOM_TRY(const ScoredText text, text_to_score(model, file));
+  warn_dropped(text.dropped_bytes);
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.window;
   LOOM_TRY(const auto session, open_session(model, common));
-  std::size_t windows = ids.size() / o.window;
-  if (o.max_windows > 0 && windows > o.max_windows) windows = o.max_windows;
-  if (windows == 0)
-    return fail(Code::InvalidArgument, "{}: {} tokens are less than one window of {}", o.file, ids.size(), o.window);
   Progress bar("perplexity", o.common.quiet);
-  double sum = 0;
-  std::size_t count = 0;
-  Json means = Json::array();
-  for (std::size_t w = 0; w < windows; ++w) {
-    LOOM_TRY_VOID(session->rewind(0));
-    const std::span<const std::int32_t> window = std::span<const std::int32_t>(ids).subspan(w * o.window, o.window);
-    double window_sum = 0;
-    const auto add = [&](std::size_t i, std::span<const float> row) {
-      if (i + 1 < window.size()) window_sum -= static_cast<double>(logprobs(row, window[i + 1], 0)[0].logprob);
-    };
-    LOOM_TRY_VOID(session->feed_all(window, add, 0, &interrupt_flag()));
-    if (!std::isfinite(window_sum))
-      return fail(Code::NonFinite, "{}: the logits of window {} are not finite", o.model, w);
-    sum += window_sum;
-    count += o.window - 1;
-    means.push_back(window_sum / static_cast<double>(o.window - 1));
-    bar.update(static_cast<double>(w + 1) / static_cast<double>(windows),
-               fmt::format("{:.3f}", exp64(sum / static_cast<double>(count))));
-    if (interrupted()) return kInterrupted;
-  }
-  const double perplexity = exp64(sum / static_cast<double>(count));
+  const auto progress = [&](std::size_t done, std::size_t total, double perplexity) {
+    bar.update(static_cast<double>(done) / static_cast<double>(total), fmt::format("{:.3f}", perplexity));
+    return !interrupted();
+  };
+  auto result = perplexity(*session, text.ids, {o.window, o.max_windows, progress, &interrupt_flag()});
+  if (!result && result.error().code == Code::InvalidArgument) return at(o.file, std::move(result).error());
+  if (!result) return tl::make_unexpected(std::move(result).error());
+  if (result->stopped) return kInterrupted;
   if (o.common.json)
-    print_json(Json{{"perplexity", perplexity},
-                    {"tokens", ids.size()},
-                    {"dropped_bytes", encoded.dropped_bytes},
-                    {"scored", count},
-                    {"window", o.window},
-                    {"windows", windows},
-                    {"window_nll", std::move(means)},
-                    {"numerics_version", kNumericsVersion}});
+    print_json(to_json(*result, text.dropped_bytes));
   else
-    std::printf("perplexity %.4f over %zu tokens in %zu windows of %zu\n", perplexity, count, windows, o.window);
+    std::printf("perplexity %.4f over %zu tokens in %zu windows of %zu\n", result->perplexity, result->scored,
+                result->windows, result->window);
   return kOk;
 }
 
@@ -245,7 +217,7 @@ Run detokenize_command(CLI::App& app) {
 }
 
 Run perplexity_command(CLI::App& app) {
-  auto o = std::make_shared<PerplexityOptions>();
+  auto o = std::make_shared<PerplexityFlags>();
   add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   add_path(app, "FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));

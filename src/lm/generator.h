@@ -50,7 +50,7 @@ class Generator {
  public:
   struct Step {
     std::size_t prompt_tokens_read = 0;  // by this step, which then drew no token
-    std::string text;                    // that settled; may be empty, while what was drawn may become a stop string
+    std::string text{};                  // that settled; may be empty, while what was drawn may become a stop string
     bool done = false;                   // the generation has ended
   };
   // Takes a copy of the prompt, which goes behind what the session holds, and feeds nothing yet. The options are

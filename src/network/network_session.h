@@ -15,8 +15,8 @@
 namespace loom {
 
 struct NetworkSessionOptions {
-  int threads = 0;                        // 0: physical cores; not read where there is a pool
-  std::optional<Isa> isa = {};            // absent: the best of this machine
+  int threads = 0;              // 0: physical cores; not read where there is a pool
+  std::optional<Isa> isa = {};  // absent: the best of this machine
   bool backward = false;        // forward keeps what backward needs
   Mixed mixed = Mixed::none;
   bool input_gradient = true;  // backward gives dx of the network's input

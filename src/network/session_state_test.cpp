@@ -74,10 +74,11 @@ TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_no_state_half_advanced)
   CancelAfterTheFirst watch;
   one.session->watch(&watch);
   const std::vector<float> x(12, 0.5f);
-  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.training = true, .cancel = &watch.cancel})
-                .error()
-                .code,
-            Code::Cancelled);
+  EXPECT_EQ(
+      one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.training = true, .cancel = &watch.cancel})
+          .error()
+          .code,
+      Code::Cancelled);
   one.session->watch(nullptr);
   EXPECT_EQ(one.call(1), fresh.call(1));
 }
@@ -95,8 +96,9 @@ TEST(SessionState, L_62_a_call_that_was_cancelled_leaves_the_memories_of_metacog
   CancelAfterTheFirst watch;
   one.session->watch(&watch);
   const std::vector<float> x(12, 0.25f);
-  EXPECT_EQ(one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.cancel = &watch.cancel}).error().code,
-            Code::Cancelled);
+  EXPECT_EQ(
+      one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.cancel = &watch.cancel}).error().code,
+      Code::Cancelled);
   one.session->watch(nullptr);
   EXPECT_EQ(one.session->carried(), before);
   for (const MetaState& state : one.session->metas()) EXPECT_EQ(state.calls, 1u);

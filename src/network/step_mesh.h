@@ -14,15 +14,15 @@
 namespace loom {
 
 struct StepMeshOptions {
-  int threads = 0;                     // 0: physical cores; not read where there is a pool
-  std::optional<Isa> isa{};            // absent: the best of this machine
+  int threads = 0;           // 0: physical cores; not read where there is a pool
+  std::optional<Isa> isa{};  // absent: the best of this machine
   // captured ticks that a state keeps, 0..65536; their memory is resident once written
   std::size_t history_capacity = 64;
   bool backward = false;  // backward() will be called
   // Every tick leaves what it read, captured or not: what target propagation starts from (learning/tween/mesh_tween.h).
   // Memory of one tick.
   bool keep_inputs = false;
-  Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the mesh
+  Device* device = nullptr;               // where tensors lie and ops run; null: this computer. Outlives the mesh
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
 

@@ -11,20 +11,21 @@
 namespace loom {
 namespace {
 
-// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm, finetune,
-// capi and cli.
-const std::vector<std::string> kOrder = {"core",      "simd", "dtypes",   "backend",  "ops",      "layers",
-                                         "network",   "io",   "data",     "learning", "training", "telemetry",
-                                         "evolution", "lm",   "finetune", "trials",   "capi",     "cli"};
+// A folder sees itself and what stands before it, but for kBlind; text stands on core alone and is seen by lm,
+// finetune, host, capi and cli.
+const std::vector<std::string> kOrder = {
+    "core",     "simd",      "dtypes",    "backend", "ops",      "layers", "network", "io",   "data", "learning",
+    "training", "telemetry", "evolution", "lm",      "finetune", "trials", "host",    "capi", "cli"};
 const std::map<std::string, std::set<std::string>> kBlind = {
     {"lm", {"learning", "training", "telemetry", "evolution"}},
     {"telemetry", {"data", "learning", "training"}},
-    {"evolution", {"data", "learning", "training", "telemetry"}}};
+    {"evolution", {"data", "learning", "training", "telemetry"}},
+    {"host", {"telemetry", "trials"}}};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
   if (from == "text") return to == "core";
-  if (to == "text") return from == "lm" || from == "finetune" || from == "capi" || from == "cli";
+  if (to == "text") return from == "lm" || from == "finetune" || from == "host" || from == "capi" || from == "cli";
   if (const auto blind = kBlind.find(from); blind != kBlind.end() && blind->second.contains(to)) return false;
   const auto a = std::find(kOrder.begin(), kOrder.end(), from), b = std::find(kOrder.begin(), kOrder.end(), to);
   return a != kOrder.end() && b != kOrder.end() && b < a;
@@ -102,6 +103,8 @@ TEST(Architecture, rule_of_the_arrows) {
   EXPECT_TRUE(may_include("learning", "io"));
   EXPECT_FALSE(may_include("io", "learning"));
   EXPECT_FALSE(may_include("lm", "learning"));
+  EXPECT_TRUE(may_include("cli", "host"));
+  EXPECT_FALSE(may_include("host", "cli"));
 }
 
 TEST(Architecture, includes_point_one_way) {
@@ -201,6 +204,19 @@ TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
   }
 }
 
+// What commands do must serve programs that have no terminal and take no flags.
+TEST(Architecture, host_knows_neither_flags_nor_the_terminal) {
+  std::size_t files = 0;
+  for (const Source& s : sources()) {
+    if (s.module != "host" || is_test(s)) continue;
+    ++files;
+    for (const std::string& use :
+         found(s, s.text, "#\\s*include\\s*<(CLI/|termios|signal\\.h|csignal|iostream)|isatty\\s*\\("))
+      ADD_FAILURE() << use << ": belongs into src/cli";
+  }
+  EXPECT_GT(files, 0u);
+}
+
 // The folders of src/ops, each an op or a few of a kind.
 std::set<std::string> op_folders() {
   std::set<std::string> folders;
@@ -262,7 +278,8 @@ TEST(Architecture, N_1_3_kernels_tell_what_is_not_finite_by_its_bits) {
 // nested or nameless namespace is apart. Namespaces and what they hold begin in the first column; their ends say so.
 TEST(Architecture, type_names_of_namespace_loom_are_unique) {
   const std::regex opens("^namespace\\s*([\\w:]*)[^}]*\\{"), closes("^\\}.*// namespace"),
-      defines("^(struct|class|enum class|enum|union)\\s+(\\w+)(\\s+final)?\\s*(:[^:;][^;]*)?\\{");
+      defines(
+          "^(struct|class|enum class|enum|union)\\s+(?:alignas\\(\\d+\\)\\s+)?(\\w+)(\\s+final)?\\s*(:[^:;][^;]*)?\\{");
   std::map<std::string, std::set<std::string>> places;
   for (const Source& s : sources()) {
     std::istringstream lines(s.text);
@@ -280,7 +297,9 @@ TEST(Architecture, type_names_of_namespace_loom_are_unique) {
   EXPECT_GT(places.size(), 300u);
   EXPECT_EQ(places["Samples"], std::set<std::string>{"training/trainer.h"});
   for (const auto& [name, files] : places)
-    EXPECT_EQ(files.size(), 1u) << name << " is defined in " << *files.begin() << " and " << *files.rbegin();
+    EXPECT_EQ(files.size(), 1u) << name << " is defined in " << *files.begin() << " and " << *files.rbegin()
+                                << ": whoever reads it cannot tell which one is meant, and a program that links both "
+                                   "runs the code of either; each needs a name that says what it is";
 }
 
 }  // namespace

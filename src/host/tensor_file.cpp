@@ -1,4 +1,4 @@
-#include "cli/tensor_file.h"
+#include "host/tensor_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include "dtypes/decode.h"
 #include "io/npy/npz.h"
 
-namespace loom::cli {
+namespace loom {
 namespace {
 
 Result<void> append_numbers(const Json& json, std::vector<double>& values, std::vector<std::size_t>& extents,
@@ -31,16 +31,16 @@ Result<void> append_numbers(const Json& json, std::vector<double>& values, std::
   return {};
 }
 
-Result<Input> from_json(const Json& json) {
-  Input input;
+Result<TensorValues> from_json(const Json& json) {
+  TensorValues input;
   std::vector<std::size_t> extents;
   LOOM_TRY_VOID(append_numbers(json, input.values, extents, 0));
   LOOM_TRY(input.shape, Shape::create(extents));
   return input;
 }
 
-Result<Input> from_npy(const NpyArray& array) {
-  Input input;
+Result<TensorValues> from_npy(const NpyArray& array) {
+  TensorValues input;
   LOOM_TRY(input.shape, Shape::create(array.shape));
   const std::size_t n = input.shape.elements();
   input.values.resize(n);
@@ -66,7 +66,7 @@ Result<Input> from_npy(const NpyArray& array) {
 Result<Examples> from_npz(const std::string& path) {
   LOOM_TRY(const auto arrays, read_npz(path));
   Examples out;
-  const auto take = [&](const char* name, const char* other, Input& to) -> Result<bool> {
+  const auto take = [&](const char* name, const char* other, TensorValues& to) -> Result<bool> {
     auto found = arrays.find(name);
     if (found == arrays.end()) found = arrays.find(other);
     if (found == arrays.end()) return false;
@@ -83,7 +83,7 @@ Result<Examples> from_npz(const std::string& path) {
 
 }  // namespace
 
-Result<Input> read_tensor(const std::string& path) {
+Result<TensorValues> read_tensor(const std::string& path) {
   if (path.ends_with(".npy")) {
     LOOM_TRY(const NpyArray array, read_npy(path));
     auto input = from_npy(array);
@@ -121,4 +121,4 @@ Result<Examples> read_examples(const std::string& path) {
   return out;
 }
 
-}  // namespace loom::cli
+}  // namespace loom

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors that commands read: .npy, .npz and nested lists in JSON.
+// Tensors that a person or a script hands over in a file: .npy, .npz and nested lists in JSON.
 
 #include <string>
 #include <vector>
@@ -7,18 +7,18 @@
 #include "core/error.h"
 #include "core/shape.h"
 
-namespace loom::cli {
+namespace loom {
 
-struct Input {
+struct TensorValues {
   std::vector<double> values;
   Shape shape;
 };
 
 // FILE.npy, or JSON of nested lists. ShapeMismatch for ragged lists.
-Result<Input> read_tensor(const std::string& path);
+Result<TensorValues> read_tensor(const std::string& path);
 
 struct Examples {
-  Input inputs, targets;
+  TensorValues inputs, targets;
   bool has_targets = false;
 };
 
@@ -26,4 +26,4 @@ struct Examples {
 // reads, inputs alone.
 Result<Examples> read_examples(const std::string& path);
 
-}  // namespace loom::cli
+}  // namespace loom

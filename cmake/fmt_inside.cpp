@@ -1,0 +1,12 @@
+// The shared library brings what it needs of fmt, so that a host needs no package of it. Part of the shared library
+// alone: programs link fmt as the system has it.
+
+#include <fmt/format-inl.h>
+
+FMT_BEGIN_NAMESPACE
+namespace detail {
+template thousands_sep_result<char> thousands_sep_impl(locale_ref);
+template char decimal_point_impl(locale_ref);
+}
+
+FMT_END_NAMESPACE

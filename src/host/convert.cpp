@@ -1,0 +1,102 @@
+#include "host/convert.h"
+
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "dtypes/block_formats.h"
+#include "io/gguf/gguf_writer.h"
+#include "lm/language_model.h"
+#include "lm/model_entity.h"
+
+namespace loom {
+namespace {
+
+Result<std::uint64_t> size_of_file(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) return fail(Code::IoError, "{}: {}", path, error.message());
+  return bytes;
+}
+
+Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype, const Stop& stop) {
+  LOOM_TRY(const Matrix m, Matrix::from_source(t.dtype, t.bytes, t.dims[0], t.dims[1], {}, nullptr, stop));
+  LOOM_TRY(const std::size_t stride, row_bytes(dtype, m.cols()));
+  std::vector<std::byte> out(stride * m.rows());
+  std::vector<float> row(m.cols());
+  StopCheck check(stop);
+  for (std::size_t r = 0; r < m.rows() && !check.before(m.cols()); ++r) {
+    m.decode_row(r, row.data());
+    LOOM_TRY_VOID(encode_row(dtype, row, out.data() + r * stride));
+  }
+  LOOM_TRY_VOID(check.end());
+  return out;
+}
+
+}  // namespace
+
+Result<QuantizeFileResult> quantize_file(const std::string& model, const std::string& output,
+                                         const QuantizeFileOptions& options) {
+  auto opened = GgufFile::open(model);
+  if (!opened) return tl::make_unexpected(std::move(opened).error());
+  const GgufFile& file = *opened;
+  GgufWriter writer;
+  for (const GgufValue& value : file.metadata()) writer.copy(value);
+  QuantizeFileResult result{output, 0, file.tensors().size(), 0, options.dtype};
+  for (const GgufTensor& t : file.tensors()) {
+    const bool matrix = t.rank == 2 && t.dims[1] % info(options.dtype).block_elements == 0;
+    if (!matrix || t.dtype == options.dtype) {
+      LOOM_TRY_VOID(writer.add_tensor(t.name, t.dtype, t.shape(), t.bytes));
+      continue;
+    }
+    const auto produce = [&t, &options, &result]() -> Result<std::vector<std::byte>> {
+      const auto cancelled = [] { return fail(Code::Cancelled, "interrupted; nothing was written"); };
+      ++result.quantized;
+      if (options.progress && !options.progress(result.quantized, result.tensors)) return cancelled();
+      auto bytes = requantized(t, options.dtype, options.stop);
+      if (options.stop && options.stop()) return cancelled();
+      if (!bytes) return at(std::string(t.name), std::move(bytes).error());
+      return bytes;
+    };
+    LOOM_TRY_VOID(writer.add_tensor(t.name, options.dtype, t.shape(), produce));
+  }
+  LOOM_TRY_VOID(writer.write(output));
+  LOOM_TRY(result.bytes, size_of_file(output));
+  return result;
+}
+
+Json to_json(const QuantizeFileResult& r) {
+  return {{"output", r.output},
+          {"bytes", r.bytes},
+          {"tensors", r.tensors},
+          {"quantized", r.quantized},
+          {"dtype", name(r.dtype)}};
+}
+
+Result<ConvertModelResult> convert_model(const std::string& model, const std::string& output,
+                                         const ConvertModelOptions& options) {
+  ModelEntityOptions entity;
+  entity.threads = options.threads, entity.dtype = options.dtype;
+  entity.progress = options.progress, entity.stop = options.stop;
+  LOOM_TRY(const ModelContents contents, read_model(model));
+  std::optional<PeftDelta> adapter;
+  double share = 1;
+  if (!options.adapter.empty()) {
+    LOOM_TRY(adapter, PeftDelta::read(options.adapter, contents.source.config));
+    entity.adapter = &*adapter, entity.adapter_share = &share;
+  }
+  ConvertModelResult result{output, 0, contents.source.tensors.size(), {}, {}};
+  LOOM_TRY(result.root, write_model_entity(output, contents, entity));
+  if (adapter) result.adapter_share = share;
+  LOOM_TRY(const auto written, MappedFile::open(output));
+  result.bytes = written->bytes().size();
+  return result;
+}
+
+Json to_json(const ConvertModelResult& r) {
+  Json out{{"output", r.output}, {"bytes", r.bytes}, {"tensors", r.tensors}, {"root_hash", to_hex(r.root)}};
+  if (r.adapter_share) out["adapter_share"] = *r.adapter_share;
+  return out;
+}
+
+}  // namespace loom

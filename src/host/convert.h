@@ -1,0 +1,57 @@
+#pragma once
+// Language models written anew: a GGUF file in another type, or a model of any format as one .entity file.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/json_fwd.h"
+#include "core/sha256.h"
+#include "core/stop.h"
+#include "dtypes/dtype.h"
+
+namespace loom {
+
+// The part of a long work that is done; false ends it with Cancelled, and nothing is written.
+using OnProgress = std::function<bool(std::size_t done, std::size_t total)>;
+
+struct QuantizeFileOptions {
+  DType dtype = DType::float32;
+  OnProgress progress{};  // tensors; asked for each that is encoded anew
+  Stop stop{};            // asked every kStopElements of a matrix
+};
+struct QuantizeFileResult {
+  std::string output;
+  std::uint64_t bytes = 0;                 // of the file
+  std::size_t tensors = 0, quantized = 0;  // in all, and those that were encoded anew
+  DType dtype = DType::float32;
+};
+// Writes a GGUF file with the matrices of another one in `options.dtype`, and everything else as it is. A row that is
+// no whole number of blocks keeps its type. Atomic. Errors of GgufFile and GgufWriter, NonFinite with the tensor;
+// Cancelled.
+Result<QuantizeFileResult> quantize_file(const std::string& model, const std::string& output,
+                                         const QuantizeFileOptions& options);
+Json to_json(const QuantizeFileResult& result);
+
+struct ConvertModelOptions {
+  int threads = 0;               // 0: one per physical core
+  std::optional<DType> dtype{};  // matrices to this type; absent: as stored
+  std::string adapter{};         // folder of a low-rank adapter to merge into the weights; empty: none
+  OnProgress progress{};         // tensors
+  Stop stop{};                   // asked every kStopElements of a matrix
+};
+struct ConvertModelResult {
+  std::string output;
+  std::uint64_t bytes = 0;  // of the file
+  std::size_t tensors = 0;  // of the model that was read
+  Digest root{};            // the file's root hash
+  // of the adapter's change, what is there once it is rounded to the weights' types; 1: all. Absent without an adapter
+  std::optional<double> adapter_share;
+};
+// Writes a GGUF file, Hugging Face folder or .entity as an .entity. Atomic. Errors of read_model(), PeftDelta::read()
+// and write_model_entity().
+Result<ConvertModelResult> convert_model(const std::string& model, const std::string& output,
+                                         const ConvertModelOptions& options = {});
+Json to_json(const ConvertModelResult& result);
+
+}  // namespace loom

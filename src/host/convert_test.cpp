@@ -1,0 +1,110 @@
+#include "host/convert.h"
+
+#include <filesystem>
+
+#include "lm/language_model.h"
+#include "lm/session.h"
+#include "support/files.h"
+#include "support/leftovers.h"
+#include "support/small_model.h"
+
+namespace loom::host_convert_test {
+namespace {
+
+class HostConvert : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto written = test::write_small_model(model());
+    ASSERT_TRUE(written) << written.error().text();
+  }
+  std::string model() const { return folder_ / "model.gguf"; }
+  static std::string tiny() { return test::source_path("tests/golden/models/llama2_untied"); }
+  static Digest logits_of(const std::string& path, const ModelOptions& options = {}) {
+    const auto model = load_language_model(path, options);
+    if (!model) {
+      ADD_FAILURE() << model.error().text();
+      return {};
+    }
+    const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
+    Sha256 hash;
+    if (session) {
+      const std::int32_t ids[] = {1, 2, 3};
+      const auto row = (*session)->feed(ids);
+      EXPECT_TRUE(row) << row.error().text();
+      if (row) hash.update_floats(*row);
+    }
+    return hash.finish();
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(HostConvert, a_quantised_file_gives_the_bits_of_a_type_chosen_on_load) {
+  std::vector<std::size_t> told;
+  QuantizeFileOptions options;
+  options.dtype = DType::q8_0;
+  options.progress = [&](std::size_t done, std::size_t total) {
+    EXPECT_LE(done, total);
+    told.push_back(done);
+    return true;
+  };
+  const auto result = quantize_file(model(), folder_ / "q.gguf", options);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->bytes, std::filesystem::file_size(folder_ / "q.gguf"));
+  EXPECT_EQ(told.size(), result->quantized);
+  EXPECT_GT(result->quantized, 0u);
+  EXPECT_LT(result->quantized, result->tensors);  // norms stay
+  EXPECT_EQ(dump_json(to_json(*result)),
+            fmt::format(R"({{"output":"{}","bytes":{},"tensors":{},"quantized":{},"dtype":"q8_0"}})", result->output,
+                        result->bytes, result->tensors, result->quantized));
+  ModelOptions on_load;
+  on_load.decoder.dtype = DType::q8_0;
+  EXPECT_EQ(logits_of(folder_ / "q.gguf"), logits_of(model(), on_load));
+  options.progress = nullptr;
+  const auto silent = quantize_file(model(), folder_ / "silent.gguf", options);
+  ASSERT_TRUE(silent);
+  EXPECT_EQ(silent->quantized, result->quantized);
+}
+
+TEST_F(HostConvert, what_is_stopped_writes_nothing) {
+  for (const bool by_progress : {true, false}) {
+    QuantizeFileOptions quantize;
+    quantize.dtype = DType::q8_0;
+    ConvertModelOptions convert;
+    if (by_progress)
+      quantize.progress = convert.progress = [](std::size_t done, std::size_t) { return done < 2; };
+    else
+      quantize.stop = convert.stop = [] { return true; };
+    convert.dtype = DType::float16;
+    const auto quantized = quantize_file(model(), folder_ / "q.gguf", quantize);
+    ASSERT_FALSE(quantized);
+    EXPECT_EQ(quantized.error().code, Code::Cancelled) << quantized.error().text();
+    const auto converted = convert_model(model(), folder_ / "c.entity", convert);
+    ASSERT_FALSE(converted);
+    EXPECT_EQ(converted.error().code, Code::Cancelled) << converted.error().text();
+    EXPECT_FALSE(is_file(folder_ / "q.gguf") || is_file(folder_ / "c.entity"));
+    EXPECT_EQ(test::leftovers(folder_.path()), std::vector<std::string>());
+  }
+}
+
+TEST_F(HostConvert, a_converted_model_gives_the_bits_of_its_source) {
+  const auto result = convert_model(tiny(), folder_ / "tiny.entity", {.threads = 1});
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->bytes, std::filesystem::file_size(folder_ / "tiny.entity"));
+  EXPECT_FALSE(result->adapter_share);
+  const Json said = to_json(*result);
+  EXPECT_EQ(said["root_hash"], to_hex(result->root));
+  EXPECT_EQ(find(said, "adapter_share"), nullptr);
+  EXPECT_EQ(logits_of(folder_ / "tiny.entity"), logits_of(tiny()));
+}
+
+TEST_F(HostConvert, errors_name_what_is_wrong) {
+  QuantizeFileOptions options;
+  options.dtype = DType::ternary;  // GGUF has none
+  EXPECT_EQ(quantize_file(model(), folder_ / "q.gguf", options).error().code, Code::Unsupported);
+  EXPECT_EQ(quantize_file(folder_ / "absent.gguf", folder_ / "q.gguf", options).error().code, Code::NotFound);
+  EXPECT_EQ(convert_model(folder_ / "absent.gguf", folder_ / "c.entity").error().code, Code::NotFound);
+  EXPECT_EQ(convert_model(tiny(), folder_ / "c.entity", {.adapter = folder_ / "absent"}).error().code, Code::NotFound);
+}
+
+}  // namespace
+}  // namespace loom::host_convert_test

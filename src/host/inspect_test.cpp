@@ -1,0 +1,76 @@
+#include "host/inspect.h"
+
+#include "io/network_file.h"
+#include "support/files.h"
+#include "support/small_model.h"
+#include "support/small_network.h"
+
+namespace loom::host_inspect_test {
+namespace {
+
+TEST(Inspect, a_language_model_is_told_by_its_config_types_and_tensors) {
+  const test::TempFolder folder;
+  const std::string path = folder / "model.gguf";
+  const auto written = test::write_small_model(path);
+  ASSERT_TRUE(written) << written.error().text();
+  const auto facts = inspect_file(path);
+  ASSERT_TRUE(facts) << facts.error().text();
+  const auto* model = std::get_if<ModelFacts>(&*facts);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->config.num_hidden_layers, 1);
+  std::size_t parameters = 0, bytes = 0, tensors = 0;
+  for (const TensorFacts& t : model->tensors) {
+    std::size_t elements = 1;
+    for (const std::size_t d : t.shape) elements *= d;
+    parameters += elements, bytes += t.bytes;
+  }
+  for (const auto& [type, of] : model->types) tensors += of.tensors;
+  EXPECT_EQ(model->parameters, parameters);
+  EXPECT_EQ(model->weight_bytes, bytes);
+  EXPECT_EQ(model->tensors.size(), tensors);
+  const Json brief = to_json(*facts, false), whole = to_json(*facts, true);
+  EXPECT_EQ(find(brief, "tensors"), nullptr);
+  EXPECT_EQ(whole["tensors"].size(), tensors);
+  EXPECT_EQ(whole["tensors"][0]["name"], model->tensors[0].name);
+  EXPECT_EQ(whole["path"], path);
+}
+
+TEST(Inspect, a_network_is_told_by_its_layers_as_they_lie_in_memory) {
+  const test::TempFolder folder;
+  test::write_all(folder / "net.json", test::kTwoLayers);
+  const auto facts = inspect_file(folder / "net.json");
+  ASSERT_TRUE(facts) << facts.error().text();
+  const auto* network = std::get_if<NetworkFacts>(&*facts);
+  ASSERT_NE(network, nullptr);
+  EXPECT_EQ(network->grid.depth * network->grid.rows * network->grid.cols * network->grid.layers_per_cell,
+            network->layers.size());
+  std::size_t weights = 0, of_types = 0, bytes = 0;
+  for (const LayerFacts& layer : network->layers) weights += layer.weights, bytes += layer.resident_bytes;
+  for (const auto& [type, of] : network->types) of_types += of.weights;
+  EXPECT_EQ(weights, 2u * 8 + 8 * 3);
+  EXPECT_EQ(of_types, weights);
+  EXPECT_EQ(bytes, network->resident_bytes);
+  EXPECT_EQ(to_json(*network)["layers"][0]["type"], "dense");
+}
+
+TEST(Inspect, a_key_that_is_unknown_is_a_warning) {
+  const test::TempFolder folder;
+  test::write_all(folder / "net.json",
+                  R"({"layers":[{"type":"dense","input_height":2,"output_height":1,"colour":1}]})");
+  const auto facts = inspect_file(folder / "net.json");
+  ASSERT_TRUE(facts) << facts.error().text();
+  const auto* network = std::get_if<NetworkFacts>(&*facts);
+  ASSERT_NE(network, nullptr);
+  ASSERT_EQ(network->warnings.size(), 1u);
+  EXPECT_NE(network->warnings[0].find("colour"), std::string::npos) << network->warnings[0];
+}
+
+TEST(Inspect, what_is_not_there_or_no_such_file_is_an_error) {
+  const test::TempFolder folder;
+  test::write_all(folder / "letter.txt", "Dear reader");
+  EXPECT_EQ(inspect_file(folder / "absent").error().code, Code::NotFound);
+  EXPECT_FALSE(inspect_file(folder / "letter.txt"));
+}
+
+}  // namespace
+}  // namespace loom::host_inspect_test

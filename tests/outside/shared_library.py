@@ -1,0 +1,28 @@
+"""The shared library shows the functions of loom.h alone and needs the C library alone."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SYSTEM = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+
+
+def main():
+    library = sys.argv[1]
+    shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[2].split("@")[0] for line in shown.splitlines()} - {"LOOM_0"}
+    expected = set(re.findall(r"LOOM_FUNCTION\((\w+)\)", (ROOT / "src/capi/functions.inc").read_text()))
+    expected = {f"loom_{name}" for name in expected}
+    dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
+    faults = [f"shown, not in loom.h: {n}" for n in sorted(names - expected)]
+    faults += [f"in loom.h, not shown: {n}" for n in sorted(expected - names)]
+    faults += [f"needs {n}" for n in sorted(needed - SYSTEM)]
+    print("\n".join(faults) or f"{len(names)} functions, needs {', '.join(sorted(needed))}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

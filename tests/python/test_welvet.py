@@ -1,0 +1,153 @@
+"""The Python package over the library that was just built, which WELVET_LIBRARY names."""
+
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import welvet  # noqa: E402
+
+MODEL = str(pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf"))
+QUESTION = "What is the capital of France?"
+README_HASH = "99554f0d"  # what the README's command prints
+
+
+class Questions(unittest.TestCase):
+    """One model for all of these tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lm = welvet.LM(MODEL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.lm.close()
+
+    def test_the_readmes_answer_and_hash(self):
+        answer = self.lm.generate(QUESTION)
+        self.assertEqual(str(answer), "The capital of France is Paris.")
+        self.assertTrue(answer.hash.startswith(README_HASH), answer.hash)
+        self.assertEqual(answer.stop_reason, "eos")
+        self.assertEqual(len(answer.ids), len(self.lm.tokenizer.encode(answer.text)))
+
+    def test_a_stream_joins_to_the_answer_and_may_be_left(self):
+        stream = self.lm.stream(QUESTION)
+        self.assertEqual("".join(stream), self.lm.generate(QUESTION).text)
+        self.assertEqual("".join(stream), "")
+        with self.lm.stream(QUESTION) as left:
+            next(left)
+        with self.assertRaises(welvet.LoomError):
+            next(left)
+
+    def test_options_reach_the_sampler(self):
+        options = {"max_tokens": 16, "temperature": 0.9, "top_p": 0.95, "form": "raw"}
+        one, same, other = (self.lm.generate("Once", seed=s, **options) for s in (1, 1, 2))
+        self.assertEqual(one.hash, same.hash)
+        self.assertNotEqual(one.ids, other.ids)
+        self.assertEqual(one.stop_reason, "length")
+        self.assertEqual(self.lm.generate(QUESTION, stop="France").text, "The capital of ")
+        self.assertEqual(self.lm.generate(QUESTION, stop=["Paris", "is"]).stop_reason, "stop")
+
+    def test_wrong_arguments_are_exceptions(self):
+        for options in ({"temperature": -1.0}, {"top_p": 2.0}, {"form": "poem"}, {"stop": [""]}):
+            with self.assertRaises(ValueError, msg=str(options)):
+                self.lm.generate(QUESTION, **options)
+        with self.assertRaises(TypeError):
+            self.lm.generate(QUESTION, stop=[3])
+        with self.assertRaises(welvet.ArgumentError):
+            self.lm.generate(QUESTION, top_k=-1)
+        with self.assertRaises(FileNotFoundError):
+            welvet.LM("nowhere.gguf")
+        with self.assertRaisesRegex(FileNotFoundError, "huggingface-cli download some/model"):
+            welvet.LM("some/model")
+        with self.assertRaises(welvet.LoomError) as wrong:
+            welvet.LM(__file__)
+        self.assertEqual(wrong.exception.code, "Unsupported")
+
+    def test_a_load_that_is_told_to_stop_stops(self):
+        seen = []
+        with self.assertRaises(KeyboardInterrupt):
+            welvet.LM(MODEL, progress=lambda fraction: seen.append(fraction) or False)
+        self.assertTrue(seen)
+
+    def test_threads_share_a_model(self):
+        expected, answers = self.lm.generate(QUESTION).hash, []
+        threads = [threading.Thread(target=lambda: answers.append(self.lm.generate(QUESTION).hash)) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(answers, [expected] * 3)
+
+    def test_tokens(self):
+        t = self.lm.tokenizer
+        self.assertEqual(t.decode(t.encode("Grüße, 世界!")), "Grüße, 世界!")
+        self.assertEqual(t.encode(b"\xff\xfe"), t.encode("\udcff\udcfe"))
+        self.assertEqual(t.encode("<|im_end|>"), [t.id_of("<|im_end|>")])
+        self.assertGreater(len(t.encode("<|im_end|>", parse_special=False)), 1)
+        self.assertIsNone(t.id_of("no such token"))
+        self.assertEqual(len(t), 49152)
+
+    def test_chats_are_rendered(self):
+        text = self.lm.render_chat([{"role": "user", "content": "Hi"}])
+        self.assertTrue(text.endswith("<|im_start|>assistant\n"), text)
+        with self.assertRaises(ValueError):
+            self.lm.render_chat([{"role": "user"}])
+
+    def test_what_is_known_of_a_model(self):
+        self.assertEqual(self.lm.info["layers"], 30)
+        self.assertTrue(self.lm.info["has_chat_template"])
+
+
+class Snippets(unittest.TestCase):
+    """The programs that a newcomer's first minute consists of, as they stand."""
+
+    def run_program(self, text, folder):
+        environment = {**os.environ, "HF_HUB_CACHE": folder, "PYTHONPATH": str(ROOT / "python")}
+        return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=300)
+
+    def test_a_hub_id_is_found_in_the_cache(self):
+        with tempfile.TemporaryDirectory() as folder:
+            snapshot = pathlib.Path(folder, "models--HuggingFaceTB--SmolLM2-360M-Instruct", "snapshots", "abc")
+            snapshot.mkdir(parents=True)
+            (snapshot / "model.gguf").symlink_to(MODEL)
+            done = self.run_program(
+                'import welvet\nwelvet.Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")\n'
+                'welvet.Transformer.generate("Once upon a time")\n', folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.run_program(
+                "from welvet import Transformer\n"
+                'Transformer.load_tokenizer("HuggingFaceTB/SmolLM2-360M-Instruct")\n'
+                'Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")\n'
+                f'result = Transformer.generate("{QUESTION}", max_tokens=50)\nprint(result.text)\n'
+                'for token in Transformer.generate_stream("Once upon a time", max_tokens=10):\n'
+                "    print(token, end='', flush=True)\n", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith("The capital of France is Paris.\n"), done.stdout)
+
+    def test_without_a_model_one_line_says_what_to_do(self):
+        done = self.run_program('import welvet\nwelvet.Transformer.generate("x")\n', "/")
+        self.assertIn("call Transformer.load_model", done.stderr.splitlines()[-1])
+
+    def test_a_program_may_end_in_the_middle_of_an_answer(self):
+        done = self.run_program(
+            f"import welvet\ns = welvet.LM({MODEL!r}).stream('Once upon a time')\nprint(next(s))\n", "/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Abi(unittest.TestCase):
+    def test_handles_are_given_back(self):
+        before = welvet.Tokenizer.open(MODEL)._handle.value & 0xFFFFFFFF
+        gc.collect()
+        self.assertLessEqual(welvet.Tokenizer.open(MODEL)._handle.value & 0xFFFFFFFF, before + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
