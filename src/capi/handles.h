@@ -1,7 +1,7 @@
 #pragma once
-// Handles of the C ABI are numbers. Each names a slot of one table, the slot's generation and the kind of the object, so
-// that a handle which was released, made up or is of another kind is found out by comparing numbers; no memory of the
-// caller's is trusted.
+// Handles of the C ABI are numbers. Each names a slot of one table, the slot's generation and the kind of the object. A
+// handle that was released, made up or is of another kind is found out by comparing numbers; no memory of the caller's
+// is trusted.
 //
 //   bits 0..31 slot, 32..55 generation (from 1 on), 56..63 kind
 

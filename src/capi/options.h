@@ -11,8 +11,8 @@
 
 namespace loom::capi {
 
-// The caller's struct with this library's size; null: all defaults. InvalidArgument for a size that is none, Unsupported
-// for a newer caller that sets what this library does not know.
+// The caller's struct with this library's size; null: all defaults. InvalidArgument for a size that is none,
+// Unsupported for a newer caller that sets what this library does not know.
 template <class S>
 Result<S> read_struct(const S* given) {
   S out{};

@@ -60,8 +60,8 @@ class Session {
   // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding
   // window's ring.
   Result<void> rewind(std::size_t n, std::size_t sequence = 0);
-  // The same where a sliding window has moved on too: the next call then reads the n tokens again, which takes its time.
-  // OutOfRange when n is longer than the sequence.
+  // The same where a sliding window has moved on too: the next call then reads the n tokens again, which takes its
+  // time. OutOfRange when n is longer than the sequence.
   Result<void> truncate(std::size_t n, std::size_t sequence = 0);
   // Copies a sequence onto another.
   Result<void> fork(std::size_t from, std::size_t to);

@@ -10,8 +10,8 @@
 
 #include "simd/simd.h"
 
-// Under a sanitizer every load and shift is checked: unfolded into each kernel they take minutes to compile. LOOM_MATH_CALLS
-// is set for targets where the code of sixteen lanes is long beside a call.
+// Under a sanitizer every load and shift is checked: unfolded into each kernel they take minutes to compile.
+// LOOM_MATH_CALLS is set for targets where the code of sixteen lanes is long beside a call.
 #if defined(LOOM_SANITIZED) || defined(LOOM_MATH_CALLS)
 #define LOOM_MATH inline __attribute__((noinline))
 #else
