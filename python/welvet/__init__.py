@@ -5,10 +5,10 @@
 >>> print(welvet.Transformer.generate("Once upon a time"))  # doctest: +SKIP
 """
 
-from ._native import ArgumentError, LoomError, NotFoundError, library as _library
+from ._native import ArgumentError, CancelledError, LoomError, NotFoundError, library as _library
 from .lm import LM, Generation, Stream
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
 __version__ = _library.loom_version().decode()
-__all__ = ["LM", "ArgumentError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer"]
+__all__ = ["LM", "ArgumentError", "CancelledError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer"]

@@ -47,7 +47,7 @@ def check(status):
     if status == _abi.OUT_OF_MEMORY:
         raise MemoryError(text)
     if status == _abi.CANCELLED:
-        raise KeyboardInterrupt(text)
+        raise CancelledError(code, text)
     if status == _abi.NOT_FOUND:
         raise NotFoundError(code, text)
     if status in (_abi.INVALID_ARGUMENT, _abi.INVALID_CONFIG, _abi.OUT_OF_RANGE, _abi.UNKNOWN_NAME, _abi.UNKNOWN_KEY,
@@ -58,6 +58,10 @@ def check(status):
 
 class NotFoundError(LoomError, FileNotFoundError):
     """There is no such file or part."""
+
+
+class CancelledError(LoomError):
+    """The caller ended the call."""
 
 
 class ArgumentError(LoomError, ValueError):
@@ -103,6 +107,31 @@ def make(function, *args):
     out = ctypes.c_uint64()
     check(function(*args, ctypes.byref(out)))
     return Handle(out.value)
+
+
+class Progress:
+    """Passes the progress of a call on to Python: an exception there, as that of Ctrl-C, ends the call.
+
+    Use it as a context manager around the call, with `callback` as its on_progress.
+    """
+
+    def __init__(self, told):
+        self._told, self._raised = told, None
+        self.callback = _abi.OnProgress(self._tell)
+
+    def _tell(self, _, fraction):
+        try:
+            return self._told is None or self._told(fraction) is not False
+        except BaseException as error:  # it must not unwind through C
+            self._raised = error
+            return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._raised is not None:
+            raise self._raised from None
 
 
 def blob(function, *args):

@@ -51,9 +51,10 @@ class LM(_native.Owner):
     def __init__(self, model, *, dtype=None, threads=None, context=None, progress=None):
         self.path = find_model(model)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
-        if progress is not None:
-            options.progress = _abi.OnProgress(lambda _, fraction: progress(fraction) is not False)
-        self._handle = _native.make(library.loom_model_open, _native.utf8(self.path, "model"), ctypes.byref(options))
+        with _native.Progress(progress) as told:
+            options.progress = told.callback
+            self._handle = _native.make(library.loom_model_open, _native.utf8(self.path, "model"),
+                                        ctypes.byref(options))
         self._threads, self._context, self._tokenizer = threads or 0, context or 0, None
 
     @property

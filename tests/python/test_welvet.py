@@ -73,9 +73,11 @@ class Questions(unittest.TestCase):
 
     def test_a_load_that_is_told_to_stop_stops(self):
         seen = []
-        with self.assertRaises(KeyboardInterrupt):
+        with self.assertRaises(welvet.CancelledError):
             welvet.LM(MODEL, progress=lambda fraction: seen.append(fraction) or False)
-        self.assertTrue(seen)
+        self.assertEqual(len(seen), 1)
+        with self.assertRaises(ZeroDivisionError):
+            welvet.LM(MODEL, progress=lambda fraction: 1 / 0)
 
     def test_threads_share_a_model(self):
         expected, answers = self.lm.generate(QUESTION).hash, []
