@@ -42,6 +42,8 @@ def sources_of(entry):
 def flags_of(entry):
     """What decides how a file is read, without the names of its input and output and the compiler's own choices."""
     words = shlex.split(entry["command"])[1:]
+    if "-fexceptions" in words:
+        words.remove("-fno-exceptions")
     kept = []
     for flag, value in zip(words, words[1:] + [""]):
         if flag.startswith(("-D", "-I", "-std=", "-fno-exceptions", "-fno-rtti")):
@@ -61,6 +63,8 @@ def parts_of(build):
             if not re.search(r"_(test|fuzz|cpu)\.cpp$", source.name):
                 folder = source.relative_to(SRC).parts[0]
                 folder = TOGETHER.get(folder, folder)
+                if "-fexceptions" in entry["command"].split():  # unlike the others of its folder
+                    folder += "_exceptions"
                 sources[folder].append(source)
                 flags[folder].update(dict.fromkeys(flags_of(entry)))
     return {folder: (sources[folder], list(flags[folder])) for folder in sources}
