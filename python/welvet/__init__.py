@@ -5,10 +5,12 @@
 >>> print(welvet.Transformer.generate("Once upon a time"))  # doctest: +SKIP
 """
 
-from ._native import ArgumentError, CancelledError, LoomError, NotFoundError, library as _library
+from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
+from .library import system_info, verify, version
 from .lm import LM, Generation, Stream
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
-__version__ = _library.loom_version().decode()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer"]
+__version__ = version()
+__all__ = ["LM", "ArgumentError", "CancelledError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer",
+           "system_info", "verify", "version"]

@@ -1,6 +1,7 @@
 """The Python package over the library that was just built, which WELVET_LIBRARY names."""
 
 import gc
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -142,6 +143,19 @@ class Snippets(unittest.TestCase):
         done = self.run_program(
             f"import welvet\ns = welvet.LM({MODEL!r}).stream('Once upon a time')\nprint(next(s))\n", "/")
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Library(unittest.TestCase):
+    def test_the_golden_set_has_the_digest_of_the_table_in_the_repository(self):
+        table = (ROOT / "tests" / "determinism" / "hashes.tsv").read_bytes()
+        for options in ({}, {"isa": "scalar", "threads": 1}):
+            self.assertEqual(welvet.verify(**options), hashlib.sha256(table).hexdigest())
+        with self.assertRaises(ValueError):
+            welvet.verify(isa="no such set")
+
+    def test_what_is_known_of_the_machine(self):
+        self.assertEqual(welvet.system_info()["version"], welvet.__version__)
+        self.assertIn("scalar", welvet.system_info()["isas"])
 
 
 class Abi(unittest.TestCase):
