@@ -188,7 +188,8 @@ HEADER_WORDS = """   Every function returns a loom_status: LOOM_OK, or why it fa
      loom_session_options options = {sizeof options};
    Texts are UTF-8. Strings and arrays that go in need to last during the call only. Callbacks come on the thread that
    made the call. Functions may be called from any thread; an object that another thread uses answers LOOM_BUSY,
-   except those that are immutable (models, tokenizers, blobs)."""
+   except those that are immutable (models, tokenizers, blobs). Callbacks must not throw or jump out, and they run with
+   Loom's settings of the floating-point unit. A call that fails leaves its results as they were."""
 
 
 def wrap_declaration(text):

@@ -6,7 +6,8 @@
      loom_session_options options = {sizeof options};
    Texts are UTF-8. Strings and arrays that go in need to last during the call only. Callbacks come on the thread that
    made the call. Functions may be called from any thread; an object that another thread uses answers LOOM_BUSY,
-   except those that are immutable (models, tokenizers, blobs). */
+   except those that are immutable (models, tokenizers, blobs). Callbacks must not throw or jump out, and they run with
+   Loom's settings of the floating-point unit. A call that fails leaves its results as they were. */
 #ifndef LOOM_LOOM_H
 #define LOOM_LOOM_H
 
@@ -148,7 +149,7 @@ typedef struct loom_generation_options {
   uint64_t min_tokens; /* end-of-sequence tokens are banned before */
   uint64_t seed; /* of the draws: equal seeds give equal texts */
   float temperature; /* 0: the most likely token */
-  float top_p; /* 0 or 1: off */
+  float top_p; /* 0 or 1: off; a small number keeps the best token alone */
   float min_p; /* 0: off */
   float typical_p; /* 0 or 1: off */
   float repetition_penalty; /* 0 or 1: off */
@@ -199,7 +200,7 @@ LOOM_API const char* loom_version(void);
    one fails. */
 LOOM_API const char* loom_last_error(void);
 
-/* Returns the name of a status, "BUSY"; "UNKNOWN" for a number that is none. */
+/* Returns the name of a status, "Busy"; "Unknown" for a number that is none. */
 LOOM_API const char* loom_status_name(int32_t status);
 
 /* Gives the version of the arithmetic: results of equal versions have equal bits. */
@@ -273,7 +274,7 @@ LOOM_API loom_status loom_tokenizer_token(loom_tokenizer tokenizer, int32_t id, 
 /* Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
 LOOM_API loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model);
 
-/* Gives a JSON object: path, format, architecture, sizes, context, special tokens, what is missing. */
+/* Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
 LOOM_API loom_status loom_model_info(loom_model model, loom_blob* info);
 
 /* Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
@@ -290,12 +291,12 @@ LOOM_API loom_status loom_model_render_chat(loom_model model, const void* messag
 LOOM_API loom_status loom_session_create(loom_model model, const loom_session_options* options,
     loom_session* session);
 
-/* Appends ids to a sequence and gives the logits that follow the last one. A call that fails leaves the sequence as
-   it was. */
+/* Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with the
+   session. A call that fails leaves the sequence as it was. */
 LOOM_API loom_status loom_session_feed(loom_session session, uint64_t sequence, const int32_t* ids,
     size_t ids_count, loom_cancel cancel, const float** logits, size_t* logits_count);
 
-/* Gives the tokens of a sequence. */
+/* Gives the tokens of a sequence; they last until the next call with the session. */
 LOOM_API loom_status loom_session_tokens(loom_session session, uint64_t sequence, const int32_t** ids,
     size_t* ids_count);
 
@@ -316,8 +317,9 @@ LOOM_API loom_status loom_session_restore(loom_session session, uint64_t sequenc
 LOOM_API loom_status loom_session_info(loom_session session, loom_blob* info);
 
 /* ---- generation ---- */
-/* A generator holds its session: calls with the session fail with BUSY only while loom_generator_next() runs, but a
-   sequence that others have changed ends the generation with INVALID_STATE. */
+/* A generator keeps its session alive and works in its first sequence. Other sequences may be used between two
+   steps; a first sequence that others have changed ends the generation with INVALID_STATE. The last token that was
+   drawn is in the text and not in the session. */
 
 /* Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet. */
 LOOM_API loom_status loom_generator_create(loom_session session, const int32_t* prompt, size_t prompt_count,

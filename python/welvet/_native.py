@@ -1,9 +1,11 @@
 """The shared library: where it is found, how its errors become exceptions, how its handles are given back."""
 
 import ctypes
+import operator
 import os
 import pathlib
 import sys
+import threading
 import weakref
 
 from . import _abi
@@ -21,6 +23,9 @@ class LoomError(Exception):
         super().__init__(f"{code}: {text}")
         self.code = code
         self.text = text
+
+    def __reduce__(self):
+        return type(self), (self.code, self.text)
 
 
 def _load():
@@ -68,18 +73,32 @@ class ArgumentError(LoomError, ValueError):
     """An argument is outside what a call takes."""
 
 
-class Handle:
-    """Owns one handle of the library and releases it when it is closed or collected."""
+def _release(holder):
+    if holder.value:
+        library.loom_release(holder.value)
 
-    def __init__(self, value):
-        self._value = value
-        self._finalizer = weakref.finalize(self, library.loom_release, value)
+
+class Handle:
+    """Owns one handle of the library and releases it when it is closed or collected.
+
+    It exists before the handle does: an exception right behind the call that makes the handle, as that of Ctrl-C,
+    loses nothing.
+    """
+
+    def __init__(self):
+        self._holder = ctypes.c_uint64()
+        self._finalizer = weakref.finalize(self, _release, self._holder)
+
+    def make(self, function, *args):
+        """Calls a function whose last parameter takes the new handle."""
+        check(function(*args, ctypes.byref(self._holder)))
+        return self
 
     @property
     def value(self):
         if not self._finalizer.alive:
             raise LoomError("BadHandle", "the object was closed")
-        return self._value
+        return self._holder.value
 
     def close(self):
         self._finalizer()
@@ -101,12 +120,57 @@ class Owner:
     def __exit__(self, *_):
         self.close()
 
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} lives in this process alone and cannot be copied")
+
 
 def make(function, *args):
     """Calls a function whose last parameter takes a new handle."""
-    out = ctypes.c_uint64()
-    check(function(*args, ctypes.byref(out)))
-    return Handle(out.value)
+    return Handle().make(function, *args)
+
+
+def long_call(call, cancel):
+    """Runs call() on a thread of its own, so that Ctrl-C reaches this one: it sets `cancel`, waits and goes on up."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    done = []
+
+    def run():
+        try:
+            done.append((call(), None))
+        except BaseException as error:
+            done.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+    except BaseException:
+        library.loom_cancel_set(cancel.value, 1)
+        thread.join()
+        raise
+    result, error = done[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def whole(value, what, least, most):
+    """A whole number within its range; ctypes would cut it to its low bits."""
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise ValueError(f"{what} is {number}: expected {least} to {most}")
+    return number
+
+
+def data_of(text, what):
+    """Bytes of a text, or bytes as they are."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogateescape")
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"{what} must be a text or bytes, not {type(text).__name__}")
 
 
 class Progress:

@@ -17,6 +17,8 @@ def find_model(name):
 
     Nothing is downloaded: where there is none, the error says which command fetches it.
     """
+    if not os.fspath(name):
+        raise ValueError("the name of a model is empty")
     path = pathlib.Path(os.path.expanduser(os.fspath(name)))
     if path.exists():
         return str(path)
@@ -26,11 +28,13 @@ def find_model(name):
     folder = _cache() / ("models--" + "--".join(parts))
     revision = folder / "refs" / "main"
     snapshots = [folder / "snapshots" / revision.read_text().strip()] if revision.is_file() else []
-    snapshots += sorted((folder / "snapshots").glob("*"))
+    snapshots += sorted((folder / "snapshots").glob("*"), key=lambda p: p.stat().st_mtime, reverse=True)
     for snapshot in snapshots:
         if (snapshot / "config.json").is_file():
             return str(snapshot)
         files = sorted(snapshot.glob("*.gguf"))
+        if len(files) > 1:
+            raise ValueError(f"{name}: {snapshot} has {len(files)} GGUF files: give the path of one")
         if files:
             return str(files[0])
     raise NotFoundError("NotFound", f"{name}: no such file or folder, and it is not in {_cache()}; "

@@ -22,4 +22,5 @@ def verify(isa=None, threads=None):
     isa: an instruction set by name; None: the best one. threads: None: one per physical core.
     """
     name = _native.utf8(isa, "isa") if isa else None
-    return _native.blob(library.loom_verify, name, threads or 0).decode()
+    return _native.blob(library.loom_verify, name,
+                        0 if threads is None else _native.whole(threads, "threads", 1, 256)).decode()

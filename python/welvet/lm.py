@@ -4,6 +4,7 @@ import codecs
 import ctypes
 import dataclasses
 import json
+import threading
 
 from . import _abi, _native
 from ._native import library
@@ -51,11 +52,14 @@ class LM(_native.Owner):
     def __init__(self, model, *, dtype=None, threads=None, context=None, progress=None):
         self.path = find_model(model)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
+        self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
+        self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)
+        self._tokenizer = None
+        cancel, self._handle = _native.make(library.loom_cancel_create), _native.Handle()
+        options.cancel, path = cancel.value, _native.utf8(self.path, "model")
         with _native.Progress(progress) as told:
             options.progress = told.callback
-            self._handle = _native.make(library.loom_model_open, _native.utf8(self.path, "model"),
-                                        ctypes.byref(options))
-        self._threads, self._context, self._tokenizer = threads or 0, context or 0, None
+            _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
 
     @property
     def info(self):
@@ -93,15 +97,23 @@ class LM(_native.Owner):
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
         stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
+        for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
+                            ("repetition_window", repetition_window)):
+            if value == 0:  # which means the default in C
+                raise ValueError(f"{name} is 0: it must not be")
+        largest = 2**63 - 1
         values = _abi.GenerationOptions(
-            max_tokens=max_tokens or 0, min_tokens=min_tokens, seed=seed, temperature=temperature, top_k=top_k,
-            top_p=top_p, min_p=min_p, typical_p=typical_p, repetition_penalty=repetition_penalty,
-            repetition_window=repetition_window, frequency_penalty=frequency_penalty,
+            max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
+            min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
+            seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=temperature,
+            top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=top_p, min_p=min_p, typical_p=typical_p,
+            repetition_penalty=repetition_penalty,
+            repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1), frequency_penalty=frequency_penalty,
             presence_penalty=presence_penalty, ignore_eos=ignore_eos, stop=(ctypes.c_char_p * len(stops))(*stops),
             stop_count=len(stops))
         session_options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
         session = _native.make(library.loom_session_create, self._handle.value, ctypes.byref(session_options))
-        data = prompt if isinstance(prompt, bytes) else prompt.encode("utf-8", "surrogateescape")
+        data = _native.data_of(prompt, "prompt")
         return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],
                                    ctypes.byref(values)))
 
@@ -113,18 +125,29 @@ class Stream(_native.Owner):
         self._handle = handle
         self._step = _abi.Step()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._lock = threading.Lock()  # a step's text lasts until the next call
+        self._shown = True
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        while self._step.stop == _abi.STOP_NOT_YET:
-            _native.check(library.loom_generator_next(self._handle.value, 0, ctypes.byref(self._step)))
-            ended = self._step.stop != _abi.STOP_NOT_YET
-            piece = self._decoder.decode(ctypes.string_at(self._step.text, self._step.text_size), ended)
-            if piece:
-                return piece
-        raise StopIteration
+        with self._lock:
+            while self._step.stop == _abi.STOP_NOT_YET or not self._shown:
+                if self._shown:
+                    self._step.text_size, self._shown = 0, False
+                    _native.check(library.loom_generator_next(self._handle.value, 0, ctypes.byref(self._step)))
+                # An exception before the next line, as that of Ctrl-C, leaves the text to the next call.
+                data = ctypes.string_at(self._step.text, self._step.text_size) if self._step.text_size else b""
+                piece, self._shown = self._decoder.decode(data, self._step.stop != _abi.STOP_NOT_YET), True
+                if piece:
+                    return piece
+            raise StopIteration
+
+    def close(self):
+        """Ends the answer here."""
+        with self._lock:
+            super().close()
 
     @property
     def prompt_tokens(self):
@@ -135,8 +158,10 @@ class Stream(_native.Owner):
     def result(self):
         """The Generation so far, or whole."""
         out = _abi.Generation()
-        _native.check(library.loom_generator_result(self._handle.value, ctypes.byref(out)))
-        return Generation(text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
-                          ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
-                          prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
-                          decode_seconds=out.decode_seconds)
+        with self._lock:
+            _native.check(library.loom_generator_result(self._handle.value, ctypes.byref(out)))
+            return Generation(
+                text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
+                ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
+                prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
+                decode_seconds=out.decode_seconds)

@@ -22,21 +22,21 @@ class Tokenizer(_native.Owner):
 
         parse_special: a marker in the text, as "<|im_end|>", is the marker; False: it is ordinary text.
         """
-        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        data = _native.data_of(text, "text")
         out = _native.blob(library.loom_tokenizer_encode, self._handle.value, data, len(data), add_special_tokens,
                            parse_special)
         return list(memoryview(out).cast("i")) if out else []
 
     def decode(self, ids, skip_special_tokens=True):
         """Returns the text of ids; bytes that are no UTF-8 become U+FFFD."""
-        ids = list(ids)
+        ids = [_native.whole(i, "an id", -2**31, 2**31 - 1) for i in ids]
         array = (ctypes.c_int32 * len(ids))(*ids)
         out = _native.blob(library.loom_tokenizer_decode, self._handle.value, array, len(ids), skip_special_tokens)
         return out.decode("utf-8", "replace")
 
     def id_of(self, token):
         """Returns the id of a token by its text as the vocabulary spells it; None when it has none."""
-        data, out = token.encode(), ctypes.c_int32()
+        data, out = _native.data_of(token, "token"), ctypes.c_int32()
         try:
             _native.check(library.loom_tokenizer_id(self._handle.value, data, len(data), ctypes.byref(out)))
         except _native.NotFoundError:
@@ -45,6 +45,7 @@ class Tokenizer(_native.Owner):
 
     def token(self, token_id):
         """Returns the text of one id as the vocabulary spells it; empty for an unknown id."""
+        token_id = _native.whole(token_id, "an id", -2**31, 2**31 - 1)
         return _native.blob(library.loom_tokenizer_token, self._handle.value, token_id).decode("utf-8", "replace")
 
     def __len__(self):

@@ -136,12 +136,22 @@ TEST_F(Capi, every_wrong_handle_is_an_error) {
                                model_ ^ 1,
                                model_ + (1u << 10),
                                s ^ 7,
+                               std::uint64_t{8} << 56 | 1,
+                               std::uint64_t{0x7f} << 56,
+                               std::uint64_t{9} << 56,
                                model_,
                                model_ ^ std::uint64_t{1} << 32,
                                std::uint64_t{200} << 56 | 1};
   for (const loom_handle handle : wrong) {
     EXPECT_EQ(loom_session_info(handle, &info), LOOM_BAD_HANDLE) << handle;
     EXPECT_NE(std::string(loom_last_error()), "");
+    if (handle == model_) continue;
+    loom_kind kind = 0;
+    EXPECT_NE(loom_kind_of(handle, &kind), LOOM_OK) << handle;
+    EXPECT_NE(loom_retain(handle), LOOM_OK) << handle;
+    if (handle != 0) {
+      EXPECT_NE(loom_release(handle), LOOM_OK) << handle;
+    }
   }
   EXPECT_EQ(loom_model_info(s, &info), LOOM_BAD_HANDLE);
   EXPECT_STREQ(loom_last_error(), "expected the handle of a model, got that of a session");
@@ -228,6 +238,66 @@ TEST_F(Capi, sessions_feed_rewind_fork_and_come_back_from_bytes) {
   loom_blob info = 0;
   ASSERT_EQ(loom_session_info(s, &info), LOOM_OK);
   EXPECT_NE(take(info).find("\"sequences\":2"), std::string::npos);
+  EXPECT_EQ(loom_release(s), LOOM_OK);
+}
+
+// Reads the prompt of a generation, does something else with the session, and goes on.
+TEST_F(Capi, other_sequences_may_be_used_between_two_steps_and_the_own_one_not) {
+  loom_session_options two = sized<loom_session_options>();
+  two.sequences = 2;
+  const loom_session s = session(&two);
+  const auto expected = answer(s, "What is the capital of France?");
+  const std::vector<std::int32_t> ids = {40, 41};
+  const float* logits = nullptr;
+  std::size_t count = 0;
+  const auto begin = [&] {
+    EXPECT_EQ(loom_session_rewind(s, 0, 0), LOOM_OK);
+    auto options = sized<loom_generation_options>();
+    options.max_tokens = 12;
+    loom_generator g = 0;
+    const std::string text = "What is the capital of France?";
+    EXPECT_EQ(loom_generator_from_text(s, text.data(), text.size(), LOOM_PROMPT_AUTO, &options, &g), LOOM_OK);
+    auto step = sized<loom_step>();
+    EXPECT_EQ(loom_generator_next(g, 0, &step), LOOM_OK);
+    EXPECT_GT(step.prompt_tokens, 0u);
+    return g;
+  };
+  loom_generator g = begin();
+  auto step = sized<loom_step>();
+  while (step.stop == LOOM_STOP_NOT_YET) {
+    ASSERT_EQ(loom_session_feed(s, 1, ids.data(), ids.size(), 0, &logits, &count), LOOM_OK) << loom_last_error();
+    ASSERT_EQ(loom_generator_next(g, 0, &step), LOOM_OK) << loom_last_error();
+  }
+  auto whole = sized<loom_generation>();
+  ASSERT_EQ(loom_generator_result(g, &whole), LOOM_OK);
+  EXPECT_EQ(std::string(whole.text, whole.text_size), expected.first);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(whole.hash), sizeof whole.hash), expected.second);
+  EXPECT_EQ(loom_release(g), LOOM_OK);
+
+  g = begin();
+  const std::int32_t* held = nullptr;
+  ASSERT_EQ(loom_session_tokens(s, 0, &held, &count), LOOM_OK);
+  ASSERT_EQ(loom_session_rewind(s, 0, count - 1), LOOM_OK);
+  ASSERT_EQ(loom_session_feed(s, 0, ids.data(), 1, 0, &logits, &count), LOOM_OK);  // as many tokens as before
+  step = sized<loom_step>();
+  EXPECT_EQ(loom_generator_next(g, 0, &step), LOOM_INVALID_STATE);
+  EXPECT_EQ(loom_generator_next(g, 0, &step), LOOM_INVALID_STATE);
+  EXPECT_EQ(loom_release(g), LOOM_OK);
+  EXPECT_EQ(loom_release(s), LOOM_OK);
+}
+
+TEST_F(Capi, a_result_without_its_size_costs_nothing) {
+  const loom_session s = session();
+  loom_generator g = 0;
+  ASSERT_EQ(loom_generator_from_text(s, "One", 3, LOOM_PROMPT_AUTO, nullptr, &g), LOOM_OK);
+  loom_step step{};
+  EXPECT_EQ(loom_generator_next(g, 0, &step), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(loom_generator_next(g, 0, nullptr), LOOM_INVALID_ARGUMENT);
+  const std::int32_t* held = nullptr;
+  std::size_t count = 0;
+  ASSERT_EQ(loom_session_tokens(s, 0, &held, &count), LOOM_OK);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(loom_release(g), LOOM_OK);
   EXPECT_EQ(loom_release(s), LOOM_OK);
 }
 

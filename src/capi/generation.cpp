@@ -104,7 +104,7 @@ loom_status loom_generator_from_text(loom_session session, const void* text, siz
 
 loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, loom_step* step) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(step));
+    LOOM_TRY(const std::uint32_t room, room_in(step));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
@@ -116,12 +116,14 @@ loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, lo
     out.text = use->piece.c_str(), out.text_size = use->piece.size();
     out.prompt_tokens = so_far.prompt_tokens, out.generated_tokens = so_far.ids.size();
     out.stop = stop_of(so_far.stop_reason);
-    return write_struct(out, step);
+    write_struct(out, step, room);
+    return {};
   });
 }
 
 loom_status loom_generator_result(loom_generator generator, loom_generation* result) {
   return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::uint32_t room, room_in(result));
     LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
     const Generation& g = use->generator.result();
@@ -132,6 +134,7 @@ loom_status loom_generator_result(loom_generator generator, loom_generation* res
     out.prefill_seconds = g.prefill_seconds, out.decode_seconds = g.decode_seconds;
     out.stop = stop_of(g.stop_reason);
     std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
-    return write_struct(out, result);
+    write_struct(out, result, room);
+    return {};
   });
 }

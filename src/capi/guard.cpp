@@ -1,18 +1,30 @@
 #include "capi/guard.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
-#include <string>
+#include <string_view>
 
 #include "core/fp_environment.h"
 
 namespace loom::capi {
 namespace {
 
-thread_local std::string t_last_error;
+// Plain memory: a host's destructors may call when those of this thread have run.
+constexpr std::size_t kLongestText = 2048;
+thread_local char t_last_error[kLongestText];
+
+// One line: control characters become blanks, and what is too long ends before the character that does not fit.
+void remember(std::string_view text) {
+  std::size_t n = std::min(text.size(), kLongestText - 1);
+  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xc0) == 0x80) --n;
+  for (std::size_t i = 0; i < n; ++i)
+    t_last_error[i] = static_cast<unsigned char>(text[i]) < ' ' || text[i] == '\x7f' ? ' ' : text[i];
+  t_last_error[n] = '\0';
+}
 
 loom_status failed(const Error& error) {
-  t_last_error = error.text();
+  remember(error.text());
   return static_cast<loom_status>(error.code);
 }
 
@@ -24,15 +36,17 @@ loom_status run_guarded(Result<void> (*call)(void*), void* body) {
     const Result<void> done = call(body);
     return done ? LOOM_OK : failed(done.error());
   } catch (const std::bad_alloc&) {
-    t_last_error.assign("out of memory");
+    remember("out of memory");
     return LOOM_OUT_OF_MEMORY;
   } catch (const std::exception& e) {
-    return failed({Code::InvalidState, e.what()});
+    remember(e.what());
+    return LOOM_INVALID_STATE;
   } catch (...) {
-    return failed({Code::InvalidState, "an unknown exception"});
+    remember("an unknown exception");
+    return LOOM_INVALID_STATE;
   }
 }
 
-const char* last_error() { return t_last_error.c_str(); }
+const char* last_error() { return t_last_error; }
 
 }  // namespace loom::capi

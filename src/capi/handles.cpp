@@ -6,8 +6,8 @@
 namespace loom::capi {
 namespace {
 
-constexpr const char* kKindNames[] = {"object",    "blob",  "cancel",  "set of threads",
-                                      "tokenizer", "model", "session", "generator"};
+constexpr const char* kKindNames[] = {"an object",   "a blob",  "a cancel",  "threads",
+                                      "a tokenizer", "a model", "a session", "a generator"};
 
 constexpr std::size_t kPageSlots = 1024, kPages = 1024;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
@@ -50,15 +50,22 @@ std::uint64_t handle_of(Kind kind, std::uint64_t generation, std::uint32_t index
 Kind named_kind(std::uint64_t handle) { return static_cast<Kind>(handle >> 56); }
 std::uint64_t named_generation(std::uint64_t handle) { return handle >> 32 & (kGenerations - 1); }
 
+// A kind that was made up has no name.
+const char* kind_name(Kind kind) {
+  const auto k = static_cast<std::size_t>(kind);
+  return kKindNames[k < std::size(kKindNames) ? k : 0];
+}
+
 tl::unexpected<Error> bad(std::uint64_t handle, Kind wanted) {
-  const char* const what = kKindNames[static_cast<std::size_t>(wanted)];
-  if (handle == 0) return fail(Code::BadHandle, "expected the handle of a {}, got 0", what);
+  const char* const what = kind_name(wanted);
+  if (handle == 0) return fail(Code::BadHandle, "expected the handle of {}, got 0", what);
   const auto kind = static_cast<std::size_t>(named_kind(handle));
   if (kind == 0 || kind >= std::size(kKindNames))
-    return fail(Code::BadHandle, "expected the handle of a {}, got {:#x}, which is none", what, handle);
+    return fail(Code::BadHandle, "expected a handle, got {:#x}, which is none", handle);
   if (wanted != Kind::None && named_kind(handle) != wanted)
-    return fail(Code::BadHandle, "expected the handle of a {}, got that of a {}", what, kKindNames[kind]);
-  return fail(Code::BadHandle, "the {} {:#x} was released", kKindNames[kind], handle);
+    return fail(Code::BadHandle, "expected the handle of {}, got that of {}", what, kKindNames[kind]);
+  return fail(Code::BadHandle, "the handle {:#x} of {} was released, has too many owners or was never made", handle,
+              kKindNames[kind]);
 }
 
 // Changes the counts of a living object by `more`; null when the handle stands for none.
@@ -108,6 +115,7 @@ Result<std::uint64_t> add_object(Kind kind, std::shared_ptr<Object> object) {
         return fail(Code::OutOfMemory, "{} handles are held: does the host release them?", t.used);
       std::atomic<Slot*>& page = t.pages[t.used / kPageSlots];
       if (page.load(std::memory_order_relaxed) == nullptr) page.store(new Slot[kPageSlots], std::memory_order_release);
+      t.free.reserve(t.used + 1);  // so that the end of an object needs no memory
       index = t.used++;
     }
   }

@@ -47,6 +47,7 @@ loom_status loom_system_info(loom_blob* info) {
 loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(digest));
+    if (threads < 0) return fail(Code::InvalidArgument, "threads is {}: expected 0 or more", threads);
     GoldenOptions run;
     run.threads = threads > 0 ? threads : ThreadPool::default_threads();
     if (isa != nullptr) {

@@ -28,17 +28,22 @@ Result<S> read_struct(const S* given) {
   return out;
 }
 
-// Writes what the caller's struct has room for.
+// The size of a struct that takes a result; asked for before the call changes anything.
 template <class S>
-Result<void> write_struct(S value, S* to) {
+Result<std::uint32_t> room_in(const S* to) {
   if (to == nullptr) return fail(Code::InvalidArgument, "a result is NULL");
   std::uint32_t size = 0;
   std::memcpy(&size, to, sizeof size);
   if (size < sizeof size || size > 4096)
     return fail(Code::InvalidArgument, "struct_size is {}: set it to the size of the struct", size);
-  value.struct_size = size;
-  std::memcpy(to, &value, std::min<std::size_t>(size, sizeof value));
-  return {};
+  return size;
+}
+// Writes what the caller's struct has room for; fields that this library does not know become 0.
+template <class S>
+void write_struct(S value, S* to, std::uint32_t room) {
+  value.struct_size = room;
+  std::memset(static_cast<void*>(to), 0, room);
+  std::memcpy(static_cast<void*>(to), &value, std::min<std::size_t>(room, sizeof value));
 }
 
 template <class... T>

@@ -61,7 +61,7 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
       endless_sampler_(without_ends(ends_, options.sampling), vocab_of(model)),
       stops_(options.stop),
       before_(session.length()),
-      length_(session.length()) {
+      revision_(session.revision()) {
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
 }
 
@@ -76,15 +76,16 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
 Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   if (failed_) return tl::make_unexpected(*failed_);
   if (done()) return Step{.done = true};
-  if (session_->length() != length_)
-    return fail(Code::InvalidState, "the session holds {} tokens; the last step of the generation left {}",
-                session_->length(), length_);
+  if (session_->revision() != revision_) {
+    failed_ = Error{Code::InvalidState, "the sequence was changed after the last step: begin a new generation"};
+    return tl::make_unexpected(*failed_);
+  }
   const FpEnvironment environment;
   const auto begin = Clock::now();
   const bool reads = result_.prompt_tokens < prompt_.size();
   auto step = reads ? read(cancel) : write(cancel);
   (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
-  length_ = session_->length();
+  revision_ = session_->revision();
   if (!step) {
     failed_ = step.error();
   } else if (done()) {
@@ -104,7 +105,7 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
   auto fed = count == left ? session_->feed(chunk, 0, cancel)
                            : session_->prefill(chunk, 0, cancel).map([] { return std::span<const float>(); });
   if (fed) {
-    logits_ = *fed;
+    logits_.assign(fed->begin(), fed->end());
     result_.prompt_tokens += count;
     return Step{.prompt_tokens_read = count};
   }
@@ -142,7 +143,7 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
     return {};
   }
   drawn_.reset();
-  logits_ = *fed;
+  logits_.assign(fed->begin(), fed->end());
   ++result_.decode_steps;
   return {};
 }

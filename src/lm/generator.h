@@ -104,9 +104,10 @@ class Generator {
   std::optional<text::IncrementalDecoder> decoder_;
   StopStrings stops_;
   Generation result_;
-  std::size_t before_ = 0, length_ = 0;  // of the session: before the generation, after the last step
-  std::span<const float> logits_;        // of the last token that was fed
-  std::optional<std::int32_t> drawn_;    // and not fed yet
+  std::size_t before_ = 0;             // tokens of the session, before the generation
+  std::uint64_t revision_ = 0;         // of the session, after the last step
+  std::vector<float> logits_;          // of the last token that was fed; others may feed other sequences meanwhile
+  std::optional<std::int32_t> drawn_;  // and not fed yet
   std::optional<Error> failed_;
 };
 

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 Result<void> Session::create_states(std::size_t sequences) {
   const Network& net = model_->network;
   LOOM_TRY_VOID(states_.adopt(net, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
-  tokens_.resize(sequences);
+  tokens_.resize(sequences), revisions_.resize(sequences);
   for (auto& t : tokens_) t.reserve(context_tokens_);
 
   const std::size_t vocab = net.shape_after(net.num_cells() - 1).cols();
@@ -180,8 +180,10 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic
     for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
     return tl::make_unexpected(std::move(status).error());
   }
-  for (const Feed& feed : feeds)
+  for (const Feed& feed : feeds) {
     tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
+    ++revisions_[feed.sequence];
+  }
   return ConstTensor{logits_.as<float>(), feeds.size(), vocab};
 }
 
@@ -206,6 +208,7 @@ Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t seq
     }
   }
   tokens_[sequence].insert(tokens_[sequence].end(), ids.begin(), ids.end());
+  ++revisions_[sequence];
   return {};
 }
 
@@ -215,6 +218,7 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
   LOOM_TRY_VOID(refill(sequence, cancel));
+  ++revisions_[sequence];
   const std::size_t before = tokens_[sequence].size();
   const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
   LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
@@ -244,14 +248,14 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
   if (!states_.continues_at(sequence, n))
     return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
   states_.rewind(sequence, n);
-  tokens_[sequence].resize(n);
+  tokens_[sequence].resize(n), ++revisions_[sequence];
   return {};
 }
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
   states_.rewind(sequence, n);
-  tokens_[sequence].resize(n);
+  tokens_[sequence].resize(n), ++revisions_[sequence];
   return {};
 }
 

@@ -57,6 +57,8 @@ class Session {
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
   std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }
+  // Another number after every call that has changed the tokens of a sequence.
+  std::uint64_t revision(std::size_t sequence = 0) const { return revisions_[sequence]; }
   // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding
   // window's ring.
   Result<void> rewind(std::size_t n, std::size_t sequence = 0);
@@ -111,6 +113,7 @@ class Session {
   Arena arena_;
   StateStore states_;
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
+  std::vector<std::uint64_t> revisions_;           // [sequence]
   Buffer logits_;
   // Filled per forward pass, reserved at create().
   std::vector<std::uint32_t> positions_;

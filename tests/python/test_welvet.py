@@ -4,10 +4,13 @@ import gc
 import hashlib
 import os
 import pathlib
+import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -57,13 +60,23 @@ class Questions(unittest.TestCase):
         self.assertEqual(self.lm.generate(QUESTION, stop=["Paris", "is"]).stop_reason, "stop")
 
     def test_wrong_arguments_are_exceptions(self):
-        for options in ({"temperature": -1.0}, {"top_p": 2.0}, {"form": "poem"}, {"stop": [""]}):
+        for options in ({"temperature": -1.0}, {"top_p": 2.0}, {"form": "poem"}, {"stop": [""]}, {"top_k": 2**32},
+                        {"max_tokens": 0}, {"max_tokens": -1}, {"seed": -1}, {"top_p": 0}, {"repetition_window": 0}):
             with self.assertRaises(ValueError, msg=str(options)):
                 self.lm.generate(QUESTION, **options)
         with self.assertRaises(TypeError):
             self.lm.generate(QUESTION, stop=[3])
-        with self.assertRaises(welvet.ArgumentError):
-            self.lm.generate(QUESTION, top_k=-1)
+        with self.assertRaises(welvet.ArgumentError) as wrong:
+            self.lm.generate(QUESTION, min_p=2.0)
+        self.assertEqual(pickle.loads(pickle.dumps(wrong.exception)).code, "InvalidArgument")
+        for value in (self.lm, self.lm.tokenizer, self.lm.stream(QUESTION)):
+            with self.assertRaises(TypeError):
+                pickle.dumps(value)
+        for prompt in (None, 3):
+            with self.assertRaises(TypeError):
+                self.lm.generate(prompt)
+        with self.assertRaises(ValueError):
+            self.lm.tokenizer.decode([2**32 + 300])
         with self.assertRaises(FileNotFoundError):
             welvet.LM("nowhere.gguf")
         with self.assertRaisesRegex(FileNotFoundError, "huggingface-cli download some/model"):
@@ -88,6 +101,36 @@ class Questions(unittest.TestCase):
         for t in threads:
             t.join()
         self.assertEqual(answers, [expected] * 3)
+
+    def test_threads_may_share_a_stream(self):
+        expected, pieces = self.lm.generate("Once", form="raw", max_tokens=60).text, []
+        stream = self.lm.stream("Once", form="raw", max_tokens=60)
+        threads = [threading.Thread(target=lambda: pieces.extend(stream)) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(sorted("".join(pieces)), sorted(expected))
+
+    def test_ctrl_c_ends_a_load_and_loses_no_text(self):
+        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            welvet.LM(MODEL, dtype="float64")  # a second and more
+        self.assertLess(time.monotonic() - begin, 20)
+        expected, text = self.lm.generate("Once", form="raw", max_tokens=60).text, ""
+        stream, ended = self.lm.stream("Once", form="raw", max_tokens=60), False
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.03)
+        while not ended:
+            try:
+                for piece in stream:
+                    text += piece
+                ended = True
+            except KeyboardInterrupt:
+                pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.assertLessEqual(abs(len(expected) - len(text)), 40)  # an interrupt may also come behind the iterator
 
     def test_tokens(self):
         t = self.lm.tokenizer
