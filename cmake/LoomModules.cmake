@@ -17,7 +17,7 @@ if(LOOM_TESTS)
     <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
   # Preloaded into the program by tests that let its n-th write or large allocation fail.
   add_library(loom_faults MODULE ${CMAKE_SOURCE_DIR}/tests/support/faults.cpp)
-  set_target_properties(loom_faults PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  set_target_properties(loom_faults PROPERTIES CXX_VISIBILITY_PRESET default PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   add_dependencies(loom_test_support loom_faults)
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
