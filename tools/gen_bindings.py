@@ -244,10 +244,18 @@ def python(api):
     return "".join(out)
 
 
+def reference_words():
+    """The words at the top of the header, its line of code as a block."""
+    out = []
+    for line in textwrap.dedent(HEADER_WORDS).splitlines():
+        out.append(f"\n```c\n{line.strip()}\n```\n" if line.startswith("  ") else line)
+    return "\n".join(out) + "\n"
+
+
 def reference(api):
     j = api.json
     out = [f"# The C ABI\n\n<!-- {MADE} -->\n\n`#include <loom/loom.h>`, link with `-lloom`.\n\n",
-           textwrap.dedent(HEADER_WORDS.replace("   ", "")).replace("\n", " ").strip() + "\n"]
+           reference_words()]
     for group in j["groups"]:
         out.append(f"\n## {group['name'].capitalize()}\n\n" + (group["help"] + "\n\n" if group["help"] else ""))
         for function in group["functions"]:
