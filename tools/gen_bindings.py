@@ -6,7 +6,6 @@
 
   include/loom/loom.h         the header, C89
   src/capi/exports.map        the symbols that the shared library shows
-  src/capi/functions.inc      a row per function, for tests and fuzzing
   python/welvet/_abi.py       ctypes: constants, structs, functions
   docs/c-abi.md               the reference
 """
@@ -119,17 +118,13 @@ def comment(text, indent=""):
     return f"{indent}/* " + f"\n{indent}   ".join(lines) + " */\n"
 
 
-def spaced(c_type, name):
-    return f"{c_type} {name}"
-
-
 def notes(params):
     """What stands beside a parameter's name."""
     return "; ".join(f"{p[0]}: {p[2]}" for p in params if len(p) > 2 and p[2])
 
 
 def signature(api, function):
-    params = ", ".join(spaced(c, n) for c, n, _ in api.params(function)) or "void"
+    params = ", ".join(f"{c} {n}" for c, n, _ in api.params(function)) or "void"
     returns = api.c_value(function["returns"]) if "returns" in function else "loom_status"
     return f"{returns} loom_{function['name']}({params})"
 
@@ -156,7 +151,7 @@ def header(api):
         out.append(comment(handle["help"]) + f"typedef loom_handle loom_{handle['name']};\n")
     out.append("\n")
     for callback in j["callbacks"]:
-        params = ", ".join(spaced(c, n) for c, n, _ in api.params(callback))
+        params = ", ".join(f"{c} {n}" for c, n, _ in api.params(callback))
         returns = "void" if callback["returns"] == "void" else api.c_value(callback["returns"])
         out.append(comment(callback["help"]) + f"typedef {returns} (*loom_{callback['name']})({params});\n")
     for struct in j["structs"]:
@@ -169,7 +164,7 @@ def header(api):
                 out.append(comment(field[2], "  "))
                 words = ""
             for i, part in enumerate(parts):
-                out.append(f"  {spaced(part[0], part[1])};{words if i == 0 else ''}\n")
+                out.append(f"  {part[0]} {part[1]};{words if i == 0 else ''}\n")
         out.append(f"}} loom_{struct['name']};\n")
     for group in j["groups"]:
         title = f"---- {group['name']} ----"
@@ -208,10 +203,6 @@ def wrap_declaration(text):
 def exports(api):
     names = "".join(f"    loom_{f['name']};\n" for f in api.functions())
     return f"/* {MADE} */\nLOOM_0 {{\n  global:\n{names}  local: *;\n}};\n"
-
-
-def functions_inc(api):
-    return f"// {MADE}\n" + "".join(f"LOOM_FUNCTION({f['name']})\n" for f in api.functions())
 
 
 def python(api):
@@ -273,7 +264,7 @@ def reference(api):
             out.append(f"| {', '.join(p[1] for p in parts)} | {', '.join(p[0] for p in parts)} | {field[2]} |\n")
     out.append("\n## Callbacks\n")
     for callback in j["callbacks"]:
-        params = ", ".join(spaced(c, n) for c, n, _ in api.params(callback))
+        params = ", ".join(f"{c} {n}" for c, n, _ in api.params(callback))
         returns = "void" if callback["returns"] == "void" else api.c_value(callback["returns"])
         out.append(f"\n### loom_{callback['name']}\n\n`{returns} ({params})`. {callback['help']}\n")
     out.append("\n## Constants\n")
@@ -289,7 +280,6 @@ def main():
     check = parser.parse_args().check
     api = Api(ROOT / "api" / "loom.json")
     files = {"include/loom/loom.h": header(api), "src/capi/exports.map": exports(api),
-             "src/capi/functions.inc": functions_inc(api),
              "python/welvet/_abi.py": python(api), "docs/c-abi.md": reference(api)}
     differing = [name for name, text in files.items()
                  if not (ROOT / name).is_file() or (ROOT / name).read_text() != text]

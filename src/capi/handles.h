@@ -5,6 +5,8 @@
 //
 //   bits 0..31 slot, 32..55 generation (from 1 on), 56..63 kind
 
+#include <loom/loom.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,8 +16,16 @@
 
 namespace loom::capi {
 
-// As LOOM_KIND_* in loom.h.
-enum class Kind : std::uint8_t { None, Blob, Cancel, Threads, Tokenizer, Model, Session, Generator };
+enum class Kind : std::uint8_t {
+  None = LOOM_KIND_NONE,
+  Blob = LOOM_KIND_BLOB,
+  Cancel = LOOM_KIND_CANCEL,
+  Threads = LOOM_KIND_THREADS,
+  Tokenizer = LOOM_KIND_TOKENIZER,
+  Model = LOOM_KIND_MODEL,
+  Session = LOOM_KIND_SESSION,
+  Generator = LOOM_KIND_GENERATOR,
+};
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.
 struct Object : std::enable_shared_from_this<Object> {

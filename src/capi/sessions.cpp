@@ -71,7 +71,6 @@ loom_status loom_session_feed(loom_session session, uint64_t sequence, const int
     LOOM_TRY(const auto given, need_array(ids, ids_count, "ids"));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const Taken taken, take(session));
-    LOOM_TRY_VOID(need_sequence(taken.session(), sequence));
     LOOM_TRY(const std::span<const float> row, taken.session().feed(given, sequence, stop.flag()));
     *logits = row.data(), *logits_count = row.size();
     return {};

@@ -143,8 +143,13 @@ Result<void> Session::refill(std::size_t sequence, const std::atomic<bool>* canc
   const std::span<const std::int32_t> ids = tokens_[sequence];
   if (states_.continues_at(sequence, ids.size())) return {};
   states_.rewind(sequence, 0);
+  return read(ids, 0, sequence, cancel);
+}
+
+Result<void> Session::read(std::span<const std::int32_t> ids, std::size_t position, std::size_t sequence,
+                           const std::atomic<bool>* cancel) {
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
-    const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), begin, sequence};
+    const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), position + begin, sequence};
     LOOM_TRY_VOID(sweep({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel));
   }
   return {};
@@ -200,12 +205,9 @@ Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t seq
   LOOM_TRY_VOID(check(std::span(&one, 1)));
   LOOM_TRY_VOID(refill(sequence, cancel));
   const std::size_t before = tokens_[sequence].size();
-  for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
-    const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), before + begin, sequence};
-    if (auto swept = sweep({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel); !swept) {
-      states_.rewind(sequence, before);
-      return swept;
-    }
+  if (auto done = read(ids, before, sequence, cancel); !done) {
+    states_.rewind(sequence, before);
+    return done;
   }
   tokens_[sequence].insert(tokens_[sequence].end(), ids.begin(), ids.end());
   ++revisions_[sequence];
@@ -247,9 +249,7 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
   if (n == tokens_[sequence].size()) return {};
   if (!states_.continues_at(sequence, n))
     return fail(Code::OutOfRange, "cannot rewind to {} tokens: the sliding window has moved on", n);
-  states_.rewind(sequence, n);
-  tokens_[sequence].resize(n), ++revisions_[sequence];
-  return {};
+  return truncate(n, sequence);
 }
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {

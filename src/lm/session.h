@@ -94,6 +94,9 @@ class Session {
   Session() = default;
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
+  // Forward passes over ids that stand from `position` on, without logits.
+  Result<void> read(std::span<const std::int32_t> ids, std::size_t position, std::size_t sequence,
+                    const std::atomic<bool>* cancel);
   Result<void> create_states(std::size_t sequences);
   Result<void> plan(std::size_t sequences);
   // One forward pass over at most chunk_rows rows; the logits that are asked for are written to `logits`.

@@ -1,5 +1,6 @@
 """The shared library shows the functions of loom.h alone and needs the C library alone."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -13,8 +14,8 @@ def main():
     library = sys.argv[1]
     shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     names = {line.split()[2].split("@")[0] for line in shown.splitlines()} - {"LOOM_0"}
-    expected = set(re.findall(r"LOOM_FUNCTION\((\w+)\)", (ROOT / "src/capi/functions.inc").read_text()))
-    expected = {f"loom_{name}" for name in expected}
+    groups = json.loads((ROOT / "api/loom.json").read_text())["groups"]
+    expected = {f"loom_{function['name']}" for group in groups for function in group["functions"]}
     dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     needed = set(re.findall(r"NEEDED.*\[(.*)\]", dynamic))
     faults = [f"shown, not in loom.h: {n}" for n in sorted(names - expected)]

@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 import welvet  # noqa: E402
+from welvet import _abi  # noqa: E402
+from welvet._native import library  # noqa: E402
 
 MODEL = str(pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf"))
 QUESTION = "What is the capital of France?"
@@ -195,6 +197,10 @@ class Library(unittest.TestCase):
             self.assertEqual(welvet.verify(**options), hashlib.sha256(table).hexdigest())
         with self.assertRaises(ValueError):
             welvet.verify(isa="no such set")
+
+    def test_statuses_are_the_engines_codes(self):
+        for status, name in _abi.STATUS_NAMES.items():
+            self.assertEqual(library.loom_status_name(status).decode(), name)
 
     def test_what_is_known_of_the_machine(self):
         self.assertEqual(welvet.system_info()["version"], welvet.__version__)
