@@ -183,9 +183,13 @@ Result<void> check(const TrainConfig& c) {
   if (is_gpu(c.mode) && !c.cpu_fallback)
     return fail_at({"mode"}, Code::Unsupported,
                    "no kind of layer runs on a GPU here; expected a mode of the CPU, or cpu_fallback true");
-  if (!c.network.is_object() && !c.network.is_string())
+  if (c.held.network && !c.network.is_null())
+    return fail_at({"network"}, Code::InvalidConfig, "given beside a network in memory");
+  if (!c.held.network && !c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}",
                    expected("the path of a network, or its spec as an object", c.network));
+  if (c.held.samples && !c.data.is_object())
+    return fail_at({"data"}, Code::InvalidConfig, "{}", expected("an object without format and paths", c.data));
   if (!c.data.is_object())
     return fail_at({"data"}, Code::InvalidConfig, "{}", expected("an object with a format and paths", c.data));
   return {};
@@ -193,14 +197,15 @@ Result<void> check(const TrainConfig& c) {
 
 }  // namespace
 
-Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder) {
+Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder, HeldInMemory held) {
   LOOM_TRY(const Json json, parse_json(text));
-  return read_train_config(json, folder);
+  return read_train_config(json, folder, held);
 }
 
-Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder, HeldInMemory held) {
   TrainConfig c;
-  c.json = json, c.folder = folder;
+  c.json = json, c.folder = folder, c.held = held;
+  if (held.samples) c.data = Json::object();
   GivenJson given;
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { train_fields(visit, c, given); }));
   if (!given.mode.is_null()) {
