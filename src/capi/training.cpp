@@ -49,18 +49,10 @@ Result<Samples> samples_of(const loom_batch* batch) {
 Result<TrainConfig> config_of(std::string_view text, const loom_trainer_options& given) {
   LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
   LOOM_TRY(TrainConfig config, read_step_config(json));
-  NetworkSessionOptions& out = config.trainer.session;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
-  if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
+  NetworkSessionOptions& session = config.trainer.session;
+  LOOM_TRY(const NetworkSessionOptions running, running_options(given));
+  session.pool = running.pool, session.threads = running.threads, session.isa = running.isa;
+  if (given.max_bytes != 0) session.max_bytes = given.max_bytes;
   return config;
 }
 
