@@ -104,7 +104,7 @@ typedef int32_t loom_training_event;
 #define LOOM_TRAINING_END            7
 
 /* A file that Loom reads. */
-typedef int32_t loom_schema;
+typedef int32_t loom_file_schema;
 #define LOOM_SCHEMA_NETWORK   0 /* the spec of a network */
 #define LOOM_SCHEMA_TRAINING  1 /* the config of a training */
 #define LOOM_SCHEMA_EVOLUTION 2 /* the config of an evolution */
@@ -674,8 +674,9 @@ LOOM_API loom_status loom_network_session_info(loom_network_session session, loo
 LOOM_API loom_status loom_trainer_create(loom_network network, const void* config, size_t config_size,
     const uint64_t* shape, size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer);
 
-/* Learns from one batch. */
-LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step);
+/* Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_cancel cancel,
+    loom_training_step* step);
 
 /* Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
 LOOM_API loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss,
@@ -831,6 +832,38 @@ LOOM_API loom_status loom_network_splice(loom_network first, loom_network second
 LOOM_API loom_status loom_network_mutate(loom_network network, const uint64_t* shape, size_t shape_count,
     const void* config, size_t config_size, loom_blob* report);
 
+/* Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+   objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+   defaults; thread_count: 0: one per physical core) */
+LOOM_API loom_status loom_population_create(loom_network base, const uint64_t* shape, size_t shape_count,
+    const void* config, size_t config_size, int32_t thread_count, loom_population* population);
+
+/* Gives the places of the members that have no fitness yet, until the next call with the population. */
+LOOM_API loom_status loom_population_ask(loom_population population, const uint64_t** places, size_t* places_count);
+
+/* Gives a copy of a member. */
+LOOM_API loom_status loom_population_network(loom_population population, uint64_t place, loom_network* network);
+
+/* Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With several
+   objectives all numbers of a member stand together. The report is a JSON object: scores, best, average, worst,
+   hash. */
+LOOM_API loom_status loom_population_tell(loom_population population, const double* fitness, size_t fitness_count,
+    loom_blob* report);
+
+/* Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+LOOM_API loom_status loom_population_best(loom_population population, loom_network* network);
+
+/* Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+LOOM_API loom_status loom_population_info(loom_population population, loom_blob* info);
+
+/* Gives a population as bytes, to go on from elsewhere. */
+LOOM_API loom_status loom_population_snapshot(loom_population population, loom_blob* bytes);
+
+/* Makes a population of a snapshot; config and shape are those it was made with. */
+LOOM_API loom_status loom_population_restore(const void* bytes, size_t bytes_size, const uint64_t* shape,
+    size_t shape_count, const void* config, size_t config_size, int32_t thread_count,
+    loom_population* population);
+
 /* ---- files ---- */
 /* Files of models and networks. */
 
@@ -852,7 +885,7 @@ LOOM_API loom_status loom_perplexity(loom_session session, const void* text, siz
     uint64_t max_windows, loom_cancel cancel, loom_blob* result);
 
 /* Gives the JSON Schema of a file that Loom reads. */
-LOOM_API loom_status loom_schema(loom_schema schema, loom_blob* json);
+LOOM_API loom_status loom_schema(loom_file_schema file, loom_blob* json);
 
 #ifdef __cplusplus
 }

@@ -477,7 +477,7 @@ def declare(library):
     _declare(library, "loom_network_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_trainer_create", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
-    _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), POINTER(TrainingStep)])
+    _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), c_uint64, POINTER(TrainingStep)])
     _declare(library, "loom_trainer_evaluate", c_int32,
              [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_trainer_set_epoch", c_int32, [c_uint64, c_uint64])
@@ -525,6 +525,16 @@ def declare(library):
     _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_network_mutate", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_population_create", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_population_network", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_tell", c_int32, [c_uint64, POINTER(c_double), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_population_best", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_restore", c_int32,
+             [c_void_p, c_size_t, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_inspect", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_quantize", c_int32,
              [c_char_p, c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])

@@ -98,8 +98,8 @@ Json info_of(const StepMesh& mesh) {
               {"input_shape", mesh.network().step_input().extents()},
               {"state_bytes", mesh.state_bytes()},
               {"history_bytes", mesh.history_bytes()},
-              {"warnings", std::vector<std::string>(mesh.network().step_warnings().begin(),
-                                                    mesh.network().step_warnings().end())}};
+              {"warnings",
+               std::vector<std::string>(mesh.network().step_warnings().begin(), mesh.network().step_warnings().end())}};
 }
 
 }  // namespace
@@ -153,8 +153,7 @@ loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state, 
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const States of, states_of(taken.object.get(), &state, 1));
     LOOM_TRY(const ConstView output, of.states[0]->output());
-    LOOM_TRY(const ConstView dy,
-             tensor_of(output_gradient, output_gradient_count, output.shape, "output_gradient"));
+    LOOM_TRY(const ConstView dy, tensor_of(output_gradient, output_gradient_count, output.shape, "output_gradient"));
     LOOM_TRY(const auto ports,
              taken.mesh().backward(*of.states[0], dy, ticks == 0 ? ~std::size_t{0} : static_cast<std::size_t>(ticks)));
     const bool any = !ports.empty() && ports[0].data != nullptr;

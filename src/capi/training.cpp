@@ -100,12 +100,14 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
   });
 }
 
-loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step) {
+loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_cancel cancel,
+                              loom_training_step* step) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::uint32_t room, room_in(step));
     LOOM_TRY(const Samples samples, samples_of(batch));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
-    LOOM_TRY(StepReport report, t->trainer->step(samples));
+    LOOM_TRY(StepReport report, t->trainer->step(samples, stop.flag()));
     t->values = ++t->network->values;
     t->why = std::move(report.why);
     loom_training_step out{};

@@ -8,8 +8,8 @@ namespace loom {
 Json to_json(const Dna& dna) {
   Json out = Json::array();
   for (const Signature& s : dna.signatures)
-    out.push_back(Json{
-        {"key", s.key()}, {"path", s.path}, {"type", s.type}, {"dtype", name(s.dtype)}, {"weights", s.weights}});
+    out.push_back(
+        Json{{"key", s.key()}, {"path", s.path}, {"type", s.type}, {"dtype", name(s.dtype)}, {"weights", s.weights}});
   return out;
 }
 
