@@ -169,6 +169,11 @@ typedef int32_t (*loom_on_progress)(void* user, double fraction);
    TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
    Returning 0 ends the training behind this event. */
 typedef int32_t (*loom_on_training)(void* user, loom_training_event event, uint64_t epoch, uint64_t epochs, uint64_t batch, uint64_t batches, double loss, double learning_rate, const char* validation);
+/* Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+   evolution. */
+typedef int32_t (*loom_on_generation)(void* user, const char* report);
+/* Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+typedef int64_t (*loom_read_at)(void* user, uint64_t offset, void* to, size_t size);
 /* What a host's worker calls. */
 typedef void (*loom_work)(void* job, int32_t worker);
 /* Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
@@ -312,6 +317,20 @@ typedef struct loom_train_options {
 } loom_train_options;
 
 /* Fields that are 0 mean the default. */
+typedef struct loom_evolve_options {
+  uint32_t struct_size; /* sizeof(loom_evolve_options), set by the caller */
+  const char* out; /* folder of the run; NULL: none, or beside a config file */
+  const char* folder; /* where relative paths of the config start; NULL: where its file lies */
+  loom_run_start start;
+  uint64_t generations; /* in place of the config's; 0: its own */
+  int32_t thread_count; /* 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  loom_cancel cancel; /* ends the run behind the generation that runs */
+  loom_on_generation progress; /* NULL: none */
+  void* user; /* first argument of progress */
+} loom_evolve_options;
+
+/* Fields that are 0 mean the default. */
 typedef struct loom_step_mesh_options {
   uint32_t struct_size; /* sizeof(loom_step_mesh_options), set by the caller */
   loom_threads threads; /* shared workers; 0: workers of its own */
@@ -430,6 +449,9 @@ LOOM_API loom_status loom_tokenizer_open(const char* path, loom_tokenizer* token
 /* Reads a tokenizer.json from memory. */
 LOOM_API loom_status loom_tokenizer_from_json(const void* json, size_t json_size, loom_tokenizer* tokenizer);
 
+/* Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+LOOM_API loom_status loom_tokenizer_from_memory(const void* data, size_t data_size, loom_tokenizer* tokenizer);
+
 /* Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
    parse_special: a marker in the text is the marker; 0: it is ordinary text) */
 LOOM_API loom_status loom_tokenizer_encode(loom_tokenizer tokenizer, const void* text, size_t text_size,
@@ -452,6 +474,18 @@ LOOM_API loom_status loom_tokenizer_token(loom_tokenizer tokenizer, int32_t id, 
 
 /* Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
 LOOM_API loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model);
+
+/* The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end) */
+LOOM_API loom_status loom_model_open_part(const char* path, uint64_t offset, uint64_t size,
+    const loom_model_options* options, loom_model* model);
+
+/* The same of bytes, which are read during the call only. */
+LOOM_API loom_status loom_model_from_memory(const void* data, size_t data_size, const loom_model_options* options,
+    loom_model* model);
+
+/* The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+LOOM_API loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* user,
+    const loom_model_options* options, loom_model* model);
 
 /* Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
 LOOM_API loom_status loom_model_info(loom_model model, loom_blob* info);
@@ -831,6 +865,13 @@ LOOM_API loom_status loom_network_splice(loom_network first, loom_network second
    0: all defaults) */
 LOOM_API loom_status loom_network_mutate(loom_network network, const uint64_t* shape, size_t shape_count,
     const void* config, size_t config_size, loom_blob* report);
+
+/* Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+LOOM_API loom_status loom_evolve(const void* config, size_t config_size, const loom_evolve_options* options,
+    loom_blob* outcome);
+
+/* The same of a config file. */
+LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome);
 
 /* Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
    objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all

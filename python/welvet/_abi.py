@@ -131,6 +131,10 @@ OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
 
 OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_double, c_char_p)
 
+OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
+
 Work = CFUNCTYPE(None, c_void_p, c_int32)
 
 RunWork = CFUNCTYPE(None, c_void_p, Work, c_void_p, c_int32)
@@ -307,6 +311,24 @@ class TrainOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
+class EvolveOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("generations", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("cancel", c_uint64),
+        ("progress", OnGeneration),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
 class StepMeshOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -400,6 +422,7 @@ def declare(library):
     _declare(library, "loom_threads_from_host", c_int32, [c_int32, RunWork, c_void_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_open", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_from_json", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_from_memory", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_encode", c_int32,
              [c_uint64, c_void_p, c_size_t, c_int32, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_decode", c_int32,
@@ -408,6 +431,12 @@ def declare(library):
     _declare(library, "loom_tokenizer_id", c_int32, [c_uint64, c_void_p, c_size_t, POINTER(c_int32)])
     _declare(library, "loom_tokenizer_token", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_model_open", c_int32, [c_char_p, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_open_part", c_int32,
+             [c_char_p, c_uint64, c_uint64, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_memory", c_int32,
+             [c_void_p, c_size_t, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_callback", c_int32,
+             [c_uint64, ReadAt, c_void_p, POINTER(ModelOptions), POINTER(c_uint64)])
     _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
@@ -525,6 +554,8 @@ def declare(library):
     _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_network_mutate", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
     _declare(library, "loom_population_create", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
