@@ -85,6 +85,7 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_TWEEN           13
 #define LOOM_KIND_MESH_TWEEN      14
 #define LOOM_KIND_POPULATION      15
+#define LOOM_KIND_CHAT            16
 
 /* What a training does with a folder that holds a run. */
 typedef int32_t loom_run_start;
@@ -145,6 +146,8 @@ typedef loom_handle loom_model;
 typedef loom_handle loom_session;
 /* One generation, step by step, over one session. */
 typedef loom_handle loom_generator;
+/* A conversation over a session. */
+typedef loom_handle loom_chat;
 /* A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
    way round. */
 typedef loom_handle loom_network;
@@ -548,6 +551,49 @@ LOOM_API loom_status loom_generator_next(loom_generator generator, loom_cancel c
 
 /* Gives the generation so far. */
 LOOM_API loom_status loom_generator_result(loom_generator generator, loom_generation* result);
+
+/* ---- chat ---- */
+/* Messages in, answers out. The session holds the tokens of the conversation so far, and a message feeds only what
+   it does not hold yet; its first sequence belongs to the chat while an answer runs. */
+
+/* Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+   NULL: none; options: of every answer) */
+LOOM_API loom_status loom_chat_create(loom_session session, const char* system,
+    const loom_generation_options* options, loom_chat* chat);
+
+/* Adds a message of the user and begins the answer. After an error the conversation is as before. */
+LOOM_API loom_status loom_chat_say(loom_chat chat, const void* text, size_t text_size, loom_cancel cancel);
+
+/* Begins an answer to the messages as they stand. */
+LOOM_API loom_status loom_chat_answer(loom_chat chat, loom_cancel cancel);
+
+/* Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+   also when the cancel ended it early. */
+LOOM_API loom_status loom_chat_next(loom_chat chat, loom_cancel cancel, loom_step* step);
+
+/* Ends an answer that runs; what it has said so far joins the conversation. */
+LOOM_API loom_status loom_chat_stop(loom_chat chat);
+
+/* Gives the answer that runs, or the last one. */
+LOOM_API loom_status loom_chat_result(loom_chat chat, loom_generation* result);
+
+/* Gives the conversation as JSON: a list of messages with role and content. */
+LOOM_API loom_status loom_chat_messages(loom_chat chat, loom_blob* messages);
+
+/* Puts another conversation in its place. */
+LOOM_API loom_status loom_chat_set_messages(loom_chat chat, const void* messages, size_t messages_size);
+
+/* Keeps the first so many messages. */
+LOOM_API loom_status loom_chat_rewind(loom_chat chat, uint64_t count);
+
+/* Gives a message another text and forgets what follows. */
+LOOM_API loom_status loom_chat_edit(loom_chat chat, uint64_t index, const void* text, size_t text_size);
+
+/* Writes the conversation into a file, whole or not at all. */
+LOOM_API loom_status loom_chat_save(loom_chat chat, const char* path);
+
+/* Reads a conversation from a file. */
+LOOM_API loom_status loom_chat_load(loom_chat chat, const char* path);
 
 /* ---- networks ---- */
 /* Cells stand in a grid and are addressed as {z, y, x, l}. Names of weights are paths: "layers.0.weight". Layers are

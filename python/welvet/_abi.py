@@ -54,6 +54,7 @@ KIND_STEP_STATE = 12
 KIND_TWEEN = 13
 KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
+KIND_CHAT = 16
 
 # What a training does with a folder that holds a run.
 RUN_FRESH = 0
@@ -456,6 +457,18 @@ def declare(library):
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_create", c_int32, [c_uint64, c_char_p, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_chat_say", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64])
+    _declare(library, "loom_chat_answer", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
+    _declare(library, "loom_chat_stop", c_int32, [c_uint64])
+    _declare(library, "loom_chat_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_messages", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_chat_set_messages", c_int32, [c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_rewind", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_edit", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_save", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_chat_load", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_network_from_json", c_int32,
              [c_void_p, c_size_t, POINTER(NetworkOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_from_arch", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
