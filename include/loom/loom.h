@@ -258,12 +258,11 @@ typedef struct loom_pass {
   uint32_t step; /* of the random streams of dropout */
   const uint64_t* lengths; /* of a ragged batch: valid steps of each sample, the first ones */
   size_t lengths_count;
-  /* input of the layers that read an external one; it lasts until the backward pass */
-  const float* external;
+  const float* external; /* input of the layers that read an external one */
   size_t external_count;
   const uint64_t* external_shape;
   size_t external_shape_count;
-  const float* mask; /* of attention; it lasts until the backward pass */
+  const float* mask; /* of attention */
   size_t mask_count;
   const uint64_t* mask_shape;
   size_t mask_shape_count;

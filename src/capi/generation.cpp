@@ -22,7 +22,7 @@ loom_stop stop_of(const std::string& reason) {
 
 }  // namespace
 
-Result<GenerationOptions> options_of(const loom_generation_options& given) {
+Result<GenerationOptions> generation_options_of(const loom_generation_options& given) {
   GenerationOptions out;
   take_over<std::size_t>(given.max_tokens, out.max_tokens);
   out.min_tokens = given.min_tokens;
@@ -68,7 +68,7 @@ namespace {
 Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<const std::int32_t> prompt,
                                       const loom_generation_options* options, std::size_t dropped_bytes) {
   LOOM_TRY(const loom_generation_options given, read_struct(options));
-  LOOM_TRY(const GenerationOptions wanted, options_of(given));
+  LOOM_TRY(const GenerationOptions wanted, generation_options_of(given));
   LOOM_TRY(Generator generator, Generator::create(*use->session, use->model->model, prompt, wanted));
   return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes);
 }
