@@ -11,3 +11,9 @@ set_tests_properties(bindings_python PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TAR
 if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${CMAKE_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
 endif()
+
+# A language whose compiler is missing is shown as skipped.
+foreach(language IN ITEMS layout rust go java csharp typescript)
+  add_test(NAME bindings_${language} COMMAND ${LOOM_PYTHON3} -B ${CMAKE_SOURCE_DIR}/tests/outside/bindings.py ${language} $<TARGET_FILE:loom_shared>)
+  set_tests_properties(bindings_${language} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()

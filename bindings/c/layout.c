@@ -1,0 +1,133 @@
+/* Sizes and offsets of the structs of loom.h. Made by tools/gen_bindings.py from api/loom.json.
+   A size or offset that differs from what other languages declare is an array of -1 elements. */
+#include <loom/loom.h>
+
+#define AT(type, field, wasm32, lp64) \
+  typedef char at_##type##_##field[offsetof(type, field) == (sizeof(void*) == 4 ? wasm32 : lp64) ? 1 : -1]
+#define SIZE(type, wasm32, lp64) \
+  typedef char size_##type[sizeof(type) == (sizeof(void*) == 4 ? wasm32 : lp64) ? 1 : -1]
+
+SIZE(loom_model_options, 48, 64);
+AT(loom_model_options, struct_size, 0, 0);
+AT(loom_model_options, threads, 8, 8);
+AT(loom_model_options, cancel, 16, 16);
+AT(loom_model_options, progress, 24, 24);
+AT(loom_model_options, user, 28, 32);
+AT(loom_model_options, dtype, 32, 40);
+AT(loom_model_options, adapters, 36, 48);
+AT(loom_model_options, adapters_count, 40, 56);
+
+SIZE(loom_session_options, 48, 56);
+AT(loom_session_options, struct_size, 0, 0);
+AT(loom_session_options, threads, 8, 8);
+AT(loom_session_options, thread_count, 16, 16);
+AT(loom_session_options, sequences, 20, 20);
+AT(loom_session_options, context_tokens, 24, 24);
+AT(loom_session_options, kv_dtype, 32, 32);
+AT(loom_session_options, int8_activations, 36, 40);
+AT(loom_session_options, isa, 40, 48);
+
+SIZE(loom_generation_options, 80, 88);
+AT(loom_generation_options, struct_size, 0, 0);
+AT(loom_generation_options, max_tokens, 8, 8);
+AT(loom_generation_options, min_tokens, 16, 16);
+AT(loom_generation_options, seed, 24, 24);
+AT(loom_generation_options, temperature, 32, 32);
+AT(loom_generation_options, top_p, 36, 36);
+AT(loom_generation_options, min_p, 40, 40);
+AT(loom_generation_options, typical_p, 44, 44);
+AT(loom_generation_options, repetition_penalty, 48, 48);
+AT(loom_generation_options, frequency_penalty, 52, 52);
+AT(loom_generation_options, presence_penalty, 56, 56);
+AT(loom_generation_options, top_k, 60, 60);
+AT(loom_generation_options, repetition_window, 64, 64);
+AT(loom_generation_options, ignore_eos, 68, 68);
+AT(loom_generation_options, stop, 72, 72);
+AT(loom_generation_options, stop_count, 76, 80);
+
+SIZE(loom_step, 40, 48);
+AT(loom_step, struct_size, 0, 0);
+AT(loom_step, text, 4, 8);
+AT(loom_step, text_size, 8, 16);
+AT(loom_step, prompt_tokens, 16, 24);
+AT(loom_step, generated_tokens, 24, 32);
+AT(loom_step, stop, 32, 40);
+
+SIZE(loom_generation, 96, 112);
+AT(loom_generation, struct_size, 0, 0);
+AT(loom_generation, text, 4, 8);
+AT(loom_generation, text_size, 8, 16);
+AT(loom_generation, ids, 12, 24);
+AT(loom_generation, ids_count, 16, 32);
+AT(loom_generation, prompt_tokens, 24, 40);
+AT(loom_generation, dropped_bytes, 32, 48);
+AT(loom_generation, prefill_seconds, 40, 56);
+AT(loom_generation, decode_seconds, 48, 64);
+AT(loom_generation, stop, 56, 72);
+AT(loom_generation, hash, 60, 76);
+
+#ifdef LOOM_PRINT_LAYOUT
+#include <stdio.h>
+
+#define SHOW(type, field) \
+  printf(#type " " #field " %lu %lu\n", (unsigned long)offsetof(type, field), \
+         (unsigned long)sizeof(((type*)0)->field))
+
+int main(void) {
+  printf("loom_model_options %lu\n", (unsigned long)sizeof(loom_model_options));
+  SHOW(loom_model_options, struct_size);
+  SHOW(loom_model_options, threads);
+  SHOW(loom_model_options, cancel);
+  SHOW(loom_model_options, progress);
+  SHOW(loom_model_options, user);
+  SHOW(loom_model_options, dtype);
+  SHOW(loom_model_options, adapters);
+  SHOW(loom_model_options, adapters_count);
+  printf("loom_session_options %lu\n", (unsigned long)sizeof(loom_session_options));
+  SHOW(loom_session_options, struct_size);
+  SHOW(loom_session_options, threads);
+  SHOW(loom_session_options, thread_count);
+  SHOW(loom_session_options, sequences);
+  SHOW(loom_session_options, context_tokens);
+  SHOW(loom_session_options, kv_dtype);
+  SHOW(loom_session_options, int8_activations);
+  SHOW(loom_session_options, isa);
+  printf("loom_generation_options %lu\n", (unsigned long)sizeof(loom_generation_options));
+  SHOW(loom_generation_options, struct_size);
+  SHOW(loom_generation_options, max_tokens);
+  SHOW(loom_generation_options, min_tokens);
+  SHOW(loom_generation_options, seed);
+  SHOW(loom_generation_options, temperature);
+  SHOW(loom_generation_options, top_p);
+  SHOW(loom_generation_options, min_p);
+  SHOW(loom_generation_options, typical_p);
+  SHOW(loom_generation_options, repetition_penalty);
+  SHOW(loom_generation_options, frequency_penalty);
+  SHOW(loom_generation_options, presence_penalty);
+  SHOW(loom_generation_options, top_k);
+  SHOW(loom_generation_options, repetition_window);
+  SHOW(loom_generation_options, ignore_eos);
+  SHOW(loom_generation_options, stop);
+  SHOW(loom_generation_options, stop_count);
+  printf("loom_step %lu\n", (unsigned long)sizeof(loom_step));
+  SHOW(loom_step, struct_size);
+  SHOW(loom_step, text);
+  SHOW(loom_step, text_size);
+  SHOW(loom_step, prompt_tokens);
+  SHOW(loom_step, generated_tokens);
+  SHOW(loom_step, stop);
+  printf("loom_generation %lu\n", (unsigned long)sizeof(loom_generation));
+  SHOW(loom_generation, struct_size);
+  SHOW(loom_generation, text);
+  SHOW(loom_generation, text_size);
+  SHOW(loom_generation, ids);
+  SHOW(loom_generation, ids_count);
+  SHOW(loom_generation, prompt_tokens);
+  SHOW(loom_generation, dropped_bytes);
+  SHOW(loom_generation, prefill_seconds);
+  SHOW(loom_generation, decode_seconds);
+  SHOW(loom_generation, stop);
+  SHOW(loom_generation, hash);
+  return 0;
+}
+#endif

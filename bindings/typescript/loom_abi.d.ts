@@ -1,0 +1,315 @@
+// The C ABI of Loom: constants, layouts of structs, functions. Made by tools/gen_bindings.py from api/loom.json.
+
+/** done */
+export declare const OK: 0;
+/** an argument is outside what the function takes */
+export declare const INVALID_ARGUMENT: 1;
+/** a configuration contradicts itself */
+export declare const INVALID_CONFIG: 2;
+/** shapes that must fit do not */
+export declare const SHAPE_MISMATCH: 3;
+/** a size is beyond what can be counted */
+export declare const SIZE_OVERFLOW: 4;
+/** a number is outside its range */
+export declare const OUT_OF_RANGE: 5;
+/** an index is outside of what it counts */
+export declare const INDEX_OUT_OF_RANGE: 6;
+/** a value is infinite or NaN */
+export declare const NON_FINITE: 7;
+/** a name means nothing here */
+export declare const UNKNOWN_NAME: 8;
+/** a key means nothing here */
+export declare const UNKNOWN_KEY: 9;
+/** there is no such file or part */
+export declare const NOT_FOUND: 10;
+/** the system refused to read or write */
+export declare const IO_ERROR: 11;
+/** no room is left on the disk */
+export declare const DISK_FULL: 12;
+/** the content makes no sense */
+export declare const CORRUPT_DATA: 13;
+/** the content is known and not supported */
+export declare const UNSUPPORTED: 14;
+/** memory is not to be had */
+export declare const OUT_OF_MEMORY: 15;
+/** the context of a session holds no more tokens */
+export declare const CONTEXT_FULL: 16;
+/** the model brings no chat template */
+export declare const NO_TEMPLATE: 17;
+/** a chat template failed */
+export declare const TEMPLATE_ERROR: 18;
+/** a limit that guards against hostile input was met */
+export declare const LIMIT_EXCEEDED: 19;
+/** links lead in a circle */
+export declare const LINK_CYCLE: 20;
+/** the caller's cancel ended the call */
+export declare const CANCELLED: 21;
+/** a tensor has no values */
+export declare const EMPTY_TENSOR: 22;
+/** a link leads backwards where none may */
+export declare const FEEDBACK_LINK: 23;
+/** a link leads to an empty cell */
+export declare const LINK_TO_EMPTY: 24;
+/** containers lie too deep in each other */
+export declare const NESTING_TOO_DEEP: 25;
+/** the object is not in the state that the call needs */
+export declare const INVALID_STATE: 26;
+/** there is no value so far */
+export declare const NO_VALUE: 27;
+/** there is no history so far */
+export declare const NO_HISTORY: 28;
+/** the format cannot hold the values exactly */
+export declare const LOSSY_SAVE: 29;
+/** another thread uses the object, or this call was made from a callback of it */
+export declare const BUSY: 30;
+/** the handle is none, was released, or is of another kind */
+export declare const BAD_HANDLE: 31;
+/** What every function returns: OK, or why it failed. loom_last_error() has the text. */
+export type Status =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 |
+  25 | 26 | 27 | 28 | 29 | 30 | 31;
+
+export declare const KIND_NONE: 0;
+export declare const KIND_BLOB: 1;
+export declare const KIND_CANCEL: 2;
+export declare const KIND_THREADS: 3;
+export declare const KIND_TOKENIZER: 4;
+export declare const KIND_MODEL: 5;
+export declare const KIND_SESSION: 6;
+export declare const KIND_GENERATOR: 7;
+/** What a handle stands for. */
+export type Kind =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+
+/** a question for a model with a chat template, a text to continue for the others */
+export declare const PROMPT_AUTO: 0;
+/** the text is continued as it is */
+export declare const PROMPT_RAW: 1;
+/** the text is a question; NO_TEMPLATE when the model brings no template */
+export declare const PROMPT_CHAT: 2;
+/** How a text becomes a prompt. */
+export type PromptForm =
+  0 | 1 | 2;
+
+/** it goes on */
+export declare const STOP_NOT_YET: 0;
+/** an end-of-sequence token */
+export declare const STOP_EOS: 1;
+/** a stop string */
+export declare const STOP_TEXT: 2;
+/** max_tokens */
+export declare const STOP_LENGTH: 3;
+/** the context is full */
+export declare const STOP_CONTEXT: 4;
+/** the caller's cancel */
+export declare const STOP_CANCELLED: 5;
+/** Why a generation ended. */
+export type Stop =
+  0 | 1 | 2 | 3 | 4 | 5;
+
+/** Any of the handles below. 0n stands for none. */
+export type Handle = bigint;
+/** Bytes that a function returns: a text, ids, a snapshot. */
+export type Blob = Handle;
+/** A flag that ends one long call from another thread. */
+export type Cancel = Handle;
+/** Workers that any number of sessions share. */
+export type Threads = Handle;
+/** Text to token ids and back. Immutable. */
+export type Tokenizer = Handle;
+/** A language model: weights, tokenizer, chat template. Immutable. */
+export type Model = Handle;
+/** Sequences of tokens with their keys and values, over one model. */
+export type Session = Handle;
+/** One generation, step by step, over one session. */
+export type Generator = Handle;
+
+export interface Field {
+  readonly offset: number;
+  readonly size: number;
+  /** A pointer and a size have 4 bytes in wasm32 and 8 in lp64; u8 may be an array of them. */
+  readonly kind: 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'u8' | 'size' | 'pointer';
+}
+export interface Layout<Name extends string> {
+  readonly size: number;
+  readonly fields: Readonly<Record<'struct_size' | Name, Field>>;
+}
+export interface Layouts {
+  /** Fields that are 0 mean the default. */
+  readonly model_options: Layout<
+    'threads' | 'cancel' | 'progress' | 'user' | 'dtype' | 'adapters' | 'adapters_count'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly session_options: Layout<
+    'threads' | 'thread_count' | 'sequences' | 'context_tokens' | 'kv_dtype' | 'int8_activations' | 'isa'
+  >;
+  /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
+  readonly generation_options: Layout<
+    'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
+    'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count'
+  >;
+  /** What one call of loom_generator_next() did. */
+  readonly step: Layout<
+    'text' | 'text_size' | 'prompt_tokens' | 'generated_tokens' | 'stop'
+  >;
+  /** A generation so far, or whole. Pointers last until the next call with the generator. */
+  readonly generation: Layout<
+    'text' | 'text_size' | 'ids' | 'ids_count' | 'prompt_tokens' | 'dropped_bytes' | 'prefill_seconds' |
+    'decode_seconds' | 'stop' | 'hash'
+  >;
+}
+/** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */
+export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts };
+
+/** Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
+export type OnProgress<Pointer = number> = (user: Pointer, fraction: number) => number;
+
+/** What a host's worker calls. */
+export type Work<Pointer = number> = (job: Pointer, worker: number) => void;
+
+/**
+ * Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
+ * returned.
+ */
+export type RunWork<Pointer = number> = (user: Pointer, work: Pointer, job: Pointer, workers: number) => void;
+
+/** The functions as they are exported; pointers are numbers in wasm32. */
+export interface Functions<Pointer = number> {
+  /** Returns the version, "0.1.0". */
+  loom_version(): Pointer;
+  /**
+   * Returns the text of the last call on this thread that failed, one line; empty before any. It lasts until the next
+   * one fails.
+   */
+  loom_last_error(): Pointer;
+  /** Returns the name of a status, "Busy"; "Unknown" for a number that is none. */
+  loom_status_name(status: number): Pointer;
+  /** Gives the version of the arithmetic: results of equal versions have equal bits. */
+  loom_numerics_version(version: Pointer): Status;
+  /** Gives a JSON object: version, CPU, instruction sets, cores. */
+  loom_system_info(info: Pointer): Status;
+  /**
+   * Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
+   * Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
+   */
+  loom_verify(isa: Pointer, threads: number, digest: Pointer): Status;
+  /** Counts one more owner. */
+  loom_retain(handle: Handle): Status;
+  /**
+   * Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
+   * ignored.
+   */
+  loom_release(handle: Handle): Status;
+  /** Gives what the handle stands for. */
+  loom_kind_of(handle: Handle, kind: Pointer): Status;
+  /**
+   * Gives the bytes of a blob; they last until it is released. A text ends with a NUL that the size does not count.
+   */
+  loom_blob_view(blob: Blob, data: Pointer, data_size: Pointer): Status;
+  /** Makes a flag that is not set. */
+  loom_cancel_create(cancel: Pointer): Status;
+  /** Sets or clears the flag, from any thread. */
+  loom_cancel_set(cancel: Cancel, set: number): Status;
+  /**
+   * Starts workers. Sessions that use them at the same time take turns; no result depends on it. (count: the caller's
+   * thread included; 0: one per physical core)
+   */
+  loom_threads_create(count: number, threads: Pointer): Status;
+  /** Uses the host's own workers. (count: at least 1) */
+  loom_threads_from_host(count: number, run: Pointer, user: Pointer, threads: Pointer): Status;
+  /** Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json. */
+  loom_tokenizer_open(path: Pointer, tokenizer: Pointer): Status;
+  /** Reads a tokenizer.json from memory. */
+  loom_tokenizer_from_json(json: Pointer, json_size: Pointer, tokenizer: Pointer): Status;
+  /**
+   * Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
+   * parse_special: a marker in the text is the marker; 0: it is ordinary text)
+   */
+  loom_tokenizer_encode(
+    tokenizer: Tokenizer,
+    text: Pointer,
+    text_size: Pointer,
+    add_special_tokens: number,
+    parse_special: number,
+    ids: Pointer,
+  ): Status;
+  /** Gives the text of ids: bytes, not valid UTF-8 when the ids are not. Ids without a text add nothing. */
+  loom_tokenizer_decode(
+    tokenizer: Tokenizer,
+    ids: Pointer,
+    ids_count: Pointer,
+    skip_special_tokens: number,
+    text: Pointer,
+  ): Status;
+  /** Gives one more than the greatest id. */
+  loom_tokenizer_vocab_size(tokenizer: Tokenizer, size: Pointer): Status;
+  /** Gives the id of a token by its text as the vocabulary spells it; NOT_FOUND when it has none. */
+  loom_tokenizer_id(tokenizer: Tokenizer, text: Pointer, text_size: Pointer, id: Pointer): Status;
+  /** Gives the text of one id as the vocabulary spells it; empty for an unknown id. */
+  loom_tokenizer_token(tokenizer: Tokenizer, id: number, text: Pointer): Status;
+  /** Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
+  loom_model_open(path: Pointer, options: Pointer, model: Pointer): Status;
+  /** Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
+  loom_model_info(model: Model, info: Pointer): Status;
+  /** Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
+  loom_model_tokenizer(model: Model, tokenizer: Pointer): Status;
+  /** Writes messages as the model's chat template has them: a JSON list of objects with role and content. */
+  loom_model_render_chat(
+    model: Model,
+    messages: Pointer,
+    messages_size: Pointer,
+    add_generation_prompt: number,
+    text: Pointer,
+  ): Status;
+  /** Makes a session with empty sequences. */
+  loom_session_create(model: Model, options: Pointer, session: Pointer): Status;
+  /**
+   * Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with the
+   * session. A call that fails leaves the sequence as it was.
+   */
+  loom_session_feed(
+    session: Session,
+    sequence: bigint,
+    ids: Pointer,
+    ids_count: Pointer,
+    cancel: Cancel,
+    logits: Pointer,
+    logits_count: Pointer,
+  ): Status;
+  /** Gives the tokens of a sequence; they last until the next call with the session. */
+  loom_session_tokens(session: Session, sequence: bigint, ids: Pointer, ids_count: Pointer): Status;
+  /** Drops what follows the first length tokens of a sequence. */
+  loom_session_rewind(session: Session, sequence: bigint, length: bigint): Status;
+  /** Copies a sequence onto another. */
+  loom_session_fork(session: Session, from: bigint, to: bigint): Status;
+  /** Gives tokens, keys and values of a sequence as bytes. */
+  loom_session_snapshot(session: Session, sequence: bigint, bytes: Pointer): Status;
+  /** Puts a snapshot into a sequence; SHAPE_MISMATCH when it is of another model. */
+  loom_session_restore(session: Session, sequence: bigint, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives a JSON object: instruction set, threads, context, sequences, memory. */
+  loom_session_info(session: Session, info: Pointer): Status;
+  /** Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet. */
+  loom_generator_create(
+    session: Session,
+    prompt: Pointer,
+    prompt_count: Pointer,
+    options: Pointer,
+    generator: Pointer,
+  ): Status;
+  /** The same of a text. */
+  loom_generator_from_text(
+    session: Session,
+    text: Pointer,
+    text_size: Pointer,
+    form: PromptForm,
+    options: Pointer,
+    generator: Pointer,
+  ): Status;
+  /**
+   * Does one bounded piece of work: reads a part of the prompt, or draws tokens until a piece of text has settled. At
+   * the end it does nothing.
+   */
+  loom_generator_next(generator: Generator, cancel: Cancel, step: Pointer): Status;
+  /** Gives the generation so far. */
+  loom_generator_result(generator: Generator, result: Pointer): Status;
+}
