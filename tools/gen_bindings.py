@@ -34,6 +34,7 @@ class Api:
 
     def __init__(self, path):
         self.json = json.loads(path.read_text())
+        self.root = ROOT
         self.handles = {h["name"] for h in self.json["handles"]}
         self.enums = {e["name"] for e in self.json["enums"]}
         self.structs = {s["name"] for s in self.json["structs"]}

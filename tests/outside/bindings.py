@@ -1,6 +1,6 @@
 """Declarations of other languages: they compile, their structs lie as in C, and examples/*/ask gives the README's answer.
 
-  bindings.py LANGUAGE libloom.so     layout, rust, go, java, csharp or typescript
+  bindings.py LANGUAGE libloom.so     layout, cpp, rust, go, java, csharp or typescript
 
 A language whose compiler is missing ends with 77, which CTest shows as skipped.
 """
@@ -93,6 +93,22 @@ def layout(_, folder):
         run([clang, "--target=wasm32-wasi", "-std=c89", "-pedantic", "-Werror", "-fsyntax-only", f"-I{ROOT}/include",
              ROOT / "bindings/c/layout.c"], folder)
         print("and as declared in wasm32")
+
+
+def cpp(library, folder):
+    """loom.hpp with exceptions and without, by every compiler that is here; the names of the mission."""
+    strict = ["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", f"-I{ROOT}/include"]
+    link = [f"-L{library.parent}", "-lloom", f"-Wl,-rpath,{library.parent}"]
+    compilers = [found for name in ("g++", "clang++-19", "clang++") if (found := shutil.which(name))]
+    if not compilers:
+        raise Missing("neither g++ nor clang++ is installed")
+    for compiler in compilers:
+        run([compiler, *strict, ROOT / "examples/cpp/ask.cpp", *link, "-o", "ask"], folder)
+        run([compiler, *strict, ROOT / "bindings/cpp/names.cpp", *link, "-o", "names"], folder)
+        run([compiler, *strict, "-fno-exceptions", ROOT / "tests/outside/no_exceptions.cpp", *link, "-o", "values"], folder)
+        run(["./names"], folder)
+        run(["./values"], folder)
+    ask([folder / "ask"], folder)
 
 
 def rust(library, folder):
