@@ -7,6 +7,7 @@ void exists() {
 }
 
 int main() {
+  exists<loom::VolumetricNetwork>();
   exists<decltype(loom::SystemAudit)>();
   exists<decltype(loom::GetHardwareInfo)>();
 }

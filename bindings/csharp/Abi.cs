@@ -112,6 +112,152 @@ namespace Welvet
         }
     }
 
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct NetworkOptions
+    {
+        public uint StructSize;
+        /// <summary>unknown keys are warnings, not errors; loom_network_info() lists them</summary>
+        public int Lenient;
+        /// <summary>weights that the source does not bring stay without values</summary>
+        public int Uninitialised;
+        /// <summary>of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit</summary>
+        public ulong MaxBytes;
+
+        public static NetworkOptions Create()
+        {
+            return new NetworkOptions { StructSize = (uint)sizeof(NetworkOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct NetworkSessionOptions
+    {
+        public uint StructSize;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>a forward keeps what loom_network_session_backward() needs</summary>
+        public int Backward;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit</summary>
+        public ulong MaxBytes;
+        /// <summary>above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up
+        /// to so many positions; not with backward</summary>
+        public ulong Context;
+        /// <summary>of kept keys and values: float32 (the default), bfloat16, int8</summary>
+        public byte* KvDtype;
+        /// <summary>above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest
+        /// anew</summary>
+        public ulong CheckpointEvery;
+
+        public static NetworkSessionOptions Create()
+        {
+            return new NetworkSessionOptions { StructSize = (uint)sizeof(NetworkSessionOptions) };
+        }
+    }
+
+    /// <summary>What a forward takes beside its input. Fields that are 0 mean none.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct Pass
+    {
+        public uint StructSize;
+        /// <summary>dropout, batch statistics</summary>
+        public int Training;
+        /// <summary>of the random streams of dropout</summary>
+        public uint Step;
+        /// <summary>of a ragged batch: valid steps of each sample, the first ones</summary>
+        public ulong* Lengths;
+        public UIntPtr LengthsCount;
+        /// <summary>input of the layers that read an external one; it lasts until the backward pass</summary>
+        public float* External;
+        public UIntPtr ExternalCount;
+        public ulong* ExternalShape;
+        public UIntPtr ExternalShapeCount;
+        /// <summary>of attention; it lasts until the backward pass</summary>
+        public float* Mask;
+        public UIntPtr MaskCount;
+        public ulong* MaskShape;
+        public UIntPtr MaskShapeCount;
+        /// <summary>read between cells: ends the call with CANCELLED</summary>
+        public ulong Cancel;
+
+        public static Pass Create()
+        {
+            return new Pass { StructSize = (uint)sizeof(Pass) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct TrainerOptions
+    {
+        public uint StructSize;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit</summary>
+        public ulong MaxBytes;
+
+        public static TrainerOptions Create()
+        {
+            return new TrainerOptions { StructSize = (uint)sizeof(TrainerOptions) };
+        }
+    }
+
+    /// <summary>Samples that a network learns from: classes or target values, as its loss takes them.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct Batch
+    {
+        public uint StructSize;
+        /// <summary>row-major</summary>
+        public float* Inputs;
+        public UIntPtr InputsCount;
+        /// <summary>of the inputs, samples first</summary>
+        public ulong* Shape;
+        public UIntPtr ShapeCount;
+        /// <summary>one id per row of the output</summary>
+        public int* Classes;
+        public UIntPtr ClassesCount;
+        /// <summary>as many values per sample as the output has</summary>
+        public float* Targets;
+        public UIntPtr TargetsCount;
+
+        public static Batch Create()
+        {
+            return new Batch { StructSize = (uint)sizeof(Batch) };
+        }
+    }
+
+    /// <summary>What one step of a training did.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct TrainingStep
+    {
+        public uint StructSize;
+        /// <summary>of the batch, before the step</summary>
+        public double Loss;
+        /// <summary>of the step</summary>
+        public double LearningRate;
+        /// <summary>0 unless the config clips by it</summary>
+        public double GradientNorm;
+        /// <summary>a loss, a gradient or an update was not finite: everything is as before</summary>
+        public int Skipped;
+        /// <summary>of a skipped step; lasts until the next call with the trainer</summary>
+        public byte* Why;
+        public UIntPtr WhySize;
+
+        public static TrainingStep Create()
+        {
+            return new TrainingStep { StructSize = (uint)sizeof(TrainingStep) };
+        }
+    }
+
     /// <summary>What one call of loom_generator_next() did.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public unsafe struct Step
@@ -243,6 +389,15 @@ namespace Welvet
         public const int KindModel = 5;
         public const int KindSession = 6;
         public const int KindGenerator = 7;
+        public const int KindNetwork = 8;
+        public const int KindNetworkSession = 9;
+        public const int KindTrainer = 10;
+
+        // How a network becomes bytes.
+        /// <summary>the binary format: every weight as it is</summary>
+        public const int FormatEntity = 0;
+        /// <summary>a JSON checkpoint: the spec, and packed weights in Base64</summary>
+        public const int FormatJson = 1;
 
         // How a text becomes a prompt.
         /// <summary>a question for a model with a chat template, a text to continue for the others</summary>
@@ -433,5 +588,214 @@ namespace Welvet
         /// <summary>Gives the generation so far.</summary>
         [DllImport(Library, EntryPoint = "loom_generator_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GeneratorResult(ulong generator, Generation* result);
+
+        /// <summary>Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring
+        /// are drawn from its seed.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_from_json", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkFromJson(void* json, UIntPtr jsonSize, NetworkOptions* options,
+            ulong* network);
+
+        /// <summary>Makes a transformer of an arch_config.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_from_arch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkFromArch(void* json, UIntPtr jsonSize, ulong* network);
+
+        /// <summary>Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_open", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkOpen(byte* path, NetworkOptions* options, ulong* network);
+
+        /// <summary>The same of bytes.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_from_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkFromMemory(void* data, UIntPtr dataSize, NetworkOptions* options,
+            ulong* network);
+
+        /// <summary>Makes a copy that shares nothing which can change.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_clone", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkClone(ulong network, ulong* copy);
+
+        /// <summary>Makes a network of one parallel cell whose branches are copies of cell 0 of each network.
+        /// (combine_mode: concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their
+        /// own, which the branches link to)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_graft", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkGraft(ulong* networks, UIntPtr networksCount, byte* combineMode, int share,
+            ulong* grafted);
+
+        /// <summary>Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master:
+        /// exact masters beside packed weights, for further training)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_save", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSave(ulong network, byte* path, int keepMaster);
+
+        /// <summary>The same as bytes. (keep_master: of FORMAT_ENTITY)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_to_bytes", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkToBytes(ulong network, int format, int keepMaster, ulong* bytes);
+
+        /// <summary>Gives the spec as JSON: every setting that is not the default, without weights.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_spec", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSpec(ulong network, ulong* spec);
+
+        /// <summary>Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape,
+        /// what a lenient reader met.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkInfo(ulong network, ulong* info);
+
+        /// <summary>Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_draw", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkDraw(ulong network, byte* title, ulong* svg);
+
+        /// <summary>Gives the SHA-256 of all weights as text, 64 hexadecimal digits.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_hash", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkHash(ulong network, ulong* hash);
+
+        /// <summary>Resolves links and infers all shapes from the input's, samples first; a session does so by
+        /// itself.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_prepare", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkPrepare(ulong network, ulong* input, UIntPtr inputCount, ulong** output,
+            UIntPtr* outputCount);
+
+        /// <summary>Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights
+        /// are drawn. Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes
+        /// empty)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_place", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkPlace(ulong network, ulong* address, UIntPtr addressCount, void* layer,
+            UIntPtr layerSize);
+
+        /// <summary>Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this.
+        /// (path: a layer and all below it, "layers.3"; NULL: all)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_morph", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkMorph(ulong network, byte* path, byte* dtype);
+
+        /// <summary>Frees the exact masters of weights whose type holds their values.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_release_masters", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkReleaseMasters(ulong network);
+
+        /// <summary>Adds every enabled adapter to its matrix and removes it.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_merge_adapters", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkMergeAdapters(ulong network);
+
+        /// <summary>Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen,
+        /// master.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_weights", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkWeights(ulong network, ulong* list);
+
+        /// <summary>Gives the values that a weight stands for. (values: the weight's number of elements)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_get_weight", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkGetWeight(ulong network, byte* name, float* values, UIntPtr valuesCount);
+
+        /// <summary>The same in double precision.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_get_weight_f64", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkGetWeightF64(ulong network, byte* name, double* values, UIntPtr valuesCount);
+
+        /// <summary>Gives a weight new values. NON_FINITE names the first that is not finite.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_set_weight", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSetWeight(ulong network, byte* name, float* values, UIntPtr valuesCount);
+
+        /// <summary>The same in double precision.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_set_weight_f64", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSetWeightF64(ulong network, byte* name, double* values, UIntPtr valuesCount);
+
+        /// <summary>Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_weight_codes", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkWeightCodes(ulong network, byte* name, ulong* codes);
+
+        /// <summary>Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL:
+        /// all)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_freeze", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkFreeze(ulong network, byte* path, int frozen);
+
+        /// <summary>Makes a session.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionCreate(ulong network, NetworkSessionOptions* options, ulong* session);
+
+        /// <summary>Runs the network. The output lasts until the next call with the session.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_forward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionForward(ulong session, float* input, UIntPtr inputCount, ulong* shape,
+            UIntPtr shapeCount, Pass* pass, float** output, UIntPtr* outputCount, ulong** outputShape,
+            UIntPtr* outputShapeCount);
+
+        /// <summary>The same for a network that computes in f64.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_forward_f64", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionForwardF64(ulong session, double* input, UIntPtr inputCount,
+            ulong* shape, UIntPtr shapeCount, Pass* pass, double** output, UIntPtr* outputCount, ulong** outputShape,
+            UIntPtr* outputShapeCount);
+
+        /// <summary>Names the caller's memory that loom_network_session_run() reads and fills. It must last as long
+        /// as it is bound; NULL unbinds. (output: the output's number of elements)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_bind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionBind(ulong session, float* input, UIntPtr inputCount, ulong* shape,
+            UIntPtr shapeCount, float* output, UIntPtr outputCount);
+
+        /// <summary>Runs the network from the bound input into the bound output.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_run", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionRun(ulong session);
+
+        /// <summary>Goes back after a forward of a session with `backward`: adds to the gradients of the weights and
+        /// gives that of the input, which lasts until the next call. (output_gradient: of the last output's
+        /// shape)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_backward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionBackward(ulong session, float* outputGradient,
+            UIntPtr outputGradientCount, ulong cancel, float** inputGradient, UIntPtr* inputGradientCount);
+
+        /// <summary>The same for a network that computes in f64.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_backward_f64", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionBackwardF64(ulong session, double* outputGradient,
+            UIntPtr outputGradientCount, ulong cancel, double** inputGradient, UIntPtr* inputGradientCount);
+
+        /// <summary>Gives the gradient of a weight, added up since it was last cleared.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionGradient(ulong session, byte* weight, float* values,
+            UIntPtr valuesCount);
+
+        /// <summary>Sets every gradient to 0.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_clear_gradients", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionClearGradients(ulong session);
+
+        /// <summary>Begins every sequence and state anew.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_reset", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionReset(ulong session);
+
+        /// <summary>Goes back to where the sequences of a session with a context had so many positions.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_rewind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionRewind(ulong session, ulong length);
+
+        /// <summary>Gives the state that the next call depends on as bytes: recurrent states, memories, keys and
+        /// values.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_snapshot", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionSnapshot(ulong session, ulong* bytes);
+
+        /// <summary>Puts such a state back, into a session of the same network and options.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_restore", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionRestore(ulong session, void* bytes, UIntPtr bytesSize);
+
+        /// <summary>Gives a JSON object: threads, memory, element type, positions, states.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionInfo(ulong session, ulong* info);
+
+        /// <summary>Makes a network ready to learn from batches of that shape, samples first. Nobody else may change
+        /// the network while it learns; calls that try answer BUSY, and a changed grid ends the training.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerCreate(ulong network, void* config, UIntPtr configSize, ulong* shape,
+            UIntPtr shapeCount, TrainerOptions* options, ulong* trainer);
+
+        /// <summary>Learns from one batch.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerStep(ulong trainer, Batch* batch, TrainingStep* step);
+
+        /// <summary>Gives the loss of a batch and the output, which lasts until the next call; no weight
+        /// changes.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_evaluate", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerEvaluate(ulong trainer, Batch* batch, double* loss, float** output,
+            UIntPtr* outputCount, ulong** outputShape, UIntPtr* outputShapeCount);
+
+        /// <summary>Tells schedules that count epochs which one it is, from 0.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_set_epoch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerSetEpoch(ulong trainer, ulong epoch);
+
+        /// <summary>Gives the schedule "plateau" a validation metric.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_observe", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerObserve(ulong trainer, double metric);
+
+        /// <summary>Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the
+        /// figures of each cell's target.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerInfo(ulong trainer, ulong* info);
     }
 }

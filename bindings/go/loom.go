@@ -42,6 +42,17 @@ type Session = Handle
 // Generator: One generation, step by step, over one session.
 type Generator = Handle
 
+// Network: A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and
+// the other way round.
+type Network = Handle
+
+// NetworkSession: One user of a network: activations, gradients, states. Several may run one network at the same
+// time.
+type NetworkSession = Handle
+
+// Trainer: A network that learns, step by step.
+type Trainer = Handle
+
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
 
@@ -116,14 +127,27 @@ const (
 type Kind = int32
 
 const (
-	KindNone      Kind = 0
-	KindBlob      Kind = 1
-	KindCancel    Kind = 2
-	KindThreads   Kind = 3
-	KindTokenizer Kind = 4
-	KindModel     Kind = 5
-	KindSession   Kind = 6
-	KindGenerator Kind = 7
+	KindNone           Kind = 0
+	KindBlob           Kind = 1
+	KindCancel         Kind = 2
+	KindThreads        Kind = 3
+	KindTokenizer      Kind = 4
+	KindModel          Kind = 5
+	KindSession        Kind = 6
+	KindGenerator      Kind = 7
+	KindNetwork        Kind = 8
+	KindNetworkSession Kind = 9
+	KindTrainer        Kind = 10
+)
+
+// NetworkFormat: How a network becomes bytes.
+type NetworkFormat = int32
+
+const (
+	// the binary format: every weight as it is
+	FormatEntity NetworkFormat = 0
+	// a JSON checkpoint: the spec, and packed weights in Base64
+	FormatJson NetworkFormat = 1
 )
 
 // PromptForm: How a text becomes a prompt.
@@ -242,6 +266,139 @@ func NewGenerationOptions() GenerationOptions {
 	return GenerationOptions{StructSize: uint32(unsafe.Sizeof(GenerationOptions{}))}
 }
 
+// NetworkOptions: Fields that are 0 mean the default.
+type NetworkOptions struct {
+	StructSize uint32
+	// unknown keys are warnings, not errors; loom_network_info() lists them
+	Lenient int32
+	// weights that the source does not bring stay without values
+	Uninitialised int32
+	// of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit
+	MaxBytes uint64
+}
+
+// NewNetworkOptions sets the size of the struct.
+func NewNetworkOptions() NetworkOptions {
+	return NetworkOptions{StructSize: uint32(unsafe.Sizeof(NetworkOptions{}))}
+}
+
+// NetworkSessionOptions: Fields that are 0 mean the default.
+type NetworkSessionOptions struct {
+	StructSize uint32
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// a forward keeps what loom_network_session_backward() needs
+	Backward int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit
+	MaxBytes uint64
+	// above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+	// positions; not with backward
+	Context uint64
+	// of kept keys and values: float32 (the default), bfloat16, int8
+	KvDtype *byte
+	// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
+	CheckpointEvery uint64
+}
+
+// NewNetworkSessionOptions sets the size of the struct.
+func NewNetworkSessionOptions() NetworkSessionOptions {
+	return NetworkSessionOptions{StructSize: uint32(unsafe.Sizeof(NetworkSessionOptions{}))}
+}
+
+// Pass: What a forward takes beside its input. Fields that are 0 mean none.
+type Pass struct {
+	StructSize uint32
+	// dropout, batch statistics
+	Training int32
+	// of the random streams of dropout
+	Step uint32
+	// of a ragged batch: valid steps of each sample, the first ones
+	Lengths      *uint64
+	LengthsCount uintptr
+	// input of the layers that read an external one; it lasts until the backward pass
+	External           *float32
+	ExternalCount      uintptr
+	ExternalShape      *uint64
+	ExternalShapeCount uintptr
+	// of attention; it lasts until the backward pass
+	Mask           *float32
+	MaskCount      uintptr
+	MaskShape      *uint64
+	MaskShapeCount uintptr
+	// read between cells: ends the call with CANCELLED
+	Cancel Cancel
+}
+
+// NewPass sets the size of the struct.
+func NewPass() Pass {
+	return Pass{StructSize: uint32(unsafe.Sizeof(Pass{}))}
+}
+
+// TrainerOptions: Fields that are 0 mean the default.
+type TrainerOptions struct {
+	StructSize uint32
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
+	MaxBytes uint64
+}
+
+// NewTrainerOptions sets the size of the struct.
+func NewTrainerOptions() TrainerOptions {
+	return TrainerOptions{StructSize: uint32(unsafe.Sizeof(TrainerOptions{}))}
+}
+
+// Batch: Samples that a network learns from: classes or target values, as its loss takes them.
+type Batch struct {
+	StructSize uint32
+	// row-major
+	Inputs      *float32
+	InputsCount uintptr
+	// of the inputs, samples first
+	Shape      *uint64
+	ShapeCount uintptr
+	// one id per row of the output
+	Classes      *int32
+	ClassesCount uintptr
+	// as many values per sample as the output has
+	Targets      *float32
+	TargetsCount uintptr
+}
+
+// NewBatch sets the size of the struct.
+func NewBatch() Batch {
+	return Batch{StructSize: uint32(unsafe.Sizeof(Batch{}))}
+}
+
+// TrainingStep: What one step of a training did.
+type TrainingStep struct {
+	StructSize uint32
+	// of the batch, before the step
+	Loss float64
+	// of the step
+	LearningRate float64
+	// 0 unless the config clips by it
+	GradientNorm float64
+	// a loss, a gradient or an update was not finite: everything is as before
+	Skipped int32
+	// of a skipped step; lasts until the next call with the trainer
+	Why     *byte
+	WhySize uintptr
+}
+
+// NewTrainingStep sets the size of the struct.
+func NewTrainingStep() TrainingStep {
+	return TrainingStep{StructSize: uint32(unsafe.Sizeof(TrainingStep{}))}
+}
+
 // Step: What one call of loom_generator_next() did.
 type Step struct {
 	StructSize uint32
@@ -325,6 +482,60 @@ var _ [unsafe.Offsetof(GenerationOptions{}.RepetitionWindow)]byte = [unsafe.Offs
 var _ [unsafe.Offsetof(GenerationOptions{}.IgnoreEos)]byte = [unsafe.Offsetof(C.loom_generation_options{}.ignore_eos)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
+var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
+var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(NetworkOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_network_options{}.lenient)]byte{}
+var _ [unsafe.Offsetof(NetworkOptions{}.Uninitialised)]byte = [unsafe.Offsetof(C.loom_network_options{}.uninitialised)]byte{}
+var _ [unsafe.Offsetof(NetworkOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_network_options{}.max_bytes)]byte{}
+var _ [unsafe.Sizeof(NetworkSessionOptions{})]byte = [C.sizeof_loom_network_session_options]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.Backward)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.backward)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.max_bytes)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.Context)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.context)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.KvDtype)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.kv_dtype)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.CheckpointEvery)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.checkpoint_every)]byte{}
+var _ [unsafe.Sizeof(Pass{})]byte = [C.sizeof_loom_pass]byte{}
+var _ [unsafe.Offsetof(Pass{}.StructSize)]byte = [unsafe.Offsetof(C.loom_pass{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(Pass{}.Training)]byte = [unsafe.Offsetof(C.loom_pass{}.training)]byte{}
+var _ [unsafe.Offsetof(Pass{}.Step)]byte = [unsafe.Offsetof(C.loom_pass{}.step)]byte{}
+var _ [unsafe.Offsetof(Pass{}.Lengths)]byte = [unsafe.Offsetof(C.loom_pass{}.lengths)]byte{}
+var _ [unsafe.Offsetof(Pass{}.LengthsCount)]byte = [unsafe.Offsetof(C.loom_pass{}.lengths_count)]byte{}
+var _ [unsafe.Offsetof(Pass{}.External)]byte = [unsafe.Offsetof(C.loom_pass{}.external)]byte{}
+var _ [unsafe.Offsetof(Pass{}.ExternalCount)]byte = [unsafe.Offsetof(C.loom_pass{}.external_count)]byte{}
+var _ [unsafe.Offsetof(Pass{}.ExternalShape)]byte = [unsafe.Offsetof(C.loom_pass{}.external_shape)]byte{}
+var _ [unsafe.Offsetof(Pass{}.ExternalShapeCount)]byte = [unsafe.Offsetof(C.loom_pass{}.external_shape_count)]byte{}
+var _ [unsafe.Offsetof(Pass{}.Mask)]byte = [unsafe.Offsetof(C.loom_pass{}.mask)]byte{}
+var _ [unsafe.Offsetof(Pass{}.MaskCount)]byte = [unsafe.Offsetof(C.loom_pass{}.mask_count)]byte{}
+var _ [unsafe.Offsetof(Pass{}.MaskShape)]byte = [unsafe.Offsetof(C.loom_pass{}.mask_shape)]byte{}
+var _ [unsafe.Offsetof(Pass{}.MaskShapeCount)]byte = [unsafe.Offsetof(C.loom_pass{}.mask_shape_count)]byte{}
+var _ [unsafe.Offsetof(Pass{}.Cancel)]byte = [unsafe.Offsetof(C.loom_pass{}.cancel)]byte{}
+var _ [unsafe.Sizeof(TrainerOptions{})]byte = [C.sizeof_loom_trainer_options]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.max_bytes)]byte{}
+var _ [unsafe.Sizeof(Batch{})]byte = [C.sizeof_loom_batch]byte{}
+var _ [unsafe.Offsetof(Batch{}.StructSize)]byte = [unsafe.Offsetof(C.loom_batch{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(Batch{}.Inputs)]byte = [unsafe.Offsetof(C.loom_batch{}.inputs)]byte{}
+var _ [unsafe.Offsetof(Batch{}.InputsCount)]byte = [unsafe.Offsetof(C.loom_batch{}.inputs_count)]byte{}
+var _ [unsafe.Offsetof(Batch{}.Shape)]byte = [unsafe.Offsetof(C.loom_batch{}.shape)]byte{}
+var _ [unsafe.Offsetof(Batch{}.ShapeCount)]byte = [unsafe.Offsetof(C.loom_batch{}.shape_count)]byte{}
+var _ [unsafe.Offsetof(Batch{}.Classes)]byte = [unsafe.Offsetof(C.loom_batch{}.classes)]byte{}
+var _ [unsafe.Offsetof(Batch{}.ClassesCount)]byte = [unsafe.Offsetof(C.loom_batch{}.classes_count)]byte{}
+var _ [unsafe.Offsetof(Batch{}.Targets)]byte = [unsafe.Offsetof(C.loom_batch{}.targets)]byte{}
+var _ [unsafe.Offsetof(Batch{}.TargetsCount)]byte = [unsafe.Offsetof(C.loom_batch{}.targets_count)]byte{}
+var _ [unsafe.Sizeof(TrainingStep{})]byte = [C.sizeof_loom_training_step]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.StructSize)]byte = [unsafe.Offsetof(C.loom_training_step{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.Loss)]byte = [unsafe.Offsetof(C.loom_training_step{}.loss)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.LearningRate)]byte = [unsafe.Offsetof(C.loom_training_step{}.learning_rate)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.GradientNorm)]byte = [unsafe.Offsetof(C.loom_training_step{}.gradient_norm)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.Skipped)]byte = [unsafe.Offsetof(C.loom_training_step{}.skipped)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.Why)]byte = [unsafe.Offsetof(C.loom_training_step{}.why)]byte{}
+var _ [unsafe.Offsetof(TrainingStep{}.WhySize)]byte = [unsafe.Offsetof(C.loom_training_step{}.why_size)]byte{}
 var _ [unsafe.Sizeof(Step{})]byte = [C.sizeof_loom_step]byte{}
 var _ [unsafe.Offsetof(Step{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Step{}.Text)]byte = [unsafe.Offsetof(C.loom_step{}.text)]byte{}
@@ -554,6 +765,282 @@ func GeneratorNext(generator Generator, cancel Cancel, step *Step) Status {
 // GeneratorResult: Gives the generation so far.
 func GeneratorResult(generator Generator, result *Generation) Status {
 	return Status(C.loom_generator_result(C.uint64_t(generator), (*C.loom_generation)(unsafe.Pointer(result))))
+}
+
+// NetworkFromJson: Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring
+// are drawn from its seed.
+func NetworkFromJson(json unsafe.Pointer, json_size uintptr, options *NetworkOptions, network *Network) Status {
+	return Status(C.loom_network_from_json(json, C.size_t(json_size), (*C.loom_network_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// NetworkFromArch: Makes a transformer of an arch_config.
+func NetworkFromArch(json unsafe.Pointer, json_size uintptr, network *Network) Status {
+	return Status(C.loom_network_from_arch(json, C.size_t(json_size), (*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// NetworkOpen: Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+func NetworkOpen(path *byte, options *NetworkOptions, network *Network) Status {
+	return Status(C.loom_network_open((*C.char)(unsafe.Pointer(path)), (*C.loom_network_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// NetworkFromMemory: The same of bytes.
+func NetworkFromMemory(data unsafe.Pointer, data_size uintptr, options *NetworkOptions, network *Network) Status {
+	return Status(C.loom_network_from_memory(data, C.size_t(data_size), (*C.loom_network_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// NetworkClone: Makes a copy that shares nothing which can change.
+func NetworkClone(network Network, copy *Network) Status {
+	return Status(C.loom_network_clone(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(copy))))
+}
+
+// NetworkGraft: Makes a network of one parallel cell whose branches are copies of cell 0 of each network.
+// (combine_mode: concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which
+// the branches link to)
+func NetworkGraft(networks *Network, networks_count uintptr, combine_mode *byte, share int32,
+	grafted *Network) Status {
+	return Status(C.loom_network_graft((*C.uint64_t)(unsafe.Pointer(networks)), C.size_t(networks_count),
+		(*C.char)(unsafe.Pointer(combine_mode)), C.int32_t(share), (*C.uint64_t)(unsafe.Pointer(grafted))))
+}
+
+// NetworkSave: Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact
+// masters beside packed weights, for further training)
+func NetworkSave(network Network, path *byte, keep_master int32) Status {
+	return Status(C.loom_network_save(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)), C.int32_t(keep_master)))
+}
+
+// NetworkToBytes: The same as bytes. (keep_master: of FORMAT_ENTITY)
+func NetworkToBytes(network Network, format NetworkFormat, keep_master int32, bytes *Blob) Status {
+	return Status(C.loom_network_to_bytes(C.uint64_t(network), C.int32_t(format), C.int32_t(keep_master),
+		(*C.uint64_t)(unsafe.Pointer(bytes))))
+}
+
+// NetworkSpec: Gives the spec as JSON: every setting that is not the default, without weights.
+func NetworkSpec(network Network, spec *Blob) Status {
+	return Status(C.loom_network_spec(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(spec))))
+}
+
+// NetworkInfo: Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what
+// a lenient reader met.
+func NetworkInfo(network Network, info *Blob) Status {
+	return Status(C.loom_network_info(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// NetworkDraw: Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)
+func NetworkDraw(network Network, title *byte, svg *Blob) Status {
+	return Status(C.loom_network_draw(C.uint64_t(network), (*C.char)(unsafe.Pointer(title)), (*C.uint64_t)(unsafe.Pointer(svg))))
+}
+
+// NetworkHash: Gives the SHA-256 of all weights as text, 64 hexadecimal digits.
+func NetworkHash(network Network, hash *Blob) Status {
+	return Status(C.loom_network_hash(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(hash))))
+}
+
+// NetworkPrepare: Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
+func NetworkPrepare(network Network, input *uint64, input_count uintptr, output **uint64,
+	output_count *uintptr) Status {
+	return Status(C.loom_network_prepare(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(input)), C.size_t(input_count),
+		(**C.uint64_t)(unsafe.Pointer(output)), (*C.size_t)(unsafe.Pointer(output_count))))
+}
+
+// NetworkPlace: Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are
+// drawn. Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+func NetworkPlace(network Network, address *uint64, address_count uintptr, layer unsafe.Pointer,
+	layer_size uintptr) Status {
+	return Status(C.loom_network_place(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(address)), C.size_t(address_count), layer,
+		C.size_t(layer_size)))
+}
+
+// NetworkMorph: Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path:
+// a layer and all below it, "layers.3"; NULL: all)
+func NetworkMorph(network Network, path *byte, dtype *byte) Status {
+	return Status(C.loom_network_morph(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)), (*C.char)(unsafe.Pointer(dtype))))
+}
+
+// NetworkReleaseMasters: Frees the exact masters of weights whose type holds their values.
+func NetworkReleaseMasters(network Network) Status {
+	return Status(C.loom_network_release_masters(C.uint64_t(network)))
+}
+
+// NetworkMergeAdapters: Adds every enabled adapter to its matrix and removes it.
+func NetworkMergeAdapters(network Network) Status {
+	return Status(C.loom_network_merge_adapters(C.uint64_t(network)))
+}
+
+// NetworkWeights: Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
+func NetworkWeights(network Network, list *Blob) Status {
+	return Status(C.loom_network_weights(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(list))))
+}
+
+// NetworkGetWeight: Gives the values that a weight stands for. (values: the weight's number of elements)
+func NetworkGetWeight(network Network, name *byte, values *float32, values_count uintptr) Status {
+	return Status(C.loom_network_get_weight(C.uint64_t(network), (*C.char)(unsafe.Pointer(name)), (*C.float)(unsafe.Pointer(values)),
+		C.size_t(values_count)))
+}
+
+// NetworkGetWeightF64: The same in double precision.
+func NetworkGetWeightF64(network Network, name *byte, values *float64, values_count uintptr) Status {
+	return Status(C.loom_network_get_weight_f64(C.uint64_t(network), (*C.char)(unsafe.Pointer(name)),
+		(*C.double)(unsafe.Pointer(values)), C.size_t(values_count)))
+}
+
+// NetworkSetWeight: Gives a weight new values. NON_FINITE names the first that is not finite.
+func NetworkSetWeight(network Network, name *byte, values *float32, values_count uintptr) Status {
+	return Status(C.loom_network_set_weight(C.uint64_t(network), (*C.char)(unsafe.Pointer(name)), (*C.float)(unsafe.Pointer(values)),
+		C.size_t(values_count)))
+}
+
+// NetworkSetWeightF64: The same in double precision.
+func NetworkSetWeightF64(network Network, name *byte, values *float64, values_count uintptr) Status {
+	return Status(C.loom_network_set_weight_f64(C.uint64_t(network), (*C.char)(unsafe.Pointer(name)),
+		(*C.double)(unsafe.Pointer(values)), C.size_t(values_count)))
+}
+
+// NetworkWeightCodes: Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
+func NetworkWeightCodes(network Network, name *byte, codes *Blob) Status {
+	return Status(C.loom_network_weight_codes(C.uint64_t(network), (*C.char)(unsafe.Pointer(name)),
+		(*C.uint64_t)(unsafe.Pointer(codes))))
+}
+
+// NetworkFreeze: Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
+func NetworkFreeze(network Network, path *byte, frozen int32) Status {
+	return Status(C.loom_network_freeze(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)), C.int32_t(frozen)))
+}
+
+// NetworkSessionCreate: Makes a session.
+func NetworkSessionCreate(network Network, options *NetworkSessionOptions, session *NetworkSession) Status {
+	return Status(C.loom_network_session_create(C.uint64_t(network), (*C.loom_network_session_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(session))))
+}
+
+// NetworkSessionForward: Runs the network. The output lasts until the next call with the session.
+func NetworkSessionForward(session NetworkSession, input *float32, input_count uintptr, shape *uint64,
+	shape_count uintptr, pass *Pass, output **float32, output_count *uintptr, output_shape **uint64,
+	output_shape_count *uintptr) Status {
+	return Status(C.loom_network_session_forward(C.uint64_t(session), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
+		(*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), (*C.loom_pass)(unsafe.Pointer(pass)),
+		(**C.float)(unsafe.Pointer(output)), (*C.size_t)(unsafe.Pointer(output_count)),
+		(**C.uint64_t)(unsafe.Pointer(output_shape)), (*C.size_t)(unsafe.Pointer(output_shape_count))))
+}
+
+// NetworkSessionForwardF64: The same for a network that computes in f64.
+func NetworkSessionForwardF64(session NetworkSession, input *float64, input_count uintptr, shape *uint64,
+	shape_count uintptr, pass *Pass, output **float64, output_count *uintptr, output_shape **uint64,
+	output_shape_count *uintptr) Status {
+	return Status(C.loom_network_session_forward_f64(C.uint64_t(session), (*C.double)(unsafe.Pointer(input)), C.size_t(input_count),
+		(*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), (*C.loom_pass)(unsafe.Pointer(pass)),
+		(**C.double)(unsafe.Pointer(output)), (*C.size_t)(unsafe.Pointer(output_count)),
+		(**C.uint64_t)(unsafe.Pointer(output_shape)), (*C.size_t)(unsafe.Pointer(output_shape_count))))
+}
+
+// NetworkSessionBind: Names the caller's memory that loom_network_session_run() reads and fills. It must last as long
+// as it is bound; NULL unbinds. (output: the output's number of elements)
+func NetworkSessionBind(session NetworkSession, input *float32, input_count uintptr, shape *uint64,
+	shape_count uintptr, output *float32, output_count uintptr) Status {
+	return Status(C.loom_network_session_bind(C.uint64_t(session), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
+		(*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), (*C.float)(unsafe.Pointer(output)),
+		C.size_t(output_count)))
+}
+
+// NetworkSessionRun: Runs the network from the bound input into the bound output.
+func NetworkSessionRun(session NetworkSession) Status {
+	return Status(C.loom_network_session_run(C.uint64_t(session)))
+}
+
+// NetworkSessionBackward: Goes back after a forward of a session with `backward`: adds to the gradients of the
+// weights and gives that of the input, which lasts until the next call. (output_gradient: of the last output's shape)
+func NetworkSessionBackward(session NetworkSession, output_gradient *float32, output_gradient_count uintptr,
+	cancel Cancel, input_gradient **float32, input_gradient_count *uintptr) Status {
+	return Status(C.loom_network_session_backward(C.uint64_t(session), (*C.float)(unsafe.Pointer(output_gradient)),
+		C.size_t(output_gradient_count), C.uint64_t(cancel), (**C.float)(unsafe.Pointer(input_gradient)),
+		(*C.size_t)(unsafe.Pointer(input_gradient_count))))
+}
+
+// NetworkSessionBackwardF64: The same for a network that computes in f64.
+func NetworkSessionBackwardF64(session NetworkSession, output_gradient *float64, output_gradient_count uintptr,
+	cancel Cancel, input_gradient **float64, input_gradient_count *uintptr) Status {
+	return Status(C.loom_network_session_backward_f64(C.uint64_t(session), (*C.double)(unsafe.Pointer(output_gradient)),
+		C.size_t(output_gradient_count), C.uint64_t(cancel), (**C.double)(unsafe.Pointer(input_gradient)),
+		(*C.size_t)(unsafe.Pointer(input_gradient_count))))
+}
+
+// NetworkSessionGradient: Gives the gradient of a weight, added up since it was last cleared.
+func NetworkSessionGradient(session NetworkSession, weight *byte, values *float32, values_count uintptr) Status {
+	return Status(C.loom_network_session_gradient(C.uint64_t(session), (*C.char)(unsafe.Pointer(weight)),
+		(*C.float)(unsafe.Pointer(values)), C.size_t(values_count)))
+}
+
+// NetworkSessionClearGradients: Sets every gradient to 0.
+func NetworkSessionClearGradients(session NetworkSession) Status {
+	return Status(C.loom_network_session_clear_gradients(C.uint64_t(session)))
+}
+
+// NetworkSessionReset: Begins every sequence and state anew.
+func NetworkSessionReset(session NetworkSession) Status {
+	return Status(C.loom_network_session_reset(C.uint64_t(session)))
+}
+
+// NetworkSessionRewind: Goes back to where the sequences of a session with a context had so many positions.
+func NetworkSessionRewind(session NetworkSession, length uint64) Status {
+	return Status(C.loom_network_session_rewind(C.uint64_t(session), C.uint64_t(length)))
+}
+
+// NetworkSessionSnapshot: Gives the state that the next call depends on as bytes: recurrent states, memories, keys
+// and values.
+func NetworkSessionSnapshot(session NetworkSession, bytes *Blob) Status {
+	return Status(C.loom_network_session_snapshot(C.uint64_t(session), (*C.uint64_t)(unsafe.Pointer(bytes))))
+}
+
+// NetworkSessionRestore: Puts such a state back, into a session of the same network and options.
+func NetworkSessionRestore(session NetworkSession, bytes unsafe.Pointer, bytes_size uintptr) Status {
+	return Status(C.loom_network_session_restore(C.uint64_t(session), bytes, C.size_t(bytes_size)))
+}
+
+// NetworkSessionInfo: Gives a JSON object: threads, memory, element type, positions, states.
+func NetworkSessionInfo(session NetworkSession, info *Blob) Status {
+	return Status(C.loom_network_session_info(C.uint64_t(session), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// TrainerCreate: Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the
+// network while it learns; calls that try answer BUSY, and a changed grid ends the training.
+func TrainerCreate(network Network, config unsafe.Pointer, config_size uintptr, shape *uint64, shape_count uintptr,
+	options *TrainerOptions, trainer *Trainer) Status {
+	return Status(C.loom_trainer_create(C.uint64_t(network), config, C.size_t(config_size), (*C.uint64_t)(unsafe.Pointer(shape)),
+		C.size_t(shape_count), (*C.loom_trainer_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(trainer))))
+}
+
+// TrainerStep: Learns from one batch.
+func TrainerStep(trainer Trainer, batch *Batch, step *TrainingStep) Status {
+	return Status(C.loom_trainer_step(C.uint64_t(trainer), (*C.loom_batch)(unsafe.Pointer(batch)),
+		(*C.loom_training_step)(unsafe.Pointer(step))))
+}
+
+// TrainerEvaluate: Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
+func TrainerEvaluate(trainer Trainer, batch *Batch, loss *float64, output **float32, output_count *uintptr,
+	output_shape **uint64, output_shape_count *uintptr) Status {
+	return Status(C.loom_trainer_evaluate(C.uint64_t(trainer), (*C.loom_batch)(unsafe.Pointer(batch)),
+		(*C.double)(unsafe.Pointer(loss)), (**C.float)(unsafe.Pointer(output)),
+		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
+		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+}
+
+// TrainerSetEpoch: Tells schedules that count epochs which one it is, from 0.
+func TrainerSetEpoch(trainer Trainer, epoch uint64) Status {
+	return Status(C.loom_trainer_set_epoch(C.uint64_t(trainer), C.uint64_t(epoch)))
+}
+
+// TrainerObserve: Gives the schedule "plateau" a validation metric.
+func TrainerObserve(trainer Trainer, metric float64) Status {
+	return Status(C.loom_trainer_observe(C.uint64_t(trainer), C.double(metric)))
+}
+
+// TrainerInfo: Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of
+// each cell's target.
+func TrainerInfo(trainer Trainer, info *Blob) Status {
+	return Status(C.loom_trainer_info(C.uint64_t(trainer), (*C.uint64_t)(unsafe.Pointer(info))))
 }
 
 // Check makes a call and turns its status into an error. The text of an error belongs to a thread, so the goroutine

@@ -22,6 +22,13 @@ pub type Model = Handle;
 pub type Session = Handle;
 /// One generation, step by step, over one session.
 pub type Generator = Handle;
+/// A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+/// way round.
+pub type Network = Handle;
+/// One user of a network: activations, gradients, states. Several may run one network at the same time.
+pub type NetworkSession = Handle;
+/// A network that learns, step by step.
+pub type Trainer = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -100,6 +107,16 @@ pub const KIND_TOKENIZER: Kind = 4;
 pub const KIND_MODEL: Kind = 5;
 pub const KIND_SESSION: Kind = 6;
 pub const KIND_GENERATOR: Kind = 7;
+pub const KIND_NETWORK: Kind = 8;
+pub const KIND_NETWORK_SESSION: Kind = 9;
+pub const KIND_TRAINER: Kind = 10;
+
+/// How a network becomes bytes.
+pub type NetworkFormat = i32;
+/// the binary format: every weight as it is
+pub const FORMAT_ENTITY: NetworkFormat = 0;
+/// a JSON checkpoint: the spec, and packed weights in Base64
+pub const FORMAT_JSON: NetworkFormat = 1;
 
 /// How a text becomes a prompt.
 pub type PromptForm = i32;
@@ -242,6 +259,181 @@ impl Default for GenerationOptions {
     }
 }
 
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NetworkOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// unknown keys are warnings, not errors; loom_network_info() lists them
+    pub lenient: i32,
+    /// weights that the source does not bring stay without values
+    pub uninitialised: i32,
+    /// of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit
+    pub max_bytes: u64,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NetworkSessionOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// a forward keeps what loom_network_session_backward() needs
+    pub backward: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit
+    pub max_bytes: u64,
+    /// above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+    /// positions; not with backward
+    pub context: u64,
+    /// of kept keys and values: float32 (the default), bfloat16, int8
+    pub kv_dtype: *const c_char,
+    /// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
+    pub checkpoint_every: u64,
+}
+
+impl Default for NetworkSessionOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// What a forward takes beside its input. Fields that are 0 mean none.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// dropout, batch statistics
+    pub training: i32,
+    /// of the random streams of dropout
+    pub step: u32,
+    /// of a ragged batch: valid steps of each sample, the first ones
+    pub lengths: *const u64,
+    pub lengths_count: usize,
+    /// input of the layers that read an external one; it lasts until the backward pass
+    pub external: *const f32,
+    pub external_count: usize,
+    pub external_shape: *const u64,
+    pub external_shape_count: usize,
+    /// of attention; it lasts until the backward pass
+    pub mask: *const f32,
+    pub mask_count: usize,
+    pub mask_shape: *const u64,
+    pub mask_shape_count: usize,
+    /// read between cells: ends the call with CANCELLED
+    pub cancel: Cancel,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainerOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
+    pub max_bytes: u64,
+}
+
+impl Default for TrainerOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Samples that a network learns from: classes or target values, as its loss takes them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Batch {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// row-major
+    pub inputs: *const f32,
+    pub inputs_count: usize,
+    /// of the inputs, samples first
+    pub shape: *const u64,
+    pub shape_count: usize,
+    /// one id per row of the output
+    pub classes: *const i32,
+    pub classes_count: usize,
+    /// as many values per sample as the output has
+    pub targets: *const f32,
+    pub targets_count: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// What one step of a training did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainingStep {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// of the batch, before the step
+    pub loss: f64,
+    /// of the step
+    pub learning_rate: f64,
+    /// 0 unless the config clips by it
+    pub gradient_norm: f64,
+    /// a loss, a gradient or an update was not finite: everything is as before
+    pub skipped: i32,
+    /// of a skipped step; lasts until the next call with the trainer
+    pub why: *const c_char,
+    pub why_size: usize,
+}
+
+impl Default for TrainingStep {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
 /// What one call of loom_generator_next() did.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -339,6 +531,60 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
     assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
+    assert!(core::mem::size_of::<NetworkOptions>() == 24);
+    assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
+    assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
+    assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, backward) == 20);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, isa) == 24);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, max_bytes) == 32);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::size_of::<Pass>() == 64);
+    assert!(core::mem::offset_of!(Pass, struct_size) == 0);
+    assert!(core::mem::offset_of!(Pass, training) == 4);
+    assert!(core::mem::offset_of!(Pass, step) == 8);
+    assert!(core::mem::offset_of!(Pass, lengths) == 12);
+    assert!(core::mem::offset_of!(Pass, lengths_count) == 16);
+    assert!(core::mem::offset_of!(Pass, external) == 20);
+    assert!(core::mem::offset_of!(Pass, external_count) == 24);
+    assert!(core::mem::offset_of!(Pass, external_shape) == 28);
+    assert!(core::mem::offset_of!(Pass, external_shape_count) == 32);
+    assert!(core::mem::offset_of!(Pass, mask) == 36);
+    assert!(core::mem::offset_of!(Pass, mask_count) == 40);
+    assert!(core::mem::offset_of!(Pass, mask_shape) == 44);
+    assert!(core::mem::offset_of!(Pass, mask_shape_count) == 48);
+    assert!(core::mem::offset_of!(Pass, cancel) == 56);
+    assert!(core::mem::size_of::<TrainerOptions>() == 32);
+    assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
+    assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(TrainerOptions, isa) == 20);
+    assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 24);
+    assert!(core::mem::size_of::<Batch>() == 36);
+    assert!(core::mem::offset_of!(Batch, struct_size) == 0);
+    assert!(core::mem::offset_of!(Batch, inputs) == 4);
+    assert!(core::mem::offset_of!(Batch, inputs_count) == 8);
+    assert!(core::mem::offset_of!(Batch, shape) == 12);
+    assert!(core::mem::offset_of!(Batch, shape_count) == 16);
+    assert!(core::mem::offset_of!(Batch, classes) == 20);
+    assert!(core::mem::offset_of!(Batch, classes_count) == 24);
+    assert!(core::mem::offset_of!(Batch, targets) == 28);
+    assert!(core::mem::offset_of!(Batch, targets_count) == 32);
+    assert!(core::mem::size_of::<TrainingStep>() == 48);
+    assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
+    assert!(core::mem::offset_of!(TrainingStep, learning_rate) == 16);
+    assert!(core::mem::offset_of!(TrainingStep, gradient_norm) == 24);
+    assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
+    assert!(core::mem::offset_of!(TrainingStep, why) == 36);
+    assert!(core::mem::offset_of!(TrainingStep, why_size) == 40);
     assert!(core::mem::size_of::<Step>() == 40);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 4);
@@ -397,6 +643,60 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
     assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
+    assert!(core::mem::size_of::<NetworkOptions>() == 24);
+    assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
+    assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
+    assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, backward) == 20);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, isa) == 24);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, max_bytes) == 32);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::size_of::<Pass>() == 104);
+    assert!(core::mem::offset_of!(Pass, struct_size) == 0);
+    assert!(core::mem::offset_of!(Pass, training) == 4);
+    assert!(core::mem::offset_of!(Pass, step) == 8);
+    assert!(core::mem::offset_of!(Pass, lengths) == 16);
+    assert!(core::mem::offset_of!(Pass, lengths_count) == 24);
+    assert!(core::mem::offset_of!(Pass, external) == 32);
+    assert!(core::mem::offset_of!(Pass, external_count) == 40);
+    assert!(core::mem::offset_of!(Pass, external_shape) == 48);
+    assert!(core::mem::offset_of!(Pass, external_shape_count) == 56);
+    assert!(core::mem::offset_of!(Pass, mask) == 64);
+    assert!(core::mem::offset_of!(Pass, mask_count) == 72);
+    assert!(core::mem::offset_of!(Pass, mask_shape) == 80);
+    assert!(core::mem::offset_of!(Pass, mask_shape_count) == 88);
+    assert!(core::mem::offset_of!(Pass, cancel) == 96);
+    assert!(core::mem::size_of::<TrainerOptions>() == 40);
+    assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
+    assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(TrainerOptions, isa) == 24);
+    assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 32);
+    assert!(core::mem::size_of::<Batch>() == 72);
+    assert!(core::mem::offset_of!(Batch, struct_size) == 0);
+    assert!(core::mem::offset_of!(Batch, inputs) == 8);
+    assert!(core::mem::offset_of!(Batch, inputs_count) == 16);
+    assert!(core::mem::offset_of!(Batch, shape) == 24);
+    assert!(core::mem::offset_of!(Batch, shape_count) == 32);
+    assert!(core::mem::offset_of!(Batch, classes) == 40);
+    assert!(core::mem::offset_of!(Batch, classes_count) == 48);
+    assert!(core::mem::offset_of!(Batch, targets) == 56);
+    assert!(core::mem::offset_of!(Batch, targets_count) == 64);
+    assert!(core::mem::size_of::<TrainingStep>() == 56);
+    assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
+    assert!(core::mem::offset_of!(TrainingStep, learning_rate) == 16);
+    assert!(core::mem::offset_of!(TrainingStep, gradient_norm) == 24);
+    assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
+    assert!(core::mem::offset_of!(TrainingStep, why) == 40);
+    assert!(core::mem::offset_of!(TrainingStep, why_size) == 48);
     assert!(core::mem::size_of::<Step>() == 48);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 8);
@@ -545,4 +845,170 @@ extern "C" {
 
     /// Gives the generation so far.
     pub fn loom_generator_result(generator: Generator, result: *mut Generation) -> Status;
+
+    /// Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+    /// its seed.
+    pub fn loom_network_from_json(json: *const c_void, json_size: usize, options: *const NetworkOptions,
+        network: *mut Network) -> Status;
+
+    /// Makes a transformer of an arch_config.
+    pub fn loom_network_from_arch(json: *const c_void, json_size: usize, network: *mut Network) -> Status;
+
+    /// Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+    pub fn loom_network_open(path: *const c_char, options: *const NetworkOptions, network: *mut Network) -> Status;
+
+    /// The same of bytes.
+    pub fn loom_network_from_memory(data: *const c_void, data_size: usize, options: *const NetworkOptions,
+        network: *mut Network) -> Status;
+
+    /// Makes a copy that shares nothing which can change.
+    pub fn loom_network_clone(network: Network, copy: *mut Network) -> Status;
+
+    /// Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode:
+    /// concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the
+    /// branches link to)
+    pub fn loom_network_graft(networks: *const Network, networks_count: usize, combine_mode: *const c_char,
+        share: i32, grafted: *mut Network) -> Status;
+
+    /// Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+    /// beside packed weights, for further training)
+    pub fn loom_network_save(network: Network, path: *const c_char, keep_master: i32) -> Status;
+
+    /// The same as bytes. (keep_master: of FORMAT_ENTITY)
+    pub fn loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: i32,
+        bytes: *mut Blob) -> Status;
+
+    /// Gives the spec as JSON: every setting that is not the default, without weights.
+    pub fn loom_network_spec(network: Network, spec: *mut Blob) -> Status;
+
+    /// Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a
+    /// lenient reader met.
+    pub fn loom_network_info(network: Network, info: *mut Blob) -> Status;
+
+    /// Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)
+    pub fn loom_network_draw(network: Network, title: *const c_char, svg: *mut Blob) -> Status;
+
+    /// Gives the SHA-256 of all weights as text, 64 hexadecimal digits.
+    pub fn loom_network_hash(network: Network, hash: *mut Blob) -> Status;
+
+    /// Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
+    pub fn loom_network_prepare(network: Network, input: *const u64, input_count: usize, output: *mut *const u64,
+        output_count: *mut usize) -> Status;
+
+    /// Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+    /// Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+    pub fn loom_network_place(network: Network, address: *const u64, address_count: usize, layer: *const c_void,
+        layer_size: usize) -> Status;
+
+    /// Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer
+    /// and all below it, "layers.3"; NULL: all)
+    pub fn loom_network_morph(network: Network, path: *const c_char, dtype: *const c_char) -> Status;
+
+    /// Frees the exact masters of weights whose type holds their values.
+    pub fn loom_network_release_masters(network: Network) -> Status;
+
+    /// Adds every enabled adapter to its matrix and removes it.
+    pub fn loom_network_merge_adapters(network: Network) -> Status;
+
+    /// Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
+    pub fn loom_network_weights(network: Network, list: *mut Blob) -> Status;
+
+    /// Gives the values that a weight stands for. (values: the weight's number of elements)
+    pub fn loom_network_get_weight(network: Network, name: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// The same in double precision.
+    pub fn loom_network_get_weight_f64(network: Network, name: *const c_char, values: *mut f64,
+        values_count: usize) -> Status;
+
+    /// Gives a weight new values. NON_FINITE names the first that is not finite.
+    pub fn loom_network_set_weight(network: Network, name: *const c_char, values: *const f32,
+        values_count: usize) -> Status;
+
+    /// The same in double precision.
+    pub fn loom_network_set_weight_f64(network: Network, name: *const c_char, values: *const f64,
+        values_count: usize) -> Status;
+
+    /// Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
+    pub fn loom_network_weight_codes(network: Network, name: *const c_char, codes: *mut Blob) -> Status;
+
+    /// Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
+    pub fn loom_network_freeze(network: Network, path: *const c_char, frozen: i32) -> Status;
+
+    /// Makes a session.
+    pub fn loom_network_session_create(network: Network, options: *const NetworkSessionOptions,
+        session: *mut NetworkSession) -> Status;
+
+    /// Runs the network. The output lasts until the next call with the session.
+    pub fn loom_network_session_forward(session: NetworkSession, input: *const f32, input_count: usize,
+        shape: *const u64, shape_count: usize, pass: *const Pass, output: *mut *const f32, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// The same for a network that computes in f64.
+    pub fn loom_network_session_forward_f64(session: NetworkSession, input: *const f64, input_count: usize,
+        shape: *const u64, shape_count: usize, pass: *const Pass, output: *mut *const f64, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is
+    /// bound; NULL unbinds. (output: the output's number of elements)
+    pub fn loom_network_session_bind(session: NetworkSession, input: *const f32, input_count: usize,
+        shape: *const u64, shape_count: usize, output: *mut f32, output_count: usize) -> Status;
+
+    /// Runs the network from the bound input into the bound output.
+    pub fn loom_network_session_run(session: NetworkSession) -> Status;
+
+    /// Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+    /// the input, which lasts until the next call. (output_gradient: of the last output's shape)
+    pub fn loom_network_session_backward(session: NetworkSession, output_gradient: *const f32,
+        output_gradient_count: usize, cancel: Cancel, input_gradient: *mut *const f32,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// The same for a network that computes in f64.
+    pub fn loom_network_session_backward_f64(session: NetworkSession, output_gradient: *const f64,
+        output_gradient_count: usize, cancel: Cancel, input_gradient: *mut *const f64,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// Gives the gradient of a weight, added up since it was last cleared.
+    pub fn loom_network_session_gradient(session: NetworkSession, weight: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// Sets every gradient to 0.
+    pub fn loom_network_session_clear_gradients(session: NetworkSession) -> Status;
+
+    /// Begins every sequence and state anew.
+    pub fn loom_network_session_reset(session: NetworkSession) -> Status;
+
+    /// Goes back to where the sequences of a session with a context had so many positions.
+    pub fn loom_network_session_rewind(session: NetworkSession, length: u64) -> Status;
+
+    /// Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values.
+    pub fn loom_network_session_snapshot(session: NetworkSession, bytes: *mut Blob) -> Status;
+
+    /// Puts such a state back, into a session of the same network and options.
+    pub fn loom_network_session_restore(session: NetworkSession, bytes: *const c_void, bytes_size: usize) -> Status;
+
+    /// Gives a JSON object: threads, memory, element type, positions, states.
+    pub fn loom_network_session_info(session: NetworkSession, info: *mut Blob) -> Status;
+
+    /// Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+    /// while it learns; calls that try answer BUSY, and a changed grid ends the training.
+    pub fn loom_trainer_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
+        shape_count: usize, options: *const TrainerOptions, trainer: *mut Trainer) -> Status;
+
+    /// Learns from one batch.
+    pub fn loom_trainer_step(trainer: Trainer, batch: *const Batch, step: *mut TrainingStep) -> Status;
+
+    /// Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
+    pub fn loom_trainer_evaluate(trainer: Trainer, batch: *const Batch, loss: *mut f64, output: *mut *const f32,
+        output_count: *mut usize, output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// Tells schedules that count epochs which one it is, from 0.
+    pub fn loom_trainer_set_epoch(trainer: Trainer, epoch: u64) -> Status;
+
+    /// Gives the schedule "plateau" a validation metric.
+    pub fn loom_trainer_observe(trainer: Trainer, metric: f64) -> Status;
+
+    /// Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+    /// cell's target.
+    pub fn loom_trainer_info(trainer: Trainer, info: *mut Blob) -> Status;
 }

@@ -77,9 +77,20 @@ export declare const KIND_TOKENIZER: 4;
 export declare const KIND_MODEL: 5;
 export declare const KIND_SESSION: 6;
 export declare const KIND_GENERATOR: 7;
+export declare const KIND_NETWORK: 8;
+export declare const KIND_NETWORK_SESSION: 9;
+export declare const KIND_TRAINER: 10;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+
+/** the binary format: every weight as it is */
+export declare const FORMAT_ENTITY: 0;
+/** a JSON checkpoint: the spec, and packed weights in Base64 */
+export declare const FORMAT_JSON: 1;
+/** How a network becomes bytes. */
+export type NetworkFormat =
+  0 | 1;
 
 /** a question for a model with a chat template, a text to continue for the others */
 export declare const PROMPT_AUTO: 0;
@@ -123,6 +134,15 @@ export type Model = Handle;
 export type Session = Handle;
 /** One generation, step by step, over one session. */
 export type Generator = Handle;
+/**
+ * A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+ * way round.
+ */
+export type Network = Handle;
+/** One user of a network: activations, gradients, states. Several may run one network at the same time. */
+export type NetworkSession = Handle;
+/** A network that learns, step by step. */
+export type Trainer = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -147,6 +167,31 @@ export interface Layouts {
   readonly generation_options: Layout<
     'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
     'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly network_options: Layout<
+    'lenient' | 'uninitialised' | 'max_bytes'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly network_session_options: Layout<
+    'threads' | 'thread_count' | 'backward' | 'isa' | 'max_bytes' | 'context' | 'kv_dtype' | 'checkpoint_every'
+  >;
+  /** What a forward takes beside its input. Fields that are 0 mean none. */
+  readonly pass: Layout<
+    'training' | 'step' | 'lengths' | 'lengths_count' | 'external' | 'external_count' | 'external_shape' |
+    'external_shape_count' | 'mask' | 'mask_count' | 'mask_shape' | 'mask_shape_count' | 'cancel'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly trainer_options: Layout<
+    'threads' | 'thread_count' | 'isa' | 'max_bytes'
+  >;
+  /** Samples that a network learns from: classes or target values, as its loss takes them. */
+  readonly batch: Layout<
+    'inputs' | 'inputs_count' | 'shape' | 'shape_count' | 'classes' | 'classes_count' | 'targets' | 'targets_count'
+  >;
+  /** What one step of a training did. */
+  readonly training_step: Layout<
+    'loss' | 'learning_rate' | 'gradient_norm' | 'skipped' | 'why' | 'why_size'
   >;
   /** What one call of loom_generator_next() did. */
   readonly step: Layout<
@@ -312,4 +357,206 @@ export interface Functions<Pointer = number> {
   loom_generator_next(generator: Generator, cancel: Cancel, step: Pointer): Status;
   /** Gives the generation so far. */
   loom_generator_result(generator: Generator, result: Pointer): Status;
+  /**
+   * Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+   * its seed.
+   */
+  loom_network_from_json(json: Pointer, json_size: Pointer, options: Pointer, network: Pointer): Status;
+  /** Makes a transformer of an arch_config. */
+  loom_network_from_arch(json: Pointer, json_size: Pointer, network: Pointer): Status;
+  /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+  loom_network_open(path: Pointer, options: Pointer, network: Pointer): Status;
+  /** The same of bytes. */
+  loom_network_from_memory(data: Pointer, data_size: Pointer, options: Pointer, network: Pointer): Status;
+  /** Makes a copy that shares nothing which can change. */
+  loom_network_clone(network: Network, copy: Pointer): Status;
+  /**
+   * Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode: concat,
+   * add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the branches link
+   * to)
+   */
+  loom_network_graft(
+    networks: Pointer,
+    networks_count: Pointer,
+    combine_mode: Pointer,
+    share: number,
+    grafted: Pointer,
+  ): Status;
+  /**
+   * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+   * beside packed weights, for further training)
+   */
+  loom_network_save(network: Network, path: Pointer, keep_master: number): Status;
+  /** The same as bytes. (keep_master: of FORMAT_ENTITY) */
+  loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: number, bytes: Pointer): Status;
+  /** Gives the spec as JSON: every setting that is not the default, without weights. */
+  loom_network_spec(network: Network, spec: Pointer): Status;
+  /**
+   * Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+   * reader met.
+   */
+  loom_network_info(network: Network, info: Pointer): Status;
+  /** Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name) */
+  loom_network_draw(network: Network, title: Pointer, svg: Pointer): Status;
+  /** Gives the SHA-256 of all weights as text, 64 hexadecimal digits. */
+  loom_network_hash(network: Network, hash: Pointer): Status;
+  /** Resolves links and infers all shapes from the input's, samples first; a session does so by itself. */
+  loom_network_prepare(
+    network: Network,
+    input: Pointer,
+    input_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+  ): Status;
+  /**
+   * Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+   * Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+   */
+  loom_network_place(
+    network: Network,
+    address: Pointer,
+    address_count: Pointer,
+    layer: Pointer,
+    layer_size: Pointer,
+  ): Status;
+  /**
+   * Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
+   * all below it, "layers.3"; NULL: all)
+   */
+  loom_network_morph(network: Network, path: Pointer, dtype: Pointer): Status;
+  /** Frees the exact masters of weights whose type holds their values. */
+  loom_network_release_masters(network: Network): Status;
+  /** Adds every enabled adapter to its matrix and removes it. */
+  loom_network_merge_adapters(network: Network): Status;
+  /** Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master. */
+  loom_network_weights(network: Network, list: Pointer): Status;
+  /** Gives the values that a weight stands for. (values: the weight's number of elements) */
+  loom_network_get_weight(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** The same in double precision. */
+  loom_network_get_weight_f64(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Gives a weight new values. NON_FINITE names the first that is not finite. */
+  loom_network_set_weight(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** The same in double precision. */
+  loom_network_set_weight_f64(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64. */
+  loom_network_weight_codes(network: Network, name: Pointer, codes: Pointer): Status;
+  /** Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all) */
+  loom_network_freeze(network: Network, path: Pointer, frozen: number): Status;
+  /** Makes a session. */
+  loom_network_session_create(network: Network, options: Pointer, session: Pointer): Status;
+  /** Runs the network. The output lasts until the next call with the session. */
+  loom_network_session_forward(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    pass: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** The same for a network that computes in f64. */
+  loom_network_session_forward_f64(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    pass: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /**
+   * Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+   * NULL unbinds. (output: the output's number of elements)
+   */
+  loom_network_session_bind(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+  ): Status;
+  /** Runs the network from the bound input into the bound output. */
+  loom_network_session_run(session: NetworkSession): Status;
+  /**
+   * Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+   * the input, which lasts until the next call. (output_gradient: of the last output's shape)
+   */
+  loom_network_session_backward(
+    session: NetworkSession,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    cancel: Cancel,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** The same for a network that computes in f64. */
+  loom_network_session_backward_f64(
+    session: NetworkSession,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    cancel: Cancel,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** Gives the gradient of a weight, added up since it was last cleared. */
+  loom_network_session_gradient(
+    session: NetworkSession,
+    weight: Pointer,
+    values: Pointer,
+    values_count: Pointer,
+  ): Status;
+  /** Sets every gradient to 0. */
+  loom_network_session_clear_gradients(session: NetworkSession): Status;
+  /** Begins every sequence and state anew. */
+  loom_network_session_reset(session: NetworkSession): Status;
+  /** Goes back to where the sequences of a session with a context had so many positions. */
+  loom_network_session_rewind(session: NetworkSession, length: bigint): Status;
+  /** Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values. */
+  loom_network_session_snapshot(session: NetworkSession, bytes: Pointer): Status;
+  /** Puts such a state back, into a session of the same network and options. */
+  loom_network_session_restore(session: NetworkSession, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives a JSON object: threads, memory, element type, positions, states. */
+  loom_network_session_info(session: NetworkSession, info: Pointer): Status;
+  /**
+   * Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+   * while it learns; calls that try answer BUSY, and a changed grid ends the training.
+   */
+  loom_trainer_create(
+    network: Network,
+    config: Pointer,
+    config_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    trainer: Pointer,
+  ): Status;
+  /** Learns from one batch. */
+  loom_trainer_step(trainer: Trainer, batch: Pointer, step: Pointer): Status;
+  /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
+  loom_trainer_evaluate(
+    trainer: Trainer,
+    batch: Pointer,
+    loss: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** Tells schedules that count epochs which one it is, from 0. */
+  loom_trainer_set_epoch(trainer: Trainer, epoch: bigint): Status;
+  /** Gives the schedule "plateau" a validation metric. */
+  loom_trainer_observe(trainer: Trainer, metric: number): Status;
+  /**
+   * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+   * cell's target.
+   */
+  loom_trainer_info(trainer: Trainer, info: Pointer): Status;
 }

@@ -43,6 +43,13 @@ export const KIND_TOKENIZER = 4;
 export const KIND_MODEL = 5;
 export const KIND_SESSION = 6;
 export const KIND_GENERATOR = 7;
+export const KIND_NETWORK = 8;
+export const KIND_NETWORK_SESSION = 9;
+export const KIND_TRAINER = 10;
+
+// How a network becomes bytes.
+export const FORMAT_ENTITY = 0;
+export const FORMAT_JSON = 1;
 
 // How a text becomes a prompt.
 export const PROMPT_AUTO = 0;
@@ -105,6 +112,84 @@ export const layouts = {
         ignore_eos: { offset: 68, size: 4, kind: 'i32' },
         stop: { offset: 72, size: 4, kind: 'pointer' },
         stop_count: { offset: 76, size: 4, kind: 'size' },
+      },
+    },
+    network_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        lenient: { offset: 4, size: 4, kind: 'i32' },
+        uninitialised: { offset: 8, size: 4, kind: 'i32' },
+        max_bytes: { offset: 16, size: 8, kind: 'u64' },
+      },
+    },
+    network_session_options: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        backward: { offset: 20, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 4, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+        context: { offset: 40, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 48, size: 4, kind: 'pointer' },
+        checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    pass: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        training: { offset: 4, size: 4, kind: 'i32' },
+        step: { offset: 8, size: 4, kind: 'u32' },
+        lengths: { offset: 12, size: 4, kind: 'pointer' },
+        lengths_count: { offset: 16, size: 4, kind: 'size' },
+        external: { offset: 20, size: 4, kind: 'pointer' },
+        external_count: { offset: 24, size: 4, kind: 'size' },
+        external_shape: { offset: 28, size: 4, kind: 'pointer' },
+        external_shape_count: { offset: 32, size: 4, kind: 'size' },
+        mask: { offset: 36, size: 4, kind: 'pointer' },
+        mask_count: { offset: 40, size: 4, kind: 'size' },
+        mask_shape: { offset: 44, size: 4, kind: 'pointer' },
+        mask_shape_count: { offset: 48, size: 4, kind: 'size' },
+        cancel: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    trainer_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+        max_bytes: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    batch: {
+      size: 36,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        inputs: { offset: 4, size: 4, kind: 'pointer' },
+        inputs_count: { offset: 8, size: 4, kind: 'size' },
+        shape: { offset: 12, size: 4, kind: 'pointer' },
+        shape_count: { offset: 16, size: 4, kind: 'size' },
+        classes: { offset: 20, size: 4, kind: 'pointer' },
+        classes_count: { offset: 24, size: 4, kind: 'size' },
+        targets: { offset: 28, size: 4, kind: 'pointer' },
+        targets_count: { offset: 32, size: 4, kind: 'size' },
+      },
+    },
+    training_step: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        loss: { offset: 8, size: 8, kind: 'f64' },
+        learning_rate: { offset: 16, size: 8, kind: 'f64' },
+        gradient_norm: { offset: 24, size: 8, kind: 'f64' },
+        skipped: { offset: 32, size: 4, kind: 'i32' },
+        why: { offset: 36, size: 4, kind: 'pointer' },
+        why_size: { offset: 40, size: 4, kind: 'size' },
       },
     },
     step: {
@@ -181,6 +266,84 @@ export const layouts = {
         ignore_eos: { offset: 68, size: 4, kind: 'i32' },
         stop: { offset: 72, size: 8, kind: 'pointer' },
         stop_count: { offset: 80, size: 8, kind: 'size' },
+      },
+    },
+    network_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        lenient: { offset: 4, size: 4, kind: 'i32' },
+        uninitialised: { offset: 8, size: 4, kind: 'i32' },
+        max_bytes: { offset: 16, size: 8, kind: 'u64' },
+      },
+    },
+    network_session_options: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        backward: { offset: 20, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+        context: { offset: 40, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 48, size: 8, kind: 'pointer' },
+        checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    pass: {
+      size: 104,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        training: { offset: 4, size: 4, kind: 'i32' },
+        step: { offset: 8, size: 4, kind: 'u32' },
+        lengths: { offset: 16, size: 8, kind: 'pointer' },
+        lengths_count: { offset: 24, size: 8, kind: 'size' },
+        external: { offset: 32, size: 8, kind: 'pointer' },
+        external_count: { offset: 40, size: 8, kind: 'size' },
+        external_shape: { offset: 48, size: 8, kind: 'pointer' },
+        external_shape_count: { offset: 56, size: 8, kind: 'size' },
+        mask: { offset: 64, size: 8, kind: 'pointer' },
+        mask_count: { offset: 72, size: 8, kind: 'size' },
+        mask_shape: { offset: 80, size: 8, kind: 'pointer' },
+        mask_shape_count: { offset: 88, size: 8, kind: 'size' },
+        cancel: { offset: 96, size: 8, kind: 'u64' },
+      },
+    },
+    trainer_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+      },
+    },
+    batch: {
+      size: 72,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        inputs: { offset: 8, size: 8, kind: 'pointer' },
+        inputs_count: { offset: 16, size: 8, kind: 'size' },
+        shape: { offset: 24, size: 8, kind: 'pointer' },
+        shape_count: { offset: 32, size: 8, kind: 'size' },
+        classes: { offset: 40, size: 8, kind: 'pointer' },
+        classes_count: { offset: 48, size: 8, kind: 'size' },
+        targets: { offset: 56, size: 8, kind: 'pointer' },
+        targets_count: { offset: 64, size: 8, kind: 'size' },
+      },
+    },
+    training_step: {
+      size: 56,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        loss: { offset: 8, size: 8, kind: 'f64' },
+        learning_rate: { offset: 16, size: 8, kind: 'f64' },
+        gradient_norm: { offset: 24, size: 8, kind: 'f64' },
+        skipped: { offset: 32, size: 4, kind: 'i32' },
+        why: { offset: 40, size: 8, kind: 'pointer' },
+        why_size: { offset: 48, size: 8, kind: 'size' },
       },
     },
     step: {

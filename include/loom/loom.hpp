@@ -175,6 +175,9 @@ class Tokenizer;
 class Model;
 class Session;
 class Generator;
+class Network;
+class NetworkSession;
+class Trainer;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -313,6 +316,175 @@ class Generator : public detail::Owner {
 
   // Gives the generation so far.
   Result<loom_generation> result() const;
+};
+
+// A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+// way round.
+class Network : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+  // its seed.
+  static Result<Network> from_json(std::string_view json,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // Makes a transformer of an arch_config.
+  static Result<Network> from_arch(std::string_view json);
+
+  // Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+  static Result<Network> open(const std::string& path,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // The same of bytes.
+  static Result<Network> from_memory(std::string_view data,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // Makes a copy that shares nothing which can change.
+  Result<Network> clone() const;
+
+  // Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode: concat,
+  // add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the branches link
+  // to)
+  static Result<Network> graft(View<loom_network> networks, const std::string& combine_mode, bool share);
+
+  // Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+  // beside packed weights, for further training)
+  Result<void> save(const std::string& path, bool keep_master) const;
+
+  // The same as bytes. (keep_master: of FORMAT_ENTITY)
+  Result<Blob> to_bytes(loom_network_format format, bool keep_master) const;
+
+  // Gives the spec as JSON: every setting that is not the default, without weights.
+  Result<Blob> spec() const;
+
+  // Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+  // reader met.
+  Result<Blob> info() const;
+
+  // Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)
+  Result<Blob> draw(const char* title = nullptr) const;
+
+  // Gives the SHA-256 of all weights as text, 64 hexadecimal digits.
+  Result<Blob> hash() const;
+
+  // Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
+  Result<View<uint64_t>> prepare(View<uint64_t> input) const;
+
+  // Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+  // Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+  Result<void> place(View<uint64_t> address, std::string_view layer) const;
+
+  // Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
+  // all below it, "layers.3"; NULL: all)
+  Result<void> morph(const char* path, const std::string& dtype) const;
+
+  // Frees the exact masters of weights whose type holds their values.
+  Result<void> release_masters() const;
+
+  // Adds every enabled adapter to its matrix and removes it.
+  Result<void> merge_adapters() const;
+
+  // Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
+  Result<Blob> weights() const;
+
+  // Gives the values that a weight stands for. (values: the weight's number of elements)
+  Result<void> get_weight(const std::string& name, float* values, size_t values_count) const;
+
+  // The same in double precision.
+  Result<void> get_weight_f64(const std::string& name, double* values, size_t values_count) const;
+
+  // Gives a weight new values. NON_FINITE names the first that is not finite.
+  Result<void> set_weight(const std::string& name, View<float> values) const;
+
+  // The same in double precision.
+  Result<void> set_weight_f64(const std::string& name, View<double> values) const;
+
+  // Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
+  Result<Blob> weight_codes(const std::string& name) const;
+
+  // Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
+  Result<void> freeze(const char* path, bool frozen) const;
+};
+
+// One user of a network: activations, gradients, states. Several may run one network at the same time.
+class NetworkSession : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a session.
+  static Result<NetworkSession> create(const Network& network,
+      const loom_network_session_options& options = sized<loom_network_session_options>());
+
+  // Runs the network. The output lasts until the next call with the session.
+  Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape,
+      const loom_pass& pass = sized<loom_pass>()) const;
+
+  // The same for a network that computes in f64.
+  Result<std::tuple<View<double>, View<uint64_t>>> forward_f64(View<double> input, View<uint64_t> shape,
+      const loom_pass& pass = sized<loom_pass>()) const;
+
+  // Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+  // NULL unbinds. (output: the output's number of elements)
+  Result<void> bind(View<float> input, View<uint64_t> shape, float* output, size_t output_count) const;
+
+  // Runs the network from the bound input into the bound output.
+  Result<void> run() const;
+
+  // Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+  // the input, which lasts until the next call. (output_gradient: of the last output's shape)
+  Result<View<float>> backward(View<float> output_gradient, const Cancel& cancel = {}) const;
+
+  // The same for a network that computes in f64.
+  Result<View<double>> backward_f64(View<double> output_gradient, const Cancel& cancel = {}) const;
+
+  // Gives the gradient of a weight, added up since it was last cleared.
+  Result<void> gradient(const std::string& weight, float* values, size_t values_count) const;
+
+  // Sets every gradient to 0.
+  Result<void> clear_gradients() const;
+
+  // Begins every sequence and state anew.
+  Result<void> reset() const;
+
+  // Goes back to where the sequences of a session with a context had so many positions.
+  Result<void> rewind(uint64_t length) const;
+
+  // Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values.
+  Result<Blob> snapshot() const;
+
+  // Puts such a state back, into a session of the same network and options.
+  Result<void> restore(std::string_view bytes) const;
+
+  // Gives a JSON object: threads, memory, element type, positions, states.
+  Result<Blob> info() const;
+};
+
+// A network that learns, step by step.
+class Trainer : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+  // while it learns; calls that try answer BUSY, and a changed grid ends the training.
+  static Result<Trainer> create(const Network& network, std::string_view config, View<uint64_t> shape,
+      const loom_trainer_options& options = sized<loom_trainer_options>());
+
+  // Learns from one batch.
+  Result<loom_training_step> step(const loom_batch& batch) const;
+
+  // Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
+  Result<std::tuple<double, View<float>, View<uint64_t>>> evaluate(const loom_batch& batch) const;
+
+  // Tells schedules that count epochs which one it is, from 0.
+  Result<void> set_epoch(uint64_t epoch) const;
+
+  // Gives the schedule "plateau" a validation metric.
+  Result<void> observe(double metric) const;
+
+  // Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+  // cell's target.
+  Result<Blob> info() const;
 };
 
 inline Result<Cancel> Cancel::create() {
@@ -461,6 +633,248 @@ inline Result<loom_generation> Generator::result() const {
   return detail::finish<loom_generation>(loom_generator_result(get(), &result), [&] { return result; });
 }
 
+inline Result<Network> Network::from_json(std::string_view json, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_json(json.data(), json.size(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::from_arch(std::string_view json) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_arch(json.data(), json.size(), &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::open(const std::string& path, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_open(path.c_str(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::from_memory(std::string_view data, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_memory(data.data(), data.size(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::clone() const {
+  loom_handle copy = 0;
+  return detail::finish<Network>(loom_network_clone(get(), &copy), [&] { return Network(copy); });
+}
+
+inline Result<Network> Network::graft(View<loom_network> networks, const std::string& combine_mode, bool share) {
+  loom_handle grafted = 0;
+  return detail::finish<Network>(loom_network_graft(networks.data(), networks.size(), combine_mode.c_str(),
+      share ? 1 : 0, &grafted), [&] { return Network(grafted); });
+}
+
+inline Result<void> Network::save(const std::string& path, bool keep_master) const {
+  return detail::finish(loom_network_save(get(), path.c_str(), keep_master ? 1 : 0));
+}
+
+inline Result<Blob> Network::to_bytes(loom_network_format format, bool keep_master) const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_network_to_bytes(get(), format, keep_master ? 1 : 0, &bytes),
+      [&] { return Blob(bytes); });
+}
+
+inline Result<Blob> Network::spec() const {
+  loom_handle spec = 0;
+  return detail::finish<Blob>(loom_network_spec(get(), &spec), [&] { return Blob(spec); });
+}
+
+inline Result<Blob> Network::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_network_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Blob> Network::draw(const char* title) const {
+  loom_handle svg = 0;
+  return detail::finish<Blob>(loom_network_draw(get(), title, &svg), [&] { return Blob(svg); });
+}
+
+inline Result<Blob> Network::hash() const {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(loom_network_hash(get(), &hash), [&] { return Blob(hash); });
+}
+
+inline Result<View<uint64_t>> Network::prepare(View<uint64_t> input) const {
+  const uint64_t* output = nullptr;
+  std::size_t output_count = 0;
+  return detail::finish<View<uint64_t>>(loom_network_prepare(get(), input.data(), input.size(), &output,
+      &output_count), [&] { return View<uint64_t>(output, output_count); });
+}
+
+inline Result<void> Network::place(View<uint64_t> address, std::string_view layer) const {
+  return detail::finish(loom_network_place(get(), address.data(), address.size(), layer.data(), layer.size()));
+}
+
+inline Result<void> Network::morph(const char* path, const std::string& dtype) const {
+  return detail::finish(loom_network_morph(get(), path, dtype.c_str()));
+}
+
+inline Result<void> Network::release_masters() const {
+  return detail::finish(loom_network_release_masters(get()));
+}
+
+inline Result<void> Network::merge_adapters() const {
+  return detail::finish(loom_network_merge_adapters(get()));
+}
+
+inline Result<Blob> Network::weights() const {
+  loom_handle list = 0;
+  return detail::finish<Blob>(loom_network_weights(get(), &list), [&] { return Blob(list); });
+}
+
+inline Result<void> Network::get_weight(const std::string& name, float* values, size_t values_count) const {
+  return detail::finish(loom_network_get_weight(get(), name.c_str(), values, values_count));
+}
+
+inline Result<void> Network::get_weight_f64(const std::string& name, double* values, size_t values_count) const {
+  return detail::finish(loom_network_get_weight_f64(get(), name.c_str(), values, values_count));
+}
+
+inline Result<void> Network::set_weight(const std::string& name, View<float> values) const {
+  return detail::finish(loom_network_set_weight(get(), name.c_str(), values.data(), values.size()));
+}
+
+inline Result<void> Network::set_weight_f64(const std::string& name, View<double> values) const {
+  return detail::finish(loom_network_set_weight_f64(get(), name.c_str(), values.data(), values.size()));
+}
+
+inline Result<Blob> Network::weight_codes(const std::string& name) const {
+  loom_handle codes = 0;
+  return detail::finish<Blob>(loom_network_weight_codes(get(), name.c_str(), &codes), [&] { return Blob(codes); });
+}
+
+inline Result<void> Network::freeze(const char* path, bool frozen) const {
+  return detail::finish(loom_network_freeze(get(), path, frozen ? 1 : 0));
+}
+
+inline Result<NetworkSession> NetworkSession::create(const Network& network,
+    const loom_network_session_options& options) {
+  loom_handle session = 0;
+  return detail::finish<NetworkSession>(loom_network_session_create(network.get(), &options, &session),
+      [&] { return NetworkSession(session); });
+}
+
+inline Result<std::tuple<View<float>, View<uint64_t>>> NetworkSession::forward(View<float> input,
+    View<uint64_t> shape, const loom_pass& pass) const {
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_network_session_forward(get(), input.data(),
+      input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape, &output_shape_count),
+          [&] { return std::tuple<View<float>, View<uint64_t>>(View<float>(output, output_count),
+              View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<std::tuple<View<double>, View<uint64_t>>> NetworkSession::forward_f64(View<double> input,
+    View<uint64_t> shape, const loom_pass& pass) const {
+  const double* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<double>, View<uint64_t>>>(loom_network_session_forward_f64(get(),
+      input.data(), input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape,
+          &output_shape_count), [&] { return std::tuple<View<double>, View<uint64_t>>(View<double>(output,
+              output_count), View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<void> NetworkSession::bind(View<float> input, View<uint64_t> shape, float* output,
+    size_t output_count) const {
+  return detail::finish(loom_network_session_bind(get(), input.data(), input.size(), shape.data(), shape.size(),
+      output, output_count));
+}
+
+inline Result<void> NetworkSession::run() const {
+  return detail::finish(loom_network_session_run(get()));
+}
+
+inline Result<View<float>> NetworkSession::backward(View<float> output_gradient, const Cancel& cancel) const {
+  const float* input_gradient = nullptr;
+  std::size_t input_gradient_count = 0;
+  return detail::finish<View<float>>(loom_network_session_backward(get(), output_gradient.data(),
+      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
+          [&] { return View<float>(input_gradient, input_gradient_count); });
+}
+
+inline Result<View<double>> NetworkSession::backward_f64(View<double> output_gradient, const Cancel& cancel) const {
+  const double* input_gradient = nullptr;
+  std::size_t input_gradient_count = 0;
+  return detail::finish<View<double>>(loom_network_session_backward_f64(get(), output_gradient.data(),
+      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
+          [&] { return View<double>(input_gradient, input_gradient_count); });
+}
+
+inline Result<void> NetworkSession::gradient(const std::string& weight, float* values, size_t values_count) const {
+  return detail::finish(loom_network_session_gradient(get(), weight.c_str(), values, values_count));
+}
+
+inline Result<void> NetworkSession::clear_gradients() const {
+  return detail::finish(loom_network_session_clear_gradients(get()));
+}
+
+inline Result<void> NetworkSession::reset() const {
+  return detail::finish(loom_network_session_reset(get()));
+}
+
+inline Result<void> NetworkSession::rewind(uint64_t length) const {
+  return detail::finish(loom_network_session_rewind(get(), length));
+}
+
+inline Result<Blob> NetworkSession::snapshot() const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_network_session_snapshot(get(), &bytes), [&] { return Blob(bytes); });
+}
+
+inline Result<void> NetworkSession::restore(std::string_view bytes) const {
+  return detail::finish(loom_network_session_restore(get(), bytes.data(), bytes.size()));
+}
+
+inline Result<Blob> NetworkSession::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_network_session_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Trainer> Trainer::create(const Network& network, std::string_view config, View<uint64_t> shape,
+    const loom_trainer_options& options) {
+  loom_handle trainer = 0;
+  return detail::finish<Trainer>(loom_trainer_create(network.get(), config.data(), config.size(), shape.data(),
+      shape.size(), &options, &trainer), [&] { return Trainer(trainer); });
+}
+
+inline Result<loom_training_step> Trainer::step(const loom_batch& batch) const {
+  auto step = sized<loom_training_step>();
+  return detail::finish<loom_training_step>(loom_trainer_step(get(), &batch, &step), [&] { return step; });
+}
+
+inline Result<std::tuple<double, View<float>, View<uint64_t>>> Trainer::evaluate(const loom_batch& batch) const {
+  double loss{};
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<double, View<float>, View<uint64_t>>>(loom_trainer_evaluate(get(), &batch, &loss,
+      &output, &output_count, &output_shape, &output_shape_count), [&] { return std::tuple<double, View<float>,
+          View<uint64_t>>(loss, View<float>(output, output_count), View<uint64_t>(output_shape,
+              output_shape_count)); });
+}
+
+inline Result<void> Trainer::set_epoch(uint64_t epoch) const {
+  return detail::finish(loom_trainer_set_epoch(get(), epoch));
+}
+
+inline Result<void> Trainer::observe(double metric) const {
+  return detail::finish(loom_trainer_observe(get(), metric));
+}
+
+inline Result<Blob> Trainer::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_trainer_info(get(), &info), [&] { return Blob(info); });
+}
+
 // Returns the version, "0.1.0".
 inline const char* version() { return loom_version(); }
 
@@ -493,6 +907,7 @@ inline Result<loom_kind> kind_of(loom_handle handle) {
 }
 
 // The words of the mission (engine C-14), for those that are there.
+using VolumetricNetwork = Network;
 inline constexpr auto SystemAudit = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
 };

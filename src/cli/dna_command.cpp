@@ -3,11 +3,11 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "cli/dna_recorder.h"
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
 #include "core/file.h"
 #include "evolution/dna/dna.h"
+#include "host/dna_recorder.h"
 #include "io/network_file.h"
 
 namespace loom::cli {

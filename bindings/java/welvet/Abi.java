@@ -128,6 +128,15 @@ public final class Abi {
     public static final int KIND_MODEL = 5;
     public static final int KIND_SESSION = 6;
     public static final int KIND_GENERATOR = 7;
+    public static final int KIND_NETWORK = 8;
+    public static final int KIND_NETWORK_SESSION = 9;
+    public static final int KIND_TRAINER = 10;
+
+    // How a network becomes bytes.
+    /** the binary format: every weight as it is */
+    public static final int FORMAT_ENTITY = 0;
+    /** a JSON checkpoint: the spec, and packed weights in Base64 */
+    public static final int FORMAT_JSON = 1;
 
     // How a text becomes a prompt.
     /** a question for a model with a chat template, a text to continue for the others */
@@ -251,6 +260,155 @@ public final class Abi {
     /** the text ends before the first of them */
     public static final long GENERATION_OPTIONS_STOP = 72;
     public static final long GENERATION_OPTIONS_STOP_COUNT = 80;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        JAVA_INT.withName("lenient"),
+        JAVA_INT.withName("uninitialised"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("max_bytes")).withName("network_options");
+    /** unknown keys are warnings, not errors; loom_network_info() lists them */
+    public static final long NETWORK_OPTIONS_LENIENT = 4;
+    /** weights that the source does not bring stay without values */
+    public static final long NETWORK_OPTIONS_UNINITIALISED = 8;
+    /** of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit */
+    public static final long NETWORK_OPTIONS_MAX_BYTES = 16;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout NETWORK_SESSION_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        JAVA_INT.withName("backward"),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("max_bytes"),
+        JAVA_LONG.withName("context"),
+        ADDRESS.withName("kv_dtype"),
+        JAVA_LONG.withName("checkpoint_every")).withName("network_session_options");
+    /** shared workers; 0: workers of its own */
+    public static final long NETWORK_SESSION_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long NETWORK_SESSION_OPTIONS_THREAD_COUNT = 16;
+    /** a forward keeps what loom_network_session_backward() needs */
+    public static final long NETWORK_SESSION_OPTIONS_BACKWARD = 20;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long NETWORK_SESSION_OPTIONS_ISA = 24;
+    /** of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit */
+    public static final long NETWORK_SESSION_OPTIONS_MAX_BYTES = 32;
+    /**
+     * above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+     * positions; not with backward
+     */
+    public static final long NETWORK_SESSION_OPTIONS_CONTEXT = 40;
+    /** of kept keys and values: float32 (the default), bfloat16, int8 */
+    public static final long NETWORK_SESSION_OPTIONS_KV_DTYPE = 48;
+    /** above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
+    public static final long NETWORK_SESSION_OPTIONS_CHECKPOINT_EVERY = 56;
+
+    /** What a forward takes beside its input. Fields that are 0 mean none. */
+    public static final StructLayout PASS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        JAVA_INT.withName("training"),
+        JAVA_INT.withName("step"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("lengths"),
+        JAVA_LONG.withName("lengths_count"),
+        ADDRESS.withName("external"),
+        JAVA_LONG.withName("external_count"),
+        ADDRESS.withName("external_shape"),
+        JAVA_LONG.withName("external_shape_count"),
+        ADDRESS.withName("mask"),
+        JAVA_LONG.withName("mask_count"),
+        ADDRESS.withName("mask_shape"),
+        JAVA_LONG.withName("mask_shape_count"),
+        JAVA_LONG.withName("cancel")).withName("pass");
+    /** dropout, batch statistics */
+    public static final long PASS_TRAINING = 4;
+    /** of the random streams of dropout */
+    public static final long PASS_STEP = 8;
+    /** of a ragged batch: valid steps of each sample, the first ones */
+    public static final long PASS_LENGTHS = 16;
+    public static final long PASS_LENGTHS_COUNT = 24;
+    /** input of the layers that read an external one; it lasts until the backward pass */
+    public static final long PASS_EXTERNAL = 32;
+    public static final long PASS_EXTERNAL_COUNT = 40;
+    public static final long PASS_EXTERNAL_SHAPE = 48;
+    public static final long PASS_EXTERNAL_SHAPE_COUNT = 56;
+    /** of attention; it lasts until the backward pass */
+    public static final long PASS_MASK = 64;
+    public static final long PASS_MASK_COUNT = 72;
+    public static final long PASS_MASK_SHAPE = 80;
+    public static final long PASS_MASK_SHAPE_COUNT = 88;
+    /** read between cells: ends the call with CANCELLED */
+    public static final long PASS_CANCEL = 96;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TRAINER_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("max_bytes")).withName("trainer_options");
+    /** shared workers; 0: workers of its own */
+    public static final long TRAINER_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long TRAINER_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long TRAINER_OPTIONS_ISA = 24;
+    /** of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
+    public static final long TRAINER_OPTIONS_MAX_BYTES = 32;
+
+    /** Samples that a network learns from: classes or target values, as its loss takes them. */
+    public static final StructLayout BATCH = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("inputs"),
+        JAVA_LONG.withName("inputs_count"),
+        ADDRESS.withName("shape"),
+        JAVA_LONG.withName("shape_count"),
+        ADDRESS.withName("classes"),
+        JAVA_LONG.withName("classes_count"),
+        ADDRESS.withName("targets"),
+        JAVA_LONG.withName("targets_count")).withName("batch");
+    /** row-major */
+    public static final long BATCH_INPUTS = 8;
+    public static final long BATCH_INPUTS_COUNT = 16;
+    /** of the inputs, samples first */
+    public static final long BATCH_SHAPE = 24;
+    public static final long BATCH_SHAPE_COUNT = 32;
+    /** one id per row of the output */
+    public static final long BATCH_CLASSES = 40;
+    public static final long BATCH_CLASSES_COUNT = 48;
+    /** as many values per sample as the output has */
+    public static final long BATCH_TARGETS = 56;
+    public static final long BATCH_TARGETS_COUNT = 64;
+
+    /** What one step of a training did. */
+    public static final StructLayout TRAINING_STEP = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_DOUBLE.withName("loss"),
+        JAVA_DOUBLE.withName("learning_rate"),
+        JAVA_DOUBLE.withName("gradient_norm"),
+        JAVA_INT.withName("skipped"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("why"),
+        JAVA_LONG.withName("why_size")).withName("training_step");
+    /** of the batch, before the step */
+    public static final long TRAINING_STEP_LOSS = 8;
+    /** of the step */
+    public static final long TRAINING_STEP_LEARNING_RATE = 16;
+    /** 0 unless the config clips by it */
+    public static final long TRAINING_STEP_GRADIENT_NORM = 24;
+    /** a loss, a gradient or an update was not finite: everything is as before */
+    public static final long TRAINING_STEP_SKIPPED = 32;
+    /** of a skipped step; lasts until the next call with the trainer */
+    public static final long TRAINING_STEP_WHY = 40;
+    public static final long TRAINING_STEP_WHY_SIZE = 48;
 
     /** What one call of loom_generator_next() did. */
     public static final StructLayout STEP = MemoryLayout.structLayout(
@@ -922,6 +1080,719 @@ public final class Abi {
     public static int generatorResult(long generator, MemorySegment result) {
         try {
             return (int) CallGeneratorResult.CALL.invokeExact(generator, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromJson {
+        static final MethodHandle CALL = function(
+            "loom_network_from_json",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+     * its seed.
+     */
+    public static int networkFromJson(MemorySegment json, long jsonSize, MemorySegment options,
+        MemorySegment network) {
+        try {
+            return (int) CallNetworkFromJson.CALL.invokeExact(json, jsonSize, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromArch {
+        static final MethodHandle CALL = function(
+            "loom_network_from_arch",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a transformer of an arch_config. */
+    public static int networkFromArch(MemorySegment json, long jsonSize, MemorySegment network) {
+        try {
+            return (int) CallNetworkFromArch.CALL.invokeExact(json, jsonSize, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkOpen {
+        static final MethodHandle CALL = function(
+            "loom_network_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+    public static int networkOpen(MemorySegment path, MemorySegment options, MemorySegment network) {
+        try {
+            return (int) CallNetworkOpen.CALL.invokeExact(path, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_network_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same of bytes. */
+    public static int networkFromMemory(MemorySegment data, long dataSize, MemorySegment options,
+        MemorySegment network) {
+        try {
+            return (int) CallNetworkFromMemory.CALL.invokeExact(data, dataSize, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkClone {
+        static final MethodHandle CALL = function(
+            "loom_network_clone",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a copy that shares nothing which can change. */
+    public static int networkClone(long network, MemorySegment copy) {
+        try {
+            return (int) CallNetworkClone.CALL.invokeExact(network, copy);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGraft {
+        static final MethodHandle CALL = function(
+            "loom_network_graft",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode:
+     * concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the
+     * branches link to)
+     */
+    public static int networkGraft(MemorySegment networks, long networksCount, MemorySegment combineMode, int share,
+        MemorySegment grafted) {
+        try {
+            return (int) CallNetworkGraft.CALL.invokeExact(networks, networksCount, combineMode, share, grafted);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSave {
+        static final MethodHandle CALL = function(
+            "loom_network_save",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
+    }
+
+    /**
+     * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+     * beside packed weights, for further training)
+     */
+    public static int networkSave(long network, MemorySegment path, int keepMaster) {
+        try {
+            return (int) CallNetworkSave.CALL.invokeExact(network, path, keepMaster);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkToBytes {
+        static final MethodHandle CALL = function(
+            "loom_network_to_bytes",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /** The same as bytes. (keep_master: of FORMAT_ENTITY) */
+    public static int networkToBytes(long network, int format, int keepMaster, MemorySegment bytes) {
+        try {
+            return (int) CallNetworkToBytes.CALL.invokeExact(network, format, keepMaster, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSpec {
+        static final MethodHandle CALL = function(
+            "loom_network_spec",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the spec as JSON: every setting that is not the default, without weights. */
+    public static int networkSpec(long network, MemorySegment spec) {
+        try {
+            return (int) CallNetworkSpec.CALL.invokeExact(network, spec);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkInfo {
+        static final MethodHandle CALL = function(
+            "loom_network_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+     * reader met.
+     */
+    public static int networkInfo(long network, MemorySegment info) {
+        try {
+            return (int) CallNetworkInfo.CALL.invokeExact(network, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkDraw {
+        static final MethodHandle CALL = function(
+            "loom_network_draw",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name) */
+    public static int networkDraw(long network, MemorySegment title, MemorySegment svg) {
+        try {
+            return (int) CallNetworkDraw.CALL.invokeExact(network, title, svg);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkHash {
+        static final MethodHandle CALL = function(
+            "loom_network_hash",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the SHA-256 of all weights as text, 64 hexadecimal digits. */
+    public static int networkHash(long network, MemorySegment hash) {
+        try {
+            return (int) CallNetworkHash.CALL.invokeExact(network, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkPrepare {
+        static final MethodHandle CALL = function(
+            "loom_network_prepare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Resolves links and infers all shapes from the input's, samples first; a session does so by itself. */
+    public static int networkPrepare(long network, MemorySegment input, long inputCount, MemorySegment output,
+        MemorySegment outputCount) {
+        try {
+            return (int) CallNetworkPrepare.CALL.invokeExact(network, input, inputCount, output, outputCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkPlace {
+        static final MethodHandle CALL = function(
+            "loom_network_place",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+     * Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+     */
+    public static int networkPlace(long network, MemorySegment address, long addressCount, MemorySegment layer,
+        long layerSize) {
+        try {
+            return (int) CallNetworkPlace.CALL.invokeExact(network, address, addressCount, layer, layerSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMorph {
+        static final MethodHandle CALL = function(
+            "loom_network_morph",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer
+     * and all below it, "layers.3"; NULL: all)
+     */
+    public static int networkMorph(long network, MemorySegment path, MemorySegment dtype) {
+        try {
+            return (int) CallNetworkMorph.CALL.invokeExact(network, path, dtype);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkReleaseMasters {
+        static final MethodHandle CALL = function(
+            "loom_network_release_masters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Frees the exact masters of weights whose type holds their values. */
+    public static int networkReleaseMasters(long network) {
+        try {
+            return (int) CallNetworkReleaseMasters.CALL.invokeExact(network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMergeAdapters {
+        static final MethodHandle CALL = function(
+            "loom_network_merge_adapters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Adds every enabled adapter to its matrix and removes it. */
+    public static int networkMergeAdapters(long network) {
+        try {
+            return (int) CallNetworkMergeAdapters.CALL.invokeExact(network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkWeights {
+        static final MethodHandle CALL = function(
+            "loom_network_weights",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master. */
+    public static int networkWeights(long network, MemorySegment list) {
+        try {
+            return (int) CallNetworkWeights.CALL.invokeExact(network, list);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGetWeight {
+        static final MethodHandle CALL = function(
+            "loom_network_get_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the values that a weight stands for. (values: the weight's number of elements) */
+    public static int networkGetWeight(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkGetWeight.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGetWeightF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_get_weight_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in double precision. */
+    public static int networkGetWeightF64(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkGetWeightF64.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSetWeight {
+        static final MethodHandle CALL = function(
+            "loom_network_set_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives a weight new values. NON_FINITE names the first that is not finite. */
+    public static int networkSetWeight(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkSetWeight.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSetWeightF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_set_weight_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in double precision. */
+    public static int networkSetWeightF64(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkSetWeightF64.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkWeightCodes {
+        static final MethodHandle CALL = function(
+            "loom_network_weight_codes",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64. */
+    public static int networkWeightCodes(long network, MemorySegment name, MemorySegment codes) {
+        try {
+            return (int) CallNetworkWeightCodes.CALL.invokeExact(network, name, codes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFreeze {
+        static final MethodHandle CALL = function(
+            "loom_network_freeze",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
+    }
+
+    /** Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all) */
+    public static int networkFreeze(long network, MemorySegment path, int frozen) {
+        try {
+            return (int) CallNetworkFreeze.CALL.invokeExact(network, path, frozen);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionCreate {
+        static final MethodHandle CALL = function(
+            "loom_network_session_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a session. */
+    public static int networkSessionCreate(long network, MemorySegment options, MemorySegment session) {
+        try {
+            return (int) CallNetworkSessionCreate.CALL.invokeExact(network, options, session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionForward {
+        static final MethodHandle CALL = function(
+            "loom_network_session_forward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Runs the network. The output lasts until the next call with the session. */
+    public static int networkSessionForward(long session, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment pass, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallNetworkSessionForward.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                pass, output, outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionForwardF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_session_forward_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same for a network that computes in f64. */
+    public static int networkSessionForwardF64(long session, MemorySegment input, long inputCount,
+        MemorySegment shape, long shapeCount, MemorySegment pass, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallNetworkSessionForwardF64.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                pass, output, outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBind {
+        static final MethodHandle CALL = function(
+            "loom_network_session_bind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+     * NULL unbinds. (output: the output's number of elements)
+     */
+    public static int networkSessionBind(long session, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment output, long outputCount) {
+        try {
+            return (int) CallNetworkSessionBind.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                output, outputCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRun {
+        static final MethodHandle CALL = function(
+            "loom_network_session_run",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Runs the network from the bound input into the bound output. */
+    public static int networkSessionRun(long session) {
+        try {
+            return (int) CallNetworkSessionRun.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBackward {
+        static final MethodHandle CALL = function(
+            "loom_network_session_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+     * the input, which lasts until the next call. (output_gradient: of the last output's shape)
+     */
+    public static int networkSessionBackward(long session, MemorySegment outputGradient, long outputGradientCount,
+        long cancel, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallNetworkSessionBackward.CALL.invokeExact(session, outputGradient, outputGradientCount,
+                cancel, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBackwardF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_session_backward_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same for a network that computes in f64. */
+    public static int networkSessionBackwardF64(long session, MemorySegment outputGradient, long outputGradientCount,
+        long cancel, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallNetworkSessionBackwardF64.CALL.invokeExact(session, outputGradient, outputGradientCount,
+                cancel, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionGradient {
+        static final MethodHandle CALL = function(
+            "loom_network_session_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the gradient of a weight, added up since it was last cleared. */
+    public static int networkSessionGradient(long session, MemorySegment weight, MemorySegment values,
+        long valuesCount) {
+        try {
+            return (int) CallNetworkSessionGradient.CALL.invokeExact(session, weight, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionClearGradients {
+        static final MethodHandle CALL = function(
+            "loom_network_session_clear_gradients",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Sets every gradient to 0. */
+    public static int networkSessionClearGradients(long session) {
+        try {
+            return (int) CallNetworkSessionClearGradients.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionReset {
+        static final MethodHandle CALL = function(
+            "loom_network_session_reset",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Begins every sequence and state anew. */
+    public static int networkSessionReset(long session) {
+        try {
+            return (int) CallNetworkSessionReset.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRewind {
+        static final MethodHandle CALL = function(
+            "loom_network_session_rewind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Goes back to where the sequences of a session with a context had so many positions. */
+    public static int networkSessionRewind(long session, long length) {
+        try {
+            return (int) CallNetworkSessionRewind.CALL.invokeExact(session, length);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_network_session_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values. */
+    public static int networkSessionSnapshot(long session, MemorySegment bytes) {
+        try {
+            return (int) CallNetworkSessionSnapshot.CALL.invokeExact(session, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRestore {
+        static final MethodHandle CALL = function(
+            "loom_network_session_restore",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts such a state back, into a session of the same network and options. */
+    public static int networkSessionRestore(long session, MemorySegment bytes, long bytesSize) {
+        try {
+            return (int) CallNetworkSessionRestore.CALL.invokeExact(session, bytes, bytesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionInfo {
+        static final MethodHandle CALL = function(
+            "loom_network_session_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: threads, memory, element type, positions, states. */
+    public static int networkSessionInfo(long session, MemorySegment info) {
+        try {
+            return (int) CallNetworkSessionInfo.CALL.invokeExact(session, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerCreate {
+        static final MethodHandle CALL = function(
+            "loom_trainer_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+     * while it learns; calls that try answer BUSY, and a changed grid ends the training.
+     */
+    public static int trainerCreate(long network, MemorySegment config, long configSize, MemorySegment shape,
+        long shapeCount, MemorySegment options, MemorySegment trainer) {
+        try {
+            return (int) CallTrainerCreate.CALL.invokeExact(network, config, configSize, shape, shapeCount, options,
+                trainer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerStep {
+        static final MethodHandle CALL = function(
+            "loom_trainer_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Learns from one batch. */
+    public static int trainerStep(long trainer, MemorySegment batch, MemorySegment step) {
+        try {
+            return (int) CallTrainerStep.CALL.invokeExact(trainer, batch, step);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerEvaluate {
+        static final MethodHandle CALL = function(
+            "loom_trainer_evaluate",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
+    public static int trainerEvaluate(long trainer, MemorySegment batch, MemorySegment loss, MemorySegment output,
+        MemorySegment outputCount, MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallTrainerEvaluate.CALL.invokeExact(trainer, batch, loss, output, outputCount, outputShape,
+                outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerSetEpoch {
+        static final MethodHandle CALL = function(
+            "loom_trainer_set_epoch",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Tells schedules that count epochs which one it is, from 0. */
+    public static int trainerSetEpoch(long trainer, long epoch) {
+        try {
+            return (int) CallTrainerSetEpoch.CALL.invokeExact(trainer, epoch);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerObserve {
+        static final MethodHandle CALL = function(
+            "loom_trainer_observe",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Gives the schedule "plateau" a validation metric. */
+    public static int trainerObserve(long trainer, double metric) {
+        try {
+            return (int) CallTrainerObserve.CALL.invokeExact(trainer, metric);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerInfo {
+        static final MethodHandle CALL = function(
+            "loom_trainer_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+     * cell's target.
+     */
+    public static int trainerInfo(long trainer, MemorySegment info) {
+        try {
+            return (int) CallTrainerInfo.CALL.invokeExact(trainer, info);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
