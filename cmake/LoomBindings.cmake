@@ -12,6 +12,9 @@ if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
 endif()
 
+add_test(NAME bindings_abi COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/abi.py)
+set_tests_properties(bindings_abi PROPERTIES SKIP_RETURN_CODE 77)
+
 # A language whose compiler is missing is shown as skipped.
 foreach(language IN ITEMS layout cpp rust go java csharp typescript)
   add_test(NAME bindings_${language} COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/bindings.py ${language} $<TARGET_FILE:loom_shared>)

@@ -1,6 +1,8 @@
 # One folder, one library. File names say what a file is: *_test.cpp tests, *_fuzz.cpp libFuzzer targets, *_cpu.cpp kernels that
 # are compiled once per SIMD target, in modules that say KERNELS; everything else is the library.
 
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+  COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
 if(LOOM_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -8,8 +10,6 @@ if(LOOM_TESTS)
   # precompiled header is that of all tests.
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/header_of_tests.cpp CONTENT "// Made so that there is a file which is compiled with the header.\n")
   add_library(loom_test_support STATIC ${PROJECT_SOURCE_DIR}/tests/support/paths.cpp ${PROJECT_BINARY_DIR}/header_of_tests.cpp)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-    COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
   target_include_directories(loom_test_support PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(loom_test_support PUBLIC -Wno-conversion $<$<CONFIG:Release>:-O1>)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
@@ -55,6 +55,10 @@ function(loom_tests name folder)
       add_executable(${target} ${source})
       target_link_libraries(${target} PRIVATE ${ARGN} loom_flags)
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      if(target STREQUAL capi_fuzz)  # with fixtures and arguments of the tests
+        target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/paths.cpp)
+      endif()
       add_dependencies(fuzzers ${target})
     endforeach()
   endif()
