@@ -14,7 +14,7 @@ namespace {
 
 struct ExportFlags {
   CommonOptions common;
-  std::string input, output, input_shape;
+  std::string input, output, input_shape, hints;
   bool dequantize = false, overwrite = false;
 };
 
@@ -40,7 +40,7 @@ Result<int> run_export(const ExportFlags& o) {
                                                                : OutputKind::gguf;
   LOOM_TRY_VOID(check_output(o.output, kind, o.overwrite, {o.input}));
   ExportOptions options;
-  options.dequantize = o.dequantize;
+  options.dequantize = o.dequantize, options.hints = o.hints;
   if (!o.input_shape.empty()) {
     LOOM_TRY(options.input_shape, shape_from(o.input_shape));
   }
@@ -77,11 +77,12 @@ Run export_command(CLI::App& app) {
       ->required();
   app.add_option("--input-shape", o->input_shape, "onnx: shape of one sample, as 3,224,224 (default: the network's)");
   app.add_flag("--dequantize", o->dequantize, "Integer weights of a network as the float32 values that they stand for");
+  add_path(app, "--hints", o->hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
   add_model_dtype(app, o->common);
   add_overwrite(app, o->overwrite);
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  return [o] { return finish(naming({o->input, o->output}, run_export(*o))); };
+  return [o] { return finish(naming({o->input, o->output, o->hints}, run_export(*o))); };
 }
 
 }  // namespace loom::cli

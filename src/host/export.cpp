@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "host/export_model.h"
+#include "host/load_any.h"
 #include "io/network_file.h"
 #include "io/network_tensors.h"
 #include "io/onnx_writer/onnx_export.h"
@@ -32,7 +33,7 @@ Result<ExportResult> export_tensors(Network& network, const std::string& output,
 
 bool is_language_model(const std::string& path) {
   if (is_model_entity(path)) return true;
-  return !is_network_file(path) && !path.ends_with(".safetensors");
+  return !is_network_file(path) && !is_tensor_file(path);
 }
 
 }  // namespace
@@ -52,8 +53,9 @@ Result<ExportResult> export_file(const std::string& input, const std::string& ou
     return fail(Code::Unsupported, "{}: GGUF holds language models; .onnx or .safetensors for a network", output);
   if (!onnx && !safetensors)
     return fail(Code::InvalidArgument, "{}: the output must end in .onnx or .safetensors", output);
-  LOOM_TRY(SpecResult loaded, load_network(input));
-  return onnx ? export_onnx(loaded.network, output, options) : export_tensors(loaded.network, output, options);
+  LOOM_TRY(OpenedNetwork opened, open_any_network(input, {options.hints}));
+  Network& network = opened.loaded.network;
+  return onnx ? export_onnx(network, output, options) : export_tensors(network, output, options);
 }
 
 Json to_json(const ExportResult& r) {

@@ -16,6 +16,7 @@ namespace loom {
 struct ExportOptions {
   std::optional<Shape> input_shape{};  // onnx: of one sample; absent: the network's own
   bool dequantize = false;             // networks: integer weights by their float32 values
+  std::string hints{};                 // for bare tensors: a JSON file (host/load_any.h); empty: none
   std::optional<DType> dtype{};        // language models: matrices to this type; absent: as stored
   OnProgress progress{};               // language models: tensors
   Stop stop{};                         // asked every kStopElements of a matrix

@@ -28,14 +28,15 @@ Result<ModelFacts> inspect_model(const std::string& path) {
   return facts;
 }
 
-Result<NetworkFacts> inspect_network(const std::string& path) {
-  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = false, .initialise = false}));
+Result<NetworkFacts> inspect_network(const std::string& path, const LoadHints& hints) {
+  LOOM_TRY(OpenedNetwork opened, open_any_network(path, hints, {.strict = false, .initialise = false}));
+  SpecResult& loaded = opened.loaded;
   Network& network = loaded.network;
   network.release_masters();
   NetworkFacts facts;
   facts.path = path, facts.id = network.settings.id, facts.grid = network.size();
   facts.resident_bytes = network.resident_bytes(), facts.layers = layer_facts(network);
-  facts.warnings = std::move(loaded.warnings);
+  facts.warnings = std::move(loaded.warnings), facts.report = std::move(opened.report);
   std::map<std::string, NetworkFacts::OfType> types;
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
     auto& type = types[w.role() == WeightRole::Vector ? "vectors" : std::string(name(w.dtype()))];
@@ -91,9 +92,9 @@ std::vector<LayerFacts> layer_facts(const Network& network) {
   return rows;
 }
 
-Result<FileFacts> inspect_file(const std::string& path) {
+Result<FileFacts> inspect_file(const std::string& path, const LoadHints& hints) {
   if (is_adapter_checkpoint(path)) return inspect_checkpoint(path);
-  if (is_network_file(path) && !is_model_entity(path)) return inspect_network(path);
+  if (is_tensor_file(path) || (is_network_file(path) && !is_model_entity(path))) return inspect_network(path, hints);
   return inspect_model(path);
 }
 
@@ -136,12 +137,14 @@ Json to_json(const NetworkFacts& facts) {
   for (const auto& [type, of] : facts.types)
     types[type] = Json{{"weights", of.weights}, {"resident_bytes", of.resident_bytes}};
   const GridSize& size = facts.grid;
-  return {{"path", facts.path},
-          {"id", facts.id},
-          {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
-          {"resident_bytes", facts.resident_bytes},
-          {"types", std::move(types)},
-          {"layers", std::move(layers)}};
+  Json out{{"path", facts.path},
+           {"id", facts.id},
+           {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
+           {"resident_bytes", facts.resident_bytes},
+           {"types", std::move(types)},
+           {"layers", std::move(layers)}};
+  if (!facts.report.tensors.empty()) out["report"] = to_json(facts.report);
+  return out;
 }
 
 Json to_json(const CheckpointFacts& facts) {

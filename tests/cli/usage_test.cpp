@@ -116,6 +116,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"inspect", {"--tensors", "--json"}},
       {"quantize", {"--dtype", "--output", "--overwrite"}},
       {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--json"}},
+      {"embed", {"--file", "--output", "--dtype", "--overwrite", "--json"}},
       {"export", {"--output", "--input-shape", "--dequantize", "--dtype", "--overwrite", "--json"}},
       {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
       {"train", {"--output", "--folder", "--resume", "--overwrite", "--watch", "--epochs", "--json"}},
