@@ -29,6 +29,8 @@ constexpr Command kCommands[] = {
     {"inspect", "What is in a model file or folder", loom::cli::inspect_command},
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
     {"convert", "Write a language model as one .entity file", loom::cli::convert_command},
+    {"export", "Write a network as ONNX or safetensors, a language model as GGUF", loom::cli::export_command},
+    {"embed", "Texts to vectors, with their cosines", loom::cli::embed_command},
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
     {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "evolution/run/config.h"
 #include "host/compare.h"
+#include "host/load_any.h"
 #include "host/run_network.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
@@ -18,16 +19,21 @@
 namespace loom::cli {
 namespace {
 
-Result<Network> open_network(const std::string& path, bool lenient, const CommonOptions& common) {
-  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient, .max_bytes = common.max_memory}));
+Result<Network> open_network(const std::string& path, bool lenient, const CommonOptions& common,
+                             const std::string& hints = {}) {
+  LOOM_TRY(OpenedNetwork opened, open_any_network(path, {hints}, {.strict = !lenient, .max_bytes = common.max_memory}));
   if (!common.quiet)
-    for (const std::string& warning : loaded.warnings) warn(warning);
-  return std::move(loaded.network);
+    for (const std::string& warning : opened.loaded.warnings) warn(warning);
+  return std::move(opened.loaded.network);
+}
+
+void add_hints(CLI::App& app, std::string& hints) {
+  add_path(app, "--hints", hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
 }
 
 struct RunFlags {
   CommonOptions common;
-  std::string network, input, output;
+  std::string network, input, output, hints;
   std::size_t batch = 1;
   std::uint64_t seed = 0;
   bool lenient = false, overwrite = false, cells = false;
@@ -60,7 +66,7 @@ Result<int> run_network_command(const RunFlags& o) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
                                {o.network, o.input}));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const TensorValues input, input_of(o, network));
   if (o.input.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
@@ -90,7 +96,7 @@ Result<int> run_network_command(const RunFlags& o) {
 
 struct MorphOptions {
   CommonOptions common;
-  std::string network, output, dtype;
+  std::string network, output, dtype, hints;
   std::vector<std::string> cells;
   bool keep_master = false, lenient = false, overwrite = false;
   AutoMorphFlags automatic;
@@ -102,7 +108,7 @@ Result<int> run_auto_morph(const MorphOptions& o) {
   if (!o.dtype.empty())
     return fail(Code::InvalidArgument,
                 "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
@@ -135,7 +141,7 @@ Result<int> run_morph(const MorphOptions& o) {
   if (o.dtype.empty())
     return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   const std::size_t before = network.resident_bytes();
   for (const std::string& cell : o.cells) {
     LOOM_TRY(const std::string path, path_of(network, cell));
@@ -190,12 +196,13 @@ Result<int> run_diff(const DiffOptions& o) {
 
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<RunFlags>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors or .npz")->required();
   auto* const input =
       add_path(app, "-i,--input", o->input,
                "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
   add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
+  add_hints(app, o->hints);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   app.add_flag("--cells", o->cells, "Each cell's output too: time, least, mean and largest number, hash");
@@ -203,12 +210,12 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->input, o->output}, run_network_command(*o))); };
+  return [o] { return finish(naming({o->network, o->input, o->output, o->hints}, run_network_command(*o))); };
 }
 
 Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors or .npz")->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(network_dtype_name());
   app.add_option(
@@ -216,13 +223,14 @@ Run morph_command(CLI::App& app) {
          "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")
       ->check(not_empty());
   add_overwrite(app, o->overwrite);
+  add_hints(app, o->hints);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->output, o->automatic.data}, run_morph(*o))); };
+  return [o] { return finish(naming({o->network, o->output, o->automatic.data, o->hints}, run_morph(*o))); };
 }
 
 Run diff_command(CLI::App& app) {
