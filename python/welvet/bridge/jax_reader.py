@@ -1,0 +1,2 @@
+def is_model(model):
+    return False
