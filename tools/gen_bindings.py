@@ -64,13 +64,15 @@ class Api:
         if m := re.fullmatch(r"(\w+)\[(\d+)\]", kind):
             return [(NUMBERS[m[1]][0], f"{name}[{m[2]}]", f"{NUMBERS[m[1]][1]} * {m[2]}")]
         view, out = kind.startswith("view "), kind.startswith("out ")
+        if m := re.fullmatch(r"into (\w+)\[\]", kind):
+            c_type, ctype = NUMBERS[m[1]]
+            return [(f"{c_type}*", name, f"POINTER({ctype})"), ("size_t", f"{name}_count", "c_size_t")]
         if (plain := kind.removeprefix("view ")) in ("bytes", "chars"):
             c_type = "const void*" if plain == "bytes" else "const char*"
             return [(c_type, name, "c_void_p", view), ("size_t", f"{name}_size", "c_size_t", view)]
         if m := re.fullmatch(r"(view )?(\w+)\[\]", kind):
-            item = "char* const" if m[2] == "text" else NUMBERS[m[2]][0]
-            c_type = "const char* const*" if m[2] == "text" else f"const {item}*"
-            ctype = "POINTER(c_char_p)" if m[2] == "text" else f"POINTER({NUMBERS[m[2]][1]})"
+            c_type = "const char* const*" if m[2] == "text" else f"const {self.c_value(m[2])}*"
+            ctype = f"POINTER({self.py_value(m[2])})"
             return [(c_type, name, ctype, view), ("size_t", f"{name}_count", "c_size_t", view)]
         if out and kind.startswith("out struct "):
             return [(f"loom_{kind[11:]}*", name, f"POINTER({camel(kind[11:])})")]

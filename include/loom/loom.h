@@ -69,14 +69,22 @@ typedef int32_t loom_status;
 
 /* What a handle stands for. */
 typedef int32_t loom_kind;
-#define LOOM_KIND_NONE      0
-#define LOOM_KIND_BLOB      1
-#define LOOM_KIND_CANCEL    2
-#define LOOM_KIND_THREADS   3
-#define LOOM_KIND_TOKENIZER 4
-#define LOOM_KIND_MODEL     5
-#define LOOM_KIND_SESSION   6
-#define LOOM_KIND_GENERATOR 7
+#define LOOM_KIND_NONE            0
+#define LOOM_KIND_BLOB            1
+#define LOOM_KIND_CANCEL          2
+#define LOOM_KIND_THREADS         3
+#define LOOM_KIND_TOKENIZER       4
+#define LOOM_KIND_MODEL           5
+#define LOOM_KIND_SESSION         6
+#define LOOM_KIND_GENERATOR       7
+#define LOOM_KIND_NETWORK         8
+#define LOOM_KIND_NETWORK_SESSION 9
+#define LOOM_KIND_TRAINER         10
+
+/* How a network becomes bytes. */
+typedef int32_t loom_network_format;
+#define LOOM_FORMAT_ENTITY 0 /* the binary format: every weight as it is */
+#define LOOM_FORMAT_JSON   1 /* a JSON checkpoint: the spec, and packed weights in Base64 */
 
 /* How a text becomes a prompt. */
 typedef int32_t loom_prompt_form;
@@ -109,6 +117,13 @@ typedef loom_handle loom_model;
 typedef loom_handle loom_session;
 /* One generation, step by step, over one session. */
 typedef loom_handle loom_generator;
+/* A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+   way round. */
+typedef loom_handle loom_network;
+/* One user of a network: activations, gradients, states. Several may run one network at the same time. */
+typedef loom_handle loom_network_session;
+/* A network that learns, step by step. */
+typedef loom_handle loom_trainer;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
@@ -161,6 +176,82 @@ typedef struct loom_generation_options {
   const char* const* stop; /* the text ends before the first of them */
   size_t stop_count;
 } loom_generation_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_network_options {
+  uint32_t struct_size; /* sizeof(loom_network_options), set by the caller */
+  int32_t lenient; /* unknown keys are warnings, not errors; loom_network_info() lists them */
+  int32_t uninitialised; /* weights that the source does not bring stay without values */
+  uint64_t max_bytes; /* of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit */
+} loom_network_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_network_session_options {
+  uint32_t struct_size; /* sizeof(loom_network_session_options), set by the caller */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  int32_t backward; /* a forward keeps what loom_network_session_backward() needs */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  uint64_t max_bytes; /* of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit */
+  /* above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+     positions; not with backward */
+  uint64_t context;
+  const char* kv_dtype; /* of kept keys and values: float32 (the default), bfloat16, int8 */
+  /* above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
+  uint64_t checkpoint_every;
+} loom_network_session_options;
+
+/* What a forward takes beside its input. Fields that are 0 mean none. */
+typedef struct loom_pass {
+  uint32_t struct_size; /* sizeof(loom_pass), set by the caller */
+  int32_t training; /* dropout, batch statistics */
+  uint32_t step; /* of the random streams of dropout */
+  const uint64_t* lengths; /* of a ragged batch: valid steps of each sample, the first ones */
+  size_t lengths_count;
+  /* input of the layers that read an external one; it lasts until the backward pass */
+  const float* external;
+  size_t external_count;
+  const uint64_t* external_shape;
+  size_t external_shape_count;
+  const float* mask; /* of attention; it lasts until the backward pass */
+  size_t mask_count;
+  const uint64_t* mask_shape;
+  size_t mask_shape_count;
+  loom_cancel cancel; /* read between cells: ends the call with CANCELLED */
+} loom_pass;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_trainer_options {
+  uint32_t struct_size; /* sizeof(loom_trainer_options), set by the caller */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  uint64_t max_bytes; /* of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
+} loom_trainer_options;
+
+/* Samples that a network learns from: classes or target values, as its loss takes them. */
+typedef struct loom_batch {
+  uint32_t struct_size; /* sizeof(loom_batch), set by the caller */
+  const float* inputs; /* row-major */
+  size_t inputs_count;
+  const uint64_t* shape; /* of the inputs, samples first */
+  size_t shape_count;
+  const int32_t* classes; /* one id per row of the output */
+  size_t classes_count;
+  const float* targets; /* as many values per sample as the output has */
+  size_t targets_count;
+} loom_batch;
+
+/* What one step of a training did. */
+typedef struct loom_training_step {
+  uint32_t struct_size; /* sizeof(loom_training_step), set by the caller */
+  double loss; /* of the batch, before the step */
+  double learning_rate; /* of the step */
+  double gradient_norm; /* 0 unless the config clips by it */
+  int32_t skipped; /* a loss, a gradient or an update was not finite: everything is as before */
+  const char* why; /* of a skipped step; lasts until the next call with the trainer */
+  size_t why_size;
+} loom_training_step;
 
 /* What one call of loom_generator_next() did. */
 typedef struct loom_step {
@@ -335,6 +426,182 @@ LOOM_API loom_status loom_generator_next(loom_generator generator, loom_cancel c
 
 /* Gives the generation so far. */
 LOOM_API loom_status loom_generator_result(loom_generator generator, loom_generation* result);
+
+/* ---- networks ---- */
+/* Cells stand in a grid and are addressed as {z, y, x, l}. Names of weights are paths: "layers.0.weight". Layers are
+   described in docs/layers.md. */
+
+/* Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from its
+   seed. */
+LOOM_API loom_status loom_network_from_json(const void* json, size_t json_size,
+    const loom_network_options* options, loom_network* network);
+
+/* Makes a transformer of an arch_config. */
+LOOM_API loom_status loom_network_from_arch(const void* json, size_t json_size, loom_network* network);
+
+/* Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+LOOM_API loom_status loom_network_open(const char* path, const loom_network_options* options, loom_network* network);
+
+/* The same of bytes. */
+LOOM_API loom_status loom_network_from_memory(const void* data, size_t data_size,
+    const loom_network_options* options, loom_network* network);
+
+/* Makes a copy that shares nothing which can change. */
+LOOM_API loom_status loom_network_clone(loom_network network, loom_network* copy);
+
+/* Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode: concat,
+   add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the branches link to) */
+LOOM_API loom_status loom_network_graft(const loom_network* networks, size_t networks_count,
+    const char* combine_mode, int32_t share, loom_network* grafted);
+
+/* Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+   beside packed weights, for further training) */
+LOOM_API loom_status loom_network_save(loom_network network, const char* path, int32_t keep_master);
+
+/* The same as bytes. (keep_master: of FORMAT_ENTITY) */
+LOOM_API loom_status loom_network_to_bytes(loom_network network, loom_network_format format, int32_t keep_master,
+    loom_blob* bytes);
+
+/* Gives the spec as JSON: every setting that is not the default, without weights. */
+LOOM_API loom_status loom_network_spec(loom_network network, loom_blob* spec);
+
+/* Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+   reader met. */
+LOOM_API loom_status loom_network_info(loom_network network, loom_blob* info);
+
+/* Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name) */
+LOOM_API loom_status loom_network_draw(loom_network network, const char* title, loom_blob* svg);
+
+/* Gives the SHA-256 of all weights as text, 64 hexadecimal digits. */
+LOOM_API loom_status loom_network_hash(loom_network network, loom_blob* hash);
+
+/* Resolves links and infers all shapes from the input's, samples first; a session does so by itself. */
+LOOM_API loom_status loom_network_prepare(loom_network network, const uint64_t* input, size_t input_count,
+    const uint64_t** output, size_t* output_count);
+
+/* Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+   Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty) */
+LOOM_API loom_status loom_network_place(loom_network network, const uint64_t* address, size_t address_count,
+    const void* layer, size_t layer_size);
+
+/* Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
+   all below it, "layers.3"; NULL: all) */
+LOOM_API loom_status loom_network_morph(loom_network network, const char* path, const char* dtype);
+
+/* Frees the exact masters of weights whose type holds their values. */
+LOOM_API loom_status loom_network_release_masters(loom_network network);
+
+/* Adds every enabled adapter to its matrix and removes it. */
+LOOM_API loom_status loom_network_merge_adapters(loom_network network);
+
+/* Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master. */
+LOOM_API loom_status loom_network_weights(loom_network network, loom_blob* list);
+
+/* Gives the values that a weight stands for. (values: the weight's number of elements) */
+LOOM_API loom_status loom_network_get_weight(loom_network network, const char* name, float* values,
+    size_t values_count);
+
+/* The same in double precision. */
+LOOM_API loom_status loom_network_get_weight_f64(loom_network network, const char* name, double* values,
+    size_t values_count);
+
+/* Gives a weight new values. NON_FINITE names the first that is not finite. */
+LOOM_API loom_status loom_network_set_weight(loom_network network, const char* name, const float* values,
+    size_t values_count);
+
+/* The same in double precision. */
+LOOM_API loom_status loom_network_set_weight_f64(loom_network network, const char* name, const double* values,
+    size_t values_count);
+
+/* Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64. */
+LOOM_API loom_status loom_network_weight_codes(loom_network network, const char* name, loom_blob* codes);
+
+/* Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all) */
+LOOM_API loom_status loom_network_freeze(loom_network network, const char* path, int32_t frozen);
+
+/* ---- network sessions ---- */
+/* Inputs and outputs are row-major, samples first. Networks whose activations are f64 take the functions that end
+   so. A session prepares its network if nobody did. */
+
+/* Makes a session. */
+LOOM_API loom_status loom_network_session_create(loom_network network, const loom_network_session_options* options,
+    loom_network_session* session);
+
+/* Runs the network. The output lasts until the next call with the session. */
+LOOM_API loom_status loom_network_session_forward(loom_network_session session, const float* input,
+    size_t input_count, const uint64_t* shape, size_t shape_count, const loom_pass* pass, const float** output,
+    size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+
+/* The same for a network that computes in f64. */
+LOOM_API loom_status loom_network_session_forward_f64(loom_network_session session, const double* input,
+    size_t input_count, const uint64_t* shape, size_t shape_count, const loom_pass* pass, const double** output,
+    size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+
+/* Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+   NULL unbinds. (output: the output's number of elements) */
+LOOM_API loom_status loom_network_session_bind(loom_network_session session, const float* input,
+    size_t input_count, const uint64_t* shape, size_t shape_count, float* output, size_t output_count);
+
+/* Runs the network from the bound input into the bound output. */
+LOOM_API loom_status loom_network_session_run(loom_network_session session);
+
+/* Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of the
+   input, which lasts until the next call. (output_gradient: of the last output's shape) */
+LOOM_API loom_status loom_network_session_backward(loom_network_session session, const float* output_gradient,
+    size_t output_gradient_count, loom_cancel cancel, const float** input_gradient, size_t* input_gradient_count);
+
+/* The same for a network that computes in f64. */
+LOOM_API loom_status loom_network_session_backward_f64(loom_network_session session, const double* output_gradient,
+    size_t output_gradient_count, loom_cancel cancel, const double** input_gradient,
+    size_t* input_gradient_count);
+
+/* Gives the gradient of a weight, added up since it was last cleared. */
+LOOM_API loom_status loom_network_session_gradient(loom_network_session session, const char* weight, float* values,
+    size_t values_count);
+
+/* Sets every gradient to 0. */
+LOOM_API loom_status loom_network_session_clear_gradients(loom_network_session session);
+
+/* Begins every sequence and state anew. */
+LOOM_API loom_status loom_network_session_reset(loom_network_session session);
+
+/* Goes back to where the sequences of a session with a context had so many positions. */
+LOOM_API loom_status loom_network_session_rewind(loom_network_session session, uint64_t length);
+
+/* Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values. */
+LOOM_API loom_status loom_network_session_snapshot(loom_network_session session, loom_blob* bytes);
+
+/* Puts such a state back, into a session of the same network and options. */
+LOOM_API loom_status loom_network_session_restore(loom_network_session session, const void* bytes, size_t bytes_size);
+
+/* Gives a JSON object: threads, memory, element type, positions, states. */
+LOOM_API loom_status loom_network_session_info(loom_network_session session, loom_blob* info);
+
+/* ---- training ---- */
+/* A config is the JSON of docs/training.md, here its keys of one step: loss, optimizer, learning_rate, schedule,
+   clip_norm, tween, mixed and so on. */
+
+/* Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network while
+   it learns; calls that try answer BUSY, and a changed grid ends the training. */
+LOOM_API loom_status loom_trainer_create(loom_network network, const void* config, size_t config_size,
+    const uint64_t* shape, size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer);
+
+/* Learns from one batch. */
+LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step);
+
+/* Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
+LOOM_API loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss,
+    const float** output, size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+
+/* Tells schedules that count epochs which one it is, from 0. */
+LOOM_API loom_status loom_trainer_set_epoch(loom_trainer trainer, uint64_t epoch);
+
+/* Gives the schedule "plateau" a validation metric. */
+LOOM_API loom_status loom_trainer_observe(loom_trainer trainer, double metric);
+
+/* Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each cell's
+   target. */
+LOOM_API loom_status loom_trainer_info(loom_trainer trainer, loom_blob* info);
 
 #ifdef __cplusplus
 }

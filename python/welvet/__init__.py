@@ -8,9 +8,11 @@
 from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
 from .library import system_info, verify, version
 from .lm import LM, Generation, Stream
+from .network import Network, Session
 from .tokenizer import Tokenizer
+from .trainer import Step, Trainer
 from .transformer import Transformer
 
 __version__ = version()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Generation", "LoomError", "NotFoundError", "Stream", "Tokenizer", "Transformer",
-           "system_info", "verify", "version"]
+__all__ = ["LM", "ArgumentError", "CancelledError", "Generation", "LoomError", "Network", "NotFoundError", "Session", "Step",
+           "Stream", "Tokenizer", "Trainer", "Transformer", "system_info", "verify", "version"]

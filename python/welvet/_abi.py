@@ -46,6 +46,13 @@ KIND_TOKENIZER = 4
 KIND_MODEL = 5
 KIND_SESSION = 6
 KIND_GENERATOR = 7
+KIND_NETWORK = 8
+KIND_NETWORK_SESSION = 9
+KIND_TRAINER = 10
+
+# How a network becomes bytes.
+FORMAT_ENTITY = 0
+FORMAT_JSON = 1
 
 # How a text becomes a prompt.
 PROMPT_AUTO = 0
@@ -158,6 +165,102 @@ class GenerationOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
+class NetworkOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("lenient", c_int32),
+        ("uninitialised", c_int32),
+        ("max_bytes", c_uint64),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class NetworkSessionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("backward", c_int32),
+        ("isa", c_char_p),
+        ("max_bytes", c_uint64),
+        ("context", c_uint64),
+        ("kv_dtype", c_char_p),
+        ("checkpoint_every", c_uint64),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Pass(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("training", c_int32),
+        ("step", c_uint32),
+        ("lengths", POINTER(c_uint64)),
+        ("lengths_count", c_size_t),
+        ("external", POINTER(c_float)),
+        ("external_count", c_size_t),
+        ("external_shape", POINTER(c_uint64)),
+        ("external_shape_count", c_size_t),
+        ("mask", POINTER(c_float)),
+        ("mask_count", c_size_t),
+        ("mask_shape", POINTER(c_uint64)),
+        ("mask_shape_count", c_size_t),
+        ("cancel", c_uint64),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class TrainerOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("max_bytes", c_uint64),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Batch(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("inputs", POINTER(c_float)),
+        ("inputs_count", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("shape_count", c_size_t),
+        ("classes", POINTER(c_int32)),
+        ("classes_count", c_size_t),
+        ("targets", POINTER(c_float)),
+        ("targets_count", c_size_t),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class TrainingStep(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("loss", c_double),
+        ("learning_rate", c_double),
+        ("gradient_norm", c_double),
+        ("skipped", c_int32),
+        ("why", c_void_p),
+        ("why_size", c_size_t),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
 class Step(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -236,6 +339,62 @@ def declare(library):
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_network_from_json", c_int32,
+             [c_void_p, c_size_t, POINTER(NetworkOptions), POINTER(c_uint64)])
+    _declare(library, "loom_network_from_arch", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_network_open", c_int32, [c_char_p, POINTER(NetworkOptions), POINTER(c_uint64)])
+    _declare(library, "loom_network_from_memory", c_int32,
+             [c_void_p, c_size_t, POINTER(NetworkOptions), POINTER(c_uint64)])
+    _declare(library, "loom_network_clone", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_graft", c_int32,
+             [POINTER(c_uint64), c_size_t, c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_network_save", c_int32, [c_uint64, c_char_p, c_int32])
+    _declare(library, "loom_network_to_bytes", c_int32, [c_uint64, c_int32, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_network_spec", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_draw", c_int32, [c_uint64, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_network_hash", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_prepare", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_network_place", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t])
+    _declare(library, "loom_network_morph", c_int32, [c_uint64, c_char_p, c_char_p])
+    _declare(library, "loom_network_release_masters", c_int32, [c_uint64])
+    _declare(library, "loom_network_merge_adapters", c_int32, [c_uint64])
+    _declare(library, "loom_network_weights", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_get_weight", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_network_get_weight_f64", c_int32, [c_uint64, c_char_p, POINTER(c_double), c_size_t])
+    _declare(library, "loom_network_set_weight", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_network_set_weight_f64", c_int32, [c_uint64, c_char_p, POINTER(c_double), c_size_t])
+    _declare(library, "loom_network_weight_codes", c_int32, [c_uint64, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_network_freeze", c_int32, [c_uint64, c_char_p, c_int32])
+    _declare(library, "loom_network_session_create", c_int32,
+             [c_uint64, POINTER(NetworkSessionOptions), POINTER(c_uint64)])
+    _declare(library, "loom_network_session_forward", c_int32,
+             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(Pass), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_network_session_forward_f64", c_int32,
+             [c_uint64, POINTER(c_double), c_size_t, POINTER(c_uint64), c_size_t, POINTER(Pass), POINTER(POINTER(c_double)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_network_session_bind", c_int32,
+             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(c_float), c_size_t])
+    _declare(library, "loom_network_session_run", c_int32, [c_uint64])
+    _declare(library, "loom_network_session_backward", c_int32,
+             [c_uint64, POINTER(c_float), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
+    _declare(library, "loom_network_session_backward_f64", c_int32,
+             [c_uint64, POINTER(c_double), c_size_t, c_uint64, POINTER(POINTER(c_double)), POINTER(c_size_t)])
+    _declare(library, "loom_network_session_gradient", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_network_session_clear_gradients", c_int32, [c_uint64])
+    _declare(library, "loom_network_session_reset", c_int32, [c_uint64])
+    _declare(library, "loom_network_session_rewind", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_network_session_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_session_restore", c_int32, [c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_network_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_trainer_create", c_int32,
+             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
+    _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), POINTER(TrainingStep)])
+    _declare(library, "loom_trainer_evaluate", c_int32,
+             [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_trainer_set_epoch", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_trainer_observe", c_int32, [c_uint64, c_double])
+    _declare(library, "loom_trainer_info", c_int32, [c_uint64, POINTER(c_uint64)])
 
 
 def _declare(library, name, returns, params):

@@ -11,27 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "capi/capi_test.h"
 #include "support/files.h"
 #include "support/small_model.h"
 
 namespace {
 
-template <class S>
-S sized() {
-  S s{};
-  s.struct_size = sizeof s;
-  return s;
-}
-
-std::string take(loom_blob blob) {
-  const void* data = nullptr;
-  std::size_t size = 0;
-  EXPECT_EQ(loom_blob_view(blob, &data, &size), LOOM_OK) << loom_last_error();
-  std::string out(static_cast<const char*>(data), size);
-  EXPECT_EQ(static_cast<const char*>(data)[size], '\0');
-  EXPECT_EQ(loom_release(blob), LOOM_OK);
-  return out;
-}
+using loom::test::sized;
+using loom::test::take;
 
 // A model file of one block, and the handles of a host that uses it.
 class Capi : public testing::Test {

@@ -25,6 +25,9 @@ enum class Kind : std::uint8_t {
   Model = LOOM_KIND_MODEL,
   Session = LOOM_KIND_SESSION,
   Generator = LOOM_KIND_GENERATOR,
+  Network = LOOM_KIND_NETWORK,
+  NetworkSession = LOOM_KIND_NETWORK_SESSION,
+  Trainer = LOOM_KIND_TRAINER,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

@@ -30,18 +30,9 @@ Result<ModelFacts> inspect_model(const std::string& path) {
 
 Result<NetworkFacts> inspect_network(const std::string& path) {
   LOOM_TRY(SpecResult loaded, load_network(path, {.strict = false, .initialise = false}));
-  Network& network = loaded.network;
-  network.release_masters();
-  NetworkFacts facts;
-  facts.path = path, facts.id = network.settings.id, facts.grid = network.size();
-  facts.resident_bytes = network.resident_bytes(), facts.layers = layer_facts(network);
-  facts.warnings = std::move(loaded.warnings);
-  std::map<std::string, NetworkFacts::OfType> types;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    auto& type = types[w.role() == WeightRole::Vector ? "vectors" : std::string(name(w.dtype()))];
-    type.weights += w.elements(), type.resident_bytes += w.resident_bytes();
-  });
-  facts.types.assign(types.begin(), types.end());
+  loaded.network.release_masters();
+  NetworkFacts facts = network_facts(loaded.network);
+  facts.path = path, facts.warnings = std::move(loaded.warnings);
   return facts;
 }
 
@@ -75,6 +66,19 @@ Result<CheckpointFacts> inspect_checkpoint(const std::string& path) {
 }
 
 }  // namespace
+
+NetworkFacts network_facts(const Network& network) {
+  NetworkFacts facts;
+  facts.id = network.settings.id, facts.grid = network.size();
+  facts.resident_bytes = network.resident_bytes(), facts.layers = layer_facts(network);
+  std::map<std::string, NetworkFacts::OfType> types;
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    auto& type = types[w.role() == WeightRole::Vector ? "vectors" : std::string(name(w.dtype()))];
+    type.weights += w.elements(), type.resident_bytes += w.resident_bytes();
+  });
+  facts.types.assign(types.begin(), types.end());
+  return facts;
+}
 
 std::vector<LayerFacts> layer_facts(const Network& network) {
   std::vector<LayerFacts> rows;

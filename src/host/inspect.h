@@ -51,6 +51,7 @@ struct NetworkFacts {
   std::vector<LayerFacts> layers;
   std::vector<std::string> warnings;  // of the file
 };
+NetworkFacts network_facts(const Network& network);
 
 // A checkpoint that holds no network of its own: the masters of what learns, and the optimiser's slots. What the file
 // does not say is null.

@@ -183,6 +183,11 @@ Result<void> check(const TrainConfig& c) {
   if (is_gpu(c.mode) && !c.cpu_fallback)
     return fail_at({"mode"}, Code::Unsupported,
                    "no kind of layer runs on a GPU here; expected a mode of the CPU, or cpu_fallback true");
+  return {};
+}
+
+// What a whole training needs beside its steps.
+Result<void> check_run(const TrainConfig& c) {
   if (!c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}",
                    expected("the path of a network, or its spec as an object", c.network));
@@ -198,7 +203,9 @@ Result<TrainConfig> parse_train_config(std::string_view text, const std::string&
   return read_train_config(json, folder);
 }
 
-Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
+namespace {
+
+Result<TrainConfig> read_config_of_steps(const Json& json, const std::string& folder) {
   TrainConfig c;
   c.json = json, c.folder = folder;
   GivenJson given;
@@ -217,6 +224,31 @@ Result<TrainConfig> read_train_config(const Json& json, const std::string& folde
     if (!read) return under({"tween"}, std::move(read).error());
     c.trainer.tween = std::move(*read);
   }
+  return c;
+}
+
+// Keys that mean nothing to somebody who gives the batches himself.
+constexpr std::array<std::string_view, 14> kRunKeys = {
+    "network",    "data",       "epochs",  "batch_size", "accumulate", "shuffle",      "drop_last",
+    "early_stop", "checkpoint", "journal", "keep_dna",   "mode",       "cpu_fallback", "seed"};
+
+}  // namespace
+
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
+  LOOM_TRY(TrainConfig c, read_config_of_steps(json, folder));
+  LOOM_TRY_VOID(check_run(c));
+  return c;
+}
+
+Result<TrainConfig> read_step_config(const Json& json) {
+  for (const std::string_view key : kRunKeys)
+    if (find(json, key) != nullptr)
+      return fail_at({std::string(key)}, Code::UnknownKey, "this key belongs to a whole training, not to its steps");
+  LOOM_TRY(TrainConfig c, read_config_of_steps(json, ""));
+  LOOM_TRY(const Schedule schedule, Schedule::create(c.trainer.schedule));
+  if (schedule.has_total() && !c.schedule_total_given)
+    return fail_at({"schedule", "total"}, Code::InvalidConfig, "schedule {} needs its total in steps",
+                   c.trainer.schedule.name);
   return c;
 }
 

@@ -44,6 +44,8 @@ struct TrainConfig {
 // InvalidConfig, UnknownKey, UnknownName with the key as their place; CorruptData for text that is no JSON.
 Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder);
 Result<TrainConfig> read_train_config(const Json& json, const std::string& folder);
+// The keys of single steps alone, for whoever brings the batches: UnknownKey for those of a whole training.
+Result<TrainConfig> read_step_config(const Json& json);
 
 // JSON Schema (draft 2020-12) of such a file.
 Json train_schema();

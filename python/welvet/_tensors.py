@@ -1,0 +1,136 @@
+"""Arrays of the caller as the library takes them, and the other way round. numpy is used where it is installed."""
+
+import array
+import ctypes
+import math
+import sys
+
+from . import _native
+
+_POINTERS = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
+             "i": ctypes.POINTER(ctypes.c_int32)}
+_NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
+
+
+def numpy():
+    """The module, or None where it is not installed."""
+    if "numpy" not in sys.modules:
+        try:
+            import numpy as loaded  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            return None
+        return loaded
+    return sys.modules["numpy"]
+
+
+class Given:
+    """An array for the length of a call: pointer, count and shape, and what keeps the memory alive."""
+
+    __slots__ = ("pointer", "count", "shape", "keeps")
+
+    def __init__(self, pointer, count, shape, keeps):
+        self.pointer, self.count, self.shape, self.keeps = pointer, count, tuple(shape), keeps
+
+    def extents(self):
+        """The shape as the library takes it."""
+        return (ctypes.c_uint64 * len(self.shape))(*self.shape)
+
+
+def given(value, what, kind="f"):
+    """A Given of numbers of that kind ("f", "d", "i") in row-major order: without a copy where the memory allows it.
+
+    value: a numpy array, whatever speaks DLPack or the buffer protocol, or nested lists of numbers.
+    """
+    np = numpy()
+    if np is not None:
+        data = _as_numpy(np, value, what, kind)
+        return Given(data.ctypes.data_as(_POINTERS[kind]), data.size, data.shape, data)
+    data, shape = _plain(value, what, kind)
+    memory = (ctypes.c_char * (len(data) * data.itemsize)).from_buffer(data)
+    return Given(ctypes.cast(memory, _POINTERS[kind]), len(data), shape, (data, memory))
+
+
+def _as_numpy(np, value, what, kind):
+    if hasattr(value, "detach"):  # a tensor of torch that learns does not give its memory away
+        value = value.detach()
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        try:
+            value = np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError):
+            pass  # memory of another device, or a type that DLPack does not name: as an array then
+    try:
+        data = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what}: {error}") from None
+    if data.dtype.kind not in ("iub" if kind == "i" else "fiub"):
+        raise TypeError(f"{what} holds {data.dtype}: expected {'whole ' if kind == 'i' else ''}numbers")
+    if kind == "i" and data.size and (data.min() < -2**31 or data.max() >= 2**31):
+        raise ValueError(f"{what} holds numbers beyond 32 bits")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(data, dtype=_NUMPY[kind]).reshape(data.shape)
+
+
+def _plain(value, what, kind):
+    if not isinstance(value, (list, tuple, int, float)):
+        try:
+            view = memoryview(value)
+        except TypeError:
+            raise TypeError(f"{what} must be numbers, not {type(value).__name__}") from None
+        return array.array(kind, _flat(view.tolist(), view.shape, what)), view.shape
+    shape, inner = [], value
+    while isinstance(inner, (list, tuple)):
+        shape.append(len(inner))
+        inner = inner[0] if inner else 0
+    return array.array(kind, _flat(value, shape, what)), shape
+
+
+def _flat(value, shape, what):
+    if not shape:
+        if isinstance(value, (list, tuple)):
+            raise ValueError(f"{what}: lists of different depths")
+        return [value]
+    if not isinstance(value, (list, tuple)) or len(value) != shape[0]:
+        raise ValueError(f"{what}: lists of different lengths")
+    return [number for part in value for number in _flat(part, shape[1:], what)]
+
+
+def room(shape, kind="f"):
+    """An array of that shape to be filled: (array, pointer, count)."""
+    count = math.prod(shape)
+    np = numpy()
+    if np is not None:
+        out = np.empty(shape, _NUMPY[kind])
+        return out, out.ctypes.data_as(_POINTERS[kind]), count
+    memory = bytearray(count * (8 if kind == "d" else 4))
+    pointer = ctypes.cast((ctypes.c_char * max(len(memory), 1)).from_buffer(memory or bytearray(1)), _POINTERS[kind])
+    return memoryview(memory).cast(kind, shape) if count else memoryview(memory), pointer, count
+
+
+def copied(pointer, count, shape, kind="f"):
+    """A copy of the library's memory: a numpy array, or a memoryview of that shape where there is no numpy."""
+    out, to, _ = room(shape, kind)
+    ctypes.memmove(to, pointer, count * (8 if kind == "d" else 4))
+    return out
+
+
+def writable(value, what):
+    """The caller's own memory of float32, for the library to fill: (pointer, count, shape)."""
+    view = memoryview(value)
+    if view.readonly:
+        raise ValueError(f"{what} is read-only")
+    if view.format not in ("f", "<f") or not view.c_contiguous:
+        raise TypeError(f"{what} must be float32 in row-major order, one number behind the other")
+    memory = (ctypes.c_char * view.nbytes).from_buffer(view)
+    return ctypes.cast(memory, _POINTERS["f"]), view.nbytes // 4, view.shape, (view, memory)
+
+
+def bound(value, what):
+    """The same of memory that the library reads again and again: nothing is copied, so it must be float32 as it is."""
+    return writable(value, what)
+
+
+def shape_of(extents, what):
+    """Extents as the library takes them, from a whole number or a sequence."""
+    numbers = [extents] if isinstance(extents, int) else list(extents)
+    numbers = [_native.whole(n, what, 1, 2**40) for n in numbers]
+    return (ctypes.c_uint64 * len(numbers))(*numbers)

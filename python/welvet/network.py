@@ -1,0 +1,319 @@
+"""Networks of any layers: made of a spec, read from a file, run, changed, drawn."""
+
+import ctypes
+import json
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+
+def _json(value, what):
+    """JSON of an object, or the text that it is given as."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return _native.data_of(value, what)
+    return json.dumps(value).encode()
+
+
+class Network(_native.Owner):
+    """A grid of layers with their weights.
+
+    spec: a dict or JSON text as docs/layers.md describes it. Weights that it does not bring are drawn from its seed.
+    strict: unknown keys are errors; otherwise `info["warnings"]` lists them.
+
+    >>> net = Network({"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 2}]})
+    >>> net.weights()["layers.0.weight"]["shape"]
+    [2, 3]
+    """
+
+    def __init__(self, spec, *, strict=True):
+        data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
+        self._take(_native.make(library.loom_network_from_json, data, len(data), ctypes.byref(options)))
+
+    def _take(self, handle):
+        self._handle, self._session = handle, None
+
+    @classmethod
+    def _of(cls, handle):
+        out = cls.__new__(cls)
+        out._take(handle)
+        return out
+
+    @classmethod
+    def from_file(cls, path, *, strict=True):
+        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x."""
+        options = _abi.NetworkOptions(lenient=not strict)
+        return cls._of(_native.make(library.loom_network_open, _native.utf8(path, "path"), ctypes.byref(options)))
+
+    @classmethod
+    def from_bytes(cls, data, *, strict=True):
+        """The same of bytes."""
+        data, options = _native.data_of(data, "data"), _abi.NetworkOptions(lenient=not strict)
+        return cls._of(_native.make(library.loom_network_from_memory, data, len(data), ctypes.byref(options)))
+
+    @classmethod
+    def from_arch(cls, config):
+        """Makes a transformer of an arch_config, a dict."""
+        data = _json(config, "config")
+        return cls._of(_native.make(library.loom_network_from_arch, data, len(data)))
+
+    @classmethod
+    def graft(cls, networks, mode="concat", *, share=False):
+        """Makes a network of one parallel cell whose branches are copies of cell 0 of each network."""
+        handles = [n._handle.value for n in networks]
+        return cls._of(_native.make(library.loom_network_graft, (ctypes.c_uint64 * len(handles))(*handles),
+                                    len(handles), _native.utf8(mode, "mode"), share))
+
+    def clone(self):
+        """Returns a copy that shares nothing which can change."""
+        return self._of(_native.make(library.loom_network_clone, self._handle.value))
+
+    def save(self, path, *, keep_master=False):
+        """Writes a file, whole or not at all: .json a checkpoint, everything else .entity.
+
+        keep_master: exact masters beside packed weights, for further training.
+        """
+        _native.check(library.loom_network_save(self._handle.value, _native.utf8(path, "path"), keep_master))
+
+    def to_bytes(self, format="entity", *, keep_master=False):
+        """Returns what save() would write: format "entity" or "json"."""
+        formats = {"entity": _abi.FORMAT_ENTITY, "json": _abi.FORMAT_JSON}
+        if format not in formats:
+            raise ValueError(f"format is {format!r}: expected entity or json")
+        return _native.blob(library.loom_network_to_bytes, self._handle.value, formats[format], keep_master)
+
+    @property
+    def spec(self):
+        """The spec, a dict: every setting that is not the default, without weights."""
+        return json.loads(_native.blob(library.loom_network_spec, self._handle.value))
+
+    @property
+    def info(self):
+        """Grid, layers, types, memory, shapes, warnings, a dict."""
+        return json.loads(_native.blob(library.loom_network_info, self._handle.value))
+
+    def hash(self):
+        """Returns the SHA-256 of all weights, hexadecimal: equal networks have equal hashes on every machine."""
+        return _native.blob(library.loom_network_hash, self._handle.value).decode()
+
+    def weights(self):
+        """Returns a dict from the names of the weights, in path order, to shape, dtype, role and so on."""
+        listed = json.loads(_native.blob(library.loom_network_weights, self._handle.value))
+        return {w.pop("name"): w for w in listed}
+
+    def get(self, name):
+        """Returns the values of a weight, float32 (float64 where the weight is float64)."""
+        about = self._about(name)
+        wide = about["dtype"] == "float64"
+        out, pointer, count = _tensors.room(about["shape"], "d" if wide else "f")
+        function = library.loom_network_get_weight_f64 if wide else library.loom_network_get_weight
+        _native.check(function(self._handle.value, _native.utf8(name, "name"), pointer, count))
+        return out
+
+    def set(self, name, values):
+        """Gives a weight new values, an array of its shape. ValueError for another shape or a value that is NaN."""
+        about = self._about(name)
+        wide = about["dtype"] == "float64"
+        data = _tensors.given(values, name, "d" if wide else "f")
+        if list(data.shape) != about["shape"]:
+            raise ValueError(f"{name} has the shape {tuple(about['shape'])}, the values {data.shape}")
+        function = library.loom_network_set_weight_f64 if wide else library.loom_network_set_weight
+        _native.check(function(self._handle.value, _native.utf8(name, "name"), data.pointer, data.count))
+
+    def _about(self, name):
+        about = self.weights().get(name)
+        if about is None:
+            raise KeyError(f"the network has no weight {name!r}")
+        return about
+
+    def state_dict(self):
+        """Returns all weights, a dict from name to array."""
+        return {name: self.get(name) for name in self.weights()}
+
+    def load_state_dict(self, values):
+        """Gives every weight of the dict its values; a name that the network does not have is a KeyError."""
+        unknown = [name for name in values if name not in self.weights()]
+        if unknown:
+            raise KeyError(f"the network has no weight {unknown[0]!r}")
+        for name, value in values.items():
+            self.set(name, value)
+
+    def codes(self, name):
+        """Returns a weight as it is stored, a dict: dtype, packed codes, scales and zero points in Base64."""
+        return json.loads(_native.blob(library.loom_network_weight_codes, self._handle.value,
+                                       _native.utf8(name, "name")))
+
+    def prepare(self, shape):
+        """Infers all shapes from the input's, samples first, and returns the output's."""
+        extents = _tensors.shape_of(shape, "shape")
+        output, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        _native.check(library.loom_network_prepare(self._handle.value, extents, len(extents), ctypes.byref(output),
+                                                   ctypes.byref(count)))
+        return tuple(output[:count.value])
+
+    def place(self, address, layer):
+        """Puts a layer, a dict as in a spec, into the cell (z, y, x, l); None empties the cell."""
+        data = b"" if layer is None else _json(layer, "layer")
+        where = (ctypes.c_uint64 * len(address))(*[_native.whole(a, "address", 0, 2**32 - 1) for a in address])
+        _native.check(library.loom_network_place(self._handle.value, where, len(where), data, len(data)))
+
+    def morph(self, dtype, path=None):
+        """Gives the matrices another numeric type, "int8"; path: of a layer and all below it, "layers.3"."""
+        _native.check(library.loom_network_morph(self._handle.value, _native.utf8(path, "path") if path else None,
+                                                 _native.utf8(dtype, "dtype")))
+        return self
+
+    def freeze(self, path=None, *, frozen=True):
+        """Keeps a layer and all below it, or every layer, from learning."""
+        _native.check(library.loom_network_freeze(self._handle.value, _native.utf8(path, "path") if path else None,
+                                                  frozen))
+
+    def release_masters(self):
+        """Frees the exact masters of weights whose type holds their values."""
+        _native.check(library.loom_network_release_masters(self._handle.value))
+
+    def merge_adapters(self):
+        """Adds every enabled adapter to its matrix and removes it."""
+        _native.check(library.loom_network_merge_adapters(self._handle.value))
+
+    def session(self, **options):
+        """Returns a Session that runs this network; options as those of Session."""
+        return Session(self, **options)
+
+    def __call__(self, x, **options):
+        """Runs the network and returns its output; options as those of Session.forward()."""
+        if self._session is None:
+            self._session = Session(self)
+        return self._session.forward(x, **options)
+
+    def draw(self, title=None):
+        """Returns a picture of the grid, SVG."""
+        name = _native.utf8(title, "title") if title else None
+        return _native.blob(library.loom_network_draw, self._handle.value, name).decode()
+
+    def _repr_svg_(self):
+        return self.draw()
+
+    def __repr__(self):
+        info = self.info
+        grid = " x ".join(str(n) for n in info["grid"])
+        return f"<welvet.Network {info['name'] or info['id']}: grid {grid}, {info['weights']} weights>"
+
+
+class Session(_native.Owner):
+    """One user of a network: activations, gradients, states. Several may run one network at the same time.
+
+    threads: workers; None: one per physical core. backward: a forward keeps what backward() needs.
+    context: above 0 attention and recurrent layers go on from call to call, up to so many positions.
+    checkpoint_every: above 0 backward computes the cells between such segments anew, for less memory.
+    """
+
+    def __init__(self, network, *, threads=None, backward=False, context=0, kv_dtype=None, isa=None,
+                 checkpoint_every=0):
+        options = _abi.NetworkSessionOptions(
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), backward=backward,
+            context=_native.whole(context, "context", 0, 2**24), isa=_native.utf8(isa, "isa") if isa else None,
+            kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
+            checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
+        self.network = network
+        self._bound = self._beside = None
+        self._wide = network.info["element"] == "f64"
+        self._handle = _native.make(library.loom_network_session_create, network._handle.value,
+                                    ctypes.byref(options))
+        self._number, self._run = self._handle.value, library.loom_network_session_run
+
+    def forward(self, x, *, training=False, step=0, lengths=None, external=None, mask=None):
+        """Runs the network: x [samples, ...] gives an array of the output's shape.
+
+        training: dropout, batch statistics; step: of the random streams of dropout. lengths: valid steps of each
+        sample of a ragged batch. external: of layers that read an external input. mask: of attention.
+        """
+        kind = "d" if self._wide else "f"
+        data = _tensors.given(x, "x", kind)
+        options = _abi.Pass(training=training, step=step)
+        beside = []
+        if lengths is not None:
+            steps = (ctypes.c_uint64 * len(lengths))(*[_native.whole(n, "lengths", 0, 2**40) for n in lengths])
+            options.lengths, options.lengths_count = steps, len(steps)
+            beside.append(steps)
+        for name, value in (("external", external), ("mask", mask)):
+            if value is not None:
+                more = _tensors.given(value, name)
+                extents = more.extents()
+                setattr(options, name, more.pointer), setattr(options, name + "_count", more.count)
+                setattr(options, name + "_shape", extents), setattr(options, name + "_shape_count", len(extents))
+                beside += [more, extents]
+        self._beside = beside  # backward reads them again
+        pointer = ctypes.POINTER(ctypes.c_double if self._wide else ctypes.c_float)()
+        count, rank, shape = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.POINTER(ctypes.c_uint64)()
+        function = library.loom_network_session_forward_f64 if self._wide else library.loom_network_session_forward
+        _native.check(function(self._handle.value, data.pointer, data.count, data.extents(), len(data.shape),
+                               ctypes.byref(options), ctypes.byref(pointer), ctypes.byref(count), ctypes.byref(shape),
+                               ctypes.byref(rank)))
+        self._input = data.shape
+        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]), kind)
+
+    __call__ = forward
+
+    def backward(self, output_gradient):
+        """Goes back after a forward: adds to the gradients of the weights and returns that of the input."""
+        kind = "d" if self._wide else "f"
+        data = _tensors.given(output_gradient, "output_gradient", kind)
+        pointer, count = ctypes.POINTER(ctypes.c_double if self._wide else ctypes.c_float)(), ctypes.c_size_t()
+        function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
+        _native.check(function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
+                               ctypes.byref(count)))
+        return _tensors.copied(pointer, count.value, self._input, kind)
+
+    def gradient(self, weight):
+        """Returns the gradient of a weight, added up since it was last cleared."""
+        out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
+        _native.check(library.loom_network_session_gradient(self._handle.value, _native.utf8(weight, "weight"),
+                                                            pointer, count))
+        return out
+
+    def clear_gradients(self):
+        """Sets every gradient to 0."""
+        _native.check(library.loom_network_session_clear_gradients(self._handle.value))
+
+    def bind(self, x, y):
+        """Names memory that run() reads and fills, float32 arrays of the caller; run() then copies nothing in Python."""
+        source, count, shape, keeps_x = _tensors.bound(x, "x")
+        to, room, _, keeps_y = _tensors.writable(y, "y")
+        extents = _tensors.shape_of(shape, "x")
+        _native.check(library.loom_network_session_bind(self._handle.value, source, count, extents, len(extents), to,
+                                                        room))
+        self._bound = keeps_x, keeps_y
+
+    def run(self):
+        """Runs the network from the bound input into the bound output."""
+        status = self._run(self._number)
+        if status:
+            _native.check(status)
+
+    def reset(self):
+        """Begins every sequence and state anew."""
+        _native.check(library.loom_network_session_reset(self._handle.value))
+
+    def rewind(self, length):
+        """Goes back to where the sequences of a session with a context had so many positions."""
+        _native.check(library.loom_network_session_rewind(self._handle.value,
+                                                          _native.whole(length, "length", 0, 2**40)))
+
+    def snapshot(self):
+        """Returns the state that the next call depends on, bytes."""
+        return _native.blob(library.loom_network_session_snapshot, self._handle.value)
+
+    def restore(self, snapshot):
+        """Puts such a state back, into a session of the same network and options."""
+        data = _native.data_of(snapshot, "snapshot")
+        _native.check(library.loom_network_session_restore(self._handle.value, data, len(data)))
+
+    @property
+    def info(self):
+        """Threads, memory, element type, positions, a dict."""
+        return json.loads(_native.blob(library.loom_network_session_info, self._handle.value))
+
+    def close(self):
+        """Gives the session back to the library."""
+        super().close()
+        self._number, self._bound, self._beside = 0, None, None

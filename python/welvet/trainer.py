@@ -1,0 +1,91 @@
+"""Networks that learn, step by step, from batches of the caller."""
+
+import ctypes
+import dataclasses
+import json
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What one step did: loss of the batch before it, learning rate, gradient norm where the config clips by it.
+
+    skipped: a loss, a gradient or an update was not finite, and everything is as before; why: what it was.
+    """
+
+    loss: float
+    learning_rate: float
+    gradient_norm: float
+    skipped: bool
+    why: str
+
+
+class Trainer(_native.Owner):
+    """A network that learns.
+
+    network: nobody else may change it meanwhile. shape: of a batch, samples first.
+    config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
+    threads: workers; None: one per physical core. The weights do not depend on it.
+
+    >>> from welvet import Network
+    >>> net = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+    >>> trainer = Trainer(net, (4, 2), learning_rate=0.1)
+    >>> steps = [trainer.step([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]]) for _ in range(50)]
+    >>> steps[-1].loss < steps[0].loss
+    True
+    """
+
+    def __init__(self, network, shape, config=None, *, threads=None, isa=None, **more):
+        data = json.dumps({**(config or {}), **more}).encode()
+        options = _abi.TrainerOptions(
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
+            isa=_native.utf8(isa, "isa") if isa else None)
+        extents = _tensors.shape_of(shape, "shape")
+        self.network = network
+        self._handle = _native.make(library.loom_trainer_create, network._handle.value, data, len(data), extents,
+                                    len(extents), ctypes.byref(options))
+
+    def step(self, inputs, targets=None, *, classes=None):
+        """Learns from one batch: targets as many values per sample as the output has, or classes, one id per row."""
+        batch, _keeps = self._batch(inputs, targets, classes)
+        out = _abi.TrainingStep()
+        _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), ctypes.byref(out)))
+        why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
+        return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
+
+    def evaluate(self, inputs, targets=None, *, classes=None):
+        """Returns the loss of a batch and the network's output; no weight changes."""
+        batch, _keeps = self._batch(inputs, targets, classes)
+        loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        _native.check(library.loom_trainer_evaluate(
+            self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(pointer), ctypes.byref(count),
+            ctypes.byref(shape), ctypes.byref(rank)))
+        return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+
+    def _batch(self, inputs, targets, classes):
+        data = _tensors.given(inputs, "inputs")
+        extents = data.extents()
+        batch = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
+        keeps = [data, extents]
+        for name, value, kind in (("targets", targets, "f"), ("classes", classes, "i")):
+            if value is not None:
+                more = _tensors.given(value, name, kind)
+                setattr(batch, name, more.pointer), setattr(batch, name + "_count", more.count)
+                keeps.append(more)
+        return batch, keeps
+
+    def set_epoch(self, epoch):
+        """Tells schedules that count epochs which one it is, from 0."""
+        _native.check(library.loom_trainer_set_epoch(self._handle.value, _native.whole(epoch, "epoch", 0, 2**40)))
+
+    def observe(self, metric):
+        """Gives the schedule "plateau" a validation metric."""
+        _native.check(library.loom_trainer_observe(self._handle.value, metric))
+
+    @property
+    def info(self):
+        """Steps, skipped ones, learning rate, memory, a dict."""
+        return json.loads(_native.blob(library.loom_trainer_info, self._handle.value))

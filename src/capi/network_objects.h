@@ -1,0 +1,144 @@
+#pragma once
+// What the handles of networks stand for, and who may touch one when. A network is read by any number of passes at the
+// same time, or changed by one call; who comes in between is told Busy.
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capi/objects.h"
+#include "network/network_session.h"
+#include "training/trainer.h"
+
+namespace loom::capi {
+
+// Extents that a caller reads.
+struct Extents {
+  std::array<std::uint64_t, Shape::kMaxRank> values{};
+  std::size_t count = 0;
+  void set(const Shape& shape) {
+    count = shape.rank();
+    std::copy(shape.extents().begin(), shape.extents().end(), values.begin());
+  }
+};
+
+struct NetworkObject : Object {
+  static constexpr Kind kKind = Kind::Network;
+  NetworkObject(Network given, std::vector<std::string> told) : network(std::move(given)), warnings(std::move(told)) {}
+  Network network;
+  const std::vector<std::string> warnings;
+  std::atomic<int> passes{0};  // that read the network now; -1: a call that changes it
+  // How often layers, their types or shapes were changed, and how often values were: a Reading or Writing keeps them.
+  std::uint64_t plan = 1, values = 1;
+  Extents output_shape;
+};
+
+// A pass over a network that leaves it as it is. Busy while a call changes it.
+class Reading {
+ public:
+  static Result<Reading> of(NetworkObject& object) {
+    int passes = object.passes.load(std::memory_order_relaxed);
+    while (passes >= 0)
+      if (object.passes.compare_exchange_weak(passes, passes + 1, std::memory_order_acquire)) return Reading(&object);
+    return fail(Code::Busy, "the network is being changed by another call");
+  }
+  Reading(Reading&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Reading& operator=(Reading&&) = delete;
+  ~Reading() {
+    if (object_ != nullptr) object_->passes.fetch_sub(1, std::memory_order_release);
+  }
+
+ private:
+  explicit Reading(NetworkObject* object) : object_(object) {}
+  NetworkObject* object_;
+};
+
+// A call that changes a network. Busy while another call uses it.
+class Writing {
+ public:
+  static Result<Writing> of(NetworkObject& object) {
+    int none = 0;
+    if (!object.passes.compare_exchange_strong(none, -1, std::memory_order_acquire))
+      return fail(Code::Busy, "the network is in use by another call");
+    return Writing(&object);
+  }
+  Writing(Writing&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Writing& operator=(Writing&&) = delete;
+  ~Writing() {
+    if (object_ != nullptr) object_->passes.store(0, std::memory_order_release);
+  }
+
+ private:
+  explicit Writing(NetworkObject* object) : object_(object) {}
+  NetworkObject* object_;
+};
+
+// A network of a handle for a call that reads it, or changes it.
+template <class Access>
+struct TakenNetwork {
+  Use<NetworkObject> use;
+  Access access;
+  Network& network() const { return use->network; }
+};
+template <class Access>
+Result<TakenNetwork<Access>> take_network(loom_network handle) {
+  LOOM_TRY(auto use, Use<NetworkObject>::of(handle));
+  LOOM_TRY(Access access, Access::of(*use.operator->()));
+  return TakenNetwork<Access>{std::move(use), std::move(access)};
+}
+
+// NotFound.
+Result<Weight*> weight_of(const Network& network, std::string_view path);
+
+// Extents as a caller gives them.
+Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const char* what);
+// The values of a tensor that the caller gives; their number must be the shape's. `what` begins the messages.
+template <class T>
+Result<ConstView> tensor_of(const T* values, std::size_t count, const Shape& shape, const char* what) {
+  if (values == nullptr) return fail(Code::InvalidArgument, "{} is NULL", what);
+  if (count != shape.elements())
+    return fail(Code::ShapeMismatch, "{} has {} values, its shape {} {}", what, count, shape.text(), shape.elements());
+  return ConstView{values, shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
+}
+
+struct NetworkSessionObject : Object {
+  static constexpr Kind kKind = Kind::NetworkSession;
+  NetworkSessionObject(std::shared_ptr<NetworkObject> of, NetworkSessionOptions given)
+      : network(std::move(of)), options(std::move(given)) {}
+  // The caller's memory of loom_network_session_bind().
+  struct Bound {
+    ConstView input{};
+    float* output = nullptr;
+    std::size_t outputs = 0;
+  };
+  // Inputs beside x, which backward reads again: where the caller has them, or widened for a network of f64.
+  struct Beside {
+    ConstView external{}, mask{};
+    std::vector<double> wide_external, wide_mask;
+    std::vector<std::size_t> lengths;
+  };
+  const std::shared_ptr<NetworkObject> network;
+  const NetworkSessionOptions options;
+  std::unique_ptr<NetworkSession> session;  // null until the network is prepared
+  std::uint64_t plan = 0;                   // of the network, that the session was planned for
+  Beside beside;
+  Bound bound;
+  Extents output_shape;
+};
+
+struct TrainerObject : Object {
+  static constexpr Kind kKind = Kind::Trainer;
+  TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given)
+      : network(std::move(of)), trainer(std::move(given)), plan(network->plan), values(network->values) {}
+  const std::shared_ptr<NetworkObject> network;
+  const std::unique_ptr<Trainer> trainer;
+  std::uint64_t plan, values;  // of the network, that the trainer knows
+  std::string why;             // of the last step, where it was skipped
+  Extents output_shape;
+};
+
+}  // namespace loom::capi

@@ -1,0 +1,368 @@
+// Sessions of networks in loom.h: tensors in, tensors and gradients out.
+
+#include <algorithm>
+#include <cstring>
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+
+namespace loom::capi {
+namespace {
+
+Result<NetworkSessionOptions> options_of(const loom_network_session_options& given) {
+  NetworkSessionOptions out;
+  if (given.threads != 0) {
+    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
+    out.pool = use->pool;
+  }
+  if (given.thread_count < 0)
+    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
+  out.threads = given.thread_count;
+  out.backward = given.backward != 0;
+  if (given.isa != nullptr) {
+    LOOM_TRY(out.isa, isa_from_name(given.isa));
+  }
+  if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
+  out.context = given.context;
+  if (given.kv_dtype != nullptr) {
+    LOOM_TRY(out.kv_dtype, dtype_from_name(given.kv_dtype));
+  }
+  out.checkpoint_every = given.checkpoint_every;
+  return out;
+}
+
+// The session of a handle, for a call that changes it.
+struct TakenRun {
+  Use<NetworkSessionObject> use;
+  Turn turn;
+  NetworkSessionObject* operator->() const { return use.operator->(); }
+};
+Result<TakenRun> take_run(loom_network_session handle) {
+  LOOM_TRY(auto use, Use<NetworkSessionObject>::of(handle));
+  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "network session"));
+  return TakenRun{std::move(use), std::move(turn)};
+}
+
+Result<bool> is_prepared(NetworkObject& object) {
+  LOOM_TRY(const Reading reading, Reading::of(object));
+  return object.network.is_prepared();
+}
+
+bool is_ready(const NetworkSessionObject& s) { return s.session != nullptr && s.plan == s.network->plan; }
+
+// Plans a session for the network as it is now. False: the network was never prepared.
+Result<bool> plan_session(NetworkSessionObject& s) {
+  NetworkObject& object = *s.network;
+  LOOM_TRY(const Reading reading, Reading::of(object));
+  if (!object.network.is_prepared()) return false;
+  if (s.session == nullptr) {
+    LOOM_TRY(s.session, NetworkSession::create(object.network, s.options));
+  } else {
+    LOOM_TRY_VOID(s.session->adopt());
+  }
+  s.plan = object.plan;
+  return true;
+}
+
+// The same, and a network that nobody has prepared is prepared for this input; null: there is none.
+Result<void> make_ready(NetworkSessionObject& s, const Shape* input) {
+  NetworkObject& object = *s.network;
+  if (input == nullptr && s.session == nullptr) return fail(Code::InvalidState, "the session has run nothing so far");
+  if (input != nullptr) {
+    LOOM_TRY(const bool prepared, is_prepared(object));
+    if (!prepared) {
+      LOOM_TRY(const Writing writing, Writing::of(object));
+      if (!object.network.is_prepared()) {
+        ++object.plan;
+        LOOM_TRY_VOID(object.network.prepare(*input));
+      }
+    }
+  }
+  LOOM_TRY(const bool planned, plan_session(s));
+  return planned ? Result<void>{} : fail(Code::InvalidState, "the network was changed and has run nothing since");
+}
+
+// Runs call(session) while the network stays as it is; `writes`: it changes values of the network.
+template <class F>
+Result<void> with_session(NetworkSessionObject& s, const Shape* input, bool writes, F&& call) {
+  for (;;) {
+    if (writes) {
+      LOOM_TRY(const Writing writing, Writing::of(*s.network));
+      if (is_ready(s)) {
+        ++s.network->values;
+        return call(*s.session);
+      }
+    } else {
+      LOOM_TRY(const Reading reading, Reading::of(*s.network));
+      if (is_ready(s)) return call(*s.session);
+    }
+    LOOM_TRY_VOID(make_ready(s, input));
+  }
+}
+
+// A tensor beside the input, in the network's element type.
+Result<ConstView> beside(const float* values, std::size_t count, const std::uint64_t* extents, std::size_t rank,
+                         Element element, std::vector<double>& wide, const char* what) {
+  LOOM_TRY(const Shape shape, shape_of(extents, rank, what));
+  LOOM_TRY(const ConstView view, tensor_of(values, count, shape, what));
+  if (element == Element::f32) return view;
+  wide.assign(values, values + count);
+  return ConstView{wide.data(), shape, Element::f64};
+}
+
+Result<PassExtras> extras_of(NetworkSessionObject& s, const loom_pass& given, const CancelOf& cancel) {
+  PassExtras out;
+  out.training = given.training != 0, out.step = given.step, out.cancel = cancel.flag();
+  const Element element = s.network->network.settings.activations;
+  LOOM_TRY(const auto lengths, need_array(given.lengths, given.lengths_count, "lengths"));
+  s.beside.lengths.assign(lengths.begin(), lengths.end());
+  out.lengths = s.beside.lengths;
+  if (given.external != nullptr) {
+    LOOM_TRY(s.beside.external, beside(given.external, given.external_count, given.external_shape,
+                                       given.external_shape_count, element, s.beside.wide_external, "external"));
+    out.external = &s.beside.external;
+  }
+  if (given.mask != nullptr) {
+    LOOM_TRY(s.beside.mask, beside(given.mask, given.mask_count, given.mask_shape, given.mask_shape_count, element,
+                                   s.beside.wide_mask, "mask"));
+    out.mask = &s.beside.mask;
+  }
+  return out;
+}
+
+template <class T>
+constexpr Element element_of() {
+  return sizeof(T) == sizeof(double) ? Element::f64 : Element::f32;
+}
+template <class T>
+Result<void> need_element(const NetworkSessionObject& s) {
+  if (s.network->network.settings.activations == element_of<T>()) return {};
+  return fail(Code::InvalidArgument, "the network computes in {}: call the function {}",
+              element_of<T>() == Element::f32 ? "f64" : "f32",
+              element_of<T>() == Element::f32 ? "whose name ends in _f64" : "without _f64");
+}
+
+template <class T>
+loom_status forward(loom_network_session session, const T* input, std::size_t count, const std::uint64_t* extents,
+                    std::size_t rank, const loom_pass* pass, const T** output, std::size_t* output_count,
+                    const std::uint64_t** output_shape, std::size_t* output_rank) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_rank));
+    LOOM_TRY(const Shape shape, shape_of(extents, rank, "shape"));
+    LOOM_TRY(const ConstView x, tensor_of(input, count, shape, "input"));
+    LOOM_TRY(const loom_pass given, read_struct(pass));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY_VOID(need_element<T>(*s.operator->()));
+    LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
+    return with_session(*s.operator->(), &shape, extras.training, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(const ConstView y, running.forward(x, extras));
+      s->output_shape.set(y.shape);
+      *output = y.as<T>(), *output_count = y.shape.elements();
+      *output_shape = s->output_shape.values.data(), *output_rank = s->output_shape.count;
+      return {};
+    });
+  });
+}
+
+template <class T>
+loom_status backward(loom_network_session session, const T* gradient, std::size_t count, loom_cancel cancel,
+                     const T** input_gradient, std::size_t* input_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(input_gradient, input_count));
+    LOOM_TRY(const auto dy, need_array(gradient, count, "output_gradient"));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY_VOID(need_element<T>(*s.operator->()));
+    if (s->session == nullptr || s->plan != s->network->plan)
+      return fail(Code::InvalidState, "backward needs a forward of the network as it is now");
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(const ConstView view, tensor_of(dy.data(), dy.size(), running.output_shape(), "output_gradient"));
+      LOOM_TRY(const ConstView dx, running.backward(view, nullptr, stop.flag()));
+      *input_gradient = dx.as<T>(), *input_count = dx.shape.elements();
+      return {};
+    });
+  });
+}
+
+Json info_of(NetworkSession& s) {
+  return Json{{"element", s.element() == Element::f64 ? "f64" : "f32"},
+              {"threads", s.threads()},
+              {"scratch_bytes", s.scratch_bytes()},
+              {"output_shape", s.output_shape().extents()},
+              {"is_stateful", s.is_stateful()},
+              {"length", s.length()},
+              {"states", s.num_states()}};
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_network_session_create(loom_network network, const loom_network_session_options* options,
+                                        loom_network_session* session) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(session));
+    LOOM_TRY(const loom_network_session_options given, read_struct(options));
+    LOOM_TRY(NetworkSessionOptions wanted, options_of(given));
+    LOOM_TRY(const auto use, Use<NetworkObject>::of(network));
+    auto made = std::make_shared<NetworkSessionObject>(use.shared(), std::move(wanted));
+    // A network that is being changed meanwhile, or has no shapes yet, is looked at when the session runs.
+    if (const auto planned = plan_session(*made); !planned && planned.error().code != Code::Busy)
+      return tl::make_unexpected(planned.error());
+    LOOM_TRY(*session, add_object(Kind::NetworkSession, std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_network_session_forward(loom_network_session session, const float* input, size_t input_count,
+                                         const uint64_t* shape, size_t shape_count, const loom_pass* pass,
+                                         const float** output, size_t* output_count, const uint64_t** output_shape,
+                                         size_t* output_shape_count) {
+  return forward(session, input, input_count, shape, shape_count, pass, output, output_count, output_shape,
+                 output_shape_count);
+}
+
+loom_status loom_network_session_forward_f64(loom_network_session session, const double* input, size_t input_count,
+                                             const uint64_t* shape, size_t shape_count, const loom_pass* pass,
+                                             const double** output, size_t* output_count, const uint64_t** output_shape,
+                                             size_t* output_shape_count) {
+  return forward(session, input, input_count, shape, shape_count, pass, output, output_count, output_shape,
+                 output_shape_count);
+}
+
+loom_status loom_network_session_bind(loom_network_session session, const float* input, size_t input_count,
+                                      const uint64_t* shape, size_t shape_count, float* output, size_t output_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenRun s, take_run(session));
+    if (input == nullptr) {
+      s->bound = {};
+      return {};
+    }
+    LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
+    LOOM_TRY(const ConstView x, tensor_of(input, input_count, extents, "input"));
+    LOOM_TRY_VOID(need_element<float>(*s.operator->()));
+    if (output == nullptr) return fail(Code::InvalidArgument, "output is NULL");
+    return with_session(*s.operator->(), &extents, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY_VOID(running.prepare(extents));
+      if (running.output_shape().elements() != output_count)
+        return fail(Code::ShapeMismatch, "the output has {} values {}, there is room for {}",
+                    running.output_shape().elements(), running.output_shape().text(), output_count);
+      s->bound = {x, output, output_count};
+      return {};
+    });
+  });
+}
+
+loom_status loom_network_session_run(loom_network_session session) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenRun s, take_run(session));
+    const NetworkSessionObject::Bound& bound = s->bound;
+    if (bound.output == nullptr) return fail(Code::InvalidState, "nothing is bound to the session");
+    return with_session(*s.operator->(), &bound.input.shape, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(const ConstView y, running.forward(bound.input));
+      if (y.shape.elements() != bound.outputs)
+        return fail(Code::InvalidState, "the network's output has another size since it was bound");
+      std::memcpy(bound.output, y.data, bound.outputs * sizeof(float));
+      return {};
+    });
+  });
+}
+
+loom_status loom_network_session_backward(loom_network_session session, const float* output_gradient,
+                                          size_t output_gradient_count, loom_cancel cancel,
+                                          const float** input_gradient, size_t* input_gradient_count) {
+  return backward(session, output_gradient, output_gradient_count, cancel, input_gradient, input_gradient_count);
+}
+
+loom_status loom_network_session_backward_f64(loom_network_session session, const double* output_gradient,
+                                              size_t output_gradient_count, loom_cancel cancel,
+                                              const double** input_gradient, size_t* input_gradient_count) {
+  return backward(session, output_gradient, output_gradient_count, cancel, input_gradient, input_gradient_count);
+}
+
+loom_status loom_network_session_gradient(loom_network_session session, const char* weight, float* values,
+                                          size_t values_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view path, need_text(weight, "weight"));
+    LOOM_TRY(const auto room, need_array(values, values_count, "values"));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    if (!s->options.backward) return fail(Code::InvalidState, "the session was made without backward");
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
+      if (room.size() != found->elements())
+        return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, found->elements(),
+                    found->shape().text(), room.size());
+      const void* const gradient = running.gradients().written(*found) ? running.gradients().of(*found) : nullptr;
+      if (gradient == nullptr) {  // frozen, or nothing has been added
+        std::fill_n(values, values_count, 0.0F);
+        return {};
+      }
+      with_element(running.element(), [&]<class T>() {
+        std::transform(static_cast<const T*>(gradient), static_cast<const T*>(gradient) + values_count, values,
+                       [](T v) { return static_cast<float>(v); });
+      });
+      return {};
+    });
+  });
+}
+
+loom_status loom_network_session_clear_gradients(loom_network_session session) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenRun s, take_run(session));
+    if (s->session != nullptr && s->options.backward) s->session->gradients().clear();
+    return {};
+  });
+}
+
+loom_status loom_network_session_reset(loom_network_session session) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenRun s, take_run(session));
+    if (s->session != nullptr) s->session->reset();
+    return {};
+  });
+}
+
+loom_status loom_network_session_rewind(loom_network_session session, uint64_t length) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenRun s, take_run(session));
+    return with_session(*s.operator->(), nullptr, false,
+                        [&](NetworkSession& running) { return running.rewind(static_cast<std::size_t>(length)); });
+  });
+}
+
+loom_status loom_network_session_snapshot(loom_network_session session, loom_blob* bytes) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(bytes));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
+      const std::vector<std::byte> saved = running.carried();
+      LOOM_TRY(*bytes, make_blob(std::string(reinterpret_cast<const char*>(saved.data()), saved.size())));
+      return {};
+    });
+  });
+}
+
+loom_status loom_network_session_restore(loom_network_session session, const void* bytes, size_t bytes_size) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    return with_session(*s.operator->(), nullptr, false,
+                        [&](NetworkSession& running) { return running.carry(std::as_bytes(std::span(saved))); });
+  });
+}
+
+loom_status loom_network_session_info(loom_network_session session, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const TakenRun s, take_run(session));
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(*info, make_blob(info_of(running)));
+      return {};
+    });
+  });
+}

@@ -1,0 +1,168 @@
+// Learning in loom.h: one step, one batch at a time.
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "training/train_config.h"
+
+namespace loom::capi {
+namespace {
+
+// The trainer of a handle, and its network, for a call that changes both.
+struct TakenTrainer {
+  Use<TrainerObject> use;
+  Turn turn;
+  Writing writing;
+  TrainerObject* operator->() const { return use.operator->(); }
+};
+Result<TakenTrainer> take_trainer(loom_trainer handle) {
+  LOOM_TRY(auto use, Use<TrainerObject>::of(handle));
+  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "trainer"));
+  NetworkObject& network = *use->network;
+  LOOM_TRY(Writing writing, Writing::of(network));
+  if (network.plan != use->plan)
+    return fail(Code::InvalidState, "the network's layers or types were changed: make another trainer");
+  if (network.values != use->values) LOOM_TRY_VOID(use->trainer->commit_masters());
+  use->values = network.values;
+  return TakenTrainer{std::move(use), std::move(turn), std::move(writing)};
+}
+
+Result<Samples> samples_of(const loom_batch* batch) {
+  if (batch == nullptr) return fail(Code::InvalidArgument, "batch is NULL");
+  LOOM_TRY(const loom_batch given, read_struct(batch));
+  LOOM_TRY(const Shape shape, shape_of(given.shape, given.shape_count, "shape"));
+  Samples out;
+  LOOM_TRY(out.inputs, tensor_of(given.inputs, given.inputs_count, shape, "inputs"));
+  LOOM_TRY(out.classes, need_array(given.classes, given.classes_count, "classes"));
+  LOOM_TRY(const auto targets, need_array(given.targets, given.targets_count, "targets"));
+  if (out.classes.empty() == targets.empty())
+    return fail(Code::InvalidArgument, "a batch has classes or targets: expected one of them");
+  if (targets.empty()) return out;
+  if (targets.size() % shape[0] != 0)
+    return fail(Code::ShapeMismatch, "targets has {} values for {} samples", targets.size(), shape[0]);
+  LOOM_TRY(const Shape rows, Shape::create(std::array{shape[0], targets.size() / shape[0]}));
+  out.values = {targets.data(), rows, Element::f32};
+  return out;
+}
+
+Result<TrainConfig> config_of(std::string_view text, const loom_trainer_options& given) {
+  LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+  LOOM_TRY(TrainConfig config, read_step_config(json));
+  NetworkSessionOptions& out = config.trainer.session;
+  if (given.threads != 0) {
+    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
+    out.pool = use->pool;
+  }
+  if (given.thread_count < 0)
+    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
+  out.threads = given.thread_count;
+  if (given.isa != nullptr) {
+    LOOM_TRY(out.isa, isa_from_name(given.isa));
+  }
+  if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
+  return config;
+}
+
+Json info_of(TrainerObject& object) {
+  Trainer& t = *object.trainer;
+  const TrainerState& state = t.state();
+  Json out{{"steps", state.steps},
+           {"skipped", state.skipped},
+           {"loss_scale", state.loss_scale},
+           {"learning_rate", t.learning_rate()},
+           {"resident_bytes", t.resident_bytes()},
+           {"parameters", t.parameters().size()}};
+  Json uses = Json::array();
+  for (const TweenUse& use : t.tween_uses())
+    uses.push_back(Json{{"path", use.path == nullptr ? "" : *use.path},
+                        {"gap", use.gap},
+                        {"budget", use.budget},
+                        {"is_skipped", use.skipped},
+                        {"update_norm", use.update_norm}});
+  if (!uses.empty()) out["tween"] = std::move(uses);
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_trainer_create(loom_network network, const void* config, size_t config_size, const uint64_t* shape,
+                                size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(trainer));
+    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
+    LOOM_TRY(const loom_trainer_options given, read_struct(options));
+    LOOM_TRY(const TrainConfig wanted, config_of(text, given));
+    LOOM_TRY(const auto taken, take_network<Writing>(network));
+    ++taken.use->plan;
+    if (wanted.dtype) LOOM_TRY_VOID(taken.network().morph_all(*wanted.dtype));
+    LOOM_TRY_VOID(taken.network().prepare(batch));
+    LOOM_TRY(auto made, Trainer::create(taken.network(), wanted.trainer));
+    LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::uint32_t room, room_in(step));
+    LOOM_TRY(const Samples samples, samples_of(batch));
+    LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    LOOM_TRY(StepReport report, t->trainer->step(samples));
+    t->values = ++t->network->values;
+    t->why = std::move(report.why);
+    loom_training_step out{};
+    out.loss = report.loss, out.learning_rate = report.learning_rate, out.gradient_norm = report.gradient_norm;
+    out.skipped = report.skipped ? 1 : 0;
+    out.why = t->why.data(), out.why_size = t->why.size();
+    write_struct(out, step, room);
+    return {};
+  });
+}
+
+loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss, const float** output,
+                                  size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(loss, output, output_count, output_shape, output_shape_count));
+    LOOM_TRY(const Samples samples, samples_of(batch));
+    LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    LOOM_TRY(const Trainer::Evaluation found, t->trainer->evaluate(samples));
+    if (found.output.element != Element::f32)
+      return fail(Code::Unsupported, "the network computes in f64: its output has no single precision");
+    t->output_shape.set(found.output.shape);
+    *loss = found.loss.value;
+    *output = found.output.as<float>(), *output_count = found.output.shape.elements();
+    *output_shape = t->output_shape.values.data(), *output_shape_count = t->output_shape.count;
+    return {};
+  });
+}
+
+loom_status loom_trainer_set_epoch(loom_trainer trainer, uint64_t epoch) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    t->trainer->set_epoch(epoch);
+    return {};
+  });
+}
+
+loom_status loom_trainer_observe(loom_trainer trainer, double metric) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    t->trainer->observe(metric);
+    return {};
+  });
+}
+
+loom_status loom_trainer_info(loom_trainer trainer, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    LOOM_TRY(*info, make_blob(info_of(*t.operator->())));
+    return {};
+  });
+}

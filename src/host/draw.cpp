@@ -1,0 +1,225 @@
+#include "host/draw.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/json.h"
+#include "core/markup.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kGap = 6, kCellGap = 26, kPlaneGap = 60, kMargin = 24;
+
+// Wide types blue, bytes green, down to one bit in red: fewer bits, warmer colours.
+const char* colour_of(const std::string& dtype) {
+  static const std::map<std::string, const char*> colours = {
+      {"float64", "#9db8e8"}, {"float32", "#bcd0f2"}, {"float16", "#c9dcf5"}, {"bfloat16", "#c9dcf5"},
+      {"int64", "#a9c4d8"},   {"int32", "#b8d2e2"},   {"int16", "#c6e0ea"},   {"uint64", "#a9c4d8"},
+      {"uint32", "#b8d2e2"},  {"uint16", "#c6e0ea"},  {"int8", "#bfe5c6"},    {"uint8", "#bfe5c6"},
+      {"fp8e4m3", "#cdeabf"}, {"fp8e5m2", "#cdeabf"}, {"int4", "#f3e9a8"},    {"uint4", "#f3e9a8"},
+      {"fp4", "#f6ecb9"},     {"int2", "#f6cf9e"},    {"uint2", "#f6cf9e"},   {"ternary", "#f4b98f"},
+      {"binary", "#f0a199"}};
+  const auto found = colours.find(dtype);
+  return found == colours.end() ? "#e9e9ee" : found->second;
+}
+
+std::string count_text(std::size_t n) {
+  if (n >= 1000000) return fmt::format("{:.1f} M weights", static_cast<double>(n) / 1e6);
+  if (n >= 10000) return fmt::format("{:.0f} k weights", static_cast<double>(n) / 1e3);
+  return n == 0 ? "no weights" : fmt::format("{} weights", n);
+}
+
+// A layer and what it holds.
+struct Node {
+  std::string label, note, dtype;
+  bool disabled = false;
+  const Share* link = nullptr;
+  std::vector<Node> children;
+
+  double height() const {
+    if (children.empty()) return kLeaf;
+    double h = kHead + kGap;
+    for (const Node& child : children) h += child.height() + kGap;
+    return h;
+  }
+};
+
+// `link`: of the cell that the layer stands in.
+Node node_of(Layer& layer, const std::string& role, const Share* link = nullptr) {
+  if (link == nullptr) link = layer_as<Share>(layer);
+  Node node{role + std::string(layer.kind()), {}, {}, layer.common.is_disabled, link, {}};
+  const Json settings = layer_to_json(layer);
+  if (const Json* mode = find(settings, "combine_mode")) node.label += " " + *as_string(*mode);
+  if (find(settings, "residual") != nullptr) node.label += " + input";
+  if (!layer.common.name.empty()) node.label += " \"" + layer.common.name + "\"";
+  if (node.link != nullptr) {
+    const auto& a = node.link->address();
+    node.note = fmt::format("{} ({}, {}, {}, {})", node.link->mode() == Share::Mode::Feed ? "fed by" : "shares", a[0],
+                            a[1], a[2], a[3]);
+    return node;
+  }
+  std::size_t weights = 0;
+  layer.visit_all_weights([&](Weight& w) {
+    weights += w.elements();
+    if (node.dtype.empty() || w.role() == WeightRole::Matrix) node.dtype = std::string(name(w.dtype()));
+  });
+  node.note = weights == 0 ? "" : node.dtype + ", " + count_text(weights);
+  layer.visit_children([&](const std::string& place, Layer& child) {
+    node.children.push_back(node_of(child, place == "filter_gate" ? "gate: " : ""));
+  });
+  return node;
+}
+
+class Picture {
+ public:
+  void box(double x, double y, double width, double height, const char* fill, bool disabled, bool dashed = false) {
+    body_ += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n",
+        x, y, width, height, fill, dashed ? "#c8c8d0" : "#55596a",
+        dashed || disabled ? " stroke-dasharray=\"4 3\"" : "", disabled ? " opacity=\"0.45\"" : "");
+    right_ = std::max(right_, x + width), bottom_ = std::max(bottom_, y + height);
+  }
+  void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b",
+            const char* weight = "normal") {
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n",
+                         x, y, size, colour, weight, html_text(shortened(what, 120)));
+  }
+  void curve(double x1, double y1, double x2, double y2, bool ahead) {
+    const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;
+    right_ = std::max(right_, bend);
+    body_ += fmt::format(
+        "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" "
+        "stroke-width=\"1.6\" "
+        "marker-end=\"url(#arrow)\"/>\n",
+        x1, y1, bend, y1, bend, y2, x2, y2);
+  }
+  // Returns the height.
+  double node(const Node& n, double x, double y, double width) {
+    const double height = n.height();
+    box(x, y, width, height, n.children.empty() ? colour_of(n.dtype) : "#f7f7fa", n.disabled);
+    text(x + 8, y + 16, n.label, 12, "#1c1f2b", "600");
+    if (n.link != nullptr) links_.push_back({n.link, x + width, y + height / 2});
+    if (n.children.empty()) {
+      text(x + 8, y + 31, n.disabled ? "disabled" : n.note, 10, "#4a4e5c");
+      return height;
+    }
+    double at = y + kHead;
+    for (const Node& child : n.children) at += node(child, x + kGap, at, width - 2 * kGap) + kGap;
+    return height;
+  }
+  std::string svg() const {
+    const double width = right_ + kMargin, height = bottom_ + kMargin;
+    return fmt::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+               "{1:.0f}\" "
+               "font-family=\"Helvetica, Arial, sans-serif\">\n"
+               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+               "markerHeight=\"7\" orient=\"auto\"><path "
+               "d=\"M0 0L8 4L0 8z\" "
+               "fill=\"#b03060\"/></marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+               width, height) +
+           body_ + "</svg>\n";
+  }
+  double bottom() const { return bottom_; }
+  double right() const { return right_; }
+  struct LinkEnd {
+    const Share* link;
+    double x, y;
+  };
+  const std::vector<LinkEnd>& links() const { return links_; }
+
+ private:
+  std::string body_;
+  std::vector<LinkEnd> links_;
+  double right_ = 0, bottom_ = 0;
+};
+
+struct Corner {
+  double x = 0, y = 0;
+};
+
+// Every cell of the grid, planes side by side; where each begins.
+std::vector<Corner> draw_grid(Picture& picture, const Network& network) {
+  const GridSize& size = network.size();
+  std::vector<Corner> places(network.num_cells());
+  double left = kMargin;
+  for (std::size_t z = 0; z < size.depth; ++z) {
+    double top = kMargin + 70;
+    if (size.depth > 1) picture.text(left, top - 18, fmt::format("z = {}", z), 12, "#4a4e5c", "600");
+    for (std::size_t y = 0; y < size.rows; ++y) {
+      double tallest = kLeaf;
+      for (std::size_t x = 0; x < size.cols; ++x) {
+        double at = top;
+        const double column = left + static_cast<double>(x) * (kWidth + kCellGap);
+        bool any = false;
+        for (std::size_t l = 0; l < size.layers_per_cell; ++l) {
+          const std::size_t i = *network.index_of({z, y, x, l});
+          places[i] = {column, at + kLeaf / 2};
+          const Cell& cell = network.cell(i);
+          if (cell.is_empty()) continue;
+          any = true;
+          const Node node =
+              node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
+          at += picture.node(node, column, at, kWidth) + kGap;
+        }
+        if (!any) picture.box(column, top, kWidth, kLeaf, "#ffffff", false, true);
+        tallest = std::max(tallest, at - top);
+      }
+      top += tallest + kCellGap;
+    }
+    left += static_cast<double>(size.cols) * (kWidth + kCellGap) + (size.depth > 1 ? kPlaneGap : 0);
+  }
+  return places;
+}
+
+// From the target's right edge to the link's, or across when the target stands further right.
+void draw_links(Picture& picture, const Network& network, const std::vector<Corner>& places) {
+  for (const auto& end : picture.links())
+    if (const auto i = network.target_of(*end.link)) {
+      const bool ahead = places[*i].x > end.x;
+      picture.curve(places[*i].x + (ahead ? 0 : kWidth), places[*i].y, end.x, end.y, ahead);
+    }
+}
+
+// The colours of the types that the network's matrices have.
+void draw_types(Picture& picture, const Network& network) {
+  std::map<std::string, const char*> used;
+  network.each_layer([&](std::size_t, const std::string&, Layer& layer) {
+    layer.visit_all_weights([&](Weight& w) {
+      if (w.role() != WeightRole::Vector) used[std::string(name(w.dtype()))] = colour_of(std::string(name(w.dtype())));
+    });
+  });
+  double x = kMargin, y = picture.bottom() + 30;
+  const double edge = std::max(picture.right(), kMargin + 3 * 92);
+  for (const auto& [type, colour] : used) {
+    if (x + 92 > edge) x = kMargin, y += 22;
+    picture.box(x, y, 14, 14, colour, false);
+    picture.text(x + 20, y + 11, type, 11);
+    x += 92;
+  }
+}
+
+}  // namespace
+
+Result<std::string> draw_network(const Network& network, std::string_view title) {
+  constexpr std::size_t kMostCells = 4096;
+  if (network.num_cells() > kMostCells)
+    return fail(Code::LimitExceeded, "{} cells are too many for a picture, at most {} are drawn", network.num_cells(),
+                kMostCells);
+  const GridSize& size = network.size();
+  Picture picture;
+  const std::string& own = network.settings.name.empty() ? network.settings.id : network.settings.name;
+  picture.text(kMargin, kMargin + 8, title.empty() ? own : title, 16, "#1c1f2b", "700");
+  picture.text(kMargin, kMargin + 26,
+               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows,
+                           size.cols, size.layers_per_cell, static_cast<double>(network.resident_bytes()) / 1e6),
+               11, "#4a4e5c");
+  const std::vector<Corner> places = draw_grid(picture, network);
+  draw_links(picture, network, places);
+  draw_types(picture, network);
+  return picture.svg();
+}
+
+}  // namespace loom
