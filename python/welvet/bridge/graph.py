@@ -50,13 +50,16 @@ class Node:
 class Graph:
     """Nodes in an order in which they can run, and all that could not be read."""
 
-    def __init__(self, framework, shape):
+    def __init__(self, framework, sample):
         self.framework = framework
+        self.sample_type = str(sample.dtype)
+        self.model, self.rebuild = None, None
         self.nodes = []
         self.unsupported = []
         self.unused = []  # parts of the model that its answer does not depend on
         self.notes = []  # what differs in training alone
-        self.input = self.node("input", [], shape)
+        self.input = self.node("input", [], sample.shape)
+        self.input.value = sample
         self.output = None
 
     def node(self, kind, inputs, shape, keys=None, weights=None, path="", frozen=False):
@@ -70,6 +73,10 @@ class Graph:
         if entry not in self.unsupported:
             self.unsupported.append(entry)
         return self.node("unsupported", inputs, shape if shape is not None else (inputs[0].shape if inputs else ()), path=path)
+
+    def finish(self):
+        """The model after its weights were written: itself, or the new one where models cannot change."""
+        return self.model if self.rebuild is None else self.rebuild()
 
     def check(self):
         """Raises Unsupported with everything that was refused."""

@@ -31,13 +31,12 @@ def _entry(owner, name, index, path):
 
 class _Reader:
     def __init__(self, model, sample):
-        self.graph = Graph("scikit-learn", sample.shape)
+        self.graph = Graph("scikit-learn", sample)
         self.sample = sample
-        self.root = model
+        self.root = self.graph.model = model
 
     def read(self):
-        x, values = self.graph.input, self.sample
-        self.graph.input.value = values
+        x = self.graph.input
         self.graph.output = self._step(self.root, x, "")
         if not self.graph.unsupported:
             self.graph.output.value = answer(self.root, self.sample)

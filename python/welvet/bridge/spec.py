@@ -263,7 +263,9 @@ class _Writer:
             self._begin(node.inputs[0])
             link = {"is_remote_link": True, "link_mode": "share", "target_z": 0, "target_y": 0, "target_x": 0,
                     "target_l": self.cell_of[id(node.again)]}
+            # A feed that names a link gets the output of the link's target, so what this cell gives lies in the next one.
             self._cell(link, node)
+            self._cell(self._named({"type": "activation", "activation": "linear"}, node), node)
             return
         layer = {"type": node.kind, **node.keys}
         if node.frozen:
@@ -308,7 +310,7 @@ def write_spec(graph, identity="network"):
     writer.write()
     _tie(graph, writer)
     graph.check()
-    about = {"framework": graph.framework, "sample_shape": list(graph.input.shape)}
+    about = {"framework": graph.framework, "sample_shape": list(graph.input.shape), "sample_type": graph.sample_type}
     if graph.unused:
         about["unused"] = sorted(graph.unused)
     if graph.notes:
@@ -320,6 +322,25 @@ def write_spec(graph, identity="network"):
 def arrays(weights):
     """The values of all weights, float32."""
     return {name: float32(weight.read()) for name, weight in weights.items()}
+
+
+def moved(name, first):
+    """The name of a weight in a part whose first cell is number `first` of the grid."""
+    _, cell, weight = name.split(".", 2)
+    return f"layers.{int(cell) + first}.{weight}"
+
+
+def placed(layer, at, number, first):
+    """A layer of a list as cell `number` at the place (z, y, x) of a grid, with its links."""
+    z, y, x = at
+    layer = {**layer, "z": z, "y": y, "x": x, "l": number}
+    if layer.get("is_remote_link"):
+        layer.update(target_z=z, target_y=y, target_x=x)
+    if isinstance(layer.get("skip_from"), list):
+        layer["skip_from"] = [*at, layer["skip_from"][3]]
+    if isinstance(layer.get("tied_to"), str):
+        layer["tied_to"] = f"layers.{int(layer['tied_to'].split('.')[1]) + first}"
+    return layer
 
 
 def write_checkpoint(spec, values):

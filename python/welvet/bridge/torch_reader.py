@@ -29,8 +29,8 @@ class Reader:
 
         self.torch = torch
         self.model = model
-        self.graph = Graph("torch", sample.shape)
-        self.graph.input.value = sample
+        self.graph = Graph("torch", sample)
+        self.graph.model = model
         self.found = {}
         self.values = {}
         self.names = {id(p): name for name, p in [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]}
@@ -164,6 +164,8 @@ def _node(reader, traced, n):
     else:
         reader.found[n] = torch_functions.read(reader, n, value)
     node = reader.found[n]
+    if isinstance(node, tuple) and isinstance(value, tuple):
+        node, value = node[0], value[0]  # all steps of a recurrent layer, what attention gives
     if hasattr(node, "inputs") and isinstance(value, reader.torch.Tensor) and tuple(value.shape) == node.shape:
         node.value = as_array(value)
 

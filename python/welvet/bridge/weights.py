@@ -108,3 +108,9 @@ class Constant(Derived):
 def float32(array):
     """The values as the network stores them: float32, in C order."""
     return numpy.ascontiguousarray(array, dtype=numpy.float32)
+
+
+def snapped(array):
+    """The values as a network keeps them: sizes below 2^-51 and the negative zero are 0 (docs/numerics.md)."""
+    array = float32(array)
+    return numpy.where(numpy.abs(array) < numpy.float32(2.0**-51), numpy.float32(0), array)
