@@ -9,7 +9,7 @@ from ..network import Network
 from . import spec as _spec
 from .weights import snapped
 
-_READERS = ("torch_reader", "keras_reader", "jax_reader", "sklearn_reader")
+_READERS = ("keras_reader", "torch_reader", "jax_reader", "sklearn_reader")  # a layer of Keras may be a module of torch as well
 
 
 def _reader_of(model):

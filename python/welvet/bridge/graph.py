@@ -88,6 +88,9 @@ class Graph:
     def activation(self, x, name, path="", **keys):
         if name == "softmax":
             return self.node("softmax", [x], x.shape, path=path)
+        if x.kind == "permute":  # the axes are turned behind it, where the next layer may turn them back
+            before = self.activation(x.inputs[0], name, path, **keys)
+            return self.permute(before, x.keys["axes"], path)
         return self.node("activation", [x], x.shape, {"activation": name, **keys}, path=path)
 
     def identity(self, x, path=""):
@@ -118,7 +121,7 @@ class Graph:
         shape = tuple(x.shape[a] for a in axes)
         if axes[0] != 0:
             return self.refuse(path, "permute", "the batch does not stay in front", [x], shape)
-        if x.kind == "permute" and x.path == path:
+        if x.kind == "permute":
             inner = x.keys["axes"]
             return self.permute(x.inputs[0], [inner[a] for a in axes], path)
         return self.node("permute", [x], shape, {"axes": axes}, path=path)
@@ -126,6 +129,8 @@ class Graph:
     def add(self, x, y, path=""):
         if x.shape != y.shape:
             return self.refuse(path, "add", f"shapes {list(x.shape)} and {list(y.shape)} differ", [x, y])
+        if x.kind == y.kind == "permute" and x.keys == y.keys:
+            return self.permute(self.add(x.inputs[0], y.inputs[0], path), x.keys["axes"], path)
         return self.node("add", [x, y], x.shape, path=path)
 
     def concat(self, parts, axis, path=""):
