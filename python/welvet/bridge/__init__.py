@@ -10,6 +10,7 @@ from .api import push, stream, to_spec
 from .certificate import Certificate, certify
 from .composition import compose
 from .graph import Unsupported
+from .jax_reader import Tree
 from .spec import write_checkpoint
 
 # The mission's names (C-06). Each takes a model of any of the frameworks.
@@ -18,5 +19,5 @@ build_network_from_keras_stream = stream
 build_network_from_jax_stream = stream
 build_network_from_sklearn_stream = stream
 
-__all__ = ["Certificate", "Unsupported", "build_network_from_jax_stream", "build_network_from_keras_stream", "build_network_from_pytorch_stream",
+__all__ = ["Certificate", "Tree", "Unsupported", "build_network_from_jax_stream", "build_network_from_keras_stream", "build_network_from_pytorch_stream",
            "build_network_from_sklearn_stream", "certify", "compose", "push", "stream", "to_spec", "write_checkpoint"]

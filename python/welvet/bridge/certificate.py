@@ -18,7 +18,7 @@ class Certificate:
     """What a comparison found.
 
     framework: the model's. layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference of a number of the layer's output.
-    error: that of the network's output. source_hash: SHA-256 of all weights as the model has them, network_hash: as the network has them; they are equal
+    error: that of the network's output, None where the model is weights alone and has no output. source_hash: SHA-256 of all weights as the model has them, network_hash: as the network has them; they are equal
     where no bit was lost. output_hash: of the network's output for the sample. tolerance: what `passed` compares the error with.
     """
 
@@ -33,7 +33,7 @@ class Certificate:
     @property
     def passed(self):
         """True if the weights are equal bit for bit and the outputs within the tolerance."""
-        return self.source_hash == self.network_hash and self.error <= self.tolerance
+        return self.source_hash == self.network_hash and (self.error is None or self.error <= self.tolerance)
 
     def to_json(self):
         """Returns the certificate as JSON text."""
@@ -43,7 +43,8 @@ class Certificate:
         worst = max(self.layers, key=lambda layer: layer["error"], default=None)
         where = f", largest in a layer {worst['error']:.1e} ({worst['path'] or worst['kind']})" if worst else ""
         same = "weights equal" if self.source_hash == self.network_hash else "weights differ"
-        return (f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, error {self.error:.1e}{where}, {same}, "
+        error = "no output to compare" if self.error is None else f"error {self.error:.1e}"
+        return (f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, {error}{where}, {same}, "
                 f"{self.source_hash[:16]} {self.network_hash[:16]}>")
 
 
@@ -81,7 +82,8 @@ def certify(network, model, sample, *, tolerance=1e-5, **options):
     errors = _layer_errors(spec, state, x, known)
     layers = [{"cell": cell, "path": node.path, "kind": spec["layers"][cell].get("type", "link"), "error": error}
               for (cell, node), error in zip(known, errors)]
-    return Certificate(graph.framework, layers, largest_error(graph.output.value, output), hash_of(_spec.arrays(weights)), hash_of(state),
+    error = None if graph.output.value is None else largest_error(graph.output.value, output)
+    return Certificate(graph.framework, layers, error, hash_of(_spec.arrays(weights)), hash_of(state),
                        hash_of({"output": output}), tolerance)
 
 

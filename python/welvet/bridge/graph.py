@@ -112,6 +112,8 @@ class Graph:
             return self.refuse(path, "reshape", f"{list(x.shape)} to {list(shape)} moves samples of the batch", [x], shape)
         if len(shape) == 1:
             return self.refuse(path, "reshape", f"{list(x.shape)} to {list(shape)} leaves no axis beside the batch", [x], shape)
+        if x.kind == "reshape":
+            return self.reshape(x.inputs[0], shape, path)
         return self.node("reshape", [x], shape, {"shape": list(shape[1:])}, path=path)
 
     def permute(self, x, axes, path=""):
@@ -208,7 +210,7 @@ class Graph:
         more = [max(0, e - b) for b, e in padding]
         if any(before):
             shape = [min(n + 2 * b, want) for n, b, want in zip(x.shape[2:], before, extents)]
-            sizes = dict(zip(("output_depth", "output_height", "output_width")[3 - axes if axes == 3 else 1:], shape))
+            sizes = named_sizes(shape)
             x = self.node(f"cnn{axes}", [x], x.shape[:2] + tuple(shape), {**keys, "padding": before, **sizes}, {"weight": ones}, path, True)
         if any(more):
             # A transposed convolution of one tap whose output is longer at its end. The dilation of one tap only bounds output_padding.
@@ -252,3 +254,8 @@ def pair(value, axes):
         return [int(value)] * axes
     values = [int(v) for v in value]
     return values * axes if len(values) == 1 else values
+
+
+def named_sizes(sizes):
+    """The keys of a convolution that state its output's extents."""
+    return dict(zip(("output_depth", "output_height", "output_width")[0 if len(sizes) == 3 else 1:], sizes))

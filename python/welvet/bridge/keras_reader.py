@@ -4,7 +4,7 @@ import sys
 
 import numpy
 
-from .graph import Graph
+from .graph import Graph, named_sizes
 from .weights import Constant, Parameter, View, rows, transposed
 
 _RULES = {}
@@ -368,9 +368,8 @@ def _conv_transpose(call, x):
             call.want(over <= 0 or over % 2 == 0 or m.padding == "same", "its padding")
         weight = View(call.parameter(m.kernel), "filters", lambda a: a.transpose(a.ndim - 2, a.ndim - 1, *range(a.ndim - 2)))
         shape = [n * s if m.padding == "same" else (n - 1) * s + max(k, s) for n, k, s in zip(x.shape[2:], m.kernel_size, m.strides)]
-        names = ("output_depth", "output_height", "output_width")[3 - axes if axes == 3 else 1:]
         keys = {"input_channels": x.shape[1], "filters": m.filters, "kernel_size": list(m.kernel_size), "stride": list(m.strides), "padding": cut,
-                "output_padding": more, "bias": m.bias is not None, **dict(zip(names, shape))}
+                "output_padding": more, "bias": m.bias is not None, **named_sizes(shape)}
         weights = {"weight": weight} if m.bias is None else {"weight": weight, "bias": call.view(m.bias)}
         return call.graph.node(f"convtransposed{axes}", [x], (x.shape[0], m.filters, *shape), keys, weights, call.path)
 

@@ -28,7 +28,7 @@ class Parameter:
 class View:
     """A weight that is a part of a parameter, with its axes in another order.
 
-    look: takes the parameter's array and returns a NumPy view of the part, not a copy.
+    look: takes an array of the parameter's shape and returns the part: it moves numbers and changes none.
     part: tells this part from others of the parameter; None is the whole array as it lies. Weights with equal keys are one.
     shape: what the network calls the shape of the same values in the same order; None: that of the view.
     """
@@ -46,7 +46,11 @@ class View:
     def write(self, values):
         array = numpy.array(self.parameter.get())
         part = self._look(array)
-        part[...] = values.reshape(part.shape)
+        if numpy.shares_memory(part, array):
+            part[...] = values.reshape(part.shape)
+        else:  # what look() gives is a copy: its places are found by looking at their numbers
+            places = self._look(numpy.arange(array.size).reshape(array.shape))
+            array.reshape(-1)[places.reshape(-1)] = values.reshape(-1)
         self.parameter.set(array)
 
 
