@@ -12,18 +12,8 @@ namespace loom::capi {
 namespace {
 
 Result<NetworkSessionOptions> options_of(const loom_network_session_options& given) {
-  NetworkSessionOptions out;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
+  LOOM_TRY(NetworkSessionOptions out, running_options(given));
   out.backward = given.backward != 0;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
   if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
   out.context = given.context;
   if (given.kv_dtype != nullptr) {

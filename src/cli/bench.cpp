@@ -5,6 +5,7 @@
 #include "cli/bench_matrix.h"
 #include "cli/commands.h"
 #include "core/numerics_version.h"
+#include "host/machine.h"
 
 namespace loom::cli {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "core/numerics_version.h"
 #include "dtypes/matrix.h"
+#include "host/machine.h"
 #include "network/golden_parity.h"
 
 namespace loom::cli {

@@ -110,7 +110,6 @@ Result<std::string> read_input(const std::string& text, const std::string& file)
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 
 double peak_rss_mb();
-std::string cpu_name();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);

@@ -10,6 +10,7 @@
 #include "cli/train_view.h"
 #include "core/file.h"
 #include "finetune/finetune.h"
+#include "host/train.h"
 
 namespace loom::cli {
 namespace {
@@ -188,10 +189,11 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   CommonOptions silent = common;
   silent.json = true;  // the bar alone
   FinetuneReporter reporter(silent, "replaying");
-  LOOM_TRY(const ReplayReport report, replay_finetune(journal, folder, session, std::ref(reporter)));
+  LOOM_TRY(const ReplayReport report,
+           replay_file(journal, {.folder = folder, .session = session, .finetune_progress = std::ref(reporter)}));
   reporter.finish();
   if (common.json)
-    print_json({{"lines", report.lines}, {"steps", report.steps}, {"hash", to_hex(report.hash)}, {"pass", true}});
+    print_json(to_json(report));
   else
     std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines),
                 static_cast<unsigned long long>(report.steps), to_hex(report.hash).c_str());

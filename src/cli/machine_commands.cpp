@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
+#include "host/machine.h"
 #include "lm/golden.h"
 #include "telemetry/audit.h"
 #include "trials/trial.h"

@@ -6,21 +6,18 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/dna_recorder.h"
 #include "cli/finetune_command.h"
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
 #include "cli/train_view.h"
-#include "core/file.h"
-#include "core/numerics_version.h"
-#include "finetune/finetune.h"
+#include "core/json.h"
+#include "host/train.h"
 #include "training/report.h"
-#include "training/training_run.h"
 
 namespace loom::cli {
 namespace {
 
-struct TrainOptions {
+struct TrainFlags {
   CommonOptions common;
   std::string config, out, folder;
   bool resume = false, overwrite = false, watch = false;
@@ -106,31 +103,21 @@ void tell_start(TrainingRun& run) {
                run.resumed() ? fmt::format(", resumed at step {}", run.trainer().state().steps).c_str() : "");
 }
 
-void print_result(const CommonOptions& common, const std::string& folder, const TrainResult& result, double seconds) {
+void print_result(const CommonOptions& common, const TrainOutcome& outcome) {
+  const TrainResult& result = outcome.result;
   if (common.json) {
-    Json out{{"run", folder},
-             {"stop_reason", result.stop_reason},
-             {"steps", result.steps},
-             {"skipped_batches", result.skipped_batches},
-             {"final_loss", result.final_loss},
-             {"loss_history", result.loss_history},
-             {"seconds", seconds},
-             {"total_time_ms", result.total_time_ms},
-             {"epoch_times_ms", result.epoch_times_ms},
-             {"hash", to_hex(result.hash)}};
-    if (result.validation) out["validation"] = result.validation->to_json();
-    if (!result.message.empty()) out["message"] = result.message;
-    print_json(out);
+    print_json(to_json(outcome));
   } else if (!common.quiet) {
     if (result.validation)
       std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
-    std::printf("%s  %llu steps in %s  hash %s\n", folder.c_str(), static_cast<unsigned long long>(result.steps),
-                duration_text(seconds).c_str(), to_hex(result.hash).c_str());
+    std::printf("%s  %llu steps in %s  hash %s\n", outcome.folder.c_str(),
+                static_cast<unsigned long long>(result.steps), duration_text(outcome.seconds).c_str(),
+                to_hex(result.hash).c_str());
   }
 }
 
 // The exit status, with a word on stderr about a run that did not end by itself.
-int tell_end(const TrainOptions& o, const std::string& folder, const TrainResult& result) {
+int tell_end(const TrainFlags& o, const std::string& folder, const TrainResult& result) {
   if (result.stop_reason == "diverged") {
     std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n",
                  terminal_text(result.message).c_str(), terminal_text(folder).c_str());
@@ -147,78 +134,55 @@ int tell_end(const TrainOptions& o, const std::string& folder, const TrainResult
   return kOk;
 }
 
-Result<int> run_train(const TrainOptions& o) {
-  LOOM_TRY(const std::string text, read_text_file(o.config));
-  const std::filesystem::path path(o.config);
-  auto config = parse_train_config(text, o.folder.empty() ? path.parent_path().string() : o.folder);
-  if (!config) return at(o.config, std::move(config).error());
-  config->source = o.config;
-  if (o.epochs != 0) config->epochs = o.epochs, config->json["epochs"] = o.epochs;
-  RunOptions options;
-  options.out = o.out.empty() ? (path.parent_path() / (path.stem().string() + ".run")).string() : o.out;
+Result<int> run_train(const TrainFlags& o) {
+  TrainOptions options{.out = o.out, .folder = o.folder, .epochs = o.epochs};
   options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   LOOM_TRY(options.session, session_options(o.common));
-  options.machine = {{"cpu", cpu_name()},
-                     {"isa", name(options.session.isa.value_or(best_isa()))},
-                     {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};
-  const bool keeps_dna = config->keep_dna;
-  LOOM_TRY(const auto run, TrainingRun::create(std::move(*config), options));
-  watch_interrupts();
-  if (!o.common.quiet) tell_start(*run);
-  TrainReporter reporter(o.common, "training");
-  const auto start = std::chrono::steady_clock::now();
+  std::optional<TrainReporter> reporter;
   std::optional<TrainView> view;
-  if (o.watch && !o.common.quiet && !o.common.json && TrainView::possible()) {
-    view.emplace(path.filename().string(), *run);
-    run->on_journal([&](const Json& line) -> Result<void> {
+  options.begun = [&](TrainingRun& run) {
+    watch_interrupts();
+    if (!o.common.quiet) tell_start(run);
+    reporter.emplace(o.common, "training");
+    if (!o.watch || o.common.quiet || o.common.json || !TrainView::possible()) return;
+    view.emplace(std::filesystem::path(o.config).filename().string(), run);
+    run.on_journal([&](const Json& line) -> Result<void> {
       view->journal_line(line);
       return {};
     });
-  }
-  DnaRecorder dna(options.out);
-  LOOM_TRY(TrainResult result, run->run([&](const TrainProgress& p) -> Result<Continue> {
-    if (keeps_dna) dna.observe(p);
-    if (!view) return reporter(p);
+  };
+  options.progress = [&](const TrainProgress& p) -> Result<Continue> {
+    if (!view) return (*reporter)(p);
     view->observe(p);
     return interrupted() ? Continue::stop : Continue::yes;
-  }));
+  };
+  LOOM_TRY(const TrainOutcome outcome, train_file(o.config, options));
   if (view) view->finish();
-  if (!dna.warning().empty()) result.warnings.push_back(dna.warning());
-  for (const std::string& warning : result.warnings) warn(warning);  // of lost files too: no note that --quiet drops
-  print_result(o.common, options.out, result, seconds_since(start));
-  return tell_end(o, options.out, result);
+  for (const std::string& warning : outcome.result.warnings) warn(warning);  // of lost files: --quiet drops none
+  print_result(o.common, outcome);
+  return tell_end(o, outcome.folder, outcome.result);
 }
 
-struct ReplayOptions {
+struct ReplayFlags {
   CommonOptions common;
   std::string journal, folder;
 };
 
-Result<int> run_replay(const ReplayOptions& o) {
-  std::string journal = o.journal;
-  if (is_directory(journal)) {  // of a run, or of an adapter, whose run lies in it
-    const std::string inner = o.journal + "/run/journal.jsonl";
-    journal += "/journal.jsonl";
-    if (!is_file(journal) && is_file(inner)) journal = inner;
-  }
+Result<int> run_replay(const ReplayFlags& o) {
+  const std::string journal = journal_of(o.journal);
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
-  LOOM_TRY(const NetworkSessionOptions session, session_options(o.common));
+  ReplayOptions options{.folder = o.folder};
+  LOOM_TRY(options.session, session_options(o.common));
   watch_interrupts();
   CommonOptions silent = o.common;
   silent.json = true;  // the bar alone
   TrainReporter reporter(silent, "replaying");
-  const std::string record = std::filesystem::path(journal).replace_filename("dna.jsonl").string();
-  const bool has_dna = is_file(record);
-  DnaRecorder dna("");
-  const auto report = replay(journal, o.folder, session, [&](const TrainProgress& p) {
-    if (has_dna) dna.observe(p);
-    return reporter(p);
-  });
+  options.progress = std::ref(reporter);
+  const auto report = replay_file(journal, options);
   if (!report && report.error().code == Code::Cancelled && interrupted()) return kInterrupted;
   if (!report) return tl::make_unexpected(report.error());
-  if (has_dna && dna.warning().empty()) LOOM_TRY_VOID(check_dna_lines(record, dna.lines()));
   if (o.common.json)
-    print_json({{"lines", report->lines}, {"steps", report->steps}, {"hash", to_hex(report->hash)}, {"pass", true}});
+    print_json(to_json(*report));
   else
     std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines),
                 static_cast<unsigned long long>(report->steps), to_hex(report->hash).c_str());
@@ -228,7 +192,7 @@ Result<int> run_replay(const ReplayOptions& o) {
 }  // namespace
 
 Run train_command(CLI::App& app) {
-  const auto o = std::make_shared<TrainOptions>();
+  const auto o = std::make_shared<TrainFlags>();
   add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
   add_path(app, "-o,--output,--out", o->out,
            "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
@@ -263,7 +227,7 @@ Run report_command(CLI::App& app) {
 }
 
 Run replay_command(CLI::App& app) {
-  const auto o = std::make_shared<ReplayOptions>();
+  const auto o = std::make_shared<ReplayFlags>();
   add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder, or that of an adapter")->required();
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
   add_common(app, o->common, false);

@@ -17,7 +17,8 @@
 namespace loom {
 namespace {
 
-enum class Format : std::uint8_t { Missing, Idx, Csv, Npy, Npz, Images, Text, Series };
+// Memory has no name that a config could give: a program holds the samples.
+enum class Format : std::uint8_t { Missing, Idx, Csv, Npy, Npz, Images, Text, Series, Memory };
 enum class Targets : std::uint8_t { ByFormat, Classes, Values };
 enum class Method : std::uint8_t { Given, MeanStd, MinMax };
 
@@ -54,23 +55,25 @@ struct DataConfig {
 
 // A format has the keys that change what it reads, so that none is given in vain.
 void source_fields(ConfigVisitor& visit, DataConfig& c) {
-  visit.choice({"format", "Required. One of those"}, c.format,
-               {"", "idx", "csv", "npy", "npz", "images", "text", "series"});
+  if (!c.is(Format::Memory))
+    visit.choice({"format", "Required. One of those"}, c.format,
+                 {"", "idx", "csv", "npy", "npz", "images", "text", "series"});
   const auto is = [&](auto... formats) { return visit.describes() || c.is(formats...); };
   if (visit.describes() || c.has_path())
     visit({"path", "csv, npz, text, series: the file; images: the folder"}, c.path);
   if (visit.describes() || c.has_arrays()) {
     visit({"inputs", "idx, npy: the file; npz: the array"}, c.inputs);
     visit({"targets", "The same for targets"}, c.targets);
-    visit({"classes", "idx, npy, npz: how many; 0: the greatest label and one"}, c.arrays.classes, kAnySize);
   }
-  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Images))
+  if (visit.describes() || c.has_arrays() || c.is(Format::Memory))
+    visit({"classes", "idx, npy, npz: how many; 0: the greatest label and one"}, c.arrays.classes, kAnySize);
+  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Images, Format::Memory))
     visit({"class_names",
            "One per class. Without `class_ids` a csv's targets are such names; the subfolders of images. A validation "
            "set takes those of "
            "the training set"},
           c.class_names);
-  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv)) {
+  if (is(Format::Idx, Format::Npy, Format::Npz, Format::Csv, Format::Memory)) {
     visit({"shape", "Another shape for a sample, of as many elements"}, c.shape, kAnySize);
     visit.choice({"target_kind", "classes or values; empty: classes for csv and for one whole number per sample"},
                  c.kind, {"", "classes", "values"}, Code::InvalidConfig);
@@ -166,8 +169,28 @@ Result<void> check(const DataConfig& c) {
   return {};
 }
 
-// Hands the settings that several formats share to the options of each.
-Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& folder) {
+// Arrays of one type and shape with the same bytes have one hash, whatever they are called and wherever they lie.
+Digest hash_of(const SampleArrays& arrays) {
+  Sha256 hash;
+  for (const RawArray* array : {&arrays.inputs, &arrays.targets}) {
+    const std::string head =
+        fmt::format("{} {}[{}]\n", name(array->dtype), array->big_endian ? "big " : "", fmt::join(array->shape, ","));
+    hash.update(std::as_bytes(std::span(head)));
+    hash.update(array->bytes);
+  }
+  return hash.finish();
+}
+
+Result<std::unique_ptr<Dataset>> dataset_of(SampleArrays arrays, const ArrayOptions& options) {
+  for (const RawArray* array : {&arrays.inputs, &arrays.targets})
+    if (const DTypeInfo& type = info(array->dtype); type.block_elements != 1 || type.block_bytes == 0)
+      return fail(Code::Unsupported, "{}: elements of {}, expected a type of whole bytes", array->name, type.name);
+  const Digest hash = hash_of(arrays);
+  return dataset_of(std::move(arrays.inputs), std::move(arrays.targets), hash, options);
+}
+
+// Hands the settings that several formats share to the options of each. `arrays`: of Format::Memory.
+Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& folder, SampleArrays* arrays = nullptr) {
   LOOM_TRY_VOID(check(c));
   if (!c.shape.empty()) {
     auto shape = Shape::create(c.shape);
@@ -190,6 +213,7 @@ Result<std::unique_ptr<Dataset>> open_dataset(DataConfig c, const std::string& f
     case Format::Csv: return open_csv(file(c.path), c.csv);
     case Format::Text: return open_text(file(c.path), c.text);
     case Format::Series: return open_series(file(c.path), c.series);
+    case Format::Memory: return dataset_of(std::move(*arrays), c.arrays);
     case Format::Missing: break;
   }
   return missing("format");
@@ -241,13 +265,8 @@ Result<void> check_held_out(const DatasetInfo& training, const DatasetInfo& held
   return {};
 }
 
-// A validation set of its own.
-Result<void> open_held_out(TrainingData& data, const Json& config, const std::string& folder) {
-  DataConfig c;
-  LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { source_fields(visit, c); }, {"validation"}));
-  const std::size_t limit = c.limit;
-  take_classes(c, data.training->info().class_names);
-  auto opened = open_dataset(std::move(c), folder);
+// A validation set of its own, of `limit` samples at most.
+Result<void> take_held_out(TrainingData& data, Result<std::unique_ptr<Dataset>> opened, std::size_t limit) {
   if (!opened) return inside("validation", std::move(opened).error());
   data.held_out = std::move(*opened);
   if (auto fits = check_held_out(data.training->info(), data.held_out->info()); !fits)
@@ -257,11 +276,33 @@ Result<void> open_held_out(TrainingData& data, const Json& config, const std::st
   return {};
 }
 
-Result<TrainingData> opened(const Json& config, const std::string& folder, std::uint64_t seed) {
+Result<void> open_held_out(TrainingData& data, const Json& config, const std::string& folder) {
   DataConfig c;
+  LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { source_fields(visit, c); }, {"validation"}));
+  const std::size_t limit = c.limit;
+  take_classes(c, data.training->info().class_names);
+  return take_held_out(data, open_dataset(std::move(c), folder), limit);
+}
+
+// The validation samples that a program holds are read as its training samples are.
+Result<void> take_held_out(TrainingData& data, DataConfig c, SampleArrays& arrays) {
+  c.limit = 0, c.arrays.targets = data.training->info().targets;
+  if (c.class_names.empty() && c.arrays.targets == TargetKind::classes)
+    c.arrays.classes = data.training->info().classes;
+  return take_held_out(data, open_dataset(std::move(c), "", &arrays), 0);
+}
+
+Result<TrainingData> opened(const Json& config, const std::string& folder, std::uint64_t seed,
+                            TrainingArrays* arrays = nullptr) {
+  DataConfig c;
+  if (arrays != nullptr) c.format = Format::Memory;
   LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { data_fields(visit, c); }));
   TrainingData data;
-  LOOM_TRY(data.training, open_dataset(c, folder));
+  LOOM_TRY(data.training, open_dataset(c, folder, arrays == nullptr ? nullptr : &arrays->training));
+  const bool holds_validation = arrays != nullptr && arrays->validation;
+  if (holds_validation && (!c.validation.is_null() || c.validation_split != 0))
+    return fail_at({c.validation.is_null() ? "validation_split" : "validation"}, Code::InvalidConfig,
+                   "given beside arrays to validate");
   const double fraction = c.validation_split;
   const std::size_t samples =
       c.limit == 0 ? data.training->info().samples : std::min(c.limit, data.training->info().samples);
@@ -275,6 +316,7 @@ Result<TrainingData> opened(const Json& config, const std::string& folder, std::
                    samples);
   data.training_samples = std::move(parts->training), data.validation_samples = std::move(parts->validation);
   if (!c.validation.is_null()) LOOM_TRY_VOID(open_held_out(data, c.validation, folder));
+  if (holds_validation) LOOM_TRY_VOID(take_held_out(data, c, *arrays->validation));
   data.augment = c.augment;
   if (c.normalise) {
     auto fitted = normalisation_of(*c.normalise, data);
@@ -288,6 +330,19 @@ Result<TrainingData> opened(const Json& config, const std::string& folder, std::
 
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed) {
   auto data = opened(config, folder, seed);
+  if (!data) return inside("data", std::move(data).error());
+  return data;
+}
+
+Result<TrainingData> training_data_of(TrainingArrays arrays, const Json& config, const std::string& folder,
+                                      std::uint64_t seed) {
+  const auto named = [](SampleArrays& set) {
+    if (set.inputs.name.empty()) set.inputs.name = "inputs";
+    if (set.targets.name.empty()) set.targets.name = "targets";
+  };
+  named(arrays.training);
+  if (arrays.validation) named(*arrays.validation);
+  auto data = opened(config, folder, seed, &arrays);
   if (!data) return inside("data", std::move(data).error());
   return data;
 }

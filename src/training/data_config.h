@@ -2,8 +2,10 @@
 // Source of a training's samples: the "data" object of a config (docs/training.md has every key).
 
 #include <memory>
+#include <optional>
 
 #include "core/config_visitor.h"
+#include "data/array_dataset.h"
 #include "data/pipeline/batches.h"
 #include "data/pipeline/normalise.h"
 
@@ -23,6 +25,20 @@ struct TrainingData {
 //   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
 // InvalidConfig, UnknownKey with the key; errors of the readers with their files.
 Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed);
+
+// Samples that a program holds: one row of each array is a sample. The bytes outlive what reads them, or have an owner.
+struct SampleArrays {
+  RawArray inputs, targets;
+};
+struct TrainingArrays {
+  SampleArrays training;
+  std::optional<SampleArrays> validation = {};  // in place of the config's own
+};
+// The same over arrays: `config` then has the keys that say how samples are read, split, normalised and augmented
+// (classes, class_names, shape, target_kind, limit...), but neither format nor paths. A data set's SHA-256 is that of
+// its arrays' types, shapes and bytes. Errors also of dataset_of(); Unsupported for elements of less than a byte.
+Result<TrainingData> training_data_of(TrainingArrays arrays, const Json& config, const std::string& folder,
+                                      std::uint64_t seed);
 
 // JSON Schema of such an object.
 Json data_schema();

@@ -31,16 +31,16 @@ Result<Told> told(const std::string& journal) {
 }  // namespace
 
 Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
-                            const TrainingRun::Callback& callback) {
+                            const TrainingRun::Callback& callback, TrainingInput input) {
   LOOM_TRY(JournalProof proof, JournalProof::open(journal));
   const Json *config = find(proof.start(), "config"), *said_folder = find(proof.start(), "folder");
   if (config == nullptr || said_folder == nullptr || !said_folder->is_string())
     return fail(Code::CorruptData, "{}: config or folder is missing", journal);
-  auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder);
+  auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder, input.held());
   if (!read) return at(journal, std::move(read).error());
   LOOM_TRY(const Told all, told(journal));
   read->source = journal, read->epochs = std::max(read->epochs, all.epochs);
-  LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}));
+  LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}, std::move(input)));
   // A run that was stopped before its end line says nothing of what comes behind its last one.
   run->on_journal(
       [&](const Json& line) { return proof.complete() && !all.ended ? Result<void>() : proof.compare(line); });

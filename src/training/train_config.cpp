@@ -188,26 +188,22 @@ Result<void> check(const TrainConfig& c) {
 
 // What a whole training needs beside its steps.
 Result<void> check_run(const TrainConfig& c) {
-  if (!c.network.is_object() && !c.network.is_string())
+  if (c.held.network && !c.network.is_null())
+    return fail_at({"network"}, Code::InvalidConfig, "given beside a network in memory");
+  if (!c.held.network && !c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}",
                    expected("the path of a network, or its spec as an object", c.network));
+  if (c.held.samples && !c.data.is_object())
+    return fail_at({"data"}, Code::InvalidConfig, "{}", expected("an object without format and paths", c.data));
   if (!c.data.is_object())
     return fail_at({"data"}, Code::InvalidConfig, "{}", expected("an object with a format and paths", c.data));
   return {};
 }
 
-}  // namespace
-
-Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder) {
-  LOOM_TRY(const Json json, parse_json(text));
-  return read_train_config(json, folder);
-}
-
-namespace {
-
-Result<TrainConfig> read_config_of_steps(const Json& json, const std::string& folder) {
+Result<TrainConfig> read_config_of_steps(const Json& json, const std::string& folder, HeldInMemory held) {
   TrainConfig c;
-  c.json = json, c.folder = folder;
+  c.json = json, c.folder = folder, c.held = held;
+  if (held.samples) c.data = Json::object();
   GivenJson given;
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { train_fields(visit, c, given); }));
   if (!given.mode.is_null()) {
@@ -234,8 +230,13 @@ constexpr std::array<std::string_view, 14> kRunKeys = {
 
 }  // namespace
 
-Result<TrainConfig> read_train_config(const Json& json, const std::string& folder) {
-  LOOM_TRY(TrainConfig c, read_config_of_steps(json, folder));
+Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder, HeldInMemory held) {
+  LOOM_TRY(const Json json, parse_json(text));
+  return read_train_config(json, folder, held);
+}
+
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder, HeldInMemory held) {
+  LOOM_TRY(TrainConfig c, read_config_of_steps(json, folder, held));
   LOOM_TRY_VOID(check_run(c));
   return c;
 }
@@ -244,7 +245,7 @@ Result<TrainConfig> read_step_config(const Json& json) {
   for (const std::string_view key : kRunKeys)
     if (find(json, key) != nullptr)
       return fail_at({std::string(key)}, Code::UnknownKey, "this key belongs to a whole training, not to its steps");
-  LOOM_TRY(TrainConfig c, read_config_of_steps(json, ""));
+  LOOM_TRY(TrainConfig c, read_config_of_steps(json, "", {}));
   LOOM_TRY(const Schedule schedule, Schedule::create(c.trainer.schedule));
   if (schedule.has_total() && !c.schedule_total_given)
     return fail_at({"schedule", "total"}, Code::InvalidConfig, "schedule {} needs its total in steps",

@@ -23,6 +23,12 @@ struct EarlyStop {
 enum class ComputeMode : std::uint8_t { Cpu, CpuTiled, CpuParallel, Gpu, GpuTiled, GpuParallel };
 constexpr bool is_gpu(ComputeMode mode) { return mode >= ComputeMode::Gpu; }
 
+// What a program holds in memory and gives to the run beside its config (training/training_run.h): the config then has
+// no "network", and its "data" no format and paths.
+struct HeldInMemory {
+  bool network = false, samples = false;
+};
+
 struct TrainConfig {
   Json json;                                    // as it was given, for journals
   std::string folder;                           // relative paths start here
@@ -38,12 +44,13 @@ struct TrainConfig {
   EarlyStop early_stop;
   std::uint64_t checkpoint_steps = 0;  // besides the end of every epoch; 0: no others
   std::uint64_t hash_steps = 100;      // steps between two weight hashes in the journal
-  bool keep_dna = true;                // dna.jsonl: for whoever runs the training (cli/dna_recorder.h)
+  bool keep_dna = true;                // dna.jsonl: for whoever runs the training (host/dna_recorder.h)
+  HeldInMemory held;
 };
 
 // InvalidConfig, UnknownKey, UnknownName with the key as their place; CorruptData for text that is no JSON.
-Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder);
-Result<TrainConfig> read_train_config(const Json& json, const std::string& folder);
+Result<TrainConfig> parse_train_config(std::string_view text, const std::string& folder, HeldInMemory held = {});
+Result<TrainConfig> read_train_config(const Json& json, const std::string& folder, HeldInMemory held = {});
 // The keys of single steps alone, for whoever brings the batches: UnknownKey for those of a whole training.
 Result<TrainConfig> read_step_config(const Json& json);
 

@@ -9,6 +9,7 @@
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "io/network_file.h"
+#include "network/spec.h"
 #include "training/report.h"
 #include "training/weight_hash.h"
 
@@ -45,17 +46,14 @@ Json confusion_json(const Metrics& metrics, const DatasetInfo& data) {
 
 }  // namespace
 
-Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, const RunOptions& options) {
+Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, const RunOptions& options,
+                                                         TrainingInput input) {
+  if (const HeldInMemory held = input.held();
+      held.network != config.held.network || held.samples != config.held.samples)
+    return fail(Code::InvalidArgument, "the config was read for a run whose network and samples lie elsewhere");
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
-  auto data = open_training_data(run->config_.data, run->config_.folder, run->config_.seed);
-  if (!data) {
-    const Code code = data.error().code;
-    // else a file of its own is named
-    const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName ||
-                           code == Code::OutOfRange;
-    return at(of_config ? run->config_.source : "", std::move(data).error());
-  }
-  run->data_ = std::move(*data);
+  run->network_ = std::move(input.network);
+  LOOM_TRY_VOID(run->open_data(std::move(input.samples)));
   LOOM_TRY(run->identity_, run->identity());
   // what cannot begin makes none
   if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());
@@ -64,13 +62,28 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
   return run;
 }
 
+Result<void> TrainingRun::open_data(std::optional<TrainingArrays> arrays) {
+  auto data = arrays ? training_data_of(*std::move(arrays), config_.data, config_.folder, config_.seed)
+                     : open_training_data(config_.data, config_.folder, config_.seed);
+  if (!data) {
+    const Code code = data.error().code;
+    // else a file of its own is named
+    const bool of_config = code == Code::InvalidConfig || code == Code::UnknownKey || code == Code::UnknownName ||
+                           code == Code::OutOfRange;
+    return at(of_config ? config_.source : "", std::move(data).error());
+  }
+  data_ = std::move(*data);
+  return {};
+}
+
 Result<void> TrainingRun::take_folder() {
   LOOM_TRY(RunFolder taken, loom::take_folder(options_.out, options_.start, kTrainingRun));
   lock_ = std::move(taken.lock), resumed_ = taken.resumes;
   return {};
 }
 
-// Everything the run is a function of. A file that holds the network counts as its bytes.
+// Everything the run is a function of. A file that holds the network counts as its bytes, a network in memory as its
+// settings and weights.
 Result<Json> TrainingRun::identity() const {
   Json data = Json::array();
   for (const Dataset* set : {data_.training.get(), data_.held_out.get()})
@@ -80,6 +93,14 @@ Result<Json> TrainingRun::identity() const {
     LOOM_TRY(const auto file, MappedFile::open(joined(config_.folder, *path)));
     Sha256 hash;
     hash.update(file->bytes());
+    out["network"] = to_hex(hash.finish());
+  }
+  if (network_ != nullptr) {
+    Sha256 hash;
+    const std::string settings = dump_json(network_to_json(*network_));
+    hash.update(std::as_bytes(std::span(settings)));
+    const Digest weights = weight_hash(*network_);
+    hash.update(std::as_bytes(std::span(weights)));
     out["network"] = to_hex(hash.finish());
   }
   return out;
@@ -92,12 +113,14 @@ tl::unexpected<Error> TrainingRun::of_network(Error error) const {
 }
 
 Result<void> TrainingRun::open_network() {
-  const std::string* path = as_string(config_.network);
-  auto loaded = path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network);
-  if (!loaded && path != nullptr) return tl::make_unexpected(std::move(loaded).error());  // has its file
-  if (!loaded) return of_network(std::move(loaded).error());
-  warnings_ = std::move(loaded->warnings);
-  network_ = std::make_unique<Network>(std::move(loaded->network));
+  if (network_ == nullptr) {
+    const std::string* path = as_string(config_.network);
+    auto loaded = path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network);
+    if (!loaded && path != nullptr) return tl::make_unexpected(std::move(loaded).error());  // has its file
+    if (!loaded) return of_network(std::move(loaded).error());
+    warnings_ = std::move(loaded->warnings);
+    network_ = std::make_shared<Network>(std::move(loaded->network));
+  }
   if (config_.dtype) LOOM_TRY_VOID(network_->morph_all(*config_.dtype));
   std::optional<Error> error;
   network_->visit_weights([&](const std::string& place, Weight& w, Layer&) {
@@ -116,7 +139,10 @@ Result<void> TrainingRun::open_checkpoint() {
   if (!schedule.has_total() || config_.schedule_total_given) changeable.push_back("epochs");
   LOOM_TRY_VOID(check_identity(file("checkpoint.entity"), *checkpoint_, identity_, changeable));
   if (!checkpoint_->network) return fail(Code::CorruptData, "{}: no network in it", file("checkpoint.entity"));
-  network_ = std::make_unique<Network>(std::move(*checkpoint_->network));
+  if (network_ == nullptr)
+    network_ = std::make_shared<Network>(std::move(*checkpoint_->network));
+  else
+    *network_ = std::move(*checkpoint_->network);
   return {};
 }
 
@@ -362,7 +388,8 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     LOOM_TRY(const Continue before, tell(callback, {.event = TrainEvent::BatchBegin, .samples = batch.size}));
     if (before == Continue::stop) return Continue::stop;
     LOOM_TRY(const Samples samples, samples_of(batch));
-    auto step = trainer_->step(samples);
+    auto step = trainer_->step(samples, options_.cancel);
+    if (!step && step.error().code == Code::Cancelled) return Continue::stop;
     if (!step && step.error().code == Code::NonFinite) {
       result.stop_reason = "diverged", result.message = step.error().text();
       return Continue::stop;

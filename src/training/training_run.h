@@ -1,6 +1,6 @@
 #pragma once
-// A whole training by its config: data, epochs, validation, checkpoints, journal (engine 6.1, 6.6, 6.7). The run folder
-// holds
+// A whole training by its config: data, epochs, validation, checkpoints, journal (engine 6.1, 6.6, 6.7). Network and
+// samples come from files that the config names or are held in memory by a program. The run folder holds
 //   journal.jsonl      what replay proves             checkpoint.entity   the newest state, to resume from
 //   best.entity        of the best validation         model.entity        the trained network, when the run has ended
 //   report.html        for people                     config.json         as it was given
@@ -26,6 +26,16 @@ struct RunOptions {
   RunStart start = RunStart::fresh;  // resume: go on from out/checkpoint.entity where there is one
   NetworkSessionOptions session{};   // threads, isa
   Json machine{};                    // an object for the report: cpu, isa...
+  // set from any thread: the step that runs is dropped, and the run ends as by Continue::stop
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// What a program gives in place of files. A network is trained where it is: nobody else runs or changes it meanwhile.
+// To resume or replay a run it is given as it was when that began.
+struct TrainingInput {
+  std::optional<TrainingArrays> samples{};
+  std::shared_ptr<Network> network{};
+  HeldInMemory held() const { return {network != nullptr, samples.has_value()}; }
 };
 
 enum class TrainEvent : std::uint8_t {
@@ -77,7 +87,9 @@ class TrainingRun {
   // or a file that holds the network are not what they were, with the first difference; InvalidState while another
   // process writes into the folder, InvalidArgument for a fresh run in a folder that holds one; ShapeMismatch with the
   // cell for data that the network does not take; UnknownName...
-  static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options);
+  // InvalidArgument for a config that was not read for what `input` holds.
+  static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options,
+                                                     TrainingInput input = {});
 
   // Once. Behind it the folder is free for others.
   Result<TrainResult> run(const Callback& callback = nullptr);
@@ -96,6 +108,7 @@ class TrainingRun {
 
  private:
   TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
+  Result<void> open_data(std::optional<TrainingArrays> arrays);
   Result<void> take_folder();
   Result<Json> identity() const;
   tl::unexpected<Error> of_network(Error error) const;
@@ -125,7 +138,7 @@ class TrainingRun {
   TrainConfig config_;
   RunOptions options_;
   TrainingData data_;
-  std::unique_ptr<Network> network_;
+  std::shared_ptr<Network> network_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<Batches> batches_, validation_;
   Json identity_;  // that a checkpoint must share
@@ -148,8 +161,9 @@ struct ReplayReport {
 };
 
 // Repeats the training in a journal and compares every hash, loss and metric. CorruptData with the first line that
-// differs. `folder`: where the config's relative paths start; empty: as the journal says.
+// differs. `folder`: where the config's relative paths start; empty: as the journal says. `input`: what the run was
+// given in memory.
 Result<ReplayReport> replay(const std::string& journal, const std::string& folder, const NetworkSessionOptions& session,
-                            const TrainingRun::Callback& callback = nullptr);
+                            const TrainingRun::Callback& callback = nullptr, TrainingInput input = {});
 
 }  // namespace loom

@@ -11,7 +11,7 @@
 #include "evolution/dna/dna.h"
 #include "training/training_run.h"
 
-namespace loom::cli {
+namespace loom {
 
 class DnaRecorder {
  public:
@@ -44,4 +44,4 @@ Result<DriftRecord> read_drift(const std::string& run);
 // The lines of a file against those of a replay, which may go further. CorruptData with the first that differs.
 Result<void> check_dna_lines(const std::string& path, const std::vector<Json>& lines);
 
-}  // namespace loom::cli
+}  // namespace loom

@@ -1,4 +1,4 @@
-#include "cli/dna_recorder.h"
+#include "host/dna_recorder.h"
 
 #include <cmath>
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include "core/file.h"
 #include "io/network_file.h"
 
-namespace loom::cli {
+namespace loom {
 namespace {
 
 constexpr DnaOptions kCells{.nested = false};
@@ -156,4 +156,4 @@ Result<void> check_dna_lines(const std::string& path, const std::vector<Json>& l
   return {};
 }
 
-}  // namespace loom::cli
+}  // namespace loom

@@ -1,0 +1,15 @@
+#include "host/machine.h"
+
+#include <algorithm>
+#include <fstream>
+
+namespace loom {
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "unknown CPU";
+}
+
+}  // namespace loom

@@ -1,0 +1,11 @@
+#pragma once
+// What a record says of the machine that it was made on.
+
+#include <string>
+
+namespace loom {
+
+// The processor's own name; "unknown CPU" where the system does not tell.
+std::string cpu_name();
+
+}  // namespace loom
