@@ -19,5 +19,18 @@ build_network_from_keras_stream = stream
 build_network_from_jax_stream = stream
 build_network_from_sklearn_stream = stream
 
-__all__ = ["Certificate", "Tree", "Unsupported", "build_network_from_jax_stream", "build_network_from_keras_stream", "build_network_from_pytorch_stream",
-           "build_network_from_sklearn_stream", "certify", "compose", "push", "stream", "to_spec", "write_checkpoint"]
+__all__ = [
+    "Certificate",
+    "Tree",
+    "Unsupported",
+    "build_network_from_jax_stream",
+    "build_network_from_keras_stream",
+    "build_network_from_pytorch_stream",
+    "build_network_from_sklearn_stream",
+    "certify",
+    "compose",
+    "push",
+    "stream",
+    "to_spec",
+    "write_checkpoint",
+]

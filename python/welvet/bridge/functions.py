@@ -31,11 +31,14 @@ _PLAIN = {
 
 
 def recognise(function, shape):
-    """(name, keys, axis) of a function of arrays of that shape: an activation of Loom, "affine", or "softmax" over an axis; None for any other."""
+    """(name, keys, axis) of a function of arrays of that shape: an activation of Loom, "affine", or "softmax" over an
+    axis; None for any other."""
     size = math.prod(shape)
     if size == 0:
         return None
-    draws = numpy.random.default_rng(1)  # what is drawn has no influence on what is found, but for functions made to mislead
+    draws = numpy.random.default_rng(
+        1
+    )  # what is drawn has no influence on what is found, but for functions made to mislead
     x = [draws.normal(0, 3, shape).astype(numpy.float32) for _ in range(max(2, -(-96 // size)))]
     y = [numpy.asarray(function(v), numpy.float64) for v in x]
     if any(v.shape != tuple(shape) for v in y):
@@ -58,6 +61,7 @@ def recognise(function, shape):
         if fits(lambda v: numpy.where(v > 0, v, alpha * numpy.expm1(numpy.minimum(v, 0)))):
             return "elu", {"elu_alpha": round(alpha, 6)}, None
     for axis in range(len(shape)):
+
         def softmax(v, axis=axis):
             e = numpy.exp(v - v.max(axis, keepdims=True))
             return e / e.sum(axis, keepdims=True)

@@ -1,7 +1,9 @@
 """A model as a graph of Loom's layers: what the readers of all frameworks build, and what the spec is written from.
 
-A node is one layer with the nodes that it reads. Shapes have the batch in front, as tensors of the network have. Kinds are those of
-docs/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two nodes, by their last axis).
+A node is one layer with the nodes that it reads. Shapes have the batch in front, as tensors of the network have. Kinds
+are those of
+docs/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two nodes, by their last
+axis).
 """
 
 import math
@@ -22,7 +24,9 @@ class Unsupported(LoomError):
         self.parts = list(parts)
         lines = "; ".join(f"{path or 'the model'}: {what}: {why}" for path, what, why in self.parts)
         count = len(self.parts)
-        super().__init__("Unsupported", f"{count} {'part' if count == 1 else 'parts'} of the model cannot be streamed: {lines}")
+        super().__init__(
+            "Unsupported", f"{count} {'part' if count == 1 else 'parts'} of the model cannot be streamed: {lines}"
+        )
 
     def __reduce__(self):
         return type(self), (self.parts,)
@@ -72,7 +76,9 @@ class Graph:
         entry = (path, what, why)
         if entry not in self.unsupported:
             self.unsupported.append(entry)
-        return self.node("unsupported", inputs, shape if shape is not None else (inputs[0].shape if inputs else ()), path=path)
+        return self.node(
+            "unsupported", inputs, shape if shape is not None else (inputs[0].shape if inputs else ()), path=path
+        )
 
     def finish(self):
         """The model after its weights were written: itself, or the new one where models cannot change."""
@@ -109,9 +115,13 @@ class Graph:
         if shape == x.shape:
             return x
         if not shape or shape[0] != x.shape[0] or math.prod(shape) != math.prod(x.shape):
-            return self.refuse(path, "reshape", f"{list(x.shape)} to {list(shape)} moves samples of the batch", [x], shape)
+            return self.refuse(
+                path, "reshape", f"{list(x.shape)} to {list(shape)} moves samples of the batch", [x], shape
+            )
         if len(shape) == 1:
-            return self.refuse(path, "reshape", f"{list(x.shape)} to {list(shape)} leaves no axis beside the batch", [x], shape)
+            return self.refuse(
+                path, "reshape", f"{list(x.shape)} to {list(shape)} leaves no axis beside the batch", [x], shape
+            )
         if x.kind == "reshape":
             return self.reshape(x.inputs[0], shape, path)
         return self.node("reshape", [x], shape, {"shape": list(shape[1:])}, path=path)
@@ -188,7 +198,14 @@ class Graph:
         flat = self.reshape(last, (x.shape[0], lead, x.shape[axis]), path)
         taps = numpy.zeros((lead, 1, begin + 1), numpy.float32)
         taps[:, :, begin] = 1
-        keys = {"input_channels": lead, "filters": lead, "groups": lead, "kernel_size": begin + 1, "stride": step, "output_height": count}
+        keys = {
+            "input_channels": lead,
+            "filters": lead,
+            "groups": lead,
+            "kernel_size": begin + 1,
+            "stride": step,
+            "output_height": count,
+        }
         flat = self.node("cnn1", [flat], (x.shape[0], lead, count), keys, {"weight": Constant(taps)}, path, True)
         back = self.reshape(flat, last.shape[:-1] + (count,), path)
         return self.permute(back, [order.index(a) for a in range(x.rank)], path)
@@ -211,11 +228,28 @@ class Graph:
         if any(before):
             shape = [min(n + 2 * b, want) for n, b, want in zip(x.shape[2:], before, extents)]
             sizes = named_sizes(shape)
-            x = self.node(f"cnn{axes}", [x], x.shape[:2] + tuple(shape), {**keys, "padding": before, **sizes}, {"weight": ones}, path, True)
+            x = self.node(
+                f"cnn{axes}",
+                [x],
+                x.shape[:2] + tuple(shape),
+                {**keys, "padding": before, **sizes},
+                {"weight": ones},
+                path,
+                True,
+            )
         if any(more):
-            # A transposed convolution of one tap whose output is longer at its end. The dilation of one tap only bounds output_padding.
+            # A transposed convolution of one tap whose output is longer at its end. The dilation of one tap only
+            # bounds output_padding.
             longer = {"output_padding": more, "dilation": [max(more) + 1] * axes}
-            x = self.node(f"convtransposed{axes}", [x], x.shape[:2] + tuple(extents), {**keys, **longer}, {"weight": ones}, path, True)
+            x = self.node(
+                f"convtransposed{axes}",
+                [x],
+                x.shape[:2] + tuple(extents),
+                {**keys, **longer},
+                {"weight": ones},
+                path,
+                True,
+            )
         return x
 
     def global_average(self, x, axes, keep=False, path=""):
@@ -228,13 +262,18 @@ class Graph:
         lead = math.prod(x.shape[a] for a in kept)
         flat = self.reshape(turned, (x.shape[0], lead, math.prod(x.shape[a] for a in axes)), path)
         pooled = self.node("avgpool", [flat], flat.shape[:2] + (1,), {"global": True}, path=path)
-        shape = [1 if a in axes else n for a, n in enumerate(x.shape)] if keep else [x.shape[0]] + [x.shape[a] for a in kept]
+        shape = (
+            [1 if a in axes else n for a, n in enumerate(x.shape)]
+            if keep
+            else [x.shape[0]] + [x.shape[a] for a in kept]
+        )
         if len(shape) == 1:
             shape.append(1)
         return self.reshape(pooled, shape, path)
 
     def last_step(self, x, path=""):
-        """The last step of x [B, T, F]. A recurrent layer gives it by itself if nobody reads its other steps (spec.py)."""
+        """The last step of x [B, T, F]. A recurrent layer gives it by itself if nobody reads its other steps
+        (spec.py)."""
         if x.kind in ("rnn", "lstm", "gru") and not x.keys.get("bidirectional"):
             return self.node("last", [x], (x.shape[0], x.shape[2]), path=path)
         return self.pick(x, 1, -1, path)
@@ -258,4 +297,4 @@ def pair(value, axes):
 
 def named_sizes(sizes):
     """The keys of a convolution that state its output's extents."""
-    return dict(zip(("output_depth", "output_height", "output_width")[0 if len(sizes) == 3 else 1:], sizes))
+    return dict(zip(("output_depth", "output_height", "output_width")[0 if len(sizes) == 3 else 1 :], sizes))

@@ -1,4 +1,5 @@
-"""Layers of flax.linen, flax.nnx and equinox that are read as a whole, and how a model of each is called and put together again."""
+"""Layers of flax.linen, flax.nnx and equinox that are read as a whole, and how a model of each is called and put
+together again."""
 
 import contextlib
 import sys
@@ -23,6 +24,7 @@ def want(holds, why):
 
 
 # How models are called: (function of parameters and input, parameters, what makes a model of changed parameters).
+
 
 def _rebuilt(params, updates):
     """The tree with some leaves replaced, by their numbers; the types stay."""
@@ -80,7 +82,9 @@ def open_equinox(reader, model, call):
 
     def function(p, x):
         whole = equinox.combine(p, static)
-        places = jax.tree_util.tree_flatten_with_path(whole, is_leaf=lambda m: m is not whole and type(m).__name__ in _EQUINOX)[0]
+        places = jax.tree_util.tree_flatten_with_path(
+            whole, is_leaf=lambda m: m is not whole and type(m).__name__ in _EQUINOX
+        )[0]
         for place, module in places:
             reader.layers.paths[id(module)] = jax.tree_util.keystr(place, simple=True, separator=".")
         return whole(x, **call)
@@ -102,14 +106,47 @@ def patched(layers, kind):
         if "equinox" in sys.modules and kind in ("equinox", "function"):
             import equinox
 
-            stack.enter_context(_equinox(layers, [getattr(equinox.nn, name) for name in _EQUINOX if hasattr(equinox.nn, name)]))
+            stack.enter_context(
+                _equinox(layers, [getattr(equinox.nn, name) for name in _EQUINOX if hasattr(equinox.nn, name)])
+            )
         yield
 
 
-_LINEN = ("LayerNorm", "RMSNorm", "BatchNorm", "GroupNorm", "InstanceNorm", "RNN", "Bidirectional", "MultiHeadDotProductAttention", "MultiHeadAttention",
-          "SelfAttention", "Dropout")
-_NNX = ("LayerNorm", "RMSNorm", "BatchNorm", "GroupNorm", "InstanceNorm", "RNN", "Bidirectional", "MultiHeadAttention", "Dropout")
-_EQUINOX = ("LayerNorm", "RMSNorm", "GroupNorm", "LSTMCell", "GRUCell", "MultiheadAttention", "Embedding", "BatchNorm", "Dropout")
+_LINEN = (
+    "LayerNorm",
+    "RMSNorm",
+    "BatchNorm",
+    "GroupNorm",
+    "InstanceNorm",
+    "RNN",
+    "Bidirectional",
+    "MultiHeadDotProductAttention",
+    "MultiHeadAttention",
+    "SelfAttention",
+    "Dropout",
+)
+_NNX = (
+    "LayerNorm",
+    "RMSNorm",
+    "BatchNorm",
+    "GroupNorm",
+    "InstanceNorm",
+    "RNN",
+    "Bidirectional",
+    "MultiHeadAttention",
+    "Dropout",
+)
+_EQUINOX = (
+    "LayerNorm",
+    "RMSNorm",
+    "GroupNorm",
+    "LSTMCell",
+    "GRUCell",
+    "MultiheadAttention",
+    "Embedding",
+    "BatchNorm",
+    "Dropout",
+)
 
 
 def _flat(tree, prefix=""):
@@ -129,19 +166,42 @@ def _linen(layers):
     def around(following, args, kwargs, context):
         module = context.module
         name = type(module).__name__
-        if context.method_name != "__call__" or type(module).__module__.split(".")[:2] != ["flax", "linen"] or name not in _LINEN or not args:
+        if (
+            context.method_name != "__call__"
+            or type(module).__module__.split(".")[:2] != ["flax", "linen"]
+            or name not in _LINEN
+            or not args
+        ):
             return following(*args, **kwargs)
         weights = {}
         for collection in ("params", "batch_stats"):
             weights.update(_flat(module.variables.get(collection, {})))
+        for place, cell in _cells_of(module):
+            weights.update(_flat(cell.variables.get("params", {}), place))
         settings = {"args": args[1:], "kwargs": kwargs}
         for place, value in (("mask", kwargs.get("mask")),):
             if value is not None:
                 weights["argument." + place] = value
-        return layers.around(name, (module, settings), ".".join(module.path), args[0], weights, lambda x: following(x, *[_again(a, args[0], x) for a in args[1:]],
-                                                                                                                     **kwargs))
+        return layers.around(
+            name,
+            (module, settings),
+            ".".join(module.path),
+            args[0],
+            weights,
+            lambda x: following(x, *[_again(a, args[0], x) for a in args[1:]], **kwargs),
+        )
 
     return linen.intercept_methods(around)
+
+
+def _cells_of(module):
+    """The cells of a recurrent module, whose variables stand where the cell was made: inside of the module or beside it."""
+    for place in ("cell", "forward_rnn", "backward_rnn"):
+        inner = getattr(module, place, None)
+        if inner is not None and getattr(inner, "scope", None) is not None:
+            yield from [(place + ".", inner)] if place == "cell" else [
+                (f"{place}.{more}", cell) for more, cell in _cells_of(inner)
+            ]
 
 
 def _again(argument, x, marked):
@@ -158,8 +218,14 @@ def _nnx(layers, classes):
         if kwargs.get("mask") is not None:
             weights["argument.mask"] = kwargs["mask"]
         settings = {"args": args, "kwargs": kwargs}
-        return layers.around(type(module).__name__, (module, settings), layers.paths.get(id(module), ""), x, weights,
-                             lambda y: original(y, *[_again(a, x, y) for a in args], **kwargs))
+        return layers.around(
+            type(module).__name__,
+            (module, settings),
+            layers.paths.get(id(module), ""),
+            x,
+            weights,
+            lambda y: original(y, *[_again(a, x, y) for a in args], **kwargs),
+        )
 
     return Patched(classes, wrap)
 
@@ -192,8 +258,14 @@ def _equinox(layers, classes):
             hidden = args[0] if args else kwargs["hidden"]
             state = hidden if isinstance(hidden, tuple) else (hidden,)
             weights.update({f"state.{i}": h for i, h in enumerate(state)})
-        return layers.around(name, (module, settings), layers.paths.get(id(module), ""), x, weights,
-                             lambda y: original(y, *[_again(a, x, y) for a in args], **kwargs))
+        return layers.around(
+            name,
+            (module, settings),
+            layers.paths.get(id(module), ""),
+            x,
+            weights,
+            lambda y: original(y, *[_again(a, x, y) for a in args], **kwargs),
+        )
 
     return Patched(classes, wrap)
 
@@ -207,6 +279,7 @@ def rule(*names):
     def add(function):
         _RULES.update(dict.fromkeys(names, function))
         return function
+
     return add
 
 
@@ -214,7 +287,15 @@ class Call:
     """A call of a layer: Vars by their roles."""
 
     def __init__(self, reader, name, module, path, marks, op, var):
-        self.reader, self.graph, self.name, self.path, self.marks, self.op, self.var = reader, reader.graph, name, path, marks, op, var
+        self.reader, self.graph, self.name, self.path, self.marks, self.op, self.var = (
+            reader,
+            reader.graph,
+            name,
+            path,
+            marks,
+            op,
+            var,
+        )
         self.module, self.settings = module
         self.is_flax = type(self.module).__module__.startswith("flax")
 
@@ -248,7 +329,14 @@ def embedding(reader, ids, table, path):
     node = reader.node(ids)
     count, width = table.shape
     weight = reader.weight(table)
-    return reader.graph.node("embedding", [node], node.shape + (width,), {"vocab_size": count, "embedding_dim": width}, {"table": weight}, path)
+    return reader.graph.node(
+        "embedding",
+        [node],
+        node.shape + (width,),
+        {"vocab_size": count, "embedding_dim": width},
+        {"table": weight},
+        path,
+    )
 
 
 @rule("Dropout")
@@ -277,7 +365,9 @@ def _layer_norm(call):
     if beta in call.marks:
         weights["beta"] = call.weight(beta)
     keys = {"input_height": count, "eps": float(eps), "bias": "beta" in weights}
-    return call.graph.node("layernorm", [x], x.shape, keys, weights, call.path, gamma not in call.marks and beta not in call.marks)
+    return call.graph.node(
+        "layernorm", [x], x.shape, keys, weights, call.path, gamma not in call.marks and beta not in call.marks
+    )
 
 
 @rule("RMSNorm")
@@ -291,8 +381,15 @@ def _rms_norm(call):
         want(len(m.shape) == 1, "several axes")
         eps, gamma = m.eps, "weight"
     count = x.shape[-1]
-    return call.graph.node("rmsnorm", [x], x.shape, {"input_height": count, "eps": float(eps)}, {"gamma": call.or_constant(gamma, count, 1)}, call.path,
-                           gamma not in call.marks)
+    return call.graph.node(
+        "rmsnorm",
+        [x],
+        x.shape,
+        {"input_height": count, "eps": float(eps)},
+        {"gamma": call.or_constant(gamma, count, 1)},
+        call.path,
+        gamma not in call.marks,
+    )
 
 
 def _behind(call, kind, keys, weights, frozen):
@@ -311,10 +408,19 @@ def _batch_norm(call):
     given = call.settings["kwargs"].get("use_running_average")
     want(m.use_running_average or given, "statistics of the batch: give use_running_average=True (train=False)")
     want(getattr(m, "axis", -1) == -1, "another axis than the last")
-    weights = {"gamma": call.or_constant("scale", count, 1), "beta": call.or_constant("bias", count, 0), "running_mean": call.weight("mean"),
-               "running_var": call.weight("var")}
-    return _behind(call, "batchnorm", {"input_height": count, "momentum": 1 - m.momentum, "eps": m.epsilon}, weights,
-                   "scale" not in call.marks and "bias" not in call.marks)
+    weights = {
+        "gamma": call.or_constant("scale", count, 1),
+        "beta": call.or_constant("bias", count, 0),
+        "running_mean": call.weight("mean"),
+        "running_var": call.weight("var"),
+    }
+    return _behind(
+        call,
+        "batchnorm",
+        {"input_height": count, "momentum": 1 - m.momentum, "eps": m.epsilon},
+        weights,
+        "scale" not in call.marks and "bias" not in call.marks,
+    )
 
 
 @rule("GroupNorm")
@@ -324,11 +430,24 @@ def _group_norm(call):
         count = x.shape[-1]
         groups = m.num_groups if m.num_groups else count // m.group_size
         weights = {"gamma": call.or_constant("scale", count, 1), "beta": call.or_constant("bias", count, 0)}
-        return _behind(call, "groupnorm", {"input_height": count, "num_groups": groups, "eps": m.epsilon}, weights, "scale" not in call.marks)
+        return _behind(
+            call,
+            "groupnorm",
+            {"input_height": count, "num_groups": groups, "eps": m.epsilon},
+            weights,
+            "scale" not in call.marks,
+        )
     count = x.shape[1]
     weights = {"gamma": call.or_constant("weight", count, 1), "beta": call.or_constant("bias", count, 0)}
-    return call.graph.node("groupnorm", [x], x.shape, {"input_height": count, "num_groups": m.groups, "eps": m.eps}, weights, call.path,
-                           "weight" not in call.marks)
+    return call.graph.node(
+        "groupnorm",
+        [x],
+        x.shape,
+        {"input_height": count, "num_groups": m.groups, "eps": m.eps},
+        weights,
+        call.path,
+        "weight" not in call.marks,
+    )
 
 
 @rule("InstanceNorm")
@@ -336,7 +455,9 @@ def _instance_norm(call):
     m, count = call.module, call.x.shape[-1]
     affine = "scale" in call.marks
     weights = {"gamma": call.weight("scale"), "beta": call.or_constant("bias", count, 0)} if affine else {}
-    return _behind(call, "instancenorm", {"input_height": count, "eps": m.epsilon, "affine": affine}, weights, not affine)
+    return _behind(
+        call, "instancenorm", {"input_height": count, "eps": m.epsilon, "affine": affine}, weights, not affine
+    )
 
 
 @rule("Embedding")
@@ -351,7 +472,9 @@ def causal(call, steps):
     var = call.marks["argument.mask"]
     want(not var.depends or var.op is not None, "a mask that depends on the input")
     # Masks are made of the input's shape, at most: its numbers do not matter.
-    mask = numpy.asarray(call.reader.trace.evaluate(numpy.zeros(call.reader.trace.input.shape, call.reader.sample.dtype), [var])[0]).astype(bool)
+    mask = numpy.asarray(
+        call.reader.trace.evaluate(numpy.zeros(call.reader.trace.input.shape, call.reader.sample.dtype), [var])[0]
+    ).astype(bool)
     mask = mask.reshape(-1, *mask.shape[-2:])
     if mask.all():
         return False
@@ -364,7 +487,10 @@ def _attention(call):
     m, x = call.module, call.x
     others = [a for a in call.settings["args"] if hasattr(a, "shape")]
     if call.is_flax:
-        want(not others and not any(k in call.settings["kwargs"] for k in ("inputs_k", "inputs_v", "inputs_kv")), "query, key and value differ")
+        want(
+            not others and not any(k in call.settings["kwargs"] for k in ("inputs_k", "inputs_v", "inputs_kv")),
+            "query, key and value differ",
+        )
         want(not getattr(m, "normalize_qk", False) and not m.decode, "normalize_qk or decode")
         want(getattr(m, "num_key_value_heads", None) in (None, m.num_heads), "num_key_value_heads")
         kernel = call.marks["query.kernel"].shape
@@ -372,14 +498,18 @@ def _attention(call):
         wide = call.marks["out.kernel"].shape[-1]
         weights = {}
         for short, name in (("q", "query"), ("k", "key"), ("v", "value")):
-            weights[short + ".weight"] = call.weight(name + ".kernel", "heads", lambda a: a.transpose(1, 2, 0), (heads * size, kernel[0]))
+            weights[short + ".weight"] = call.weight(
+                name + ".kernel", "heads", lambda a: a.transpose(1, 2, 0), (heads * size, kernel[0])
+            )
             if name + ".bias" in call.marks:
                 weights[short + ".bias"] = call.weight(name + ".bias", "flat", None, (heads * size,))
         weights["o.weight"] = call.weight("out.kernel", "heads", lambda a: a.transpose(2, 0, 1), (wide, heads * size))
         if "out.bias" in call.marks:
             weights["o.bias"] = call.weight("out.bias")
         if getattr(m, "dropout_rate", 0):
-            call.graph.notes.append(f"{call.path}: dropout of attention weights is left out; it counts in training alone")
+            call.graph.notes.append(
+                f"{call.path}: dropout of attention weights is left out; it counts in training alone"
+            )
     else:
         want(all(call.settings["same"][:2]), "query, key and value differ")
         want(m.qk_size == m.vo_size, "qk_size and vo_size differ")
@@ -390,15 +520,28 @@ def _attention(call):
             if name + "_proj.bias" in call.marks:
                 weights[short + ".bias"] = call.weight(name + "_proj.bias")
         want(len({f"{n}.bias" in weights for n in "qkv"}) == 1, "biases of some products alone")
-    keys = {"d_model": x.shape[-1], "num_heads": int(heads), "head_dim": int(size), "output_dim": int(wide), "causal": causal(call, x.shape[1]), "rope": False,
-            "qkv_bias": "q.bias" in weights, "out_bias": "o.bias" in weights, "max_seq_len": max(2048, x.shape[1])}
+    keys = {
+        "d_model": x.shape[-1],
+        "num_heads": int(heads),
+        "head_dim": int(size),
+        "output_dim": int(wide),
+        "causal": causal(call, x.shape[1]),
+        "rope": False,
+        "qkv_bias": "q.bias" in weights,
+        "out_bias": "o.bias" in weights,
+        "max_seq_len": max(2048, x.shape[1]),
+    }
     return call.graph.node("mha", [x], x.shape[:-1] + (int(wide),), keys, weights, call.path)
 
 
 # Recurrent layers of flax: a cell inside of RNN. The kernels of its gates are arrays of their own, [in, units].
 
-_CELLS = {"LSTMCell": ("lstm", {"i.": "i", "f.": "f", "g.": "g", "o.": "o"}), "OptimizedLSTMCell": ("lstm", {"i.": "i", "f.": "f", "g.": "g", "o.": "o"}),
-          "GRUCell": ("gru", {"r.": "r", "z.": "z", "n.": "n"}), "SimpleCell": ("rnn", {"": ""})}
+_CELLS = {
+    "LSTMCell": ("lstm", {"i.": "i", "f.": "f", "g.": "g", "o.": "o"}),
+    "OptimizedLSTMCell": ("lstm", {"i.": "i", "f.": "f", "g.": "g", "o.": "o"}),
+    "GRUCell": ("gru", {"r.": "r", "z.": "z", "n.": "n"}),
+    "SimpleCell": ("rnn", {"": ""}),
+}
 
 
 def _cell(call, cell, prefix, direction):
@@ -423,8 +566,13 @@ def _cell(call, cell, prefix, direction):
             units = call.marks[prefix + "dense_h.kernel"].shape[0]
             begin, end = g * units, (g + 1) * units
             for short, of in (("weight_ih", "dense_i"), ("weight_hh", "dense_h")):
-                weights[mine + short] = call.kernel(f"{prefix}{of}.kernel", ("gate", g), lambda a, b=begin, e=end: a[:, b:e].T)
-            biases = [call.weight(f"{prefix}{of}.bias", ("gate", g), lambda a, b=begin, e=end: a[b:e]) for of in ("dense_i", "dense_h")]
+                weights[mine + short] = call.kernel(
+                    f"{prefix}{of}.kernel", ("gate", g), lambda a, b=begin, e=end: a[:, b:e].T
+                )
+            biases = [
+                call.weight(f"{prefix}{of}.bias", ("gate", g), lambda a, b=begin, e=end: a[b:e])
+                for of in ("dense_i", "dense_h")
+            ]
         else:
             first, second = f"{prefix}i{letter}", f"{prefix}h{letter}"
             if first + ".kernel" not in call.marks:
@@ -494,6 +642,7 @@ def _recurrent(call, kind, keys, weights, directions):
 
 # Cells of equinox, in a scan over the steps of one sample.
 
+
 def read_scan(reader, op, var):
     """A scan whose body is one cell: a recurrent layer over the steps, or its last state."""
     p = op.params
@@ -525,7 +674,9 @@ def read_scan(reader, op, var):
     keys = {"input_height": x.shape[-1], "output_height": units, "bias": "bias" in found}
     node = reader.scans.get(id(op))
     if node is None:
-        node = reader.scans[id(op)] = reader.graph.node("lstm" if name == "LSTMCell" else "gru", [x], x.shape[:2] + (units,), keys, weights, path)
+        node = reader.scans[id(op)] = reader.graph.node(
+            "lstm" if name == "LSTMCell" else "gru", [x], x.shape[:2] + (units,), keys, weights, path
+        )
     place = op.outputs.index(var)
     if place == 0:
         return reader.graph.last_step(node)
@@ -542,15 +693,21 @@ def _through(var):
 def _is_left(var, tag, index):
     while var.op is not None and var.op.name in ("convert_element_type", "copy"):
         var = var.op.inputs[0]
-    return var.op is not None and var.op.name == "loom_leave" and var.op.params["tag"] == tag and var.op.params["index"] == index
+    return (
+        var.op is not None
+        and var.op.name == "loom_leave"
+        and var.op.params["tag"] == tag
+        and var.op.params["index"] == index
+    )
 
 
 def _cell_of_equinox(reader, name, found, units):
     gates = ("i.", "f.", "g.", "o.") if name == "LSTMCell" else ("r.", "z.", "n.")
     weights = {}
     for g, gate in enumerate(gates):
+
         def part(role, g=g):
-            return reader.weight(found[role], ("rows", g), lambda a: a[g * units:(g + 1) * units])
+            return reader.weight(found[role], ("rows", g), lambda a: a[g * units : (g + 1) * units])
 
         weights[gate + "weight_ih"], weights[gate + "weight_hh"] = part("weight_ih"), part("weight_hh")
         if "bias" in found:

@@ -1,6 +1,8 @@
-"""JAX: flax.linen modules with their variables, flax.nnx and equinox modules, functions of a pytree, and pytrees with a spec.
+"""JAX: flax.linen modules with their variables, flax.nnx and equinox modules, functions of a pytree, and pytrees with
+a spec.
 
-The model is traced once. Products, convolutions, pooling and shapes are read as operations; activations are recognised by what they compute, since JAX
+The model is traced once. Products, convolutions, pooling and shapes are read as operations; activations are recognised
+by what they compute, since JAX
 writes them out; norms, attention and recurrent layers of the libraries are read as layers (jax_layers.py).
 """
 
@@ -19,7 +21,8 @@ from .weights import Constant, Parameter, View
 class Tree:
     """A pytree of arrays and the layers that they are the weights of.
 
-    layers: as in a spec, each with "weights", a dict from the layer's names to places in the tree, as "layers.0.w"; a place with ".T" behind it is transposed.
+    layers: as in a spec, each with "weights", a dict from the layer's names to places in the tree, as "layers.0.w"; a
+    place with ".T" behind it is transposed.
     """
 
     def __init__(self, params, layers):
@@ -42,7 +45,11 @@ def _kind_of(model):
         return "nnx"
     if equinox is not None and isinstance(model, equinox.Module) and callable(model):
         return "equinox"
-    if isinstance(model, tuple) and len(model) == 2 and (callable(model[0]) or linen is not None and isinstance(model[0], linen.Module)):
+    if (
+        isinstance(model, tuple)
+        and len(model) == 2
+        and (callable(model[0]) or linen is not None and isinstance(model[0], linen.Module))
+    ):
         return "linen" if linen is not None and isinstance(model[0], linen.Module) else "function"
     return None
 
@@ -71,7 +78,8 @@ class Reader:
         return Parameter((id(self.trace), index), read, lambda array: self.updates.__setitem__(index, array), var.path)
 
     def origin(self, var):
-        """(parameter, look, part) of a Var that holds a parameter's numbers in another shape or order; None for all others."""
+        """(parameter, look, part) of a Var that holds a parameter's numbers in another shape or order; None for all
+        others."""
         if var.path is not None:
             return var, lambda a: a, ()
         op = var.op
@@ -93,7 +101,12 @@ class Reader:
             return Constant(value if shape is None else value.reshape(shape))
         base, before, key = origin
         whole = not key and look is None and shape is None
-        return View(self.parameter(base), None if whole else (key, part, shape), lambda a: look(before(a)) if look else before(a), shape)
+        return View(
+            self.parameter(base),
+            None if whole else (key, part, shape),
+            lambda a: look(before(a)) if look else before(a),
+            shape,
+        )
 
     def is_parameter(self, var):
         return self.origin(var) is not None
@@ -148,7 +161,8 @@ class Reader:
         return self.graph.refuse(path or _place(op), what, why, inputs, self.shape(var))
 
     def _recognised(self, var):
-        """A function of one value that JAX writes out in several operations: found by what it computes, from as far back as it can be."""
+        """A function of one value that JAX writes out in several operations: found by what it computes, from as far
+        back as it can be."""
         best = None
         for source in self._sources(var):
             if source.shape != var.shape:
@@ -176,7 +190,11 @@ class Reader:
             if last is not var and len(front) == 1:
                 found.append(last)
             op = last.op
-            if op is None or op.name not in _COMPUTES | _WITHIN or any(v.of_parameters and not v.depends for v in op.inputs):
+            if (
+                op is None
+                or op.name not in _COMPUTES | _WITHIN
+                or any(v.of_parameters and not v.depends for v in op.inputs)
+            ):
                 break
             del front[id(last)]
             front.update((id(v), v) for v in op.inputs if v.depends)
@@ -201,21 +219,83 @@ _MOVES = {
     "squeeze": lambda op, a: a.reshape(op.outputs[0].shape),
     "expand_dims": lambda op, a: a.reshape(op.outputs[0].shape),
     "broadcast_in_dim": lambda op, a: numpy.broadcast_to(
-        a.reshape([op.inputs[0].shape[op.params["broadcast_dimensions"].index(d)] if d in op.params["broadcast_dimensions"] else 1
-                   for d in range(len(op.params["shape"]))]), op.params["shape"]),
+        a.reshape(
+            [
+                op.inputs[0].shape[op.params["broadcast_dimensions"].index(d)]
+                if d in op.params["broadcast_dimensions"]
+                else 1
+                for d in range(len(op.params["shape"]))
+            ]
+        ),
+        op.params["shape"],
+    ),
     "rev": lambda op, a: numpy.flip(a, op.params["dimensions"]),
-    "slice": lambda op, a: a[tuple(slice(b, e, s) for b, e, s in zip(op.params["start_indices"], op.params["limit_indices"],
-                                                                     op.params["strides"] or [1] * a.ndim))],
+    "slice": lambda op, a: a[
+        tuple(
+            slice(b, e, s)
+            for b, e, s in zip(
+                op.params["start_indices"], op.params["limit_indices"], op.params["strides"] or [1] * a.ndim
+            )
+        )
+    ],
     "convert_element_type": lambda op, a: a,
     "copy": lambda op, a: a,
     "stop_gradient": lambda op, a: a,
 }
 
 # Operations that functions of one value are written in, and those that may lie inside of them.
-_COMPUTES = frozenset(("add", "sub", "mul", "div", "neg", "max", "min", "tanh", "logistic", "exp", "exp2", "log", "log1p", "expm1", "erf", "integer_pow", "pow",
-                       "sqrt", "rsqrt", "abs", "sign", "select_n", "square", "erfc", "add_any", "clamp"))
-_WITHIN = frozenset(("lt", "gt", "le", "ge", "eq", "ne", "and", "or", "not", "is_finite", "reduce_max", "reduce_sum", "stop_gradient", "broadcast_in_dim",
-                     "convert_element_type", "copy", "squeeze", "expand_dims"))
+_COMPUTES = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "neg",
+        "max",
+        "min",
+        "tanh",
+        "logistic",
+        "exp",
+        "exp2",
+        "log",
+        "log1p",
+        "expm1",
+        "erf",
+        "integer_pow",
+        "pow",
+        "sqrt",
+        "rsqrt",
+        "abs",
+        "sign",
+        "select_n",
+        "square",
+        "erfc",
+        "add_any",
+        "clamp",
+    )
+)
+_WITHIN = frozenset(
+    (
+        "lt",
+        "gt",
+        "le",
+        "ge",
+        "eq",
+        "ne",
+        "and",
+        "or",
+        "not",
+        "is_finite",
+        "reduce_max",
+        "reduce_sum",
+        "stop_gradient",
+        "broadcast_in_dim",
+        "convert_element_type",
+        "copy",
+        "squeeze",
+        "expand_dims",
+    )
+)
 _RULES = {}
 
 
@@ -223,6 +303,7 @@ def rule(*names):
     def add(function):
         _RULES.update(dict.fromkeys(names, function))
         return function
+
     return add
 
 
@@ -231,7 +312,16 @@ def want(holds, why):
         raise jax_layers.Refused(why)
 
 
-@rule("convert_element_type", "copy", "stop_gradient", "loom_enter", "copy_p", "optimization_barrier", "sharding_constraint", "reduce_precision")
+@rule(
+    "convert_element_type",
+    "copy",
+    "stop_gradient",
+    "loom_enter",
+    "copy_p",
+    "optimization_barrier",
+    "sharding_constraint",
+    "reduce_precision",
+)
 def _same(r, op, var):
     return r.node(op.inputs[0])
 
@@ -252,6 +342,7 @@ def _scan(r, op, var):
 
 
 # Sums and products.
+
 
 @rule("add", "add_any")
 def _add(r, op, var):
@@ -284,7 +375,11 @@ def _axis_of(y, x):
 def _vector(r, y):
     """The parameter itself where JAX has spread it over the axes of a product; else the constant."""
     v = y
-    while v.op is not None and v.op.name in ("broadcast_in_dim", "reshape", "expand_dims", "convert_element_type", "squeeze") and v.path is None:
+    while (
+        v.op is not None
+        and v.op.name in ("broadcast_in_dim", "reshape", "expand_dims", "convert_element_type", "squeeze")
+        and v.path is None
+    ):
         v = v.op.inputs[0]
     return v
 
@@ -298,7 +393,11 @@ def _biased(r, node, x, y):
     while layer.kind in ("permute", "reshape"):
         chain.append(layer)
         layer = layer.inputs[0]
-    if layer.kind not in ("dense", "cnn1", "cnn2", "cnn3", "convtransposed1", "convtransposed2", "convtransposed3") or layer.keys.get("bias") or layer.frozen:
+    if (
+        layer.kind not in ("dense", "cnn1", "cnn2", "cnn3", "convtransposed1", "convtransposed2", "convtransposed3")
+        or layer.keys.get("bias")
+        or layer.frozen
+    ):
         return None
     outputs = layer.shape[-1] if layer.kind == "dense" else layer.shape[1]
     if count != outputs or not r.is_parameter(small) or any(node in n.inputs for n in r.graph.nodes):
@@ -318,7 +417,9 @@ def _biased(r, node, x, y):
         v = v.op.inputs[0]
     for o in reversed(ops):
         moved = _MOVES[o.name](o, moved)
-    if not numpy.array_equal(numpy.broadcast_to(moved, x.shape) if not r.shift else numpy.broadcast_to(moved, r.shape(x)), marks):
+    if not numpy.array_equal(
+        numpy.broadcast_to(moved, x.shape) if not r.shift else numpy.broadcast_to(moved, r.shape(x)), marks
+    ):
         return None
     # What the framework had there before the sum is nowhere in the network.
     r.vars = [(n, v) for n, v in r.vars if n is not layer and all(n is not c for c in chain)]
@@ -330,14 +431,18 @@ def _biased(r, node, x, y):
 def _along(r, node, x, y, is_sum):
     """A vector of the model that is added to or multiplied with an axis; a table that is added to all samples."""
     small = _vector(r, y)
-    axis = _axis_of(y, x) if y.shape and math.prod(y.shape) == math.prod(small.shape) else _axis_of(_squeezed(small, y), x)
+    axis = (
+        _axis_of(y, x) if y.shape and math.prod(y.shape) == math.prod(small.shape) else _axis_of(_squeezed(small, y), x)
+    )
     frozen = is_sum or not r.is_parameter(small)
     if axis is None:
         steps = math.prod(small.shape) == math.prod(node.shape[1:])
         want(is_sum and node.rank == 3 and steps, "a constant of that shape")
         keys = {"max_seq_len": node.shape[1], "embedding_dim": node.shape[2]}
         table = r.weight(small, "flat", None, node.shape[1:])
-        return r.graph.node("position_embedding", [node], node.shape, keys, {"table": table}, r.name(small), not r.is_parameter(small))
+        return r.graph.node(
+            "position_embedding", [node], node.shape, keys, {"table": table}, r.name(small), not r.is_parameter(small)
+        )
     count = node.shape[axis]
     want(math.prod(small.shape) == count, "a constant of that shape")
     want(node.rank + axis > 0, "a constant along the batch")
@@ -460,20 +565,38 @@ def _conv(r, op, var):
         node = r.graph.reshape(node, (node.shape[0], *node.shape[2:]))
     else:
         node = r.graph.permute(node, lhs)
-    stride, dilation, step, padding = list(p["window_strides"]), list(p["rhs_dilation"]), list(p["lhs_dilation"]), [list(e) for e in p["padding"]]
+    stride, dilation, step, padding = (
+        list(p["window_strides"]),
+        list(p["rhs_dilation"]),
+        list(p["lhs_dilation"]),
+        [list(e) for e in p["padding"]],
+    )
     groups = p["feature_group_count"]
     filters, extents = w.shape[rhs[0]], [w.shape[a] for a in rhs[2:]]
     spatial = [r.shape(var)[a + r.shift] for a in out[2:]]
-    keys = {"input_channels": node.shape[1], "filters": filters, "kernel_size": extents, "dilation": dilation, "groups": groups, "bias": False}
+    keys = {
+        "input_channels": node.shape[1],
+        "filters": filters,
+        "kernel_size": extents,
+        "dilation": dilation,
+        "groups": groups,
+        "bias": False,
+    }
     path = r.name(w)
     if any(s > 1 for s in step):
         want(all(s == 1 for s in stride), "strides and dilated inputs together")
         cut = [d * (k - 1) - b for d, k, (b, _) in zip(dilation, extents, padding)]
         more = [e - b for b, e in padding]
-        want(all(c >= 0 for c in cut) and all(m < max(s, d) for m, s, d in zip(more, step, dilation)), f"padding {padding} of a transposed convolution")
+        want(
+            all(c >= 0 for c in cut) and all(m < max(s, d) for m, s, d in zip(more, step, dilation)),
+            f"padding {padding} of a transposed convolution",
+        )
         keys.update(stride=step, padding=cut, output_padding=[max(m, 0) for m in more], **named_sizes(spatial))
         flip = (slice(None), slice(None)) + (slice(None, None, -1),) * axes
-        weight, kind = r.weight(w, ("filters", tuple(rhs), "turned"), lambda a: a.transpose(rhs)[flip]), f"convtransposed{axes}"
+        weight, kind = (
+            r.weight(w, ("filters", tuple(rhs), "turned"), lambda a: a.transpose(rhs)[flip]),
+            f"convtransposed{axes}",
+        )
     else:
         want(all(b >= 0 and e >= 0 for b, e in padding), "negative padding")
         if any(b != e for b, e in padding):
@@ -481,7 +604,9 @@ def _conv(r, op, var):
             padding = [[0, 0]] * axes
         keys.update(stride=stride, padding=[b for b, _ in padding])
         weight, kind = r.weight(w, ("filters", tuple(rhs)), lambda a: a.transpose(rhs)), f"cnn{axes}"
-    made = r.graph.node(kind, [node], (node.shape[0], filters, *spatial), keys, {"weight": weight}, path, not r.is_parameter(w))
+    made = r.graph.node(
+        kind, [node], (node.shape[0], filters, *spatial), keys, {"weight": weight}, path, not r.is_parameter(w)
+    )
     if r.shift:
         made = r.graph.reshape(made, (made.shape[0], 1, *made.shape[1:]))
         return r.graph.permute(made, [0] + [out.index(a) + 1 for a in range(len(out))])
@@ -489,6 +614,7 @@ def _conv(r, op, var):
 
 
 # Windows.
+
 
 def _windows(r, op, node):
     """(order of axes, number of axes that windows run over, keys of a pool)"""
@@ -500,7 +626,11 @@ def _windows(r, op, node):
     want(over and (shift or 0 not in over), "over the batch")
     want(len(over) <= 3, "more than three axes")
     order = [0] + [a for a in range(1, node.rank) if a - shift not in over] + [a + shift for a in over]
-    keys = {"kernel_size": [window[a] for a in over], "stride": [stride[a] for a in over], "padding": [padding[a][0] for a in over]}
+    keys = {
+        "kernel_size": [window[a] for a in over],
+        "stride": [stride[a] for a in over],
+        "padding": [padding[a][0] for a in over],
+    }
     uneven = [padding[a][1] - padding[a][0] for a in over]
     if any(uneven):
         want(all(0 <= u < stride[a] for u, a in zip(uneven, over)), f"padding {padding}")
@@ -562,12 +692,15 @@ def _max(r, op, var):
     want(0 not in axes, "over the batch")
     kept = [a for a in range(1, node.rank) if a not in axes]
     turned = r.graph.permute(node, [0, *kept, *axes])
-    flat = r.graph.reshape(turned, (node.shape[0], math.prod(node.shape[a] for a in kept), math.prod(node.shape[a] for a in axes)))
+    flat = r.graph.reshape(
+        turned, (node.shape[0], math.prod(node.shape[a] for a in kept), math.prod(node.shape[a] for a in axes))
+    )
     pooled = r.graph.node("maxpool", [flat], (*flat.shape[:2], 1), {"global": True})
     return r.graph.reshape(pooled, r.shape(var))
 
 
 # Shapes.
+
 
 @rule("reshape", "squeeze", "expand_dims")
 def _reshape(r, op, var):
@@ -640,8 +773,8 @@ def _pad(r, op, var):
     want((r.shift or 0 not in over) and 0 < len(over) <= 3, "the batch, or more than three axes")
     order = [0] + [a for a in range(1, node.rank) if a - r.shift not in over] + [a + r.shift for a in over]
     turned = r.graph.permute(node, order)
-    lead = turned.shape[1:-len(over)]
-    flat = r.graph.reshape(turned, (node.shape[0], math.prod(lead), *turned.shape[-len(over):]))
+    lead = turned.shape[1 : -len(over)]
+    flat = r.graph.reshape(turned, (node.shape[0], math.prod(lead), *turned.shape[-len(over) :]))
     padded = r.graph.pad(flat, [config[a][:2] for a in over])
     full = r.graph.reshape(padded, (node.shape[0], *lead, *padded.shape[2:]))
     return r.graph.permute(full, [order.index(a) for a in range(node.rank)])
@@ -656,7 +789,7 @@ def _gather(r, op, var):
     v, open_ = None, [ids]
     while open_:  # through what makes negative ids positive
         u = open_.pop()
-        if u.depends and u.op is not None and u.op.name in _COMPUTES | _WITHIN | {"reshape"} and id(u) not in r.found:
+        if u.depends and u.op is not None and u.op.name in _COMPUTES | _WITHIN and id(u) not in r.found:
             open_ += u.op.inputs
         elif u.depends:
             want(v is None or v is u, "ids that are computed")
@@ -679,8 +812,11 @@ def read(model, sample, **call):
     function, params, close = open_(reader, model, call)
     with jax_trace.deep(), jax_layers.patched(reader.layers, kind):
         reader.trace = jax_trace.Trace(function, params, sample_[0] if reader.shift else sample_)
-        graph.output = reader.node(reader.trace.outputs[0]) if reader.trace.outputs[0].depends else graph.refuse(
-            "", kind, "its answer does not depend on the input", [graph.input])
+        graph.output = (
+            reader.node(reader.trace.outputs[0])
+            if reader.trace.outputs[0].depends
+            else graph.refuse("", kind, "its answer does not depend on the input", [graph.input])
+        )
     if not graph.unsupported:
         _values(reader, sample_)
     graph.model = model
@@ -725,11 +861,19 @@ def _read_tree(tree, sample):
             if base not in values:
                 graph.refuse(place, kind, f"the tree has no {base}; it has {', '.join(values)}", [node])
                 continue
-            parameter = Parameter((id(tree), base), lambda base=base: numpy.asarray(updates.get(base, values[base])),
-                                  lambda array, base=base: updates.__setitem__(base, array), base)
+            parameter = Parameter(
+                (id(tree), base),
+                lambda base=base: numpy.asarray(updates.get(base, values[base])),
+                lambda array, base=base: updates.__setitem__(base, array),
+                base,
+            )
             weights[name] = View(parameter, "transposed", lambda a: a.T) if turned else View(parameter)
-        shape = numpy.zeros(Network({"init": "none", "input_shape": list(shape.shape[1:]), "layers": [{"type": kind, **layer}]}).prepare(shape.shape),
-                            numpy.float32)
+        shape = numpy.zeros(
+            Network(
+                {"init": "none", "input_shape": list(shape.shape[1:]), "layers": [{"type": kind, **layer}]}
+            ).prepare(shape.shape),
+            numpy.float32,
+        )
         node = graph.node(kind, [node], shape.shape, layer, weights, layer.get("name", ""))
     graph.output, graph.model = node, tree
 

@@ -1,6 +1,7 @@
 """A function of JAX as a flat list of operations, with marks around the layers that are read as a whole.
 
-A mark is an operation that does nothing: "enter" stands at what goes into a layer, its weights included, "leave" at what comes out of it. What lies between
+A mark is an operation that does nothing: "enter" stands at what goes into a layer, its weights included, "leave" at
+what comes out of it. What lies between
 is never looked at.
 """
 
@@ -66,9 +67,13 @@ class Trace:
         leaves, self.tree = jax.tree_util.tree_flatten_with_path(params)
         self.leaves = [value for _, value in leaves]
         self.ops = []
-        closed = jax.make_jaxpr(lambda p, x: function(jax.tree_util.tree_unflatten(self.tree, p), x))(self.leaves, sample)
-        self.params = [Var(value=value, path=jax.tree_util.keystr(path, simple=True, separator="."), aval=v.aval)
-                       for (path, value), v in zip(leaves, closed.jaxpr.invars)]
+        closed = jax.make_jaxpr(lambda p, x: function(jax.tree_util.tree_unflatten(self.tree, p), x))(
+            self.leaves, sample
+        )
+        self.params = [
+            Var(value=value, path=jax.tree_util.keystr(path, simple=True, separator="."), aval=v.aval)
+            for (path, value), v in zip(leaves, closed.jaxpr.invars)
+        ]
         self.input = Var(closed.jaxpr.invars[-1].aval, value=sample)
         self.input.depends = True
         self.outputs = self._inline(closed, [*self.params, self.input])
@@ -132,7 +137,11 @@ class Trace:
 
     def needed(self, wanted, given=None):
         """The operations that some Vars depend on, in order."""
-        stop, marked, open_ = set(given or ()), set(), [v.op for v in wanted if v.op is not None and id(v) not in (given or ())]
+        stop, marked, open_ = (
+            set(given or ()),
+            set(),
+            [v.op for v in wanted if v.op is not None and id(v) not in (given or ())],
+        )
         while open_:
             op = open_.pop()
             if id(op) not in marked:
@@ -160,7 +169,9 @@ def run(op, values):
     """Evaluates one operation."""
     primitive = op.eqn.primitive
     params = primitive.get_bind_params(op.params)
-    functions, params = params if isinstance(params, tuple) else ((), params)  # older versions give the functions beside them
+    functions, params = (
+        params if isinstance(params, tuple) else ((), params)
+    )  # older versions give the functions beside them
     found = primitive.bind(*functions, *values, **params)
     return found if primitive.multiple_results else [found]
 
@@ -187,7 +198,9 @@ def leave(y, tag):
     import jax
 
     leaves, tree = jax.tree_util.tree_flatten(y)
-    marked = [primitives()["leave"].bind(v, tag=tag, index=i) if hasattr(v, "shape") else v for i, v in enumerate(leaves)]
+    marked = [
+        primitives()["leave"].bind(v, tag=tag, index=i) if hasattr(v, "shape") else v for i, v in enumerate(leaves)
+    ]
     return jax.tree_util.tree_unflatten(tree, marked)
 
 

@@ -1,4 +1,5 @@
-"""Keras 3: Sequential and functional models. Pictures have their channels behind; the graph moves them to the front where a layer wants them."""
+"""Keras 3: Sequential and functional models. Pictures have their channels behind; the graph moves them to the front
+where a layer wants them."""
 
 import sys
 
@@ -14,6 +15,7 @@ def rule(*names):
     def add(function):
         _RULES.update(dict.fromkeys(names, function))
         return function
+
     return add
 
 
@@ -41,7 +43,9 @@ class Reader:
 
     def call(self, layer, inputs, value, kwargs, path):
         """The node of a layer that reads nodes; value is what the framework computed, or None."""
-        found = _RULES.get(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
+        found = (
+            _RULES.get(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
+        )
         shape = value.shape if value is not None else None
         if found is None:
             return self.graph.refuse(path, type(layer).__name__, "Loom has no such layer", inputs, shape)
@@ -58,7 +62,14 @@ class Call:
     """A call of a layer."""
 
     def __init__(self, reader, layer, value, kwargs, path):
-        self.reader, self.graph, self.layer, self.value, self.kwargs, self.path = reader, reader.graph, layer, value, kwargs, path
+        self.reader, self.graph, self.layer, self.value, self.kwargs, self.path = (
+            reader,
+            reader.graph,
+            layer,
+            value,
+            kwargs,
+            path,
+        )
 
     def want(self, holds, why):
         if not holds:
@@ -91,10 +102,16 @@ def read(model, sample):
     keras = reader.keras
     if isinstance(model, keras.Sequential):
         reader.graph.output = _sequence(reader, model, reader.graph.input, sample, "")
-    elif isinstance(model, keras.Model) and getattr(model, "_is_graph_network", False) or type(model).__name__ == "Functional":
+    elif (
+        isinstance(model, keras.Model)
+        and getattr(model, "_is_graph_network", False)
+        or type(model).__name__ == "Functional"
+    ):
         reader.graph.output = _functional(reader, model, reader.graph.input, sample, "")
     elif isinstance(model, keras.Model):
-        reader.graph.refuse(model.name, type(model).__name__, "its call() is code; Sequential and functional models can be read")
+        reader.graph.refuse(
+            model.name, type(model).__name__, "its call() is code; Sequential and functional models can be read"
+        )
     else:
         value = as_array(model(sample, training=False))
         reader.graph.output = reader.call(model, [reader.graph.input], value, {}, model.name)
@@ -122,8 +139,13 @@ def _layer(reader, layer, x, value, prefix):
 def _functional(reader, model, x, value, prefix):
     """The model's operations from its inputs on, each with the arguments that it was called with."""
     if len(model.inputs) != 1 or len(model.outputs) != 1:
-        return reader.graph.refuse(prefix + model.name, "Functional", f"{len(model.inputs)} inputs and {len(model.outputs)} outputs; Loom reads one of each",
-                                   [x], value.shape)
+        return reader.graph.refuse(
+            prefix + model.name,
+            "Functional",
+            f"{len(model.inputs)} inputs and {len(model.outputs)} outputs; Loom reads one of each",
+            [x],
+            value.shape,
+        )
     nodes, values = {id(model.inputs[0]): x}, {id(model.inputs[0]): value}
     for step in _steps(model):
         operation = step.operation
@@ -171,6 +193,7 @@ def _steps(model):
 
 def _filled(reader, step, values):
     """The arguments of a call with tensors of the model as what was computed for the sample."""
+
     def fill(item):
         if isinstance(item, (list, tuple)):
             return type(item)(fill(i) for i in item)
@@ -187,14 +210,35 @@ def _inference(operation, kwargs):
 
 # Activations.
 
-_NAMES = {"linear": "linear", "relu": "relu", "relu6": "relu6", "silu": "silu", "swish": "silu", "tanh": "tanh", "sigmoid": "sigmoid", "elu": "elu",
-          "selu": "selu", "softplus": "softplus", "softsign": "softsign", "mish": "mish", "hard_sigmoid": "hard_sigmoid", "hard_silu": "hard_swish",
-          "hard_swish": "hard_swish", "hard_tanh": "hard_tanh", "gelu": "gelu_exact", "softmax": "softmax", "leaky_relu": "leakyrelu"}
+_NAMES = {
+    "linear": "linear",
+    "relu": "relu",
+    "relu6": "relu6",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "elu": "elu",
+    "selu": "selu",
+    "softplus": "softplus",
+    "softsign": "softsign",
+    "mish": "mish",
+    "hard_sigmoid": "hard_sigmoid",
+    "hard_silu": "hard_swish",
+    "hard_swish": "hard_swish",
+    "hard_tanh": "hard_tanh",
+    "gelu": "gelu_exact",
+    "softmax": "softmax",
+    "leaky_relu": "leakyrelu",
+}
 
 
 def activation_of(call, function):
     name = function if isinstance(function, str) else getattr(function, "__name__", type(function).__name__)
-    call.want(isinstance(function, str) or getattr(function, "__module__", "").startswith("keras."), f"the activation {name}, which is not of Keras")
+    call.want(
+        isinstance(function, str) or getattr(function, "__module__", "").startswith("keras."),
+        f"the activation {name}, which is not of Keras",
+    )
     call.want(name in _NAMES, f"the activation {name}")
     return _NAMES[name], {"leaky_slope": 0.2} if name == "leaky_relu" else {}
 
@@ -235,9 +279,26 @@ def _softmax(call, x):
     return softmax(call.graph, x, axis, call.path)
 
 
-@rule("Relu", "Sigmoid", "Tanh", "Silu", "Softplus", "Softsign", "Elu", "Selu", "Relu6", "Gelu", "Mish", "HardSigmoid", "HardSilu", "HardTanh")
+@rule(
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+    "Silu",
+    "Softplus",
+    "Softsign",
+    "Elu",
+    "Selu",
+    "Relu6",
+    "Gelu",
+    "Mish",
+    "HardSigmoid",
+    "HardSilu",
+    "HardTanh",
+)
 def _operation(call, x):
-    name = {"HardSigmoid": "hard_sigmoid", "HardSilu": "hard_swish", "HardTanh": "hard_tanh", "Gelu": "gelu_exact"}.get(type(call.layer).__name__)
+    name = {"HardSigmoid": "hard_sigmoid", "HardSilu": "hard_swish", "HardTanh": "hard_tanh", "Gelu": "gelu_exact"}.get(
+        type(call.layer).__name__
+    )
     name = name or type(call.layer).__name__.lower()
     if name == "gelu_exact" and getattr(call.layer, "approximate", False):
         name = "gelu"
@@ -247,17 +308,22 @@ def _operation(call, x):
 
 # Products.
 
+
 @rule("Dense")
 def _dense(call, x):
     m = call.layer
     call.want(getattr(m, "lora_enabled", False) is False, "an adapter")
-    return call.activated(call.graph.dense(x, transposed(call.parameter(m.kernel)), call.view(m.bias), m.units, call.path))
+    return call.activated(
+        call.graph.dense(x, transposed(call.parameter(m.kernel)), call.view(m.bias), m.units, call.path)
+    )
 
 
 @rule("TimeDistributed")
 def _time_distributed(call, x):
     inner = call.layer.layer
-    call.want(type(inner).__name__ in ("Dense", "Dropout", "Activation", "LayerNormalization"), f"of a {type(inner).__name__}")
+    call.want(
+        type(inner).__name__ in ("Dense", "Dropout", "Activation", "LayerNormalization"), f"of a {type(inner).__name__}"
+    )
     return call.reader.call(inner, [x], call.value, {}, call.path)
 
 
@@ -276,10 +342,12 @@ def _is_behind(call):
 
 def pictures(function):
     """A layer over pictures: its rule sees the channels in front."""
+
     def around(call, x):
         if not _is_behind(call):
             return function(call, x)
         return to_back(call.graph, function(call, to_front(call.graph, x, call.path)), call.path)
+
     return around
 
 
@@ -302,9 +370,19 @@ def _convolved(call, x, weight, bias, filters, groups, kernel, stride, dilation,
     if any(b != e for b, e in edges):
         x, edges = call.graph.pad(x, edges, call.path), [(0, 0)] * axes
     before = [b for b, _ in edges]
-    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], before, dilation, kernel, stride)]
-    keys = {"input_channels": x.shape[1], "filters": filters, "kernel_size": list(kernel), "stride": list(stride), "padding": before,
-            "dilation": list(dilation), "groups": groups, "bias": bias is not None}
+    sizes = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], before, dilation, kernel, stride)
+    ]
+    keys = {
+        "input_channels": x.shape[1],
+        "filters": filters,
+        "kernel_size": list(kernel),
+        "stride": list(stride),
+        "padding": before,
+        "dilation": list(dilation),
+        "groups": groups,
+        "bias": bias is not None,
+    }
     weights = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
     return call.graph.node(f"cnn{axes}", [x], (x.shape[0], filters, *sizes), keys, weights, call.path)
 
@@ -319,8 +397,18 @@ def _conv(call, x):
     @pictures
     def inner(call, x):
         m = call.layer
-        return _convolved(call, x, _filters(call.parameter(m.kernel)), call.view(m.bias), m.filters, m.groups, m.kernel_size, m.strides, m.dilation_rate,
-                          m.padding)
+        return _convolved(
+            call,
+            x,
+            _filters(call.parameter(m.kernel)),
+            call.view(m.bias),
+            m.filters,
+            m.groups,
+            m.kernel_size,
+            m.strides,
+            m.dilation_rate,
+            m.padding,
+        )
 
     return call.activated(inner(call, x))
 
@@ -329,7 +417,12 @@ def _depthwise(call, x, kernel, bias):
     m = call.layer
     axes = len(m.kernel_size)
     many, times = kernel.shape[-2], kernel.shape[-1]
-    weight = View(call.parameter(kernel), "depthwise", lambda a: a.transpose(axes, axes + 1, *range(axes)), (many * times, 1, *m.kernel_size))
+    weight = View(
+        call.parameter(kernel),
+        "depthwise",
+        lambda a: a.transpose(axes, axes + 1, *range(axes)),
+        (many * times, 1, *m.kernel_size),
+    )
     return _convolved(call, x, weight, bias, many * times, many, m.kernel_size, m.strides, m.dilation_rate, m.padding)
 
 
@@ -346,7 +439,18 @@ def _separable(call, x):
         m = call.layer
         x = _depthwise(call, x, m.depthwise_kernel, None)
         ones = [1] * len(m.kernel_size)
-        return _convolved(call, x, _filters(call.parameter(m.pointwise_kernel)), call.view(m.bias), m.filters, 1, ones, ones, ones, "valid")
+        return _convolved(
+            call,
+            x,
+            _filters(call.parameter(m.pointwise_kernel)),
+            call.view(m.bias),
+            m.filters,
+            1,
+            ones,
+            ones,
+            ones,
+            "valid",
+        )
 
     return call.activated(inner(call, x))
 
@@ -366,10 +470,23 @@ def _conv_transpose(call, x):
             cut.append(max(over, 0) // 2)
             more.append(max(-over, 0))
             call.want(over <= 0 or over % 2 == 0 or m.padding == "same", "its padding")
-        weight = View(call.parameter(m.kernel), "filters", lambda a: a.transpose(a.ndim - 2, a.ndim - 1, *range(a.ndim - 2)))
-        shape = [n * s if m.padding == "same" else (n - 1) * s + max(k, s) for n, k, s in zip(x.shape[2:], m.kernel_size, m.strides)]
-        keys = {"input_channels": x.shape[1], "filters": m.filters, "kernel_size": list(m.kernel_size), "stride": list(m.strides), "padding": cut,
-                "output_padding": more, "bias": m.bias is not None, **named_sizes(shape)}
+        weight = View(
+            call.parameter(m.kernel), "filters", lambda a: a.transpose(a.ndim - 2, a.ndim - 1, *range(a.ndim - 2))
+        )
+        shape = [
+            n * s if m.padding == "same" else (n - 1) * s + max(k, s)
+            for n, k, s in zip(x.shape[2:], m.kernel_size, m.strides)
+        ]
+        keys = {
+            "input_channels": x.shape[1],
+            "filters": m.filters,
+            "kernel_size": list(m.kernel_size),
+            "stride": list(m.strides),
+            "padding": cut,
+            "output_padding": more,
+            "bias": m.bias is not None,
+            **named_sizes(shape),
+        }
         weights = {"weight": weight} if m.bias is None else {"weight": weight, "bias": call.view(m.bias)}
         return call.graph.node(f"convtransposed{axes}", [x], (x.shape[0], m.filters, *shape), keys, weights, call.path)
 
@@ -377,6 +494,7 @@ def _conv_transpose(call, x):
 
 
 # Pooling.
+
 
 @rule("MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
 def _pool(call, x):
@@ -387,7 +505,10 @@ def _pool(call, x):
         keys = {"kernel_size": list(m.pool_size), "stride": list(m.strides)}
         if m.padding == "same":
             edges = _edges(x, m.pool_size, m.strides, [1] * len(m.pool_size))
-            call.want(all(b == e or s > 1 for (b, e), s in zip(edges, m.strides)), "padding=\"same\" of windows of even size with strides of 1")
+            call.want(
+                all(b == e or s > 1 for (b, e), s in zip(edges, m.strides)),
+                'padding="same" of windows of even size with strides of 1',
+            )
             keys.update(padding=[b for b, _ in edges], ceil_mode=True)
             if kind == "avgpool":
                 keys["count_include_pad"] = False
@@ -408,11 +529,14 @@ def _global_average(call, x):
 @rule("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
 def _global_max(call, x):
     front = to_front(call.graph, x, call.path) if _is_behind(call) else x
-    pooled = call.graph.node("maxpool", [front], front.shape[:2] + (1,) * (x.rank - 2), {"global": True}, path=call.path)
+    pooled = call.graph.node(
+        "maxpool", [front], front.shape[:2] + (1,) * (x.rank - 2), {"global": True}, path=call.path
+    )
     return call.graph.reshape(pooled, call.value.shape, call.path)
 
 
 # Norms.
+
 
 def _axis(call, x, last):
     axis = call.layer.axis
@@ -432,10 +556,16 @@ def _batch_norm(call, x):
     order = [0, axis] + [a for a in range(1, x.rank) if a != axis]
     front = call.graph.permute(x, order, call.path)
     count = x.shape[axis]
-    weights = {"gamma": _or_constant(call, m.gamma, count, 1), "beta": _or_constant(call, m.beta, count, 0), "running_mean": call.view(m.moving_mean),
-               "running_var": call.view(m.moving_variance)}
+    weights = {
+        "gamma": _or_constant(call, m.gamma, count, 1),
+        "beta": _or_constant(call, m.beta, count, 0),
+        "running_mean": call.view(m.moving_mean),
+        "running_var": call.view(m.moving_variance),
+    }
     keys = {"input_height": count, "momentum": 1 - m.momentum, "eps": m.epsilon}
-    node = call.graph.node("batchnorm", [front], front.shape, keys, weights, call.path, m.gamma is None and m.beta is None)
+    node = call.graph.node(
+        "batchnorm", [front], front.shape, keys, weights, call.path, m.gamma is None and m.beta is None
+    )
     return call.graph.permute(node, [order.index(a) for a in range(x.rank)], call.path)
 
 
@@ -456,7 +586,14 @@ def _layer_norm(call, x):
 def _rms_norm(call, x):
     m = call.layer
     _axis(call, x, True)
-    return call.graph.node("rmsnorm", [x], x.shape, {"input_height": x.shape[-1], "eps": m.epsilon}, {"gamma": call.view(m.scale)}, call.path)
+    return call.graph.node(
+        "rmsnorm",
+        [x],
+        x.shape,
+        {"input_height": x.shape[-1], "eps": m.epsilon},
+        {"gamma": call.view(m.scale)},
+        call.path,
+    )
 
 
 @rule("GroupNormalization")
@@ -468,18 +605,23 @@ def _group_norm(call, x):
     count = x.shape[axis]
     weights = {"gamma": _or_constant(call, m.gamma, count, 1), "beta": _or_constant(call, m.beta, count, 0)}
     keys = {"input_height": count, "num_groups": m.groups if m.groups != -1 else count, "eps": m.epsilon}
-    node = call.graph.node("groupnorm", [front], front.shape, keys, weights, call.path, m.gamma is None and m.beta is None)
+    node = call.graph.node(
+        "groupnorm", [front], front.shape, keys, weights, call.path, m.gamma is None and m.beta is None
+    )
     return call.graph.permute(node, [order.index(a) for a in range(x.rank)], call.path)
 
 
 # Sequences.
+
 
 @rule("Embedding")
 def _embedding(call, x):
     m = call.layer
     call.want(not m.mask_zero, "mask_zero=True")
     keys = {"vocab_size": m.input_dim, "embedding_dim": m.output_dim}
-    return call.graph.node("embedding", [x], x.shape + (m.output_dim,), keys, {"table": call.view(m._embeddings)}, call.path)
+    return call.graph.node(
+        "embedding", [x], x.shape + (m.output_dim,), keys, {"table": call.view(m._embeddings)}, call.path
+    )
 
 
 def _cell_weights(call, m, direction):
@@ -516,7 +658,9 @@ def _check_cell(call, m):
     name = activation_of(call, m.activation)[0]
     call.want(name == "tanh" or kind == "SimpleRNN" and name == "relu", f"activation {name}")
     if kind != "SimpleRNN":
-        call.want(activation_of(call, m.recurrent_activation)[0] == "sigmoid", "another recurrent_activation than sigmoid")
+        call.want(
+            activation_of(call, m.recurrent_activation)[0] == "sigmoid", "another recurrent_activation than sigmoid"
+        )
     call.want(kind != "GRU" or m.reset_after, "reset_after=False")
     call.want(not m.stateful and not m.return_state and not m.unroll, "stateful, return_state or unroll")
     if m.dropout or m.recurrent_dropout:
@@ -540,7 +684,10 @@ def _bidirectional(call, x):
     ahead, back = m.forward_layer, m.backward_layer
     kind, keys = _check_cell(call, ahead)
     call.want(m.merge_mode == "concat", f"merge_mode={m.merge_mode!r}")
-    call.want(type(ahead) is type(back) and back.go_backwards and not ahead.go_backwards, "directions that differ in more than that")
+    call.want(
+        type(ahead) is type(back) and back.go_backwards and not ahead.go_backwards,
+        "directions that differ in more than that",
+    )
     keys.update(input_height=x.shape[-1], output_height=ahead.units, bias=ahead.use_bias, bidirectional=True)
     weights = {**_cell_weights(call, ahead, ""), **_cell_weights(call, back, "reverse.")}
     shape = x.shape[:2] + (2 * ahead.units,)
@@ -561,23 +708,37 @@ def _attention(call, x, *more):
     width, heads, size = x.shape[-1], m._num_heads, m._key_dim
     weights = {}
     for name, part in (("q", m._query_dense), ("k", m._key_dense), ("v", m._value_dense)):
-        weights[name + ".weight"] = View(call.parameter(part.kernel), "heads", lambda a: a.transpose(1, 2, 0), (heads * size, width))
+        weights[name + ".weight"] = View(
+            call.parameter(part.kernel), "heads", lambda a: a.transpose(1, 2, 0), (heads * size, width)
+        )
         if m._use_bias:
             weights[name + ".bias"] = View(call.parameter(part.bias), "flat", None, (heads * size,))
     out = m._output_dense
     wide = out.kernel.shape[-1]
-    weights["o.weight"] = View(call.parameter(out.kernel), "heads", lambda a: a.transpose(2, 0, 1), (wide, heads * size))
+    weights["o.weight"] = View(
+        call.parameter(out.kernel), "heads", lambda a: a.transpose(2, 0, 1), (wide, heads * size)
+    )
     if m._use_bias:
         weights["o.bias"] = View(call.parameter(out.bias), "flat", None, (wide,))
     call.want(out.kernel.shape[0] == heads and len(out.kernel.shape) == 3, "output_shape")
     if m._dropout:
         call.graph.notes.append(f"{call.path}: dropout of attention weights is left out; it counts in training alone")
-    keys = {"d_model": width, "num_heads": heads, "head_dim": size, "output_dim": wide, "causal": bool(given.get("use_causal_mask")), "rope": False,
-            "qkv_bias": m._use_bias, "out_bias": m._use_bias, "max_seq_len": max(2048, x.shape[1])}
+    keys = {
+        "d_model": width,
+        "num_heads": heads,
+        "head_dim": size,
+        "output_dim": wide,
+        "causal": bool(given.get("use_causal_mask")),
+        "rope": False,
+        "qkv_bias": m._use_bias,
+        "out_bias": m._use_bias,
+        "max_seq_len": max(2048, x.shape[1]),
+    }
     return call.graph.node("mha", [x], x.shape[:-1] + (wide,), keys, weights, call.path)
 
 
 # Shapes, sums and the rest.
+
 
 @rule("Flatten", "Reshape", "ExpandDims", "Squeeze")
 def _reshape(call, x):
@@ -597,7 +758,16 @@ def _transpose(call, x):
     return call.graph.permute(x, list(axes) if axes is not None else list(range(x.rank))[::-1], call.path)
 
 
-@rule("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization")
+@rule(
+    "Dropout",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
+    "GaussianNoise",
+    "GaussianDropout",
+    "AlphaDropout",
+    "ActivityRegularization",
+)
 def _dropout(call, x):
     m = call.layer
     rate = getattr(m, "rate", 0)
@@ -651,7 +821,11 @@ def _negate(call, x):
 
 
 def _number(call):
-    found = [a for a in [*call.kwargs["_args"], *(v for k, v in call.kwargs.items() if k != "_args")] if isinstance(a, (int, float))]
+    found = [
+        a
+        for a in [*call.kwargs["_args"], *(v for k, v in call.kwargs.items() if k != "_args")]
+        if isinstance(a, (int, float))
+    ]
     call.want(len(found) == 1, "a constant that is no number")
     return float(found[0])
 

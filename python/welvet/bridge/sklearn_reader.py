@@ -1,6 +1,7 @@
 """scikit-learn: linear models, multi-layer perceptrons, PCA, scalers, and pipelines of them.
 
-A network answers what predict_proba (classifiers), predict (regressors) or transform (the others) answers, always with two axes.
+A network answers what predict_proba (classifiers), predict (regressors) or transform (the others) answers, always with
+two axes.
 """
 
 import numpy
@@ -17,12 +18,17 @@ def is_model(model):
 
 def _attribute(owner, name, path):
     """A fitted array that is an attribute."""
-    return Parameter((id(owner), name), lambda: numpy.asarray(getattr(owner, name)),
-                     lambda array: setattr(owner, name, array.astype(getattr(owner, name).dtype)), f"{path}.{name}")
+    return Parameter(
+        (id(owner), name),
+        lambda: numpy.asarray(getattr(owner, name)),
+        lambda array: setattr(owner, name, array.astype(getattr(owner, name).dtype)),
+        f"{path}.{name}",
+    )
 
 
 def _entry(owner, name, index, path):
     """One array of a list of arrays."""
+
     def write(array):
         getattr(owner, name)[index] = array.astype(getattr(owner, name)[index].dtype)
 
@@ -103,7 +109,9 @@ class _Reader:
 
     def _affine(self, model, x, path):
         coefficients = numpy.atleast_2d(model.coef_)
-        weight = View(_attribute(model, "coef_", path), "matrix", lambda a: a if a.ndim == 2 else a[None], coefficients.shape)
+        weight = View(
+            _attribute(model, "coef_", path), "matrix", lambda a: a if a.ndim == 2 else a[None], coefficients.shape
+        )
         bias = None
         if model.fit_intercept:
             intercept = _attribute(model, "intercept_", path)
@@ -129,7 +137,8 @@ class _Reader:
         return self._classes(self._affine(model, x, path), len(model.classes_), path)
 
     def _classes(self, x, count, path):
-        """Probabilities from scores. A binary classifier has one score z: both classes are the softmax of -z / 2 and z / 2."""
+        """Probabilities from scores. A binary classifier has one score z: both classes are the softmax of -z / 2 and z
+        / 2."""
         if count == 2 and x.shape[-1] == 1:
             x = self.graph.dense(x, Constant(numpy.array([[-0.5], [0.5]], numpy.float32)), None, 2, path, frozen=True)
         return self.graph.activation(x, "softmax", path)

@@ -19,7 +19,8 @@ def users(graph):
 
 
 def simplify(graph):
-    """Puts activations into the layers before them, joins gated products to swiglu and drops what nobody reads but layers of the model."""
+    """Puts activations into the layers before them, joins gated products to swiglu and drops what nobody reads but
+    layers of the model."""
     _find_again(graph)
     _drop_unread(graph)
     _join_silu(graph)
@@ -57,8 +58,15 @@ def _drop_unread(graph):
     """Layers with weights stay, since they are parts of the model; what moves numbers about for nobody does not."""
     while True:
         reads = users(graph)
-        kept = [n for n in graph.nodes
-                if n is graph.input or n is graph.output or id(n) in reads or (n.weights and not n.frozen) or n.kind == "unsupported"]
+        kept = [
+            n
+            for n in graph.nodes
+            if n is graph.input
+            or n is graph.output
+            or id(n) in reads
+            or (n.weights and not n.frozen)
+            or n.kind == "unsupported"
+        ]
         if len(kept) == len(graph.nodes):
             return
         graph.nodes = kept
@@ -93,7 +101,12 @@ def _join_swiglu(graph):
     """dense(act(dense(x)) * dense(x)) becomes one layer."""
     reads = users(graph)
     for down in list(graph.nodes):
-        if down.kind != "dense" or down.inputs[0].kind != "mul" or len(reads[id(down.inputs[0])]) != 1 or down.again is not None:
+        if (
+            down.kind != "dense"
+            or down.inputs[0].kind != "mul"
+            or len(reads[id(down.inputs[0])]) != 1
+            or down.again is not None
+        ):
             continue
         for act, up in (down.inputs[0].inputs, down.inputs[0].inputs[::-1]):
             gate = act.inputs[0] if act.kind == "activation" else None
@@ -106,7 +119,12 @@ def _join_swiglu(graph):
             parts = {"gate": gate, "up": up, "down": down}
             weights = {f"{name}.{w}": view for name, part in parts.items() for w, view in part.weights.items()}
             down.kind, down.inputs, down.weights = "swiglu", [gate.inputs[0]], weights
-            down.keys = {"input_height": down.shape[-1], "output_height": gate.shape[-1], "bias": bias.pop(), **act.keys}
+            down.keys = {
+                "input_height": down.shape[-1],
+                "output_height": gate.shape[-1],
+                "bias": bias.pop(),
+                **act.keys,
+            }
             _remove(graph, (gate, up, act))
             break
 
@@ -125,7 +143,8 @@ def _through_shapes(node):
 
 
 def _heads(node):
-    """(dense layer, heads, features of a head) if the node [B, heads, T, features] is its output cut into heads; else None."""
+    """(dense layer, heads, features of a head) if the node [B, heads, T, features] is its output cut into heads; else
+    None."""
     dense = _through_shapes(node)
     if dense.kind != "dense" or dense.rank != 3 or node.rank != 4:
         return None
@@ -158,7 +177,8 @@ def _joined_heads(attention, node):
 
 
 def _join_attention(graph):
-    """Attention whose query, key and value are products of one input, and whose output is multiplied once more, is mha."""
+    """Attention whose query, key and value are products of one input, and whose output is multiplied once more, is
+    mha."""
     for attention in [n for n in graph.nodes if n.kind == "sdpa"]:
         parts = [_heads(n) for n in attention.inputs]
         out = next((n for n in graph.nodes if n.kind == "dense" and _through_shapes(n.inputs[0]) is attention), None)
@@ -168,14 +188,29 @@ def _join_attention(graph):
             ok = len({id(p[0].inputs[0]) for p in parts}) == 1 and kv_heads == v_heads and size == v_size
             ok = ok and len({p[0].keys["bias"] for p in parts}) == 1 and len({id(p[0]) for p in parts}) == 3
         if not ok:
-            graph.refuse(attention.path, "attention", "its query, key and value are not three dense layers of one input with one behind them",
-                         attention.inputs)
+            graph.refuse(
+                attention.path,
+                "attention",
+                "its query, key and value are not three dense layers of one input with one behind them",
+                attention.inputs,
+            )
             continue
-        out.weights = {f"{name}.{w}": view for name, part in zip("qkvo", (q, k, v, out)) for w, view in part.weights.items()}
+        out.weights = {
+            f"{name}.{w}": view for name, part in zip("qkvo", (q, k, v, out)) for w, view in part.weights.items()
+        }
         x = q.inputs[0]
-        keys = {"d_model": x.shape[-1], "num_heads": heads, "num_kv_heads": kv_heads, "head_dim": size, "output_dim": out.shape[-1],
-                "causal": attention.keys["causal"], "rope": False, "qkv_bias": q.keys["bias"], "out_bias": out.keys["bias"],
-                "max_seq_len": max(2048, x.shape[1])}
+        keys = {
+            "d_model": x.shape[-1],
+            "num_heads": heads,
+            "num_kv_heads": kv_heads,
+            "head_dim": size,
+            "output_dim": out.shape[-1],
+            "causal": attention.keys["causal"],
+            "rope": False,
+            "qkv_bias": q.keys["bias"],
+            "out_bias": out.keys["bias"],
+            "max_seq_len": max(2048, x.shape[1]),
+        }
         if attention.keys.get("scale"):
             keys["attn_scale"] = attention.keys["scale"]
         out.kind, out.inputs, out.keys = "mha", [x], keys
@@ -187,13 +222,21 @@ def _last_steps(graph):
     reads = users(graph)
     for node in [n for n in graph.nodes if n.kind == "last"]:
         source = node.inputs[0]
-        if all(n.kind == "last" for n in reads[id(source)]) and source is not graph.output and source.again is None and source.rank == 3:
+        if (
+            all(n.kind == "last" for n in reads[id(source)])
+            and source is not graph.output
+            and source.again is None
+            and source.rank == 3
+        ):
             for other in reads[id(source)]:
                 _replace(graph, other, source)
                 _remove(graph, [other])
             source.keys["return_sequence"], source.shape, source.value = False, node.shape, node.value
         elif source.rank == 3:
-            _replace(graph, node, graph.insert(graph.nodes.index(node), lambda: graph.pick(source, 1, -1, node.path)))
+            picked = graph.insert(
+                graph.nodes.index(node), lambda source=source, node=node: graph.pick(source, 1, -1, node.path)
+            )
+            _replace(graph, node, picked)
             _remove(graph, [node])
 
 
@@ -211,7 +254,9 @@ class _Writer:
     def _input_is_read_later(self):
         now = self.graph.input
         for node in self.graph.nodes[1:]:
-            if self.graph.input in node.inputs and (now is not self.graph.input or node.inputs.count(self.graph.input) > 1):
+            if self.graph.input in node.inputs and (
+                now is not self.graph.input or node.inputs.count(self.graph.input) > 1
+            ):
                 return True
             now = node
         return False
@@ -223,8 +268,15 @@ class _Writer:
 
     def _feed(self, source, merge="replace"):
         cell = self.cell_of[id(source)]
-        return {"is_remote_link": True, "link_mode": "feed", "link_merge": merge,
-                "target_z": 0, "target_y": 0, "target_x": 0, "target_l": cell}
+        return {
+            "is_remote_link": True,
+            "link_mode": "feed",
+            "link_merge": merge,
+            "target_z": 0,
+            "target_y": 0,
+            "target_x": 0,
+            "target_l": cell,
+        }
 
     def _begin(self, source):
         """Lets the next cell read `source`."""
@@ -261,9 +313,16 @@ class _Writer:
     def _layer(self, node):
         if node.again is not None:
             self._begin(node.inputs[0])
-            link = {"is_remote_link": True, "link_mode": "share", "target_z": 0, "target_y": 0, "target_x": 0,
-                    "target_l": self.cell_of[id(node.again)]}
-            # A feed that names a link gets the output of the link's target, so what this cell gives lies in the next one.
+            link = {
+                "is_remote_link": True,
+                "link_mode": "share",
+                "target_z": 0,
+                "target_y": 0,
+                "target_x": 0,
+                "target_l": self.cell_of[id(node.again)],
+            }
+            # A feed that names a link gets the output of the link's target, so what this cell gives lies in the next
+            # one.
             self._cell(link, node)
             self._cell(self._named({"type": "activation", "activation": "linear"}, node), node)
             return
@@ -298,11 +357,16 @@ def _tie(graph, writer):
             writer.layers[cell]["tied_to"] = f"layers.{first}"
             del writer.weights[name]
         else:
-            graph.refuse(writer.layers[cell].get("name", ""), name, f"is the same array as {first_name}, in a layer of another shape")
+            graph.refuse(
+                writer.layers[cell].get("name", ""),
+                name,
+                f"is the same array as {first_name}, in a layer of another shape",
+            )
 
 
 def write_spec(graph, identity="network"):
-    """Returns the spec, the weights by the names that the network gives them, and (cell, node) of all that has a value of the framework."""
+    """Returns the spec, the weights by the names that the network gives them, and (cell, node) of all that has a value
+    of the framework."""
     graph.check()
     simplify(graph)
     graph.check()
@@ -315,7 +379,13 @@ def write_spec(graph, identity="network"):
         about["unused"] = sorted(graph.unused)
     if graph.notes:
         about["notes"] = list(graph.notes)
-    spec = {"id": identity, "input_shape": list(graph.input.shape[1:]), "init": "none", "metadata": {"bridge": about}, "layers": writer.layers}
+    spec = {
+        "id": identity,
+        "input_shape": list(graph.input.shape[1:]),
+        "init": "none",
+        "metadata": {"bridge": about},
+        "layers": writer.layers,
+    }
     return spec, writer.weights, writer.values
 
 
@@ -350,7 +420,7 @@ def write_checkpoint(spec, values):
         _, cell, weight = name.split(".", 2)
         rows = value.reshape(len(value) if value.ndim > 1 else 1, -1)
         codes = numpy.zeros((len(rows), -(-rows.shape[1] // 32) * 32), "<f4")  # rows are filled up to 32 codes
-        codes[:, :rows.shape[1]] = rows
+        codes[:, : rows.shape[1]] = rows
         coded = base64.b64encode(codes.tobytes()).decode()
         layers[int(cell)].setdefault("weights", {})[weight] = {"dtype": "float32", "codes": coded}
     return {**spec, "layers": layers}

@@ -1,7 +1,5 @@
 """Functions and methods of PyTorch's tensors, by their names: those of torch.fx, and the operations of torch.export."""
 
-import operator
-
 import numpy
 
 from .torch_modules import LastState, Refused, adaptive_pool, convolution, layer_norm, mask_of, pool, softmax
@@ -15,6 +13,7 @@ def rule(*names):
     def add(function):
         _RULES.update(dict.fromkeys(names, function))
         return function
+
     return add
 
 
@@ -77,7 +76,9 @@ def read(reader, n, value):
     found = _RULES.get(name)
     shape = value.shape if hasattr(value, "shape") else None
     if found is None:
-        return reader.graph.refuse(call.path, name, "Loom has no such function", [a for a in nodes if is_node(a)], shape)
+        return reader.graph.refuse(
+            call.path, name, "Loom has no such function", [a for a in nodes if is_node(a)], shape
+        )
     try:
         return found(call)
     except Refused as refused:
@@ -105,9 +106,24 @@ def _flat(value):
 
 # Activations, by function and by module.
 
-_NAMES = {"relu": "relu", "relu6": "relu6", "silu": "silu", "mish": "mish", "tanh": "tanh", "sigmoid": "sigmoid", "leaky_relu": "leakyrelu",
-          "leakyrelu": "leakyrelu", "elu": "elu", "selu": "selu", "softplus": "softplus", "softsign": "softsign", "hardsigmoid": "hard_sigmoid",
-          "hardswish": "hard_swish", "hardtanh": "hard_tanh", "gelu": "gelu_exact"}
+_NAMES = {
+    "relu": "relu",
+    "relu6": "relu6",
+    "silu": "silu",
+    "mish": "mish",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "leaky_relu": "leakyrelu",
+    "leakyrelu": "leakyrelu",
+    "elu": "elu",
+    "selu": "selu",
+    "softplus": "softplus",
+    "softsign": "softsign",
+    "hardsigmoid": "hard_sigmoid",
+    "hardswish": "hard_swish",
+    "hardtanh": "hard_tanh",
+    "gelu": "gelu_exact",
+}
 _SETTINGS = {"leakyrelu": ("negative_slope", 0.01), "elu": ("alpha", 1.0), "gelu_exact": ("approximate", "none")}
 
 
@@ -130,14 +146,18 @@ def _named(call, name, setting):
     elif name == "softplus":
         call.want(setting("beta", 1) == 1 and setting("threshold", 20) == 20, "softplus with beta or threshold")
     elif name == "hard_tanh":
-        call.want(setting("min_val", -1.0) == -1 and setting("max_val", 1.0) == 1, "hardtanh with other limits than -1 and 1")
+        call.want(
+            setting("min_val", -1.0) == -1 and setting("max_val", 1.0) == 1, "hardtanh with other limits than -1 and 1"
+        )
     return name, keys
 
 
 @rule(*_NAMES)
 def _activation(call):
     places = {"negative_slope": 1, "alpha": 1, "approximate": 1, "beta": 1, "threshold": 2, "min_val": 1, "max_val": 2}
-    name, keys = _named(call, _NAMES[name_of(call.n).strip("_")], lambda key, default: call.get(places[key], key, default))
+    name, keys = _named(
+        call, _NAMES[name_of(call.n).strip("_")], lambda key, default: call.get(places[key], key, default)
+    )
     return call.graph.activation(call.args[0], name, call.path, **keys)
 
 
@@ -148,6 +168,7 @@ def _softmax(call):
 
 # Sums and products.
 
+
 def _both(call):
     x, y = plain(call.args[0]), plain(call.args[1] if len(call.args) > 1 else call.kwargs.get("other"))
     call.want(call.kwargs.get("alpha", 1) == 1, "alpha")
@@ -155,7 +176,8 @@ def _both(call):
 
 
 def _vector(call, x, other):
-    """A constant tensor that goes with the last axis, or with the channels, as the axis and a weight; None where it goes with neither."""
+    """A constant tensor that goes with the last axis, or with the channels, as the axis and a weight; None where it
+    goes with neither."""
     if not hasattr(other, "value"):
         return None
     shape = list(other.value.shape)
@@ -187,9 +209,18 @@ def _sum(call, x, y):
 def _position(call, x, y):
     """A table that is added to each step of x [B, T, F]: learnt positions."""
     table = getattr(y, "value", None)
-    if table is None or x.rank != 3 or tuple(table.shape[-2:]) != x.shape[1:] or table.numel() != x.shape[1] * x.shape[2]:
+    if (
+        table is None
+        or x.rank != 3
+        or tuple(table.shape[-2:]) != x.shape[1:]
+        or table.numel() != x.shape[1] * x.shape[2]
+    ):
         return None
-    view = View(y.parameter, "flat", None, x.shape[1:]) if y.parameter else Fixed(table.detach().float().numpy().reshape(x.shape[1:]))
+    view = (
+        View(y.parameter, "flat", None, x.shape[1:])
+        if y.parameter
+        else Fixed(table.detach().float().numpy().reshape(x.shape[1:]))
+    )
     keys = {"max_seq_len": x.shape[1], "embedding_dim": x.shape[2]}
     return call.graph.node("position_embedding", [x], x.shape, keys, {"table": view}, call.path, y.parameter is None)
 
@@ -261,6 +292,7 @@ def _divide(call):
 
 # Shapes.
 
+
 @rule("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "unsafe_view")
 def _reshape(call):
     if isinstance(call.args[0], LastState):
@@ -290,8 +322,28 @@ def _moved(rank, source, destination):
     return [m - 2 for m in marks]
 
 
-@rule("contiguous", "clone", "detach", "to", "float", "double", "half", "bfloat16", "type", "type_as", "long", "int", "alias", "cpu",
-      "_to_copy", "to_copy", "lift_fresh_copy", "identity", "expand_as", "requires_grad")
+@rule(
+    "contiguous",
+    "clone",
+    "detach",
+    "to",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "type",
+    "type_as",
+    "long",
+    "int",
+    "alias",
+    "cpu",
+    "_to_copy",
+    "to_copy",
+    "lift_fresh_copy",
+    "identity",
+    "expand_as",
+    "requires_grad",
+)
 def _same(call):
     call.want(call.shape == call.args[0].shape, "another shape")
     return call.args[0]
@@ -319,14 +371,18 @@ def _item(call):
     index = index if isinstance(index, tuple) else (index,)
     if Ellipsis in index:
         at = index.index(Ellipsis)
-        index = index[:at] + (slice(None),) * (x.rank - (len(index) - 1)) + index[at + 1:]
+        index = index[:at] + (slice(None),) * (x.rank - (len(index) - 1)) + index[at + 1 :]
     call.want(all(isinstance(i, (int, slice)) or i is None for i in index), "an index that is a tensor")
     call.want(None not in index, "a new axis")
     call.want(index[0] == slice(None), "samples of the batch")
     axis = 0
     for i in index:
         if isinstance(i, int):
-            x = call.graph.last_step(x, call.path) if i in (-1, x.shape[1] - 1) and axis == 1 and x.rank == 3 else call.graph.pick(x, axis, i, call.path)
+            x = (
+                call.graph.last_step(x, call.path)
+                if i in (-1, x.shape[1] - 1) and axis == 1 and x.rank == 3
+                else call.graph.pick(x, axis, i, call.path)
+            )
             continue
         begin, end, step = i.indices(x.shape[axis])
         call.want(step > 0, "a negative step")
@@ -390,11 +446,15 @@ def _mean(call):
 def _pad(call):
     x, padding = call.args[0], list(call.get(1, "pad"))
     call.want(call.get(2, "mode", "constant") == "constant" and not call.get(3, "value"), "a mode or a value")
-    call.want(len(padding) == 2 * (x.rank - 2) and min(padding) >= 0, "other axes than those behind the channels, or negative ones")
+    call.want(
+        len(padding) == 2 * (x.rank - 2) and min(padding) >= 0,
+        "other axes than those behind the channels, or negative ones",
+    )
     return call.graph.pad(x, [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)], call.path)
 
 
 # Layers as functions of their weights.
+
 
 @rule("linear")
 def _linear(call):
@@ -408,7 +468,9 @@ def _addmm(call):
     """bias + x W, of torch.export's lower form."""
     bias, x, weight = call.args[:3]
     call.want(is_node(x) and hasattr(weight, "parameter") and weight.parameter is not None, "its operands")
-    return call.graph.dense(x, View(weight.parameter, "transposed", lambda a: a.T), call.view(bias), weight.value.shape[1], call.path)
+    return call.graph.dense(
+        x, View(weight.parameter, "transposed", lambda a: a.T), call.view(bias), weight.value.shape[1], call.path
+    )
 
 
 @rule("matmul", "mm")
@@ -416,30 +478,63 @@ def _matmul(call):
     x, weight = call.args[:2]
     call.want(is_node(x) and hasattr(weight, "value") and weight.value.dim() == 2, "two outputs of layers")
     if weight.parameter is None:
-        return call.graph.dense(x, Fixed(weight.value.detach().float().numpy().T), None, weight.value.shape[1], call.path, frozen=True)
-    return call.graph.dense(x, View(weight.parameter, "transposed", lambda a: a.T), None, weight.value.shape[1], call.path)
+        return call.graph.dense(
+            x, Fixed(weight.value.detach().float().numpy().T), None, weight.value.shape[1], call.path, frozen=True
+        )
+    return call.graph.dense(
+        x, View(weight.parameter, "transposed", lambda a: a.T), None, weight.value.shape[1], call.path
+    )
 
 
 @rule("conv1d", "conv2d", "conv3d")
 def _conv(call):
     weight = call.args[1]
-    return convolution(call.graph, call.args[0], call.view(weight), call.view(call.get(2, "bias")), weight.value.shape,
-                       stride=call.get(3, "stride", 1), padding=call.get(4, "padding", 0), dilation=call.get(5, "dilation", 1),
-                       groups=call.get(6, "groups", 1), path=call.path)
+    return convolution(
+        call.graph,
+        call.args[0],
+        call.view(weight),
+        call.view(call.get(2, "bias")),
+        weight.value.shape,
+        stride=call.get(3, "stride", 1),
+        padding=call.get(4, "padding", 0),
+        dilation=call.get(5, "dilation", 1),
+        groups=call.get(6, "groups", 1),
+        path=call.path,
+    )
 
 
 @rule("max_pool1d", "max_pool2d", "max_pool3d")
 def _max_pool(call):
     ceil = call.get(5, "ceil_mode", False)
-    return pool(call.graph, "maxpool", call.args[0], call.shape, call.get(1, "kernel_size"), call.get(2, "stride"), call.get(3, "padding", 0), ceil,
-                call.path, dilation=call.get(4, "dilation", 1))
+    return pool(
+        call.graph,
+        "maxpool",
+        call.args[0],
+        call.shape,
+        call.get(1, "kernel_size"),
+        call.get(2, "stride"),
+        call.get(3, "padding", 0),
+        ceil,
+        call.path,
+        dilation=call.get(4, "dilation", 1),
+    )
 
 
 @rule("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def _average_pool(call):
     call.want(call.get(6, "divisor_override") is None, "divisor_override")
-    return pool(call.graph, "avgpool", call.args[0], call.shape, call.get(1, "kernel_size"), call.get(2, "stride"), call.get(3, "padding", 0),
-                call.get(4, "ceil_mode", False), call.path, count_include_pad=call.get(5, "count_include_pad", True))
+    return pool(
+        call.graph,
+        "avgpool",
+        call.args[0],
+        call.shape,
+        call.get(1, "kernel_size"),
+        call.get(2, "stride"),
+        call.get(3, "padding", 0),
+        call.get(4, "ceil_mode", False),
+        call.path,
+        count_include_pad=call.get(5, "count_include_pad", True),
+    )
 
 
 @rule("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
@@ -454,28 +549,48 @@ def _adaptive_max(call):
 
 @rule("layer_norm")
 def _layer_norm(call):
-    return layer_norm(call.graph, call.args[0], list(call.get(1, "normalized_shape")), call.view(call.get(2, "weight")), call.view(call.get(3, "bias")),
-                      call.get(4, "eps", 1e-5), call.path)
+    return layer_norm(
+        call.graph,
+        call.args[0],
+        list(call.get(1, "normalized_shape")),
+        call.view(call.get(2, "weight")),
+        call.view(call.get(3, "bias")),
+        call.get(4, "eps", 1e-5),
+        call.path,
+    )
 
 
 @rule("rms_norm")
 def _rms_norm(call):
-    x, shape, weight, eps = call.args[0], list(call.get(1, "normalized_shape")), call.get(2, "weight"), call.get(3, "eps")
+    x, shape, weight, eps = (
+        call.args[0],
+        list(call.get(1, "normalized_shape")),
+        call.get(2, "weight"),
+        call.get(3, "eps"),
+    )
     call.want(len(shape) == 1, "several axes")
     eps = float(numpy.finfo(numpy.float32).eps) if eps is None else eps
     gamma = call.view(weight) or Fixed(numpy.ones(shape, numpy.float32))
-    return call.graph.node("rmsnorm", [x], x.shape, {"input_height": x.shape[-1], "eps": eps}, {"gamma": gamma}, call.path, weight is None)
+    return call.graph.node(
+        "rmsnorm", [x], x.shape, {"input_height": x.shape[-1], "eps": eps}, {"gamma": gamma}, call.path, weight is None
+    )
 
 
 @rule("batch_norm", "native_batch_norm_legit_no_training")
 def _batch_norm(call):
-    """aten: x, weight, bias, mean, variance, training, momentum, eps. torch.nn.functional: x, mean, variance, weight, bias, and so on."""
+    """aten: x, weight, bias, mean, variance, training, momentum, eps. torch.nn.functional: x, mean, variance, weight,
+    bias, and so on."""
     parts = [call.get(i, name) for i, name in enumerate(("input", "running_mean", "running_var", "weight", "bias"))]
     if hasattr(call.n.target, "overloadpacket"):
         parts = [parts[0], parts[3], call.args[4], parts[1], parts[2]]
     x, mean, variance, weight, bias = parts
     call.want(all(p is not None for p in parts), "without weights or statistics")
-    weights = {"gamma": call.view(weight), "beta": call.view(bias), "running_mean": call.view(mean), "running_var": call.view(variance)}
+    weights = {
+        "gamma": call.view(weight),
+        "beta": call.view(bias),
+        "running_mean": call.view(mean),
+        "running_var": call.view(variance),
+    }
     keys = {"input_height": x.shape[1], "momentum": call.get(6, "momentum", 0.1), "eps": call.get(7, "eps", 1e-5)}
     return call.graph.node("batchnorm", [x], x.shape, keys, weights, call.path)
 
@@ -486,7 +601,9 @@ def _embedding(call):
     ids, table = (first, second) if is_node(first) else (second, first)
     call.want(is_node(ids), "a table that depends on the input")
     keys = {"vocab_size": table.value.shape[0], "embedding_dim": table.value.shape[1]}
-    return call.graph.node("embedding", [ids], ids.shape + (table.value.shape[1],), keys, {"table": call.view(table)}, call.path)
+    return call.graph.node(
+        "embedding", [ids], ids.shape + (table.value.shape[1],), keys, {"table": call.view(table)}, call.path
+    )
 
 
 @rule("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -503,7 +620,7 @@ def _recurrent(call):
     flat = [w.parameter for w in flat]
     for layer in range(layers):
         weights = {}
-        for direction in ("", "reverse.")[:2 if both else 1]:
+        for direction in ("", "reverse.")[: 2 if both else 1]:
             mine = [flat.pop(0) for _ in range(4 if has_bias else 2)]
             size = mine[1].get().shape[1]
             for g, gate in enumerate(names):
@@ -517,7 +634,9 @@ def _recurrent(call):
         keys = {"input_height": x.shape[-1], "output_height": size, "bias": bool(has_bias), "bidirectional": bool(both)}
         if kind == "rnn_relu":
             keys["activation"] = "relu"
-        x = call.graph.node(kind.partition("_")[0], [x], x.shape[:2] + (size * (2 if both else 1),), keys, weights, call.path)
+        x = call.graph.node(
+            kind.partition("_")[0], [x], x.shape[:2] + (size * (2 if both else 1),), keys, weights, call.path
+        )
     last = None if both else LastState(x, layers)
     return (x, last, None) if kind == "lstm" else (x, last)
 

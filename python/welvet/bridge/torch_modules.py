@@ -14,11 +14,13 @@ def rule(*names):
     def add(function):
         _RULES.update(dict.fromkeys(names, function))
         return function
+
     return add
 
 
 def reader_of(module):
-    """The rule of a layer of torch.nn; None for all other modules. A subclass may compute something else, so it has none."""
+    """The rule of a layer of torch.nn; None for all other modules. A subclass may compute something else, so it has
+    none."""
     return _RULES.get(type(module).__name__) if type(module).__module__.startswith("torch.nn.") else None
 
 
@@ -29,7 +31,9 @@ def read(reader, module, path, args, kwargs, value):
     if found is None:
         return reader.graph.refuse(path, type(module).__name__, "Loom has no such layer", [x] if x else [], shape)
     if x is None:
-        return reader.graph.refuse(path, type(module).__name__, "its input does not depend on the input of the model", [], shape)
+        return reader.graph.refuse(
+            path, type(module).__name__, "its input does not depend on the input of the model", [], shape
+        )
     call = Call(reader, module, path, args, kwargs, value)
     try:
         return found(call, x)
@@ -72,8 +76,18 @@ def _linear(call, x):
 def _conv(call, x):
     m = call.module
     call.want(m.padding_mode == "zeros", f"padding_mode={m.padding_mode!r}")
-    return convolution(call.graph, x, call.view(m.weight), call.view(m.bias), m.weight.shape, stride=m.stride, padding=m.padding,
-                       dilation=m.dilation, groups=m.groups, path=call.path)
+    return convolution(
+        call.graph,
+        x,
+        call.view(m.weight),
+        call.view(m.bias),
+        m.weight.shape,
+        stride=m.stride,
+        padding=m.padding,
+        dilation=m.dilation,
+        groups=m.groups,
+        path=call.path,
+    )
 
 
 def convolution(graph, x, weight, bias, shape, *, stride, padding, dilation, groups, path):
@@ -90,9 +104,19 @@ def convolution(graph, x, weight, bias, shape, *, stride, padding, dilation, gro
         else:
             padding = [b // 2 for b in both]
     padding = pair(padding, axes)
-    sizes = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, kernel, stride)]
-    keys = {"input_channels": x.shape[1], "filters": shape[0], "kernel_size": kernel, "stride": stride, "padding": padding,
-            "dilation": dilation, "groups": groups, "bias": bias is not None}
+    sizes = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(x.shape[2:], padding, dilation, kernel, stride)
+    ]
+    keys = {
+        "input_channels": x.shape[1],
+        "filters": shape[0],
+        "kernel_size": kernel,
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+        "bias": bias is not None,
+    }
     weights = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
     return graph.node(f"cnn{axes}", [x], (x.shape[0], shape[0], *sizes), keys, weights, path)
 
@@ -109,30 +133,62 @@ def _conv_transpose(call, x):
         # [groups * in, out, ...] to [groups * out, in, ...], where `in` and `out` are those of one group
         parts = (groups, m.in_channels // groups, m.out_channels // groups, *m.weight.shape[2:])
         weight = View(call.reader.parameter(m.weight), "transposed", lambda a: a.reshape(parts).swapaxes(1, 2), shape)
-    keys = {"input_channels": m.in_channels, "filters": m.out_channels, "kernel_size": list(m.kernel_size), "stride": list(m.stride),
-            "padding": list(m.padding), "dilation": list(m.dilation), "output_padding": list(m.output_padding), "groups": groups,
-            "bias": m.bias is not None}
-    sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in
-             zip(x.shape[2:], m.stride, m.padding, m.dilation, m.kernel_size, m.output_padding)]
+    keys = {
+        "input_channels": m.in_channels,
+        "filters": m.out_channels,
+        "kernel_size": list(m.kernel_size),
+        "stride": list(m.stride),
+        "padding": list(m.padding),
+        "dilation": list(m.dilation),
+        "output_padding": list(m.output_padding),
+        "groups": groups,
+        "bias": m.bias is not None,
+    }
+    sizes = [
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, s, p, d, k, o in zip(x.shape[2:], m.stride, m.padding, m.dilation, m.kernel_size, m.output_padding)
+    ]
     weights = {"weight": weight} if m.bias is None else {"weight": weight, "bias": call.view(m.bias)}
     return call.graph.node(f"convtransposed{axes}", [x], (x.shape[0], m.out_channels, *sizes), keys, weights, call.path)
 
 
 # Pooling.
 
+
 @rule("MaxPool1d", "MaxPool2d", "MaxPool3d")
 def _max_pool(call, x):
     m = call.module
     call.want(not m.return_indices, "return_indices=True")
-    return pool(call.graph, "maxpool", x, call.value.shape, m.kernel_size, m.stride, m.padding, m.ceil_mode, call.path, dilation=m.dilation)
+    return pool(
+        call.graph,
+        "maxpool",
+        x,
+        call.value.shape,
+        m.kernel_size,
+        m.stride,
+        m.padding,
+        m.ceil_mode,
+        call.path,
+        dilation=m.dilation,
+    )
 
 
 @rule("AvgPool1d", "AvgPool2d", "AvgPool3d")
 def _average_pool(call, x):
     m = call.module
     call.want(getattr(m, "divisor_override", None) is None, "divisor_override")
-    return pool(call.graph, "avgpool", x, call.value.shape, m.kernel_size, m.stride, m.padding, m.ceil_mode, call.path,
-                count_include_pad=m.count_include_pad)
+    return pool(
+        call.graph,
+        "avgpool",
+        x,
+        call.value.shape,
+        m.kernel_size,
+        m.stride,
+        m.padding,
+        m.ceil_mode,
+        call.path,
+        count_include_pad=m.count_include_pad,
+    )
 
 
 def pool(graph, kind, x, shape, kernel, stride, padding, ceil_mode, path, dilation=1, count_include_pad=True):
@@ -160,12 +216,15 @@ def _adaptive_max(call, x):
 
 def adaptive_pool(call, graph, kind, x, shape, path):
     pairs = list(zip(x.shape[2:], shape[2:]))
-    call.want(all(n % out == 0 for n, out in pairs), f"windows of unequal size, {list(x.shape[2:])} to {list(shape[2:])}")
+    call.want(
+        all(n % out == 0 for n, out in pairs), f"windows of unequal size, {list(x.shape[2:])} to {list(shape[2:])}"
+    )
     kernel = [n // out for n, out in pairs]
     return graph.node(kind, [x], shape, {"kernel_size": kernel, "stride": kernel}, path=path)
 
 
 # Norms.
+
 
 @rule("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
 def _batch_norm(call, x):
@@ -173,8 +232,20 @@ def _batch_norm(call, x):
     call.want(m.track_running_stats, "track_running_stats=False")
     call.want(m.momentum is not None, "momentum=None")
     call.want(m.affine, "affine=False")
-    weights = {"gamma": call.view(m.weight), "beta": call.view(m.bias), "running_mean": call.view(m.running_mean), "running_var": call.view(m.running_var)}
-    return call.graph.node("batchnorm", [x], x.shape, {"input_height": m.num_features, "momentum": m.momentum, "eps": m.eps}, weights, call.path)
+    weights = {
+        "gamma": call.view(m.weight),
+        "beta": call.view(m.bias),
+        "running_mean": call.view(m.running_mean),
+        "running_var": call.view(m.running_var),
+    }
+    return call.graph.node(
+        "batchnorm",
+        [x],
+        x.shape,
+        {"input_height": m.num_features, "momentum": m.momentum, "eps": m.eps},
+        weights,
+        call.path,
+    )
 
 
 @rule("LayerNorm")
@@ -187,7 +258,7 @@ def layer_norm(graph, x, shape, gamma, beta, eps, path):
     """Over one or several last axes."""
     count = math.prod(shape)
     if len(shape) > 1:
-        flat = graph.reshape(x, x.shape[:x.rank - len(shape)] + (count,), path)
+        flat = graph.reshape(x, x.shape[: x.rank - len(shape)] + (count,), path)
         gamma, beta = (w and View(w.parameter, "flat", None, (count,)) for w in (gamma, beta))
     else:
         flat = x
@@ -195,7 +266,9 @@ def layer_norm(graph, x, shape, gamma, beta, eps, path):
     if beta is not None:
         weights["beta"] = beta
     keys = {"input_height": count, "eps": eps, "bias": beta is not None}
-    return graph.reshape(graph.node("layernorm", [flat], flat.shape, keys, weights, path, gamma is None and beta is None), x.shape, path)
+    return graph.reshape(
+        graph.node("layernorm", [flat], flat.shape, keys, weights, path, gamma is None and beta is None), x.shape, path
+    )
 
 
 def _ones(count):
@@ -210,8 +283,15 @@ def _rms_norm(call, x):
     call.want(len(m.normalized_shape) == 1, "several axes")
     eps = m.eps if m.eps is not None else float(numpy.finfo(numpy.float32).eps)
     gamma = call.view(m.weight)
-    return call.graph.node("rmsnorm", [x], x.shape, {"input_height": x.shape[-1], "eps": eps}, {"gamma": gamma or _ones(x.shape[-1])},
-                           call.path, gamma is None)
+    return call.graph.node(
+        "rmsnorm",
+        [x],
+        x.shape,
+        {"input_height": x.shape[-1], "eps": eps},
+        {"gamma": gamma or _ones(x.shape[-1])},
+        call.path,
+        gamma is None,
+    )
 
 
 @rule("GroupNorm")
@@ -219,7 +299,9 @@ def _group_norm(call, x):
     m = call.module
     call.want(m.affine, "affine=False")
     keys = {"input_height": m.num_channels, "num_groups": m.num_groups, "eps": m.eps}
-    return call.graph.node("groupnorm", [x], x.shape, keys, {"gamma": call.view(m.weight), "beta": call.view(m.bias)}, call.path)
+    return call.graph.node(
+        "groupnorm", [x], x.shape, keys, {"gamma": call.view(m.weight), "beta": call.view(m.bias)}, call.path
+    )
 
 
 @rule("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d")
@@ -227,17 +309,22 @@ def _instance_norm(call, x):
     m = call.module
     call.want(not m.track_running_stats, "track_running_stats=True")
     weights = {"gamma": call.view(m.weight), "beta": call.view(m.bias)} if m.affine else {}
-    return call.graph.node("instancenorm", [x], x.shape, {"input_height": x.shape[1], "eps": m.eps, "affine": m.affine}, weights, call.path)
+    return call.graph.node(
+        "instancenorm", [x], x.shape, {"input_height": x.shape[1], "eps": m.eps, "affine": m.affine}, weights, call.path
+    )
 
 
 # Sequences.
+
 
 @rule("Embedding")
 def _embedding(call, x):
     m = call.module
     call.want(m.max_norm is None, "max_norm")
     keys = {"vocab_size": m.num_embeddings, "embedding_dim": m.embedding_dim}
-    return call.graph.node("embedding", [x], x.shape + (m.embedding_dim,), keys, {"table": call.view(m.weight)}, call.path)
+    return call.graph.node(
+        "embedding", [x], x.shape + (m.embedding_dim,), keys, {"table": call.view(m.weight)}, call.path
+    )
 
 
 @rule("RNN", "LSTM", "GRU")
@@ -251,7 +338,7 @@ def _recurrent(call, x):
     names = {"RNN": ("",), "LSTM": ("i.", "f.", "g.", "o."), "GRU": ("r.", "z.", "n.")}[type(m).__name__]
     for layer in range(m.num_layers):
         weights = {}
-        for direction, suffix in (("", ""), ("reverse.", "_reverse"))[:2 if m.bidirectional else 1]:
+        for direction, suffix in (("", ""), ("reverse.", "_reverse"))[: 2 if m.bidirectional else 1]:
             for g, gate in enumerate(names):
                 begin, end = g * m.hidden_size, (g + 1) * m.hidden_size
 
@@ -295,7 +382,21 @@ def _is_zero(state):
 @rule("MultiheadAttention")
 def _attention(call, x):
     m = call.module
-    named = dict(zip(("query", "key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal"), call.args))
+    named = dict(
+        zip(
+            (
+                "query",
+                "key",
+                "value",
+                "key_padding_mask",
+                "need_weights",
+                "attn_mask",
+                "average_attn_weights",
+                "is_causal",
+            ),
+            call.args,
+        )
+    )
     named.update(call.kwargs)
     call.want(named["key"] is named["query"] and named["value"] is named["query"], "query, key and value differ")
     call.want(named.get("key_padding_mask") is None, "key_padding_mask")
@@ -313,7 +414,10 @@ def mask_of(call, mask, steps):
     call.want(array.dtype == bool or not (array[~hidden] != 0).any(), "a mask of numbers")
     if not hidden.any():
         return False
-    call.want(array.shape == (steps, steps) and (hidden == numpy.triu(numpy.ones((steps, steps), bool), 1)).all(), "a mask that is not causal")
+    call.want(
+        array.shape == (steps, steps) and (hidden == numpy.triu(numpy.ones((steps, steps), bool), 1)).all(),
+        "a mask that is not causal",
+    )
     return True
 
 
@@ -332,8 +436,15 @@ def attention(call, m, x, causal, path):
         weights.update({f"{name}.bias": rows(both, i * width, (i + 1) * width) for i, name in enumerate("qkv")})
     if m.out_proj.bias is not None:
         weights["o.bias"] = call.view(m.out_proj.bias)
-    keys = {"d_model": width, "num_heads": m.num_heads, "causal": causal, "rope": False, "qkv_bias": bias is not None,
-            "out_bias": m.out_proj.bias is not None, "max_seq_len": max(2048, x.shape[1])}
+    keys = {
+        "d_model": width,
+        "num_heads": m.num_heads,
+        "causal": causal,
+        "rope": False,
+        "qkv_bias": bias is not None,
+        "out_bias": m.out_proj.bias is not None,
+        "max_seq_len": max(2048, x.shape[1]),
+    }
     return call.graph.node("mha", [x], x.shape, keys, weights, path)
 
 
@@ -350,7 +461,9 @@ def encoder_layer(call, m, x, causal, path):
 
     def norm(x, which):
         n = getattr(m, which)
-        return layer_norm(graph, x, n.normalized_shape, call.view(n.weight), call.view(n.bias), n.eps, f"{path}.{which}")
+        return layer_norm(
+            graph, x, n.normalized_shape, call.view(n.weight), call.view(n.bias), n.eps, f"{path}.{which}"
+        )
 
     def dropout(x, which):
         rate = getattr(m, which).p
@@ -362,10 +475,14 @@ def encoder_layer(call, m, x, causal, path):
     def feed_forward(x):
         from .torch_functions import activation_of
 
-        h = graph.dense(x, call.view(m.linear1.weight), call.view(m.linear1.bias), m.linear1.out_features, f"{path}.linear1")
+        h = graph.dense(
+            x, call.view(m.linear1.weight), call.view(m.linear1.bias), m.linear1.out_features, f"{path}.linear1"
+        )
         name, keys = activation_of(call, m.activation)
         h = dropout(graph.activation(h, name, f"{path}.linear1", **keys), "dropout")
-        h = graph.dense(h, call.view(m.linear2.weight), call.view(m.linear2.bias), m.linear2.out_features, f"{path}.linear2")
+        h = graph.dense(
+            h, call.view(m.linear2.weight), call.view(m.linear2.bias), m.linear2.out_features, f"{path}.linear2"
+        )
         return dropout(h, "dropout2")
 
     if m.norm_first:
@@ -385,11 +502,20 @@ def _encoder(call, x):
     for i, layer in enumerate(m.layers):
         x = encoder_layer(call, layer, x, causal, f"{call.path}.layers.{i}")
     if m.norm is not None:
-        x = layer_norm(call.graph, x, m.norm.normalized_shape, call.view(m.norm.weight), call.view(m.norm.bias), m.norm.eps, f"{call.path}.norm")
+        x = layer_norm(
+            call.graph,
+            x,
+            m.norm.normalized_shape,
+            call.view(m.norm.weight),
+            call.view(m.norm.bias),
+            m.norm.eps,
+            f"{call.path}.norm",
+        )
     return x
 
 
 # Each element, and shapes.
+
 
 @rule("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout")
 def _dropout(call, x):
@@ -400,8 +526,23 @@ def _dropout(call, x):
     return call.graph.node("dropout", [x], x.shape, {"rate": m.p}, path=call.path)
 
 
-@rule("ReLU", "ReLU6", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "LeakyReLU", "ELU", "SELU", "Softplus", "Softsign", "Hardsigmoid", "Hardswish",
-      "Hardtanh")
+@rule(
+    "ReLU",
+    "ReLU6",
+    "GELU",
+    "SiLU",
+    "Mish",
+    "Tanh",
+    "Sigmoid",
+    "LeakyReLU",
+    "ELU",
+    "SELU",
+    "Softplus",
+    "Softsign",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+)
 def _activation(call, x):
     from .torch_functions import activation_of
 

@@ -1,4 +1,5 @@
-"""PyTorch: a module is traced by torch.fx, and by torch.export where it branches on its input; layers of torch.nn are read as they are."""
+"""PyTorch: a module is traced by torch.fx, and by torch.export where it branches on its input; layers of torch.nn are
+read as they are."""
 
 import sys
 
@@ -22,7 +23,8 @@ class Constant:
 
 
 class Reader:
-    """One reading: the graph, and what each node of the trace became: a node of the graph, a Constant, or a plain value."""
+    """One reading: the graph, and what each node of the trace became: a node of the graph, a Constant, or a plain
+    value."""
 
     def __init__(self, model, sample):
         import torch
@@ -33,7 +35,13 @@ class Reader:
         self.graph.model = model
         self.found = {}
         self.values = {}
-        self.names = {id(p): name for name, p in [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]}
+        self.names = {
+            id(p): name
+            for name, p in [
+                *model.named_parameters(remove_duplicate=False),
+                *model.named_buffers(remove_duplicate=False),
+            ]
+        }
         self.modules = dict(model.named_modules())
 
     def parameter(self, tensor):
@@ -44,12 +52,18 @@ class Reader:
             with torch.no_grad():
                 tensor.copy_(torch.from_numpy(numpy.array(array)).to(tensor.dtype))
 
-        return Parameter((tensor.data_ptr(), tuple(tensor.shape), tensor.stride()), lambda: as_array(tensor), write,
-                         self.names.get(id(tensor), "a tensor"))
+        return Parameter(
+            (tensor.data_ptr(), tuple(tensor.shape), tensor.stride()),
+            lambda: as_array(tensor),
+            write,
+            self.names.get(id(tensor), "a tensor"),
+        )
 
     def of(self, argument):
         """What the arguments of a call became, in the same tuples, lists and dicts."""
-        return self.torch.fx.node.map_aggregate(argument, lambda a: self.found[a] if isinstance(a, self.torch.fx.Node) else a)
+        return self.torch.fx.node.map_aggregate(
+            argument, lambda a: self.found[a] if isinstance(a, self.torch.fx.Node) else a
+        )
 
 
 def as_array(tensor):
@@ -114,7 +128,9 @@ def _export(reader, tensor, error):
         return reader.graph
     traced = program.module()
     tensors = {**program.state_dict, **program.constants}
-    named = dict(reader.model.named_parameters(remove_duplicate=False)) | dict(reader.model.named_buffers(remove_duplicate=False))
+    named = dict(reader.model.named_parameters(remove_duplicate=False)) | dict(
+        reader.model.named_buffers(remove_duplicate=False)
+    )
 
     class Run(fx.Interpreter):
         def run_node(self, n):
@@ -138,7 +154,9 @@ def _node(reader, traced, n):
     """One node of the trace: its reading goes to reader.found."""
     value = reader.values[n]
     if n.op == "placeholder":
-        reader.found[n] = reader.graph.input if not any(m.op == "placeholder" for m in _before(n)) else n.args[0] if n.args else None
+        reader.found[n] = (
+            reader.graph.input if not any(m.op == "placeholder" for m in _before(n)) else n.args[0] if n.args else None
+        )
     elif n.op == "output":
         answer = n.args[0]
         while isinstance(answer, (tuple, list)) and answer:
@@ -148,7 +166,9 @@ def _node(reader, traced, n):
             node = node[0]
         reader.graph.output = node
         if not hasattr(node, "inputs"):
-            reader.graph.output = reader.graph.refuse("", "output", "it is no tensor that depends on the input", [reader.graph.input])
+            reader.graph.output = reader.graph.refuse(
+                "", "output", "it is no tensor that depends on the input", [reader.graph.input]
+            )
         return
     elif n.op == "get_attr":
         live = reader.model
@@ -178,7 +198,9 @@ def _before(n):
 
 
 def _note_unused(reader, traced):
-    called = {n.target for n in traced.graph.nodes if n.op == "call_module"} | {n.target.rpartition(".")[0] for n in traced.graph.nodes if n.op == "get_attr"}
+    called = {n.target for n in traced.graph.nodes if n.op == "call_module"} | {
+        n.target.rpartition(".")[0] for n in traced.graph.nodes if n.op == "get_attr"
+    }
     for name, module in reader.modules.items():
         below = any(name == c or name.startswith(c + ".") for c in called)
         if next(module.parameters(recurse=False), None) is not None and not below:

@@ -29,7 +29,8 @@ class View:
     """A weight that is a part of a parameter, with its axes in another order.
 
     look: takes an array of the parameter's shape and returns the part: it moves numbers and changes none.
-    part: tells this part from others of the parameter; None is the whole array as it lies. Weights with equal keys are one.
+    part: tells this part from others of the parameter; None is the whole array as it lies. Weights with equal keys are
+    one.
     shape: what the network calls the shape of the same values in the same order; None: that of the view.
     """
 
