@@ -1,13 +1,15 @@
 """The bridge with the frameworks themselves: test_frameworks.py torch keras jax sklearn, those that the interpreter has.
 
 Every case: the network's answer against the framework's, layer by layer too, the same bits after a reload, and push() that changes no bit. Then training
-that follows the framework's losses, weights that come back, and models that have to be refused. With --golden FOLDER the cases are written there.
+that follows the framework's losses, weights that come back, and models that have to be refused.
 """
 
 import importlib
+import importlib.util
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -90,6 +92,24 @@ class Framework:
         self.assertLessEqual(parts, named)
 
 
+class Page(unittest.TestCase):
+    """The examples of docs/bridge-python.md that need no framework but those that are here."""
+
+    def test_examples(self):
+        page = (HERE.parent.parent.parent / "docs" / "bridge-python.md").read_text()
+        here = os.getcwd()
+        for example in re.findall(r"```python\n(.*?)```", page, re.S):
+            needed = {line.split()[1].split(".")[0] for line in example.splitlines() if line.startswith("import ")}
+            if any(importlib.util.find_spec(name) is None for name in needed):
+                continue
+            with self.subTest(example.splitlines()[0]), tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                try:
+                    exec(compile(example, "docs/bridge-python.md", "exec"), {"__name__": "example"})
+                finally:
+                    os.chdir(here)
+
+
 def write(framework, folder):
     """The cases for tests that have no framework."""
     models = importlib.import_module("models_" + framework)
@@ -115,5 +135,6 @@ if __name__ == "__main__":
     suite = unittest.TestSuite()
     for framework in chosen:
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(tests_of(framework)))
+    suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(Page))
     done = unittest.TextTestRunner(verbosity=2).run(suite)
     sys.exit(not done.wasSuccessful())

@@ -73,7 +73,7 @@ class Goldens(unittest.TestCase):
         torch = next(c for c in cases("torch") if c[0] == "twice")
         keras = next(c for c in cases("keras") if c[0] == "twice")
         first, second = api.build(*torch[1:3]), api.build(*keras[1:3])
-        between, x = {"type": "dense", "input_height": 5, "output_height": 4}, torch[3]
+        between, x = {"type": "dense", "input_height": 6, "output_height": 4}, torch[3]
         net = bridge.compose({(1, 0, 0): second, (0, 0, 0): first, (0, 0, 1): between}, x)
         middle = welvet.Network({"layers": [between]})
         chained = numpy.asarray(second(numpy.asarray(middle(numpy.asarray(first(x))))))
