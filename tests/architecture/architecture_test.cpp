@@ -15,12 +15,15 @@ namespace {
 // finetune, host, capi and cli.
 const std::vector<std::string> kOrder = {
     "core",     "simd",      "dtypes",    "backend", "ops",      "layers", "network", "io",   "data", "learning",
-    "training", "telemetry", "evolution", "lm",      "finetune", "trials", "host",    "capi", "cli"};
+    "training", "telemetry", "evolution", "lm",      "finetune", "trials", "host",    "capi", "cli",  "compat"};
 const std::map<std::string, std::set<std::string>> kBlind = {
     {"lm", {"learning", "training", "telemetry", "evolution"}},
     {"telemetry", {"data", "learning", "training"}},
     {"evolution", {"data", "learning", "training", "telemetry"}},
-    {"host", {"telemetry", "trials"}}};
+    {"host", {"telemetry", "trials"}},
+    {"compat",  // libwelvet.so stands on loom.h alone
+     {"core", "simd", "dtypes", "backend", "ops", "layers", "network", "io", "data", "learning", "training",
+      "telemetry", "evolution", "lm", "finetune", "trials", "host", "capi", "cli"}}};
 
 bool may_include(const std::string& from, const std::string& to) {
   if (from == to) return true;
