@@ -11,6 +11,23 @@ namespace Welvet
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int OnProgress(void* user, double fraction);
 
+    /// <summary>Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+    /// TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+    /// Returning 0 ends the training behind this event.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnTraining(void* user, int @event, ulong epoch, ulong epochs, ulong batch,
+        ulong batches, double loss, double learningRate, byte* validation);
+
+    /// <summary>Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0
+    /// ends the evolution.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnGeneration(void* user, byte* report);
+
+    /// <summary>Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a
+    /// failure.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate long ReadAt(void* user, ulong offset, void* to, UIntPtr size);
+
     /// <summary>What a host's worker calls.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void Work(void* job, int worker);
@@ -189,12 +206,12 @@ namespace Welvet
         /// <summary>of a ragged batch: valid steps of each sample, the first ones</summary>
         public ulong* Lengths;
         public UIntPtr LengthsCount;
-        /// <summary>input of the layers that read an external one; it lasts until the backward pass</summary>
+        /// <summary>input of the layers that read an external one</summary>
         public float* External;
         public UIntPtr ExternalCount;
         public ulong* ExternalShape;
         public UIntPtr ExternalShapeCount;
-        /// <summary>of attention; it lasts until the backward pass</summary>
+        /// <summary>of attention</summary>
         public float* Mask;
         public UIntPtr MaskCount;
         public ulong* MaskShape;
@@ -272,6 +289,133 @@ namespace Welvet
         public static TrainingStep Create()
         {
             return new TrainingStep { StructSize = (uint)sizeof(TrainingStep) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct TrainOptions
+    {
+        public uint StructSize;
+        /// <summary>folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config
+        /// file</summary>
+        public byte* Out;
+        /// <summary>where relative paths of the config start; NULL: where its file lies</summary>
+        public byte* Folder;
+        public int Start;
+        /// <summary>in place of the config's; 0: its own</summary>
+        public ulong Epochs;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>ends the run behind the step that runs, with its checkpoint</summary>
+        public ulong Cancel;
+        /// <summary>NULL: none</summary>
+        public IntPtr Progress;
+        /// <summary>first argument of progress</summary>
+        public void* User;
+
+        public static TrainOptions Create()
+        {
+            return new TrainOptions { StructSize = (uint)sizeof(TrainOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct EvolveOptions
+    {
+        public uint StructSize;
+        /// <summary>folder of the run; NULL: none, or beside a config file</summary>
+        public byte* Out;
+        /// <summary>where relative paths of the config start; NULL: where its file lies</summary>
+        public byte* Folder;
+        public int Start;
+        /// <summary>in place of the config's; 0: its own</summary>
+        public ulong Generations;
+        /// <summary>0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>ends the run behind the generation that runs</summary>
+        public ulong Cancel;
+        /// <summary>NULL: none</summary>
+        public IntPtr Progress;
+        /// <summary>first argument of progress</summary>
+        public void* User;
+
+        public static EvolveOptions Create()
+        {
+            return new EvolveOptions { StructSize = (uint)sizeof(EvolveOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct StepMeshOptions
+    {
+        public uint StructSize;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>captured ticks that a state keeps, at most 65536; 0: none</summary>
+        public ulong History;
+        /// <summary>loom_step_mesh_backward() will be called</summary>
+        public int Backward;
+        /// <summary>every tick leaves what it read, which learning by targets starts from</summary>
+        public int KeepInputs;
+
+        public static StepMeshOptions Create()
+        {
+            return new StepMeshOptions { StructSize = (uint)sizeof(StepMeshOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct TickOptions
+    {
+        public uint StructSize;
+        /// <summary>0: one</summary>
+        public ulong Ticks;
+        /// <summary>keeps what backward needs of these ticks</summary>
+        public int Capture;
+        /// <summary>dropout, batch statistics</summary>
+        public int Training;
+        /// <summary>read between cells: ends the call with CANCELLED</summary>
+        public ulong Cancel;
+
+        public static TickOptions Create()
+        {
+            return new TickOptions { StructSize = (uint)sizeof(TickOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct ConvertOptions
+    {
+        public uint StructSize;
+        /// <summary>matrices to this type, by name; NULL: as stored</summary>
+        public byte* Dtype;
+        /// <summary>folder of an adapter to merge into the weights</summary>
+        public byte* Adapter;
+        /// <summary>0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>NULL: none</summary>
+        public IntPtr Progress;
+        /// <summary>first argument of progress</summary>
+        public void* User;
+
+        public static ConvertOptions Create()
+        {
+            return new ConvertOptions { StructSize = (uint)sizeof(ConvertOptions) };
         }
     }
 
@@ -409,6 +553,38 @@ namespace Welvet
         public const int KindNetwork = 8;
         public const int KindNetworkSession = 9;
         public const int KindTrainer = 10;
+        public const int KindStepMesh = 11;
+        public const int KindStepState = 12;
+        public const int KindTween = 13;
+        public const int KindMeshTween = 14;
+        public const int KindPopulation = 15;
+        public const int KindChat = 16;
+
+        // What a training does with a folder that holds a run.
+        /// <summary>begins; a folder that holds a run is INVALID_ARGUMENT</summary>
+        public const int RunFresh = 0;
+        /// <summary>goes on from the last checkpoint, or begins where there is none</summary>
+        public const int RunResume = 1;
+        /// <summary>begins anew, whatever is there</summary>
+        public const int RunOverwrite = 2;
+
+        // Where a training is.
+        public const int TrainingBegin = 0;
+        public const int TrainingEpochBegin = 1;
+        public const int TrainingBatchBegin = 2;
+        public const int TrainingBatchEnd = 3;
+        public const int TrainingValidationEnd = 4;
+        public const int TrainingCheckpoint = 5;
+        public const int TrainingEpochEnd = 6;
+        public const int TrainingEnd = 7;
+
+        // A file that Loom reads.
+        /// <summary>the spec of a network</summary>
+        public const int SchemaNetwork = 0;
+        /// <summary>the config of a training</summary>
+        public const int SchemaTraining = 1;
+        /// <summary>the config of an evolution</summary>
+        public const int SchemaEvolution = 2;
 
         // How a network becomes bytes.
         /// <summary>the binary format: every weight as it is</summary>
@@ -528,6 +704,10 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_tokenizer_from_json", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int TokenizerFromJson(void* json, UIntPtr jsonSize, ulong* tokenizer);
 
+        /// <summary>Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory.</summary>
+        [DllImport(Library, EntryPoint = "loom_tokenizer_from_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TokenizerFromMemory(void* data, UIntPtr dataSize, ulong* tokenizer);
+
         /// <summary>Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a
         /// text; parse_special: a marker in the text is the marker; 0: it is ordinary text)</summary>
         [DllImport(Library, EntryPoint = "loom_tokenizer_encode", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -556,6 +736,22 @@ namespace Welvet
         /// <summary>Loads a language model: a GGUF file, a Hugging Face folder or an .entity.</summary>
         [DllImport(Library, EntryPoint = "loom_model_open", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ModelOpen(byte* path, ModelOptions* options, ulong* model);
+
+        /// <summary>The same of a part of a file, where another program has embedded a GGUF file or an .entity.
+        /// (size: 0: to the end)</summary>
+        [DllImport(Library, EntryPoint = "loom_model_open_part", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ModelOpenPart(byte* path, ulong offset, ulong size, ModelOptions* options,
+            ulong* model);
+
+        /// <summary>The same of bytes, which are read during the call only.</summary>
+        [DllImport(Library, EntryPoint = "loom_model_from_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ModelFromMemory(void* data, UIntPtr dataSize, ModelOptions* options, ulong* model);
+
+        /// <summary>The same of whatever the host can read; it is read into memory, on the calling thread. (size: of
+        /// all bytes)</summary>
+        [DllImport(Library, EntryPoint = "loom_model_from_callback", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ModelFromCallback(ulong size, IntPtr read, void* user, ModelOptions* options,
+            ulong* model);
 
         /// <summary>Gives a JSON object: path, format, sizes, context, special tokens, what is missing.</summary>
         [DllImport(Library, EntryPoint = "loom_model_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -624,6 +820,57 @@ namespace Welvet
         /// <summary>Gives the generation so far.</summary>
         [DllImport(Library, EntryPoint = "loom_generator_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GeneratorResult(ulong generator, Generation* result);
+
+        /// <summary>Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it
+        /// begins with; NULL: none; options: of every answer)</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatCreate(ulong session, byte* system, GenerationOptions* options, ulong* chat);
+
+        /// <summary>Adds a message of the user and begins the answer. After an error the conversation is as
+        /// before.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_say", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatSay(ulong chat, void* text, UIntPtr textSize, ulong cancel);
+
+        /// <summary>Begins an answer to the messages as they stand.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_answer", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatAnswer(ulong chat, ulong cancel);
+
+        /// <summary>Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the
+        /// conversation, also when the cancel ended it early.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_next", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatNext(ulong chat, ulong cancel, Step* step);
+
+        /// <summary>Ends an answer that runs; what it has said so far joins the conversation.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_stop", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatStop(ulong chat);
+
+        /// <summary>Gives the answer that runs, or the last one.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatResult(ulong chat, Generation* result);
+
+        /// <summary>Gives the conversation as JSON: a list of messages with role and content.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_messages", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatMessages(ulong chat, ulong* messages);
+
+        /// <summary>Puts another conversation in its place.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_set_messages", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatSetMessages(ulong chat, void* messages, UIntPtr messagesSize);
+
+        /// <summary>Keeps the first so many messages.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_rewind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatRewind(ulong chat, ulong count);
+
+        /// <summary>Gives a message another text and forgets what follows.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_edit", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatEdit(ulong chat, ulong index, void* text, UIntPtr textSize);
+
+        /// <summary>Writes the conversation into a file, whole or not at all.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_save", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatSave(ulong chat, byte* path);
+
+        /// <summary>Reads a conversation from a file.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_load", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatLoad(ulong chat, byte* path);
 
         /// <summary>Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring
         /// are drawn from its seed.</summary>
@@ -811,9 +1058,10 @@ namespace Welvet
         public static extern int TrainerCreate(ulong network, void* config, UIntPtr configSize, ulong* shape,
             UIntPtr shapeCount, TrainerOptions* options, ulong* trainer);
 
-        /// <summary>Learns from one batch.</summary>
+        /// <summary>Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as
+        /// before)</summary>
         [DllImport(Library, EntryPoint = "loom_trainer_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        public static extern int TrainerStep(ulong trainer, Batch* batch, TrainingStep* step);
+        public static extern int TrainerStep(ulong trainer, Batch* batch, ulong cancel, TrainingStep* step);
 
         /// <summary>Gives the loss of a batch and the output, which lasts until the next call; no weight
         /// changes.</summary>
@@ -829,9 +1077,246 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_trainer_observe", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int TrainerObserve(ulong trainer, double metric);
 
+        /// <summary>Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The
+        /// outcome is a JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0:
+        /// the config names one; samples: in place of the config's data; NULL: it names files; validation: in place
+        /// of the config's own)</summary>
+        [DllImport(Library, EntryPoint = "loom_train", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Train(void* config, UIntPtr configSize, ulong network, Batch* samples,
+            Batch* validation, TrainOptions* options, ulong* outcome);
+
+        /// <summary>The same of a config file.</summary>
+        [DllImport(Library, EntryPoint = "loom_train_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainFile(byte* path, TrainOptions* options, ulong* outcome);
+
+        /// <summary>Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the
+        /// first line that differs. (path: a run's folder, or its journal)</summary>
+        [DllImport(Library, EntryPoint = "loom_replay", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Replay(byte* path, TrainOptions* options, ulong* report);
+
         /// <summary>Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the
         /// figures of each cell's target.</summary>
         [DllImport(Library, EntryPoint = "loom_trainer_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int TrainerInfo(ulong trainer, ulong* info);
+
+        /// <summary>Makes a network ready to learn by targets from batches of that shape.</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenCreate(ulong network, void* config, UIntPtr configSize, ulong* shape,
+            UIntPtr shapeCount, TrainerOptions* options, ulong* tween);
+
+        /// <summary>Runs the network; the output lasts until the next call.</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_forward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenForward(ulong tween, float* input, UIntPtr inputCount, ulong* shape,
+            UIntPtr shapeCount, float** output, UIntPtr* outputCount, ulong** outputShape, UIntPtr* outputShapeCount);
+
+        /// <summary>Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's
+        /// shape)</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenStep(ulong tween, float* target, UIntPtr targetCount, double learningRate);
+
+        /// <summary>The same in three calls: gives every cell its target. (target: of the output's shape)</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_backward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenBackward(ulong tween, float* target, UIntPtr targetCount);
+
+        /// <summary>Measures how well each cell agrees with its target.</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_budgets", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenBudgets(ulong tween);
+
+        /// <summary>Moves the weights.</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_apply", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenApply(ulong tween, double learningRate);
+
+        /// <summary>Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of
+        /// the update.</summary>
+        [DllImport(Library, EntryPoint = "loom_tween_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TweenInfo(ulong tween, ulong* info);
+
+        /// <summary>Prepares a network for ticks with such inputs, samples first.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshCreate(ulong network, ulong* shape, UIntPtr shapeCount,
+            StepMeshOptions* options, ulong* mesh);
+
+        /// <summary>Moves states by some ticks; after an error none of them has moved in that tick.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshStep(ulong mesh, ulong* states, UIntPtr statesCount, TickOptions* options);
+
+        /// <summary>Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients
+        /// of the weights and gives that of the input of the newest tick, empty where there was none. (ticks: at
+        /// most; 0: all)</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_backward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshBackward(ulong mesh, ulong state, float* outputGradient,
+            UIntPtr outputGradientCount, ulong ticks, float** inputGradient, UIntPtr* inputGradientCount);
+
+        /// <summary>Gives the gradient of a weight, added up since it was last cleared.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshGradient(ulong mesh, byte* weight, float* values, UIntPtr valuesCount);
+
+        /// <summary>Sets every gradient to 0.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_clear_gradients", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshClearGradients(ulong mesh);
+
+        /// <summary>Gives a JSON object: cells, memory of a state, what a cell waits for that can never
+        /// start.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshInfo(ulong mesh, ulong* info);
+
+        /// <summary>Makes a state without outputs.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateCreate(ulong mesh, ulong* state);
+
+        /// <summary>Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick
+        /// alone)</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_set_input", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateSetInput(ulong state, float* input, UIntPtr inputCount, int hold);
+
+        /// <summary>Takes the input away.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_clear_input", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateClearInput(ulong state);
+
+        /// <summary>Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data
+        /// arrived there. (cell: its index; -1: the last one)</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_output", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateOutput(ulong state, long cell, float** output, UIntPtr* outputCount,
+            ulong** outputShape, UIntPtr* outputShapeCount);
+
+        /// <summary>No input, no outputs, no history, tick 0.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_reset", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateReset(ulong state);
+
+        /// <summary>Makes a copy that goes its own way.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_fork", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateFork(ulong state, ulong* copy);
+
+        /// <summary>Gives the whole state as bytes that any machine reads.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_snapshot", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateSnapshot(ulong state, ulong* bytes);
+
+        /// <summary>Puts a snapshot into a state of a mesh of the same shapes.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_restore", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateRestore(ulong state, void* bytes, UIntPtr bytesSize);
+
+        /// <summary>Gives the SHA-256 of the whole state as text, 64 hexadecimal digits.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_hash", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateHash(ulong state, ulong* hash);
+
+        /// <summary>Gives the number of ticks since the start.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_state_ticks", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepStateTicks(ulong state, ulong* ticks);
+
+        /// <summary>Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the
+        /// last tick alone; above: through so many captured ones)</summary>
+        [DllImport(Library, EntryPoint = "loom_mesh_tween_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int MeshTweenCreate(ulong mesh, void* config, UIntPtr configSize, ulong ticks,
+            ulong* tween);
+
+        /// <summary>Moves all weights once towards targets of the last cell's outputs, one behind the
+        /// other.</summary>
+        [DllImport(Library, EntryPoint = "loom_mesh_tween_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int MeshTweenStep(ulong tween, ulong* states, UIntPtr statesCount, float* targets,
+            UIntPtr targetsCount, double learningRate);
+
+        /// <summary>Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers
+        /// inside containers too)</summary>
+        [DllImport(Library, EntryPoint = "loom_dna_extract", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int DnaExtract(ulong network, int nested, ulong* dna);
+
+        /// <summary>Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one
+        /// alone.</summary>
+        [DllImport(Library, EntryPoint = "loom_dna_compare", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int DnaCompare(ulong first, ulong second, int nested, ulong* comparison);
+
+        /// <summary>Gives that as a picture, SVG.</summary>
+        [DllImport(Library, EntryPoint = "loom_dna_draw", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int DnaDraw(ulong first, ulong second, int nested, ulong* svg);
+
+        /// <summary>Gives what differs between the specs and weights of two networks, a JSON object.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_compare", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkCompare(ulong first, ulong second, ulong* differences);
+
+        /// <summary>Makes a child of two networks. The config is a JSON object: mode blend, point or uniform,
+        /// blend_alpha, split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_splice", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSplice(ulong first, ulong second, void* config, UIntPtr configSize,
+            ulong* child);
+
+        /// <summary>Changes a network at random; its output keeps its shape. The config is the object `mutation` of
+        /// an evolution, and seed, generation, individual. The report says what was done. (shape: of the input,
+        /// samples first; config: of size 0: all defaults)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_mutate", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkMutate(ulong network, ulong* shape, UIntPtr shapeCount, void* config,
+            UIntPtr configSize, ulong* report);
+
+        /// <summary>Runs a whole evolution by a config in JSON. The outcome is a JSON object.</summary>
+        [DllImport(Library, EntryPoint = "loom_evolve", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Evolve(void* config, UIntPtr configSize, EvolveOptions* options, ulong* outcome);
+
+        /// <summary>The same of a config file.</summary>
+        [DllImport(Library, EntryPoint = "loom_evolve_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EvolveFile(byte* path, EvolveOptions* options, ulong* outcome);
+
+        /// <summary>Makes the first generation: mutations of a network. The config is a JSON object: population,
+        /// elites, seed, objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config:
+        /// of size 0: all defaults; thread_count: 0: one per physical core)</summary>
+        [DllImport(Library, EntryPoint = "loom_population_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationCreate(ulong @base, ulong* shape, UIntPtr shapeCount, void* config,
+            UIntPtr configSize, int threadCount, ulong* population);
+
+        /// <summary>Gives the places of the members that have no fitness yet, until the next call with the
+        /// population.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_ask", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationAsk(ulong population, ulong** places, UIntPtr* placesCount);
+
+        /// <summary>Gives a copy of a member.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_network", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationNetwork(ulong population, ulong place, ulong* network);
+
+        /// <summary>Takes the fitness of those members, more is better, NaN ranks last, and breeds the next
+        /// generation. With several objectives all numbers of a member stand together. The report is a JSON object:
+        /// scores, best, average, worst, hash.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_tell", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationTell(ulong population, double* fitness, UIntPtr fitnessCount,
+            ulong* report);
+
+        /// <summary>Gives a copy of the network with the best score so far; NO_VALUE before the first
+        /// generation.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_best", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationBest(ulong population, ulong* network);
+
+        /// <summary>Gives a JSON object: generation, best score, members with identity, parents, operations,
+        /// species.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationInfo(ulong population, ulong* info);
+
+        /// <summary>Gives a population as bytes, to go on from elsewhere.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_snapshot", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationSnapshot(ulong population, ulong* bytes);
+
+        /// <summary>Makes a population of a snapshot; config and shape are those it was made with.</summary>
+        [DllImport(Library, EntryPoint = "loom_population_restore", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PopulationRestore(void* bytes, UIntPtr bytesSize, ulong* shape, UIntPtr shapeCount,
+            void* config, UIntPtr configSize, int threadCount, ulong* population);
+
+        /// <summary>Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors:
+        /// lists the tensors of a language model)</summary>
+        [DllImport(Library, EntryPoint = "loom_inspect", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Inspect(byte* path, int tensors, ulong* facts);
+
+        /// <summary>Writes a GGUF file with the matrices of another one in a type, whole or not at all.</summary>
+        [DllImport(Library, EntryPoint = "loom_quantize", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Quantize(byte* from, byte* to, byte* dtype, ConvertOptions* options, ulong* report);
+
+        /// <summary>Writes a language model of any format as .entity, whole or not at all.</summary>
+        [DllImport(Library, EntryPoint = "loom_convert", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Convert(byte* from, byte* to, ConvertOptions* options, ulong* report);
+
+        /// <summary>Scores a text: a JSON object with the perplexity and the mean of each window. The session's first
+        /// sequence begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)</summary>
+        [DllImport(Library, EntryPoint = "loom_perplexity", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Perplexity(ulong session, void* text, UIntPtr textSize, ulong window,
+            ulong maxWindows, ulong cancel, ulong* result);
+
+        /// <summary>Gives the JSON Schema of a file that Loom reads.</summary>
+        [DllImport(Library, EntryPoint = "loom_schema", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Schema(int file, ulong* json);
     }
 }

@@ -42,6 +42,9 @@ type Session = Handle
 // Generator: One generation, step by step, over one session.
 type Generator = Handle
 
+// Chat: A conversation over a session.
+type Chat = Handle
+
 // Network: A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and
 // the other way round.
 type Network = Handle
@@ -52,6 +55,21 @@ type NetworkSession = Handle
 
 // Trainer: A network that learns, step by step.
 type Trainer = Handle
+
+// StepMesh: A network that moves in ticks: in each every cell reads what the others left in the tick before.
+type StepMesh = Handle
+
+// StepState: One user of a step mesh: outputs of the cells, recurrent states, captured ticks.
+type StepState = Handle
+
+// Tween: A network that learns by targets, in single calls.
+type Tween = Handle
+
+// MeshTween: A step mesh that learns by targets between its ticks.
+type MeshTween = Handle
+
+// Population: Networks that are judged, mixed and changed, generation by generation.
+type Population = Handle
 
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
@@ -138,6 +156,50 @@ const (
 	KindNetwork        Kind = 8
 	KindNetworkSession Kind = 9
 	KindTrainer        Kind = 10
+	KindStepMesh       Kind = 11
+	KindStepState      Kind = 12
+	KindTween          Kind = 13
+	KindMeshTween      Kind = 14
+	KindPopulation     Kind = 15
+	KindChat           Kind = 16
+)
+
+// RunStart: What a training does with a folder that holds a run.
+type RunStart = int32
+
+const (
+	// begins; a folder that holds a run is INVALID_ARGUMENT
+	RunFresh RunStart = 0
+	// goes on from the last checkpoint, or begins where there is none
+	RunResume RunStart = 1
+	// begins anew, whatever is there
+	RunOverwrite RunStart = 2
+)
+
+// TrainingEvent: Where a training is.
+type TrainingEvent = int32
+
+const (
+	TrainingBegin         TrainingEvent = 0
+	TrainingEpochBegin    TrainingEvent = 1
+	TrainingBatchBegin    TrainingEvent = 2
+	TrainingBatchEnd      TrainingEvent = 3
+	TrainingValidationEnd TrainingEvent = 4
+	TrainingCheckpoint    TrainingEvent = 5
+	TrainingEpochEnd      TrainingEvent = 6
+	TrainingEnd           TrainingEvent = 7
+)
+
+// FileSchema: A file that Loom reads.
+type FileSchema = int32
+
+const (
+	// the spec of a network
+	SchemaNetwork FileSchema = 0
+	// the config of a training
+	SchemaTraining FileSchema = 1
+	// the config of an evolution
+	SchemaEvolution FileSchema = 2
 )
 
 // NetworkFormat: How a network becomes bytes.
@@ -328,12 +390,12 @@ type Pass struct {
 	// of a ragged batch: valid steps of each sample, the first ones
 	Lengths      *uint64
 	LengthsCount uintptr
-	// input of the layers that read an external one; it lasts until the backward pass
+	// input of the layers that read an external one
 	External           *float32
 	ExternalCount      uintptr
 	ExternalShape      *uint64
 	ExternalShapeCount uintptr
-	// of attention; it lasts until the backward pass
+	// of attention
 	Mask           *float32
 	MaskCount      uintptr
 	MaskShape      *uint64
@@ -406,6 +468,122 @@ type TrainingStep struct {
 // NewTrainingStep sets the size of the struct.
 func NewTrainingStep() TrainingStep {
 	return TrainingStep{StructSize: uint32(unsafe.Sizeof(TrainingStep{}))}
+}
+
+// TrainOptions: Fields that are 0 mean the default.
+type TrainOptions struct {
+	StructSize uint32
+	// folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file
+	Out *byte
+	// where relative paths of the config start; NULL: where its file lies
+	Folder *byte
+	Start  RunStart
+	// in place of the config's; 0: its own
+	Epochs uint64
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// ends the run behind the step that runs, with its checkpoint
+	Cancel Cancel
+	// NULL: none
+	Progress unsafe.Pointer
+	// first argument of progress
+	User unsafe.Pointer
+}
+
+// NewTrainOptions sets the size of the struct.
+func NewTrainOptions() TrainOptions {
+	return TrainOptions{StructSize: uint32(unsafe.Sizeof(TrainOptions{}))}
+}
+
+// EvolveOptions: Fields that are 0 mean the default.
+type EvolveOptions struct {
+	StructSize uint32
+	// folder of the run; NULL: none, or beside a config file
+	Out *byte
+	// where relative paths of the config start; NULL: where its file lies
+	Folder *byte
+	Start  RunStart
+	// in place of the config's; 0: its own
+	Generations uint64
+	// 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// ends the run behind the generation that runs
+	Cancel Cancel
+	// NULL: none
+	Progress unsafe.Pointer
+	// first argument of progress
+	User unsafe.Pointer
+}
+
+// NewEvolveOptions sets the size of the struct.
+func NewEvolveOptions() EvolveOptions {
+	return EvolveOptions{StructSize: uint32(unsafe.Sizeof(EvolveOptions{}))}
+}
+
+// StepMeshOptions: Fields that are 0 mean the default.
+type StepMeshOptions struct {
+	StructSize uint32
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// captured ticks that a state keeps, at most 65536; 0: none
+	History uint64
+	// loom_step_mesh_backward() will be called
+	Backward int32
+	// every tick leaves what it read, which learning by targets starts from
+	KeepInputs int32
+}
+
+// NewStepMeshOptions sets the size of the struct.
+func NewStepMeshOptions() StepMeshOptions {
+	return StepMeshOptions{StructSize: uint32(unsafe.Sizeof(StepMeshOptions{}))}
+}
+
+// TickOptions: Fields that are 0 mean the default.
+type TickOptions struct {
+	StructSize uint32
+	// 0: one
+	Ticks uint64
+	// keeps what backward needs of these ticks
+	Capture int32
+	// dropout, batch statistics
+	Training int32
+	// read between cells: ends the call with CANCELLED
+	Cancel Cancel
+}
+
+// NewTickOptions sets the size of the struct.
+func NewTickOptions() TickOptions {
+	return TickOptions{StructSize: uint32(unsafe.Sizeof(TickOptions{}))}
+}
+
+// ConvertOptions: Fields that are 0 mean the default.
+type ConvertOptions struct {
+	StructSize uint32
+	// matrices to this type, by name; NULL: as stored
+	Dtype *byte
+	// folder of an adapter to merge into the weights
+	Adapter *byte
+	// 0: one per physical core
+	ThreadCount int32
+	// NULL: none
+	Progress unsafe.Pointer
+	// first argument of progress
+	User unsafe.Pointer
+}
+
+// NewConvertOptions sets the size of the struct.
+func NewConvertOptions() ConvertOptions {
+	return ConvertOptions{StructSize: uint32(unsafe.Sizeof(ConvertOptions{}))}
 }
 
 // Step: What one call of loom_generator_next() did.
@@ -545,6 +723,50 @@ var _ [unsafe.Offsetof(TrainingStep{}.GradientNorm)]byte = [unsafe.Offsetof(C.lo
 var _ [unsafe.Offsetof(TrainingStep{}.Skipped)]byte = [unsafe.Offsetof(C.loom_training_step{}.skipped)]byte{}
 var _ [unsafe.Offsetof(TrainingStep{}.Why)]byte = [unsafe.Offsetof(C.loom_training_step{}.why)]byte{}
 var _ [unsafe.Offsetof(TrainingStep{}.WhySize)]byte = [unsafe.Offsetof(C.loom_training_step{}.why_size)]byte{}
+var _ [unsafe.Sizeof(TrainOptions{})]byte = [C.sizeof_loom_train_options]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_train_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Out)]byte = [unsafe.Offsetof(C.loom_train_options{}.out)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Folder)]byte = [unsafe.Offsetof(C.loom_train_options{}.folder)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Start)]byte = [unsafe.Offsetof(C.loom_train_options{}.start)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Epochs)]byte = [unsafe.Offsetof(C.loom_train_options{}.epochs)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_train_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_train_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_train_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_train_options{}.cancel)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_train_options{}.progress)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.User)]byte = [unsafe.Offsetof(C.loom_train_options{}.user)]byte{}
+var _ [unsafe.Sizeof(EvolveOptions{})]byte = [C.sizeof_loom_evolve_options]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Out)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.out)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Folder)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.folder)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Start)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.start)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Generations)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.generations)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.cancel)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.progress)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.User)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.user)]byte{}
+var _ [unsafe.Sizeof(StepMeshOptions{})]byte = [C.sizeof_loom_step_mesh_options]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.History)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.history)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.Backward)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.backward)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.KeepInputs)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.keep_inputs)]byte{}
+var _ [unsafe.Sizeof(TickOptions{})]byte = [C.sizeof_loom_tick_options]byte{}
+var _ [unsafe.Offsetof(TickOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_tick_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(TickOptions{}.Ticks)]byte = [unsafe.Offsetof(C.loom_tick_options{}.ticks)]byte{}
+var _ [unsafe.Offsetof(TickOptions{}.Capture)]byte = [unsafe.Offsetof(C.loom_tick_options{}.capture)]byte{}
+var _ [unsafe.Offsetof(TickOptions{}.Training)]byte = [unsafe.Offsetof(C.loom_tick_options{}.training)]byte{}
+var _ [unsafe.Offsetof(TickOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_tick_options{}.cancel)]byte{}
+var _ [unsafe.Sizeof(ConvertOptions{})]byte = [C.sizeof_loom_convert_options]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_convert_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_convert_options{}.dtype)]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.Adapter)]byte = [unsafe.Offsetof(C.loom_convert_options{}.adapter)]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_convert_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_convert_options{}.progress)]byte{}
+var _ [unsafe.Offsetof(ConvertOptions{}.User)]byte = [unsafe.Offsetof(C.loom_convert_options{}.user)]byte{}
 var _ [unsafe.Sizeof(Step{})]byte = [C.sizeof_loom_step]byte{}
 var _ [unsafe.Offsetof(Step{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Step{}.Text)]byte = [unsafe.Offsetof(C.loom_step{}.text)]byte{}
@@ -667,6 +889,11 @@ func TokenizerFromJson(json unsafe.Pointer, json_size uintptr, tokenizer *Tokeni
 	return Status(C.loom_tokenizer_from_json(json, C.size_t(json_size), (*C.uint64_t)(unsafe.Pointer(tokenizer))))
 }
 
+// TokenizerFromMemory: Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory.
+func TokenizerFromMemory(data unsafe.Pointer, data_size uintptr, tokenizer *Tokenizer) Status {
+	return Status(C.loom_tokenizer_from_memory(data, C.size_t(data_size), (*C.uint64_t)(unsafe.Pointer(tokenizer))))
+}
+
 // TokenizerEncode: Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a
 // text; parse_special: a marker in the text is the marker; 0: it is ordinary text)
 func TokenizerEncode(tokenizer Tokenizer, text unsafe.Pointer, text_size uintptr, add_special_tokens int32,
@@ -702,6 +929,27 @@ func TokenizerToken(tokenizer Tokenizer, id int32, text *Blob) Status {
 func ModelOpen(path *byte, options *ModelOptions, model *Model) Status {
 	return Status(C.loom_model_open((*C.char)(unsafe.Pointer(path)), (*C.loom_model_options)(unsafe.Pointer(options)),
 		(*C.uint64_t)(unsafe.Pointer(model))))
+}
+
+// ModelOpenPart: The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size:
+// 0: to the end)
+func ModelOpenPart(path *byte, offset uint64, size uint64, options *ModelOptions, model *Model) Status {
+	return Status(C.loom_model_open_part((*C.char)(unsafe.Pointer(path)), C.uint64_t(offset), C.uint64_t(size),
+		(*C.loom_model_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(model))))
+}
+
+// ModelFromMemory: The same of bytes, which are read during the call only.
+func ModelFromMemory(data unsafe.Pointer, data_size uintptr, options *ModelOptions, model *Model) Status {
+	return Status(C.loom_model_from_memory(data, C.size_t(data_size), (*C.loom_model_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(model))))
+}
+
+// ModelFromCallback: The same of whatever the host can read; it is read into memory, on the calling thread. (size: of
+// all bytes)
+func ModelFromCallback(size uint64, read unsafe.Pointer, user unsafe.Pointer, options *ModelOptions,
+	model *Model) Status {
+	return Status(C.loom_model_from_callback(C.uint64_t(size), (C.loom_read_at)(read), user,
+		(*C.loom_model_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(model))))
 }
 
 // ModelInfo: Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
@@ -791,6 +1039,69 @@ func GeneratorNext(generator Generator, cancel Cancel, step *Step) Status {
 // GeneratorResult: Gives the generation so far.
 func GeneratorResult(generator Generator, result *Generation) Status {
 	return Status(C.loom_generator_result(C.uint64_t(generator), (*C.loom_generation)(unsafe.Pointer(result))))
+}
+
+// ChatCreate: Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins
+// with; NULL: none; options: of every answer)
+func ChatCreate(session Session, system *byte, options *GenerationOptions, chat *Chat) Status {
+	return Status(C.loom_chat_create(C.uint64_t(session), (*C.char)(unsafe.Pointer(system)),
+		(*C.loom_generation_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(chat))))
+}
+
+// ChatSay: Adds a message of the user and begins the answer. After an error the conversation is as before.
+func ChatSay(chat Chat, text unsafe.Pointer, text_size uintptr, cancel Cancel) Status {
+	return Status(C.loom_chat_say(C.uint64_t(chat), text, C.size_t(text_size), C.uint64_t(cancel)))
+}
+
+// ChatAnswer: Begins an answer to the messages as they stand.
+func ChatAnswer(chat Chat, cancel Cancel) Status {
+	return Status(C.loom_chat_answer(C.uint64_t(chat), C.uint64_t(cancel)))
+}
+
+// ChatNext: Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the
+// conversation, also when the cancel ended it early.
+func ChatNext(chat Chat, cancel Cancel, step *Step) Status {
+	return Status(C.loom_chat_next(C.uint64_t(chat), C.uint64_t(cancel), (*C.loom_step)(unsafe.Pointer(step))))
+}
+
+// ChatStop: Ends an answer that runs; what it has said so far joins the conversation.
+func ChatStop(chat Chat) Status {
+	return Status(C.loom_chat_stop(C.uint64_t(chat)))
+}
+
+// ChatResult: Gives the answer that runs, or the last one.
+func ChatResult(chat Chat, result *Generation) Status {
+	return Status(C.loom_chat_result(C.uint64_t(chat), (*C.loom_generation)(unsafe.Pointer(result))))
+}
+
+// ChatMessages: Gives the conversation as JSON: a list of messages with role and content.
+func ChatMessages(chat Chat, messages *Blob) Status {
+	return Status(C.loom_chat_messages(C.uint64_t(chat), (*C.uint64_t)(unsafe.Pointer(messages))))
+}
+
+// ChatSetMessages: Puts another conversation in its place.
+func ChatSetMessages(chat Chat, messages unsafe.Pointer, messages_size uintptr) Status {
+	return Status(C.loom_chat_set_messages(C.uint64_t(chat), messages, C.size_t(messages_size)))
+}
+
+// ChatRewind: Keeps the first so many messages.
+func ChatRewind(chat Chat, count uint64) Status {
+	return Status(C.loom_chat_rewind(C.uint64_t(chat), C.uint64_t(count)))
+}
+
+// ChatEdit: Gives a message another text and forgets what follows.
+func ChatEdit(chat Chat, index uint64, text unsafe.Pointer, text_size uintptr) Status {
+	return Status(C.loom_chat_edit(C.uint64_t(chat), C.uint64_t(index), text, C.size_t(text_size)))
+}
+
+// ChatSave: Writes the conversation into a file, whole or not at all.
+func ChatSave(chat Chat, path *byte) Status {
+	return Status(C.loom_chat_save(C.uint64_t(chat), (*C.char)(unsafe.Pointer(path))))
+}
+
+// ChatLoad: Reads a conversation from a file.
+func ChatLoad(chat Chat, path *byte) Status {
+	return Status(C.loom_chat_load(C.uint64_t(chat), (*C.char)(unsafe.Pointer(path))))
 }
 
 // NetworkFromJson: Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring
@@ -1038,9 +1349,9 @@ func TrainerCreate(network Network, config unsafe.Pointer, config_size uintptr, 
 		(*C.uint64_t)(unsafe.Pointer(trainer))))
 }
 
-// TrainerStep: Learns from one batch.
-func TrainerStep(trainer Trainer, batch *Batch, step *TrainingStep) Status {
-	return Status(C.loom_trainer_step(C.uint64_t(trainer), (*C.loom_batch)(unsafe.Pointer(batch)),
+// TrainerStep: Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before)
+func TrainerStep(trainer Trainer, batch *Batch, cancel Cancel, step *TrainingStep) Status {
+	return Status(C.loom_trainer_step(C.uint64_t(trainer), (*C.loom_batch)(unsafe.Pointer(batch)), C.uint64_t(cancel),
 		(*C.loom_training_step)(unsafe.Pointer(step))))
 }
 
@@ -1063,10 +1374,316 @@ func TrainerObserve(trainer Trainer, metric float64) Status {
 	return Status(C.loom_trainer_observe(C.uint64_t(trainer), C.double(metric)))
 }
 
+// Train: Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a
+// JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
+// samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+func Train(config unsafe.Pointer, config_size uintptr, network Network, samples *Batch, validation *Batch,
+	options *TrainOptions, outcome *Blob) Status {
+	return Status(C.loom_train(config, C.size_t(config_size), C.uint64_t(network), (*C.loom_batch)(unsafe.Pointer(samples)),
+		(*C.loom_batch)(unsafe.Pointer(validation)), (*C.loom_train_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(outcome))))
+}
+
+// TrainFile: The same of a config file.
+func TrainFile(path *byte, options *TrainOptions, outcome *Blob) Status {
+	return Status(C.loom_train_file((*C.char)(unsafe.Pointer(path)), (*C.loom_train_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(outcome))))
+}
+
+// Replay: Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
+// that differs. (path: a run's folder, or its journal)
+func Replay(path *byte, options *TrainOptions, report *Blob) Status {
+	return Status(C.loom_replay((*C.char)(unsafe.Pointer(path)), (*C.loom_train_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(report))))
+}
+
 // TrainerInfo: Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of
 // each cell's target.
 func TrainerInfo(trainer Trainer, info *Blob) Status {
 	return Status(C.loom_trainer_info(C.uint64_t(trainer), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// TweenCreate: Makes a network ready to learn by targets from batches of that shape.
+func TweenCreate(network Network, config unsafe.Pointer, config_size uintptr, shape *uint64, shape_count uintptr,
+	options *TrainerOptions, tween *Tween) Status {
+	return Status(C.loom_tween_create(C.uint64_t(network), config, C.size_t(config_size), (*C.uint64_t)(unsafe.Pointer(shape)),
+		C.size_t(shape_count), (*C.loom_trainer_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(tween))))
+}
+
+// TweenForward: Runs the network; the output lasts until the next call.
+func TweenForward(tween Tween, input *float32, input_count uintptr, shape *uint64, shape_count uintptr,
+	output **float32, output_count *uintptr, output_shape **uint64, output_shape_count *uintptr) Status {
+	return Status(C.loom_tween_forward(C.uint64_t(tween), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
+		(*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), (**C.float)(unsafe.Pointer(output)),
+		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
+		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+}
+
+// TweenStep: Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape)
+func TweenStep(tween Tween, target *float32, target_count uintptr, learning_rate float64) Status {
+	return Status(C.loom_tween_step(C.uint64_t(tween), (*C.float)(unsafe.Pointer(target)), C.size_t(target_count),
+		C.double(learning_rate)))
+}
+
+// TweenBackward: The same in three calls: gives every cell its target. (target: of the output's shape)
+func TweenBackward(tween Tween, target *float32, target_count uintptr) Status {
+	return Status(C.loom_tween_backward(C.uint64_t(tween), (*C.float)(unsafe.Pointer(target)), C.size_t(target_count)))
+}
+
+// TweenBudgets: Measures how well each cell agrees with its target.
+func TweenBudgets(tween Tween) Status {
+	return Status(C.loom_tween_budgets(C.uint64_t(tween)))
+}
+
+// TweenApply: Moves the weights.
+func TweenApply(tween Tween, learning_rate float64) Status {
+	return Status(C.loom_tween_apply(C.uint64_t(tween), C.double(learning_rate)))
+}
+
+// TweenInfo: Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the
+// update.
+func TweenInfo(tween Tween, info *Blob) Status {
+	return Status(C.loom_tween_info(C.uint64_t(tween), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// StepMeshCreate: Prepares a network for ticks with such inputs, samples first.
+func StepMeshCreate(network Network, shape *uint64, shape_count uintptr, options *StepMeshOptions,
+	mesh *StepMesh) Status {
+	return Status(C.loom_step_mesh_create(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count),
+		(*C.loom_step_mesh_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(mesh))))
+}
+
+// StepMeshStep: Moves states by some ticks; after an error none of them has moved in that tick.
+func StepMeshStep(mesh StepMesh, states *StepState, states_count uintptr, options *TickOptions) Status {
+	return Status(C.loom_step_mesh_step(C.uint64_t(mesh), (*C.uint64_t)(unsafe.Pointer(states)), C.size_t(states_count),
+		(*C.loom_tick_options)(unsafe.Pointer(options))))
+}
+
+// StepMeshBackward: Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients
+// of the weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+func StepMeshBackward(mesh StepMesh, state StepState, output_gradient *float32, output_gradient_count uintptr,
+	ticks uint64, input_gradient **float32, input_gradient_count *uintptr) Status {
+	return Status(C.loom_step_mesh_backward(C.uint64_t(mesh), C.uint64_t(state), (*C.float)(unsafe.Pointer(output_gradient)),
+		C.size_t(output_gradient_count), C.uint64_t(ticks), (**C.float)(unsafe.Pointer(input_gradient)),
+		(*C.size_t)(unsafe.Pointer(input_gradient_count))))
+}
+
+// StepMeshGradient: Gives the gradient of a weight, added up since it was last cleared.
+func StepMeshGradient(mesh StepMesh, weight *byte, values *float32, values_count uintptr) Status {
+	return Status(C.loom_step_mesh_gradient(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(weight)), (*C.float)(unsafe.Pointer(values)),
+		C.size_t(values_count)))
+}
+
+// StepMeshClearGradients: Sets every gradient to 0.
+func StepMeshClearGradients(mesh StepMesh) Status {
+	return Status(C.loom_step_mesh_clear_gradients(C.uint64_t(mesh)))
+}
+
+// StepMeshInfo: Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
+func StepMeshInfo(mesh StepMesh, info *Blob) Status {
+	return Status(C.loom_step_mesh_info(C.uint64_t(mesh), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// StepStateCreate: Makes a state without outputs.
+func StepStateCreate(mesh StepMesh, state *StepState) Status {
+	return Status(C.loom_step_state_create(C.uint64_t(mesh), (*C.uint64_t)(unsafe.Pointer(state))))
+}
+
+// StepStateSetInput: Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick
+// alone)
+func StepStateSetInput(state StepState, input *float32, input_count uintptr, hold int32) Status {
+	return Status(C.loom_step_state_set_input(C.uint64_t(state), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
+		C.int32_t(hold)))
+}
+
+// StepStateClearInput: Takes the input away.
+func StepStateClearInput(state StepState) Status {
+	return Status(C.loom_step_state_clear_input(C.uint64_t(state)))
+}
+
+// StepStateOutput: Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data
+// arrived there. (cell: its index; -1: the last one)
+func StepStateOutput(state StepState, cell int64, output **float32, output_count *uintptr, output_shape **uint64,
+	output_shape_count *uintptr) Status {
+	return Status(C.loom_step_state_output(C.uint64_t(state), C.int64_t(cell), (**C.float)(unsafe.Pointer(output)),
+		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
+		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+}
+
+// StepStateReset: No input, no outputs, no history, tick 0.
+func StepStateReset(state StepState) Status {
+	return Status(C.loom_step_state_reset(C.uint64_t(state)))
+}
+
+// StepStateFork: Makes a copy that goes its own way.
+func StepStateFork(state StepState, copy *StepState) Status {
+	return Status(C.loom_step_state_fork(C.uint64_t(state), (*C.uint64_t)(unsafe.Pointer(copy))))
+}
+
+// StepStateSnapshot: Gives the whole state as bytes that any machine reads.
+func StepStateSnapshot(state StepState, bytes *Blob) Status {
+	return Status(C.loom_step_state_snapshot(C.uint64_t(state), (*C.uint64_t)(unsafe.Pointer(bytes))))
+}
+
+// StepStateRestore: Puts a snapshot into a state of a mesh of the same shapes.
+func StepStateRestore(state StepState, bytes unsafe.Pointer, bytes_size uintptr) Status {
+	return Status(C.loom_step_state_restore(C.uint64_t(state), bytes, C.size_t(bytes_size)))
+}
+
+// StepStateHash: Gives the SHA-256 of the whole state as text, 64 hexadecimal digits.
+func StepStateHash(state StepState, hash *Blob) Status {
+	return Status(C.loom_step_state_hash(C.uint64_t(state), (*C.uint64_t)(unsafe.Pointer(hash))))
+}
+
+// StepStateTicks: Gives the number of ticks since the start.
+func StepStateTicks(state StepState, ticks *uint64) Status {
+	return Status(C.loom_step_state_ticks(C.uint64_t(state), (*C.uint64_t)(unsafe.Pointer(ticks))))
+}
+
+// MeshTweenCreate: Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the
+// last tick alone; above: through so many captured ones)
+func MeshTweenCreate(mesh StepMesh, config unsafe.Pointer, config_size uintptr, ticks uint64,
+	tween *MeshTween) Status {
+	return Status(C.loom_mesh_tween_create(C.uint64_t(mesh), config, C.size_t(config_size), C.uint64_t(ticks),
+		(*C.uint64_t)(unsafe.Pointer(tween))))
+}
+
+// MeshTweenStep: Moves all weights once towards targets of the last cell's outputs, one behind the other.
+func MeshTweenStep(tween MeshTween, states *StepState, states_count uintptr, targets *float32, targets_count uintptr,
+	learning_rate float64) Status {
+	return Status(C.loom_mesh_tween_step(C.uint64_t(tween), (*C.uint64_t)(unsafe.Pointer(states)), C.size_t(states_count),
+		(*C.float)(unsafe.Pointer(targets)), C.size_t(targets_count), C.double(learning_rate)))
+}
+
+// DnaExtract: Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside
+// containers too)
+func DnaExtract(network Network, nested int32, dna *Blob) Status {
+	return Status(C.loom_dna_extract(C.uint64_t(network), C.int32_t(nested), (*C.uint64_t)(unsafe.Pointer(dna))))
+}
+
+// DnaCompare: Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+func DnaCompare(first Network, second Network, nested int32, comparison *Blob) Status {
+	return Status(C.loom_dna_compare(C.uint64_t(first), C.uint64_t(second), C.int32_t(nested),
+		(*C.uint64_t)(unsafe.Pointer(comparison))))
+}
+
+// DnaDraw: Gives that as a picture, SVG.
+func DnaDraw(first Network, second Network, nested int32, svg *Blob) Status {
+	return Status(C.loom_dna_draw(C.uint64_t(first), C.uint64_t(second), C.int32_t(nested), (*C.uint64_t)(unsafe.Pointer(svg))))
+}
+
+// NetworkCompare: Gives what differs between the specs and weights of two networks, a JSON object.
+func NetworkCompare(first Network, second Network, differences *Blob) Status {
+	return Status(C.loom_network_compare(C.uint64_t(first), C.uint64_t(second), (*C.uint64_t)(unsafe.Pointer(differences))))
+}
+
+// NetworkSplice: Makes a child of two networks. The config is a JSON object: mode blend, point or uniform,
+// blend_alpha, split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+func NetworkSplice(first Network, second Network, config unsafe.Pointer, config_size uintptr, child *Network) Status {
+	return Status(C.loom_network_splice(C.uint64_t(first), C.uint64_t(second), config, C.size_t(config_size),
+		(*C.uint64_t)(unsafe.Pointer(child))))
+}
+
+// NetworkMutate: Changes a network at random; its output keeps its shape. The config is the object `mutation` of an
+// evolution, and seed, generation, individual. The report says what was done. (shape: of the input, samples first;
+// config: of size 0: all defaults)
+func NetworkMutate(network Network, shape *uint64, shape_count uintptr, config unsafe.Pointer, config_size uintptr,
+	report *Blob) Status {
+	return Status(C.loom_network_mutate(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), config,
+		C.size_t(config_size), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// Evolve: Runs a whole evolution by a config in JSON. The outcome is a JSON object.
+func Evolve(config unsafe.Pointer, config_size uintptr, options *EvolveOptions, outcome *Blob) Status {
+	return Status(C.loom_evolve(config, C.size_t(config_size), (*C.loom_evolve_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(outcome))))
+}
+
+// EvolveFile: The same of a config file.
+func EvolveFile(path *byte, options *EvolveOptions, outcome *Blob) Status {
+	return Status(C.loom_evolve_file((*C.char)(unsafe.Pointer(path)), (*C.loom_evolve_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(outcome))))
+}
+
+// PopulationCreate: Makes the first generation: mutations of a network. The config is a JSON object: population,
+// elites, seed, objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size
+// 0: all defaults; thread_count: 0: one per physical core)
+func PopulationCreate(base Network, shape *uint64, shape_count uintptr, config unsafe.Pointer, config_size uintptr,
+	thread_count int32, population *Population) Status {
+	return Status(C.loom_population_create(C.uint64_t(base), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), config,
+		C.size_t(config_size), C.int32_t(thread_count), (*C.uint64_t)(unsafe.Pointer(population))))
+}
+
+// PopulationAsk: Gives the places of the members that have no fitness yet, until the next call with the population.
+func PopulationAsk(population Population, places **uint64, places_count *uintptr) Status {
+	return Status(C.loom_population_ask(C.uint64_t(population), (**C.uint64_t)(unsafe.Pointer(places)),
+		(*C.size_t)(unsafe.Pointer(places_count))))
+}
+
+// PopulationNetwork: Gives a copy of a member.
+func PopulationNetwork(population Population, place uint64, network *Network) Status {
+	return Status(C.loom_population_network(C.uint64_t(population), C.uint64_t(place), (*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// PopulationTell: Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation.
+// With several objectives all numbers of a member stand together. The report is a JSON object: scores, best, average,
+// worst, hash.
+func PopulationTell(population Population, fitness *float64, fitness_count uintptr, report *Blob) Status {
+	return Status(C.loom_population_tell(C.uint64_t(population), (*C.double)(unsafe.Pointer(fitness)), C.size_t(fitness_count),
+		(*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// PopulationBest: Gives a copy of the network with the best score so far; NO_VALUE before the first generation.
+func PopulationBest(population Population, network *Network) Status {
+	return Status(C.loom_population_best(C.uint64_t(population), (*C.uint64_t)(unsafe.Pointer(network))))
+}
+
+// PopulationInfo: Gives a JSON object: generation, best score, members with identity, parents, operations, species.
+func PopulationInfo(population Population, info *Blob) Status {
+	return Status(C.loom_population_info(C.uint64_t(population), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// PopulationSnapshot: Gives a population as bytes, to go on from elsewhere.
+func PopulationSnapshot(population Population, bytes *Blob) Status {
+	return Status(C.loom_population_snapshot(C.uint64_t(population), (*C.uint64_t)(unsafe.Pointer(bytes))))
+}
+
+// PopulationRestore: Makes a population of a snapshot; config and shape are those it was made with.
+func PopulationRestore(bytes unsafe.Pointer, bytes_size uintptr, shape *uint64, shape_count uintptr,
+	config unsafe.Pointer, config_size uintptr, thread_count int32, population *Population) Status {
+	return Status(C.loom_population_restore(bytes, C.size_t(bytes_size), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count),
+		config, C.size_t(config_size), C.int32_t(thread_count), (*C.uint64_t)(unsafe.Pointer(population))))
+}
+
+// Inspect: Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the
+// tensors of a language model)
+func Inspect(path *byte, tensors int32, facts *Blob) Status {
+	return Status(C.loom_inspect((*C.char)(unsafe.Pointer(path)), C.int32_t(tensors), (*C.uint64_t)(unsafe.Pointer(facts))))
+}
+
+// Quantize: Writes a GGUF file with the matrices of another one in a type, whole or not at all.
+func Quantize(from *byte, to *byte, dtype *byte, options *ConvertOptions, report *Blob) Status {
+	return Status(C.loom_quantize((*C.char)(unsafe.Pointer(from)), (*C.char)(unsafe.Pointer(to)), (*C.char)(unsafe.Pointer(dtype)),
+		(*C.loom_convert_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// Convert: Writes a language model of any format as .entity, whole or not at all.
+func Convert(from *byte, to *byte, options *ConvertOptions, report *Blob) Status {
+	return Status(C.loom_convert((*C.char)(unsafe.Pointer(from)), (*C.char)(unsafe.Pointer(to)),
+		(*C.loom_convert_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// Perplexity: Scores a text: a JSON object with the perplexity and the mean of each window. The session's first
+// sequence begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+func Perplexity(session Session, text unsafe.Pointer, text_size uintptr, window uint64, max_windows uint64,
+	cancel Cancel, result *Blob) Status {
+	return Status(C.loom_perplexity(C.uint64_t(session), text, C.size_t(text_size), C.uint64_t(window), C.uint64_t(max_windows),
+		C.uint64_t(cancel), (*C.uint64_t)(unsafe.Pointer(result))))
+}
+
+// Schema: Gives the JSON Schema of a file that Loom reads.
+func Schema(file FileSchema, json *Blob) Status {
+	return Status(C.loom_schema(C.int32_t(file), (*C.uint64_t)(unsafe.Pointer(json))))
 }
 
 // Check makes a call and turns its status into an error. The text of an error belongs to a thread, so the goroutine

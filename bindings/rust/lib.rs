@@ -22,6 +22,8 @@ pub type Model = Handle;
 pub type Session = Handle;
 /// One generation, step by step, over one session.
 pub type Generator = Handle;
+/// A conversation over a session.
+pub type Chat = Handle;
 /// A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
 /// way round.
 pub type Network = Handle;
@@ -29,6 +31,16 @@ pub type Network = Handle;
 pub type NetworkSession = Handle;
 /// A network that learns, step by step.
 pub type Trainer = Handle;
+/// A network that moves in ticks: in each every cell reads what the others left in the tick before.
+pub type StepMesh = Handle;
+/// One user of a step mesh: outputs of the cells, recurrent states, captured ticks.
+pub type StepState = Handle;
+/// A network that learns by targets, in single calls.
+pub type Tween = Handle;
+/// A step mesh that learns by targets between its ticks.
+pub type MeshTween = Handle;
+/// Networks that are judged, mixed and changed, generation by generation.
+pub type Population = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -110,6 +122,41 @@ pub const KIND_GENERATOR: Kind = 7;
 pub const KIND_NETWORK: Kind = 8;
 pub const KIND_NETWORK_SESSION: Kind = 9;
 pub const KIND_TRAINER: Kind = 10;
+pub const KIND_STEP_MESH: Kind = 11;
+pub const KIND_STEP_STATE: Kind = 12;
+pub const KIND_TWEEN: Kind = 13;
+pub const KIND_MESH_TWEEN: Kind = 14;
+pub const KIND_POPULATION: Kind = 15;
+pub const KIND_CHAT: Kind = 16;
+
+/// What a training does with a folder that holds a run.
+pub type RunStart = i32;
+/// begins; a folder that holds a run is INVALID_ARGUMENT
+pub const RUN_FRESH: RunStart = 0;
+/// goes on from the last checkpoint, or begins where there is none
+pub const RUN_RESUME: RunStart = 1;
+/// begins anew, whatever is there
+pub const RUN_OVERWRITE: RunStart = 2;
+
+/// Where a training is.
+pub type TrainingEvent = i32;
+pub const TRAINING_BEGIN: TrainingEvent = 0;
+pub const TRAINING_EPOCH_BEGIN: TrainingEvent = 1;
+pub const TRAINING_BATCH_BEGIN: TrainingEvent = 2;
+pub const TRAINING_BATCH_END: TrainingEvent = 3;
+pub const TRAINING_VALIDATION_END: TrainingEvent = 4;
+pub const TRAINING_CHECKPOINT: TrainingEvent = 5;
+pub const TRAINING_EPOCH_END: TrainingEvent = 6;
+pub const TRAINING_END: TrainingEvent = 7;
+
+/// A file that Loom reads.
+pub type FileSchema = i32;
+/// the spec of a network
+pub const SCHEMA_NETWORK: FileSchema = 0;
+/// the config of a training
+pub const SCHEMA_TRAINING: FileSchema = 1;
+/// the config of an evolution
+pub const SCHEMA_EVOLUTION: FileSchema = 2;
 
 /// How a network becomes bytes.
 pub type NetworkFormat = i32;
@@ -150,6 +197,19 @@ pub const STOP_CANCELLED: Stop = 5;
 
 /// Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call.
 pub type OnProgress = Option<unsafe extern "C" fn(user: *mut c_void, fraction: f64) -> i32>;
+
+/// Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+/// TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+/// Returning 0 ends the training behind this event.
+pub type OnTraining = Option<unsafe extern "C" fn(user: *mut c_void, event: TrainingEvent, epoch: u64, epochs: u64,
+    batch: u64, batches: u64, loss: f64, learning_rate: f64, validation: *const c_char) -> i32>;
+
+/// Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+/// evolution.
+pub type OnGeneration = Option<unsafe extern "C" fn(user: *mut c_void, report: *const c_char) -> i32>;
+
+/// Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure.
+pub type ReadAt = Option<unsafe extern "C" fn(user: *mut c_void, offset: u64, to: *mut c_void, size: usize) -> i64>;
 
 /// What a host's worker calls.
 pub type Work = Option<unsafe extern "C" fn(job: *mut c_void, worker: i32)>;
@@ -349,12 +409,12 @@ pub struct Pass {
     /// of a ragged batch: valid steps of each sample, the first ones
     pub lengths: *const u64,
     pub lengths_count: usize,
-    /// input of the layers that read an external one; it lasts until the backward pass
+    /// input of the layers that read an external one
     pub external: *const f32,
     pub external_count: usize,
     pub external_shape: *const u64,
     pub external_shape_count: usize,
-    /// of attention; it lasts until the backward pass
+    /// of attention
     pub mask: *const f32,
     pub mask_count: usize,
     pub mask_shape: *const u64,
@@ -446,6 +506,157 @@ pub struct TrainingStep {
 }
 
 impl Default for TrainingStep {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file
+    pub out: *const c_char,
+    /// where relative paths of the config start; NULL: where its file lies
+    pub folder: *const c_char,
+    pub start: RunStart,
+    /// in place of the config's; 0: its own
+    pub epochs: u64,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// ends the run behind the step that runs, with its checkpoint
+    pub cancel: Cancel,
+    /// NULL: none
+    pub progress: OnTraining,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for TrainOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct EvolveOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// folder of the run; NULL: none, or beside a config file
+    pub out: *const c_char,
+    /// where relative paths of the config start; NULL: where its file lies
+    pub folder: *const c_char,
+    pub start: RunStart,
+    /// in place of the config's; 0: its own
+    pub generations: u64,
+    /// 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// ends the run behind the generation that runs
+    pub cancel: Cancel,
+    /// NULL: none
+    pub progress: OnGeneration,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for EvolveOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct StepMeshOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// captured ticks that a state keeps, at most 65536; 0: none
+    pub history: u64,
+    /// loom_step_mesh_backward() will be called
+    pub backward: i32,
+    /// every tick leaves what it read, which learning by targets starts from
+    pub keep_inputs: i32,
+}
+
+impl Default for StepMeshOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TickOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// 0: one
+    pub ticks: u64,
+    /// keeps what backward needs of these ticks
+    pub capture: i32,
+    /// dropout, batch statistics
+    pub training: i32,
+    /// read between cells: ends the call with CANCELLED
+    pub cancel: Cancel,
+}
+
+impl Default for TickOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ConvertOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// matrices to this type, by name; NULL: as stored
+    pub dtype: *const c_char,
+    /// folder of an adapter to merge into the weights
+    pub adapter: *const c_char,
+    /// 0: one per physical core
+    pub thread_count: i32,
+    /// NULL: none
+    pub progress: OnProgress,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for ConvertOptions {
     fn default() -> Self {
         // Numbers, pointers and optional functions may all be 0.
         let mut value: Self = unsafe { core::mem::zeroed() };
@@ -605,6 +816,50 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
     assert!(core::mem::offset_of!(TrainingStep, why) == 36);
     assert!(core::mem::offset_of!(TrainingStep, why_size) == 40);
+    assert!(core::mem::size_of::<TrainOptions>() == 56);
+    assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainOptions, out) == 4);
+    assert!(core::mem::offset_of!(TrainOptions, folder) == 8);
+    assert!(core::mem::offset_of!(TrainOptions, start) == 12);
+    assert!(core::mem::offset_of!(TrainOptions, epochs) == 16);
+    assert!(core::mem::offset_of!(TrainOptions, threads) == 24);
+    assert!(core::mem::offset_of!(TrainOptions, thread_count) == 32);
+    assert!(core::mem::offset_of!(TrainOptions, isa) == 36);
+    assert!(core::mem::offset_of!(TrainOptions, cancel) == 40);
+    assert!(core::mem::offset_of!(TrainOptions, progress) == 48);
+    assert!(core::mem::offset_of!(TrainOptions, user) == 52);
+    assert!(core::mem::size_of::<EvolveOptions>() == 48);
+    assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EvolveOptions, out) == 4);
+    assert!(core::mem::offset_of!(EvolveOptions, folder) == 8);
+    assert!(core::mem::offset_of!(EvolveOptions, start) == 12);
+    assert!(core::mem::offset_of!(EvolveOptions, generations) == 16);
+    assert!(core::mem::offset_of!(EvolveOptions, thread_count) == 24);
+    assert!(core::mem::offset_of!(EvolveOptions, isa) == 28);
+    assert!(core::mem::offset_of!(EvolveOptions, cancel) == 32);
+    assert!(core::mem::offset_of!(EvolveOptions, progress) == 40);
+    assert!(core::mem::offset_of!(EvolveOptions, user) == 44);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 40);
+    assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
+    assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(StepMeshOptions, isa) == 20);
+    assert!(core::mem::offset_of!(StepMeshOptions, history) == 24);
+    assert!(core::mem::offset_of!(StepMeshOptions, backward) == 32);
+    assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 36);
+    assert!(core::mem::size_of::<TickOptions>() == 32);
+    assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
+    assert!(core::mem::offset_of!(TickOptions, capture) == 16);
+    assert!(core::mem::offset_of!(TickOptions, training) == 20);
+    assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
+    assert!(core::mem::size_of::<ConvertOptions>() == 24);
+    assert!(core::mem::offset_of!(ConvertOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ConvertOptions, dtype) == 4);
+    assert!(core::mem::offset_of!(ConvertOptions, adapter) == 8);
+    assert!(core::mem::offset_of!(ConvertOptions, thread_count) == 12);
+    assert!(core::mem::offset_of!(ConvertOptions, progress) == 16);
+    assert!(core::mem::offset_of!(ConvertOptions, user) == 20);
     assert!(core::mem::size_of::<Step>() == 40);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 4);
@@ -717,6 +972,50 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
     assert!(core::mem::offset_of!(TrainingStep, why) == 40);
     assert!(core::mem::offset_of!(TrainingStep, why_size) == 48);
+    assert!(core::mem::size_of::<TrainOptions>() == 88);
+    assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainOptions, out) == 8);
+    assert!(core::mem::offset_of!(TrainOptions, folder) == 16);
+    assert!(core::mem::offset_of!(TrainOptions, start) == 24);
+    assert!(core::mem::offset_of!(TrainOptions, epochs) == 32);
+    assert!(core::mem::offset_of!(TrainOptions, threads) == 40);
+    assert!(core::mem::offset_of!(TrainOptions, thread_count) == 48);
+    assert!(core::mem::offset_of!(TrainOptions, isa) == 56);
+    assert!(core::mem::offset_of!(TrainOptions, cancel) == 64);
+    assert!(core::mem::offset_of!(TrainOptions, progress) == 72);
+    assert!(core::mem::offset_of!(TrainOptions, user) == 80);
+    assert!(core::mem::size_of::<EvolveOptions>() == 80);
+    assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
+    assert!(core::mem::offset_of!(EvolveOptions, folder) == 16);
+    assert!(core::mem::offset_of!(EvolveOptions, start) == 24);
+    assert!(core::mem::offset_of!(EvolveOptions, generations) == 32);
+    assert!(core::mem::offset_of!(EvolveOptions, thread_count) == 40);
+    assert!(core::mem::offset_of!(EvolveOptions, isa) == 48);
+    assert!(core::mem::offset_of!(EvolveOptions, cancel) == 56);
+    assert!(core::mem::offset_of!(EvolveOptions, progress) == 64);
+    assert!(core::mem::offset_of!(EvolveOptions, user) == 72);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 48);
+    assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
+    assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(StepMeshOptions, isa) == 24);
+    assert!(core::mem::offset_of!(StepMeshOptions, history) == 32);
+    assert!(core::mem::offset_of!(StepMeshOptions, backward) == 40);
+    assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 44);
+    assert!(core::mem::size_of::<TickOptions>() == 32);
+    assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
+    assert!(core::mem::offset_of!(TickOptions, capture) == 16);
+    assert!(core::mem::offset_of!(TickOptions, training) == 20);
+    assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
+    assert!(core::mem::size_of::<ConvertOptions>() == 48);
+    assert!(core::mem::offset_of!(ConvertOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ConvertOptions, dtype) == 8);
+    assert!(core::mem::offset_of!(ConvertOptions, adapter) == 16);
+    assert!(core::mem::offset_of!(ConvertOptions, thread_count) == 24);
+    assert!(core::mem::offset_of!(ConvertOptions, progress) == 32);
+    assert!(core::mem::offset_of!(ConvertOptions, user) == 40);
     assert!(core::mem::size_of::<Step>() == 48);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 8);
@@ -804,6 +1103,9 @@ extern "C" {
     /// Reads a tokenizer.json from memory.
     pub fn loom_tokenizer_from_json(json: *const c_void, json_size: usize, tokenizer: *mut Tokenizer) -> Status;
 
+    /// Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory.
+    pub fn loom_tokenizer_from_memory(data: *const c_void, data_size: usize, tokenizer: *mut Tokenizer) -> Status;
+
     /// Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
     /// parse_special: a marker in the text is the marker; 0: it is ordinary text)
     pub fn loom_tokenizer_encode(tokenizer: Tokenizer, text: *const c_void, text_size: usize,
@@ -824,6 +1126,19 @@ extern "C" {
 
     /// Loads a language model: a GGUF file, a Hugging Face folder or an .entity.
     pub fn loom_model_open(path: *const c_char, options: *const ModelOptions, model: *mut Model) -> Status;
+
+    /// The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the
+    /// end)
+    pub fn loom_model_open_part(path: *const c_char, offset: u64, size: u64, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
+    /// The same of bytes, which are read during the call only.
+    pub fn loom_model_from_memory(data: *const c_void, data_size: usize, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
+    /// The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes)
+    pub fn loom_model_from_callback(size: u64, read: ReadAt, user: *mut c_void, options: *const ModelOptions,
+        model: *mut Model) -> Status;
 
     /// Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
     pub fn loom_model_info(model: Model, info: *mut Blob) -> Status;
@@ -876,6 +1191,45 @@ extern "C" {
 
     /// Gives the generation so far.
     pub fn loom_generator_result(generator: Generator, result: *mut Generation) -> Status;
+
+    /// Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+    /// NULL: none; options: of every answer)
+    pub fn loom_chat_create(session: Session, system: *const c_char, options: *const GenerationOptions,
+        chat: *mut Chat) -> Status;
+
+    /// Adds a message of the user and begins the answer. After an error the conversation is as before.
+    pub fn loom_chat_say(chat: Chat, text: *const c_void, text_size: usize, cancel: Cancel) -> Status;
+
+    /// Begins an answer to the messages as they stand.
+    pub fn loom_chat_answer(chat: Chat, cancel: Cancel) -> Status;
+
+    /// Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+    /// also when the cancel ended it early.
+    pub fn loom_chat_next(chat: Chat, cancel: Cancel, step: *mut Step) -> Status;
+
+    /// Ends an answer that runs; what it has said so far joins the conversation.
+    pub fn loom_chat_stop(chat: Chat) -> Status;
+
+    /// Gives the answer that runs, or the last one.
+    pub fn loom_chat_result(chat: Chat, result: *mut Generation) -> Status;
+
+    /// Gives the conversation as JSON: a list of messages with role and content.
+    pub fn loom_chat_messages(chat: Chat, messages: *mut Blob) -> Status;
+
+    /// Puts another conversation in its place.
+    pub fn loom_chat_set_messages(chat: Chat, messages: *const c_void, messages_size: usize) -> Status;
+
+    /// Keeps the first so many messages.
+    pub fn loom_chat_rewind(chat: Chat, count: u64) -> Status;
+
+    /// Gives a message another text and forgets what follows.
+    pub fn loom_chat_edit(chat: Chat, index: u64, text: *const c_void, text_size: usize) -> Status;
+
+    /// Writes the conversation into a file, whole or not at all.
+    pub fn loom_chat_save(chat: Chat, path: *const c_char) -> Status;
+
+    /// Reads a conversation from a file.
+    pub fn loom_chat_load(chat: Chat, path: *const c_char) -> Status;
 
     /// Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
     /// its seed.
@@ -1026,8 +1380,9 @@ extern "C" {
     pub fn loom_trainer_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
         shape_count: usize, options: *const TrainerOptions, trainer: *mut Trainer) -> Status;
 
-    /// Learns from one batch.
-    pub fn loom_trainer_step(trainer: Trainer, batch: *const Batch, step: *mut TrainingStep) -> Status;
+    /// Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before)
+    pub fn loom_trainer_step(trainer: Trainer, batch: *const Batch, cancel: Cancel,
+        step: *mut TrainingStep) -> Status;
 
     /// Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
     pub fn loom_trainer_evaluate(trainer: Trainer, batch: *const Batch, loss: *mut f64, output: *mut *const f32,
@@ -1039,7 +1394,191 @@ extern "C" {
     /// Gives the schedule "plateau" a validation metric.
     pub fn loom_trainer_observe(trainer: Trainer, metric: f64) -> Status;
 
+    /// Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a
+    /// JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names
+    /// one; samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+    pub fn loom_train(config: *const c_void, config_size: usize, network: Network, samples: *const Batch,
+        validation: *const Batch, options: *const TrainOptions, outcome: *mut Blob) -> Status;
+
+    /// The same of a config file.
+    pub fn loom_train_file(path: *const c_char, options: *const TrainOptions, outcome: *mut Blob) -> Status;
+
+    /// Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
+    /// that differs. (path: a run's folder, or its journal)
+    pub fn loom_replay(path: *const c_char, options: *const TrainOptions, report: *mut Blob) -> Status;
+
     /// Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
     /// cell's target.
     pub fn loom_trainer_info(trainer: Trainer, info: *mut Blob) -> Status;
+
+    /// Makes a network ready to learn by targets from batches of that shape.
+    pub fn loom_tween_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
+        shape_count: usize, options: *const TrainerOptions, tween: *mut Tween) -> Status;
+
+    /// Runs the network; the output lasts until the next call.
+    pub fn loom_tween_forward(tween: Tween, input: *const f32, input_count: usize, shape: *const u64,
+        shape_count: usize, output: *mut *const f32, output_count: *mut usize, output_shape: *mut *const u64,
+        output_shape_count: *mut usize) -> Status;
+
+    /// Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape)
+    pub fn loom_tween_step(tween: Tween, target: *const f32, target_count: usize, learning_rate: f64) -> Status;
+
+    /// The same in three calls: gives every cell its target. (target: of the output's shape)
+    pub fn loom_tween_backward(tween: Tween, target: *const f32, target_count: usize) -> Status;
+
+    /// Measures how well each cell agrees with its target.
+    pub fn loom_tween_budgets(tween: Tween) -> Status;
+
+    /// Moves the weights.
+    pub fn loom_tween_apply(tween: Tween, learning_rate: f64) -> Status;
+
+    /// Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update.
+    pub fn loom_tween_info(tween: Tween, info: *mut Blob) -> Status;
+
+    /// Prepares a network for ticks with such inputs, samples first.
+    pub fn loom_step_mesh_create(network: Network, shape: *const u64, shape_count: usize,
+        options: *const StepMeshOptions, mesh: *mut StepMesh) -> Status;
+
+    /// Moves states by some ticks; after an error none of them has moved in that tick.
+    pub fn loom_step_mesh_step(mesh: StepMesh, states: *const StepState, states_count: usize,
+        options: *const TickOptions) -> Status;
+
+    /// Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
+    /// weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+    pub fn loom_step_mesh_backward(mesh: StepMesh, state: StepState, output_gradient: *const f32,
+        output_gradient_count: usize, ticks: u64, input_gradient: *mut *const f32,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// Gives the gradient of a weight, added up since it was last cleared.
+    pub fn loom_step_mesh_gradient(mesh: StepMesh, weight: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// Sets every gradient to 0.
+    pub fn loom_step_mesh_clear_gradients(mesh: StepMesh) -> Status;
+
+    /// Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
+    pub fn loom_step_mesh_info(mesh: StepMesh, info: *mut Blob) -> Status;
+
+    /// Makes a state without outputs.
+    pub fn loom_step_state_create(mesh: StepMesh, state: *mut StepState) -> Status;
+
+    /// Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone)
+    pub fn loom_step_state_set_input(state: StepState, input: *const f32, input_count: usize, hold: i32) -> Status;
+
+    /// Takes the input away.
+    pub fn loom_step_state_clear_input(state: StepState) -> Status;
+
+    /// Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived
+    /// there. (cell: its index; -1: the last one)
+    pub fn loom_step_state_output(state: StepState, cell: i64, output: *mut *const f32, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// No input, no outputs, no history, tick 0.
+    pub fn loom_step_state_reset(state: StepState) -> Status;
+
+    /// Makes a copy that goes its own way.
+    pub fn loom_step_state_fork(state: StepState, copy: *mut StepState) -> Status;
+
+    /// Gives the whole state as bytes that any machine reads.
+    pub fn loom_step_state_snapshot(state: StepState, bytes: *mut Blob) -> Status;
+
+    /// Puts a snapshot into a state of a mesh of the same shapes.
+    pub fn loom_step_state_restore(state: StepState, bytes: *const c_void, bytes_size: usize) -> Status;
+
+    /// Gives the SHA-256 of the whole state as text, 64 hexadecimal digits.
+    pub fn loom_step_state_hash(state: StepState, hash: *mut Blob) -> Status;
+
+    /// Gives the number of ticks since the start.
+    pub fn loom_step_state_ticks(state: StepState, ticks: *mut u64) -> Status;
+
+    /// Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick
+    /// alone; above: through so many captured ones)
+    pub fn loom_mesh_tween_create(mesh: StepMesh, config: *const c_void, config_size: usize, ticks: u64,
+        tween: *mut MeshTween) -> Status;
+
+    /// Moves all weights once towards targets of the last cell's outputs, one behind the other.
+    pub fn loom_mesh_tween_step(tween: MeshTween, states: *const StepState, states_count: usize, targets: *const f32,
+        targets_count: usize, learning_rate: f64) -> Status;
+
+    /// Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+    /// too)
+    pub fn loom_dna_extract(network: Network, nested: i32, dna: *mut Blob) -> Status;
+
+    /// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+    pub fn loom_dna_compare(first: Network, second: Network, nested: i32, comparison: *mut Blob) -> Status;
+
+    /// Gives that as a picture, SVG.
+    pub fn loom_dna_draw(first: Network, second: Network, nested: i32, svg: *mut Blob) -> Status;
+
+    /// Gives what differs between the specs and weights of two networks, a JSON object.
+    pub fn loom_network_compare(first: Network, second: Network, differences: *mut Blob) -> Status;
+
+    /// Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+    /// split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+    pub fn loom_network_splice(first: Network, second: Network, config: *const c_void, config_size: usize,
+        child: *mut Network) -> Status;
+
+    /// Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution,
+    /// and seed, generation, individual. The report says what was done. (shape: of the input, samples first; config:
+    /// of size 0: all defaults)
+    pub fn loom_network_mutate(network: Network, shape: *const u64, shape_count: usize, config: *const c_void,
+        config_size: usize, report: *mut Blob) -> Status;
+
+    /// Runs a whole evolution by a config in JSON. The outcome is a JSON object.
+    pub fn loom_evolve(config: *const c_void, config_size: usize, options: *const EvolveOptions,
+        outcome: *mut Blob) -> Status;
+
+    /// The same of a config file.
+    pub fn loom_evolve_file(path: *const c_char, options: *const EvolveOptions, outcome: *mut Blob) -> Status;
+
+    /// Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+    /// objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+    /// defaults; thread_count: 0: one per physical core)
+    pub fn loom_population_create(base: Network, shape: *const u64, shape_count: usize, config: *const c_void,
+        config_size: usize, thread_count: i32, population: *mut Population) -> Status;
+
+    /// Gives the places of the members that have no fitness yet, until the next call with the population.
+    pub fn loom_population_ask(population: Population, places: *mut *const u64, places_count: *mut usize) -> Status;
+
+    /// Gives a copy of a member.
+    pub fn loom_population_network(population: Population, place: u64, network: *mut Network) -> Status;
+
+    /// Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With
+    /// several objectives all numbers of a member stand together. The report is a JSON object: scores, best, average,
+    /// worst, hash.
+    pub fn loom_population_tell(population: Population, fitness: *const f64, fitness_count: usize,
+        report: *mut Blob) -> Status;
+
+    /// Gives a copy of the network with the best score so far; NO_VALUE before the first generation.
+    pub fn loom_population_best(population: Population, network: *mut Network) -> Status;
+
+    /// Gives a JSON object: generation, best score, members with identity, parents, operations, species.
+    pub fn loom_population_info(population: Population, info: *mut Blob) -> Status;
+
+    /// Gives a population as bytes, to go on from elsewhere.
+    pub fn loom_population_snapshot(population: Population, bytes: *mut Blob) -> Status;
+
+    /// Makes a population of a snapshot; config and shape are those it was made with.
+    pub fn loom_population_restore(bytes: *const c_void, bytes_size: usize, shape: *const u64, shape_count: usize,
+        config: *const c_void, config_size: usize, thread_count: i32, population: *mut Population) -> Status;
+
+    /// Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors
+    /// of a language model)
+    pub fn loom_inspect(path: *const c_char, tensors: i32, facts: *mut Blob) -> Status;
+
+    /// Writes a GGUF file with the matrices of another one in a type, whole or not at all.
+    pub fn loom_quantize(from: *const c_char, to: *const c_char, dtype: *const c_char,
+        options: *const ConvertOptions, report: *mut Blob) -> Status;
+
+    /// Writes a language model of any format as .entity, whole or not at all.
+    pub fn loom_convert(from: *const c_char, to: *const c_char, options: *const ConvertOptions,
+        report: *mut Blob) -> Status;
+
+    /// Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence
+    /// begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+    pub fn loom_perplexity(session: Session, text: *const c_void, text_size: usize, window: u64, max_windows: u64,
+        cancel: Cancel, result: *mut Blob) -> Status;
+
+    /// Gives the JSON Schema of a file that Loom reads.
+    pub fn loom_schema(file: FileSchema, json: *mut Blob) -> Status;
 }

@@ -80,9 +80,47 @@ export declare const KIND_GENERATOR: 7;
 export declare const KIND_NETWORK: 8;
 export declare const KIND_NETWORK_SESSION: 9;
 export declare const KIND_TRAINER: 10;
+export declare const KIND_STEP_MESH: 11;
+export declare const KIND_STEP_STATE: 12;
+export declare const KIND_TWEEN: 13;
+export declare const KIND_MESH_TWEEN: 14;
+export declare const KIND_POPULATION: 15;
+export declare const KIND_CHAT: 16;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+
+/** begins; a folder that holds a run is INVALID_ARGUMENT */
+export declare const RUN_FRESH: 0;
+/** goes on from the last checkpoint, or begins where there is none */
+export declare const RUN_RESUME: 1;
+/** begins anew, whatever is there */
+export declare const RUN_OVERWRITE: 2;
+/** What a training does with a folder that holds a run. */
+export type RunStart =
+  0 | 1 | 2;
+
+export declare const TRAINING_BEGIN: 0;
+export declare const TRAINING_EPOCH_BEGIN: 1;
+export declare const TRAINING_BATCH_BEGIN: 2;
+export declare const TRAINING_BATCH_END: 3;
+export declare const TRAINING_VALIDATION_END: 4;
+export declare const TRAINING_CHECKPOINT: 5;
+export declare const TRAINING_EPOCH_END: 6;
+export declare const TRAINING_END: 7;
+/** Where a training is. */
+export type TrainingEvent =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+
+/** the spec of a network */
+export declare const SCHEMA_NETWORK: 0;
+/** the config of a training */
+export declare const SCHEMA_TRAINING: 1;
+/** the config of an evolution */
+export declare const SCHEMA_EVOLUTION: 2;
+/** A file that Loom reads. */
+export type FileSchema =
+  0 | 1 | 2;
 
 /** the binary format: every weight as it is */
 export declare const FORMAT_ENTITY: 0;
@@ -141,6 +179,8 @@ export type Model = Handle;
 export type Session = Handle;
 /** One generation, step by step, over one session. */
 export type Generator = Handle;
+/** A conversation over a session. */
+export type Chat = Handle;
 /**
  * A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
  * way round.
@@ -150,6 +190,16 @@ export type Network = Handle;
 export type NetworkSession = Handle;
 /** A network that learns, step by step. */
 export type Trainer = Handle;
+/** A network that moves in ticks: in each every cell reads what the others left in the tick before. */
+export type StepMesh = Handle;
+/** One user of a step mesh: outputs of the cells, recurrent states, captured ticks. */
+export type StepState = Handle;
+/** A network that learns by targets, in single calls. */
+export type Tween = Handle;
+/** A step mesh that learns by targets between its ticks. */
+export type MeshTween = Handle;
+/** Networks that are judged, mixed and changed, generation by generation. */
+export type Population = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -200,6 +250,26 @@ export interface Layouts {
   readonly training_step: Layout<
     'loss' | 'learning_rate' | 'gradient_norm' | 'skipped' | 'why' | 'why_size'
   >;
+  /** Fields that are 0 mean the default. */
+  readonly train_options: Layout<
+    'out' | 'folder' | 'start' | 'epochs' | 'threads' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly evolve_options: Layout<
+    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly step_mesh_options: Layout<
+    'threads' | 'thread_count' | 'isa' | 'history' | 'backward' | 'keep_inputs'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly tick_options: Layout<
+    'ticks' | 'capture' | 'training' | 'cancel'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly convert_options: Layout<
+    'dtype' | 'adapter' | 'thread_count' | 'progress' | 'user'
+  >;
   /** What one call of loom_generator_next() did. */
   readonly step: Layout<
     'text' | 'text_size' | 'prompt_tokens' | 'generated_tokens' | 'stop'
@@ -215,6 +285,22 @@ export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts
 
 /** Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 export type OnProgress<Pointer = number> = (user: Pointer, fraction: number) => number;
+
+/**
+ * Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+ * TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+ * Returning 0 ends the training behind this event.
+ */
+export type OnTraining<Pointer = number> = (user: Pointer, event: TrainingEvent, epoch: bigint, epochs: bigint, batch: bigint, batches: bigint, loss: number, learning_rate: number, validation: Pointer) => number;
+
+/**
+ * Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+ * evolution.
+ */
+export type OnGeneration<Pointer = number> = (user: Pointer, report: Pointer) => number;
+
+/** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+export type ReadAt<Pointer = number> = (user: Pointer, offset: bigint, to: Pointer, size: Pointer) => bigint;
 
 /** What a host's worker calls. */
 export type Work<Pointer = number> = (job: Pointer, worker: number) => void;
@@ -300,6 +386,8 @@ export interface Functions<Pointer = number> {
   loom_tokenizer_open(path: Pointer, tokenizer: Pointer): Status;
   /** Reads a tokenizer.json from memory. */
   loom_tokenizer_from_json(json: Pointer, json_size: Pointer, tokenizer: Pointer): Status;
+  /** Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+  loom_tokenizer_from_memory(data: Pointer, data_size: Pointer, tokenizer: Pointer): Status;
   /**
    * Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
    * parse_special: a marker in the text is the marker; 0: it is ordinary text)
@@ -328,6 +416,14 @@ export interface Functions<Pointer = number> {
   loom_tokenizer_token(tokenizer: Tokenizer, id: number, text: Pointer): Status;
   /** Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
   loom_model_open(path: Pointer, options: Pointer, model: Pointer): Status;
+  /**
+   * The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end)
+   */
+  loom_model_open_part(path: Pointer, offset: bigint, size: bigint, options: Pointer, model: Pointer): Status;
+  /** The same of bytes, which are read during the call only. */
+  loom_model_from_memory(data: Pointer, data_size: Pointer, options: Pointer, model: Pointer): Status;
+  /** The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+  loom_model_from_callback(size: bigint, read: Pointer, user: Pointer, options: Pointer, model: Pointer): Status;
   /** Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
   loom_model_info(model: Model, info: Pointer): Status;
   /** Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
@@ -391,6 +487,36 @@ export interface Functions<Pointer = number> {
   loom_generator_next(generator: Generator, cancel: Cancel, step: Pointer): Status;
   /** Gives the generation so far. */
   loom_generator_result(generator: Generator, result: Pointer): Status;
+  /**
+   * Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+   * NULL: none; options: of every answer)
+   */
+  loom_chat_create(session: Session, system: Pointer, options: Pointer, chat: Pointer): Status;
+  /** Adds a message of the user and begins the answer. After an error the conversation is as before. */
+  loom_chat_say(chat: Chat, text: Pointer, text_size: Pointer, cancel: Cancel): Status;
+  /** Begins an answer to the messages as they stand. */
+  loom_chat_answer(chat: Chat, cancel: Cancel): Status;
+  /**
+   * Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+   * also when the cancel ended it early.
+   */
+  loom_chat_next(chat: Chat, cancel: Cancel, step: Pointer): Status;
+  /** Ends an answer that runs; what it has said so far joins the conversation. */
+  loom_chat_stop(chat: Chat): Status;
+  /** Gives the answer that runs, or the last one. */
+  loom_chat_result(chat: Chat, result: Pointer): Status;
+  /** Gives the conversation as JSON: a list of messages with role and content. */
+  loom_chat_messages(chat: Chat, messages: Pointer): Status;
+  /** Puts another conversation in its place. */
+  loom_chat_set_messages(chat: Chat, messages: Pointer, messages_size: Pointer): Status;
+  /** Keeps the first so many messages. */
+  loom_chat_rewind(chat: Chat, count: bigint): Status;
+  /** Gives a message another text and forgets what follows. */
+  loom_chat_edit(chat: Chat, index: bigint, text: Pointer, text_size: Pointer): Status;
+  /** Writes the conversation into a file, whole or not at all. */
+  loom_chat_save(chat: Chat, path: Pointer): Status;
+  /** Reads a conversation from a file. */
+  loom_chat_load(chat: Chat, path: Pointer): Status;
   /**
    * Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
    * its seed.
@@ -572,8 +698,8 @@ export interface Functions<Pointer = number> {
     options: Pointer,
     trainer: Pointer,
   ): Status;
-  /** Learns from one batch. */
-  loom_trainer_step(trainer: Trainer, batch: Pointer, step: Pointer): Status;
+  /** Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+  loom_trainer_step(trainer: Trainer, batch: Pointer, cancel: Cancel, step: Pointer): Status;
   /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
   loom_trainer_evaluate(
     trainer: Trainer,
@@ -589,8 +715,238 @@ export interface Functions<Pointer = number> {
   /** Gives the schedule "plateau" a validation metric. */
   loom_trainer_observe(trainer: Trainer, metric: number): Status;
   /**
+   * Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
+   * object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
+   * samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+   */
+  loom_train(
+    config: Pointer,
+    config_size: Pointer,
+    network: Network,
+    samples: Pointer,
+    validation: Pointer,
+    options: Pointer,
+    outcome: Pointer,
+  ): Status;
+  /** The same of a config file. */
+  loom_train_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
+  /**
+   * Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
+   * differs. (path: a run's folder, or its journal)
+   */
+  loom_replay(path: Pointer, options: Pointer, report: Pointer): Status;
+  /**
    * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
    * cell's target.
    */
   loom_trainer_info(trainer: Trainer, info: Pointer): Status;
+  /** Makes a network ready to learn by targets from batches of that shape. */
+  loom_tween_create(
+    network: Network,
+    config: Pointer,
+    config_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    tween: Pointer,
+  ): Status;
+  /** Runs the network; the output lasts until the next call. */
+  loom_tween_forward(
+    tween: Tween,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape) */
+  loom_tween_step(tween: Tween, target: Pointer, target_count: Pointer, learning_rate: number): Status;
+  /** The same in three calls: gives every cell its target. (target: of the output's shape) */
+  loom_tween_backward(tween: Tween, target: Pointer, target_count: Pointer): Status;
+  /** Measures how well each cell agrees with its target. */
+  loom_tween_budgets(tween: Tween): Status;
+  /** Moves the weights. */
+  loom_tween_apply(tween: Tween, learning_rate: number): Status;
+  /** Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update. */
+  loom_tween_info(tween: Tween, info: Pointer): Status;
+  /** Prepares a network for ticks with such inputs, samples first. */
+  loom_step_mesh_create(
+    network: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    mesh: Pointer,
+  ): Status;
+  /** Moves states by some ticks; after an error none of them has moved in that tick. */
+  loom_step_mesh_step(mesh: StepMesh, states: Pointer, states_count: Pointer, options: Pointer): Status;
+  /**
+   * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
+   * and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+   */
+  loom_step_mesh_backward(
+    mesh: StepMesh,
+    state: StepState,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    ticks: bigint,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** Gives the gradient of a weight, added up since it was last cleared. */
+  loom_step_mesh_gradient(mesh: StepMesh, weight: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Sets every gradient to 0. */
+  loom_step_mesh_clear_gradients(mesh: StepMesh): Status;
+  /** Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
+  loom_step_mesh_info(mesh: StepMesh, info: Pointer): Status;
+  /** Makes a state without outputs. */
+  loom_step_state_create(mesh: StepMesh, state: Pointer): Status;
+  /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
+  loom_step_state_set_input(state: StepState, input: Pointer, input_count: Pointer, hold: number): Status;
+  /** Takes the input away. */
+  loom_step_state_clear_input(state: StepState): Status;
+  /**
+   * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+   * (cell: its index; -1: the last one)
+   */
+  loom_step_state_output(
+    state: StepState,
+    cell: bigint,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** No input, no outputs, no history, tick 0. */
+  loom_step_state_reset(state: StepState): Status;
+  /** Makes a copy that goes its own way. */
+  loom_step_state_fork(state: StepState, copy: Pointer): Status;
+  /** Gives the whole state as bytes that any machine reads. */
+  loom_step_state_snapshot(state: StepState, bytes: Pointer): Status;
+  /** Puts a snapshot into a state of a mesh of the same shapes. */
+  loom_step_state_restore(state: StepState, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives the SHA-256 of the whole state as text, 64 hexadecimal digits. */
+  loom_step_state_hash(state: StepState, hash: Pointer): Status;
+  /** Gives the number of ticks since the start. */
+  loom_step_state_ticks(state: StepState, ticks: Pointer): Status;
+  /**
+   * Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick alone;
+   * above: through so many captured ones)
+   */
+  loom_mesh_tween_create(
+    mesh: StepMesh,
+    config: Pointer,
+    config_size: Pointer,
+    ticks: bigint,
+    tween: Pointer,
+  ): Status;
+  /** Moves all weights once towards targets of the last cell's outputs, one behind the other. */
+  loom_mesh_tween_step(
+    tween: MeshTween,
+    states: Pointer,
+    states_count: Pointer,
+    targets: Pointer,
+    targets_count: Pointer,
+    learning_rate: number,
+  ): Status;
+  /**
+   * Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+   * too)
+   */
+  loom_dna_extract(network: Network, nested: number, dna: Pointer): Status;
+  /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+  loom_dna_compare(first: Network, second: Network, nested: number, comparison: Pointer): Status;
+  /** Gives that as a picture, SVG. */
+  loom_dna_draw(first: Network, second: Network, nested: number, svg: Pointer): Status;
+  /** Gives what differs between the specs and weights of two networks, a JSON object. */
+  loom_network_compare(first: Network, second: Network, differences: Pointer): Status;
+  /**
+   * Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+   * split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+   */
+  loom_network_splice(first: Network, second: Network, config: Pointer, config_size: Pointer, child: Pointer): Status;
+  /**
+   * Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution, and
+   * seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
+   * 0: all defaults)
+   */
+  loom_network_mutate(
+    network: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    report: Pointer,
+  ): Status;
+  /** Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+  loom_evolve(config: Pointer, config_size: Pointer, options: Pointer, outcome: Pointer): Status;
+  /** The same of a config file. */
+  loom_evolve_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
+  /**
+   * Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+   * objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+   * defaults; thread_count: 0: one per physical core)
+   */
+  loom_population_create(
+    base: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    thread_count: number,
+    population: Pointer,
+  ): Status;
+  /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+  loom_population_ask(population: Population, places: Pointer, places_count: Pointer): Status;
+  /** Gives a copy of a member. */
+  loom_population_network(population: Population, place: bigint, network: Pointer): Status;
+  /**
+   * Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With several
+   * objectives all numbers of a member stand together. The report is a JSON object: scores, best, average, worst,
+   * hash.
+   */
+  loom_population_tell(population: Population, fitness: Pointer, fitness_count: Pointer, report: Pointer): Status;
+  /** Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+  loom_population_best(population: Population, network: Pointer): Status;
+  /** Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+  loom_population_info(population: Population, info: Pointer): Status;
+  /** Gives a population as bytes, to go on from elsewhere. */
+  loom_population_snapshot(population: Population, bytes: Pointer): Status;
+  /** Makes a population of a snapshot; config and shape are those it was made with. */
+  loom_population_restore(
+    bytes: Pointer,
+    bytes_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    thread_count: number,
+    population: Pointer,
+  ): Status;
+  /**
+   * Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of
+   * a language model)
+   */
+  loom_inspect(path: Pointer, tensors: number, facts: Pointer): Status;
+  /** Writes a GGUF file with the matrices of another one in a type, whole or not at all. */
+  loom_quantize(from: Pointer, to: Pointer, dtype: Pointer, options: Pointer, report: Pointer): Status;
+  /** Writes a language model of any format as .entity, whole or not at all. */
+  loom_convert(from: Pointer, to: Pointer, options: Pointer, report: Pointer): Status;
+  /**
+   * Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence begins
+   * anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+   */
+  loom_perplexity(
+    session: Session,
+    text: Pointer,
+    text_size: Pointer,
+    window: bigint,
+    max_windows: bigint,
+    cancel: Cancel,
+    result: Pointer,
+  ): Status;
+  /** Gives the JSON Schema of a file that Loom reads. */
+  loom_schema(file: FileSchema, json: Pointer): Status;
 }

@@ -46,6 +46,32 @@ export const KIND_GENERATOR = 7;
 export const KIND_NETWORK = 8;
 export const KIND_NETWORK_SESSION = 9;
 export const KIND_TRAINER = 10;
+export const KIND_STEP_MESH = 11;
+export const KIND_STEP_STATE = 12;
+export const KIND_TWEEN = 13;
+export const KIND_MESH_TWEEN = 14;
+export const KIND_POPULATION = 15;
+export const KIND_CHAT = 16;
+
+// What a training does with a folder that holds a run.
+export const RUN_FRESH = 0;
+export const RUN_RESUME = 1;
+export const RUN_OVERWRITE = 2;
+
+// Where a training is.
+export const TRAINING_BEGIN = 0;
+export const TRAINING_EPOCH_BEGIN = 1;
+export const TRAINING_BATCH_BEGIN = 2;
+export const TRAINING_BATCH_END = 3;
+export const TRAINING_VALIDATION_END = 4;
+export const TRAINING_CHECKPOINT = 5;
+export const TRAINING_EPOCH_END = 6;
+export const TRAINING_END = 7;
+
+// A file that Loom reads.
+export const SCHEMA_NETWORK = 0;
+export const SCHEMA_TRAINING = 1;
+export const SCHEMA_EVOLUTION = 2;
 
 // How a network becomes bytes.
 export const FORMAT_ENTITY = 0;
@@ -194,6 +220,70 @@ export const layouts = {
         skipped: { offset: 32, size: 4, kind: 'i32' },
         why: { offset: 36, size: 4, kind: 'pointer' },
         why_size: { offset: 40, size: 4, kind: 'size' },
+      },
+    },
+    train_options: {
+      size: 56,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 4, size: 4, kind: 'pointer' },
+        folder: { offset: 8, size: 4, kind: 'pointer' },
+        start: { offset: 12, size: 4, kind: 'i32' },
+        epochs: { offset: 16, size: 8, kind: 'u64' },
+        threads: { offset: 24, size: 8, kind: 'u64' },
+        thread_count: { offset: 32, size: 4, kind: 'i32' },
+        isa: { offset: 36, size: 4, kind: 'pointer' },
+        cancel: { offset: 40, size: 8, kind: 'u64' },
+        progress: { offset: 48, size: 4, kind: 'pointer' },
+        user: { offset: 52, size: 4, kind: 'pointer' },
+      },
+    },
+    evolve_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 4, size: 4, kind: 'pointer' },
+        folder: { offset: 8, size: 4, kind: 'pointer' },
+        start: { offset: 12, size: 4, kind: 'i32' },
+        generations: { offset: 16, size: 8, kind: 'u64' },
+        thread_count: { offset: 24, size: 4, kind: 'i32' },
+        isa: { offset: 28, size: 4, kind: 'pointer' },
+        cancel: { offset: 32, size: 8, kind: 'u64' },
+        progress: { offset: 40, size: 4, kind: 'pointer' },
+        user: { offset: 44, size: 4, kind: 'pointer' },
+      },
+    },
+    step_mesh_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+        history: { offset: 24, size: 8, kind: 'u64' },
+        backward: { offset: 32, size: 4, kind: 'i32' },
+        keep_inputs: { offset: 36, size: 4, kind: 'i32' },
+      },
+    },
+    tick_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        ticks: { offset: 8, size: 8, kind: 'u64' },
+        capture: { offset: 16, size: 4, kind: 'i32' },
+        training: { offset: 20, size: 4, kind: 'i32' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    convert_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        dtype: { offset: 4, size: 4, kind: 'pointer' },
+        adapter: { offset: 8, size: 4, kind: 'pointer' },
+        thread_count: { offset: 12, size: 4, kind: 'i32' },
+        progress: { offset: 16, size: 4, kind: 'pointer' },
+        user: { offset: 20, size: 4, kind: 'pointer' },
       },
     },
     step: {
@@ -348,6 +438,70 @@ export const layouts = {
         skipped: { offset: 32, size: 4, kind: 'i32' },
         why: { offset: 40, size: 8, kind: 'pointer' },
         why_size: { offset: 48, size: 8, kind: 'size' },
+      },
+    },
+    train_options: {
+      size: 88,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 8, size: 8, kind: 'pointer' },
+        folder: { offset: 16, size: 8, kind: 'pointer' },
+        start: { offset: 24, size: 4, kind: 'i32' },
+        epochs: { offset: 32, size: 8, kind: 'u64' },
+        threads: { offset: 40, size: 8, kind: 'u64' },
+        thread_count: { offset: 48, size: 4, kind: 'i32' },
+        isa: { offset: 56, size: 8, kind: 'pointer' },
+        cancel: { offset: 64, size: 8, kind: 'u64' },
+        progress: { offset: 72, size: 8, kind: 'pointer' },
+        user: { offset: 80, size: 8, kind: 'pointer' },
+      },
+    },
+    evolve_options: {
+      size: 80,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 8, size: 8, kind: 'pointer' },
+        folder: { offset: 16, size: 8, kind: 'pointer' },
+        start: { offset: 24, size: 4, kind: 'i32' },
+        generations: { offset: 32, size: 8, kind: 'u64' },
+        thread_count: { offset: 40, size: 4, kind: 'i32' },
+        isa: { offset: 48, size: 8, kind: 'pointer' },
+        cancel: { offset: 56, size: 8, kind: 'u64' },
+        progress: { offset: 64, size: 8, kind: 'pointer' },
+        user: { offset: 72, size: 8, kind: 'pointer' },
+      },
+    },
+    step_mesh_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        history: { offset: 32, size: 8, kind: 'u64' },
+        backward: { offset: 40, size: 4, kind: 'i32' },
+        keep_inputs: { offset: 44, size: 4, kind: 'i32' },
+      },
+    },
+    tick_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        ticks: { offset: 8, size: 8, kind: 'u64' },
+        capture: { offset: 16, size: 4, kind: 'i32' },
+        training: { offset: 20, size: 4, kind: 'i32' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    convert_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        dtype: { offset: 8, size: 8, kind: 'pointer' },
+        adapter: { offset: 16, size: 8, kind: 'pointer' },
+        thread_count: { offset: 24, size: 4, kind: 'i32' },
+        progress: { offset: 32, size: 8, kind: 'pointer' },
+        user: { offset: 40, size: 8, kind: 'pointer' },
       },
     },
     step: {

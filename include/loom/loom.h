@@ -80,6 +80,35 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_NETWORK         8
 #define LOOM_KIND_NETWORK_SESSION 9
 #define LOOM_KIND_TRAINER         10
+#define LOOM_KIND_STEP_MESH       11
+#define LOOM_KIND_STEP_STATE      12
+#define LOOM_KIND_TWEEN           13
+#define LOOM_KIND_MESH_TWEEN      14
+#define LOOM_KIND_POPULATION      15
+#define LOOM_KIND_CHAT            16
+
+/* What a training does with a folder that holds a run. */
+typedef int32_t loom_run_start;
+#define LOOM_RUN_FRESH     0 /* begins; a folder that holds a run is INVALID_ARGUMENT */
+#define LOOM_RUN_RESUME    1 /* goes on from the last checkpoint, or begins where there is none */
+#define LOOM_RUN_OVERWRITE 2 /* begins anew, whatever is there */
+
+/* Where a training is. */
+typedef int32_t loom_training_event;
+#define LOOM_TRAINING_BEGIN          0
+#define LOOM_TRAINING_EPOCH_BEGIN    1
+#define LOOM_TRAINING_BATCH_BEGIN    2
+#define LOOM_TRAINING_BATCH_END      3
+#define LOOM_TRAINING_VALIDATION_END 4
+#define LOOM_TRAINING_CHECKPOINT     5
+#define LOOM_TRAINING_EPOCH_END      6
+#define LOOM_TRAINING_END            7
+
+/* A file that Loom reads. */
+typedef int32_t loom_file_schema;
+#define LOOM_SCHEMA_NETWORK   0 /* the spec of a network */
+#define LOOM_SCHEMA_TRAINING  1 /* the config of a training */
+#define LOOM_SCHEMA_EVOLUTION 2 /* the config of an evolution */
 
 /* How a network becomes bytes. */
 typedef int32_t loom_network_format;
@@ -122,6 +151,8 @@ typedef loom_handle loom_model;
 typedef loom_handle loom_session;
 /* One generation, step by step, over one session. */
 typedef loom_handle loom_generator;
+/* A conversation over a session. */
+typedef loom_handle loom_chat;
 /* A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
    way round. */
 typedef loom_handle loom_network;
@@ -129,9 +160,28 @@ typedef loom_handle loom_network;
 typedef loom_handle loom_network_session;
 /* A network that learns, step by step. */
 typedef loom_handle loom_trainer;
+/* A network that moves in ticks: in each every cell reads what the others left in the tick before. */
+typedef loom_handle loom_step_mesh;
+/* One user of a step mesh: outputs of the cells, recurrent states, captured ticks. */
+typedef loom_handle loom_step_state;
+/* A network that learns by targets, in single calls. */
+typedef loom_handle loom_tween;
+/* A step mesh that learns by targets between its ticks. */
+typedef loom_handle loom_mesh_tween;
+/* Networks that are judged, mixed and changed, generation by generation. */
+typedef loom_handle loom_population;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
+/* Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+   TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+   Returning 0 ends the training behind this event. */
+typedef int32_t (*loom_on_training)(void* user, loom_training_event event, uint64_t epoch, uint64_t epochs, uint64_t batch, uint64_t batches, double loss, double learning_rate, const char* validation);
+/* Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+   evolution. */
+typedef int32_t (*loom_on_generation)(void* user, const char* report);
+/* Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+typedef int64_t (*loom_read_at)(void* user, uint64_t offset, void* to, size_t size);
 /* What a host's worker calls. */
 typedef void (*loom_work)(void* job, int32_t worker);
 /* Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
@@ -222,12 +272,11 @@ typedef struct loom_pass {
   uint32_t step; /* of the random streams of dropout */
   const uint64_t* lengths; /* of a ragged batch: valid steps of each sample, the first ones */
   size_t lengths_count;
-  /* input of the layers that read an external one; it lasts until the backward pass */
-  const float* external;
+  const float* external; /* input of the layers that read an external one */
   size_t external_count;
   const uint64_t* external_shape;
   size_t external_shape_count;
-  const float* mask; /* of attention; it lasts until the backward pass */
+  const float* mask; /* of attention */
   size_t mask_count;
   const uint64_t* mask_shape;
   size_t mask_shape_count;
@@ -266,6 +315,66 @@ typedef struct loom_training_step {
   const char* why; /* of a skipped step; lasts until the next call with the trainer */
   size_t why_size;
 } loom_training_step;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_train_options {
+  uint32_t struct_size; /* sizeof(loom_train_options), set by the caller */
+  /* folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file */
+  const char* out;
+  const char* folder; /* where relative paths of the config start; NULL: where its file lies */
+  loom_run_start start;
+  uint64_t epochs; /* in place of the config's; 0: its own */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  loom_cancel cancel; /* ends the run behind the step that runs, with its checkpoint */
+  loom_on_training progress; /* NULL: none */
+  void* user; /* first argument of progress */
+} loom_train_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_evolve_options {
+  uint32_t struct_size; /* sizeof(loom_evolve_options), set by the caller */
+  const char* out; /* folder of the run; NULL: none, or beside a config file */
+  const char* folder; /* where relative paths of the config start; NULL: where its file lies */
+  loom_run_start start;
+  uint64_t generations; /* in place of the config's; 0: its own */
+  int32_t thread_count; /* 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  loom_cancel cancel; /* ends the run behind the generation that runs */
+  loom_on_generation progress; /* NULL: none */
+  void* user; /* first argument of progress */
+} loom_evolve_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_step_mesh_options {
+  uint32_t struct_size; /* sizeof(loom_step_mesh_options), set by the caller */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  uint64_t history; /* captured ticks that a state keeps, at most 65536; 0: none */
+  int32_t backward; /* loom_step_mesh_backward() will be called */
+  int32_t keep_inputs; /* every tick leaves what it read, which learning by targets starts from */
+} loom_step_mesh_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_tick_options {
+  uint32_t struct_size; /* sizeof(loom_tick_options), set by the caller */
+  uint64_t ticks; /* 0: one */
+  int32_t capture; /* keeps what backward needs of these ticks */
+  int32_t training; /* dropout, batch statistics */
+  loom_cancel cancel; /* read between cells: ends the call with CANCELLED */
+} loom_tick_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_convert_options {
+  uint32_t struct_size; /* sizeof(loom_convert_options), set by the caller */
+  const char* dtype; /* matrices to this type, by name; NULL: as stored */
+  const char* adapter; /* folder of an adapter to merge into the weights */
+  int32_t thread_count; /* 0: one per physical core */
+  loom_on_progress progress; /* NULL: none */
+  void* user; /* first argument of progress */
+} loom_convert_options;
 
 /* What one call of loom_generator_next() did. */
 typedef struct loom_step {
@@ -371,6 +480,9 @@ LOOM_API loom_status loom_tokenizer_open(const char* path, loom_tokenizer* token
 /* Reads a tokenizer.json from memory. */
 LOOM_API loom_status loom_tokenizer_from_json(const void* json, size_t json_size, loom_tokenizer* tokenizer);
 
+/* Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+LOOM_API loom_status loom_tokenizer_from_memory(const void* data, size_t data_size, loom_tokenizer* tokenizer);
+
 /* Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
    parse_special: a marker in the text is the marker; 0: it is ordinary text) */
 LOOM_API loom_status loom_tokenizer_encode(loom_tokenizer tokenizer, const void* text, size_t text_size,
@@ -393,6 +505,18 @@ LOOM_API loom_status loom_tokenizer_token(loom_tokenizer tokenizer, int32_t id, 
 
 /* Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
 LOOM_API loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model);
+
+/* The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end) */
+LOOM_API loom_status loom_model_open_part(const char* path, uint64_t offset, uint64_t size,
+    const loom_model_options* options, loom_model* model);
+
+/* The same of bytes, which are read during the call only. */
+LOOM_API loom_status loom_model_from_memory(const void* data, size_t data_size, const loom_model_options* options,
+    loom_model* model);
+
+/* The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+LOOM_API loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* user,
+    const loom_model_options* options, loom_model* model);
 
 /* Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
 LOOM_API loom_status loom_model_info(loom_model model, loom_blob* info);
@@ -455,6 +579,49 @@ LOOM_API loom_status loom_generator_next(loom_generator generator, loom_cancel c
 
 /* Gives the generation so far. */
 LOOM_API loom_status loom_generator_result(loom_generator generator, loom_generation* result);
+
+/* ---- chat ---- */
+/* Messages in, answers out. The session holds the tokens of the conversation so far, and a message feeds only what
+   it does not hold yet; its first sequence belongs to the chat while an answer runs. */
+
+/* Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+   NULL: none; options: of every answer) */
+LOOM_API loom_status loom_chat_create(loom_session session, const char* system,
+    const loom_generation_options* options, loom_chat* chat);
+
+/* Adds a message of the user and begins the answer. After an error the conversation is as before. */
+LOOM_API loom_status loom_chat_say(loom_chat chat, const void* text, size_t text_size, loom_cancel cancel);
+
+/* Begins an answer to the messages as they stand. */
+LOOM_API loom_status loom_chat_answer(loom_chat chat, loom_cancel cancel);
+
+/* Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+   also when the cancel ended it early. */
+LOOM_API loom_status loom_chat_next(loom_chat chat, loom_cancel cancel, loom_step* step);
+
+/* Ends an answer that runs; what it has said so far joins the conversation. */
+LOOM_API loom_status loom_chat_stop(loom_chat chat);
+
+/* Gives the answer that runs, or the last one. */
+LOOM_API loom_status loom_chat_result(loom_chat chat, loom_generation* result);
+
+/* Gives the conversation as JSON: a list of messages with role and content. */
+LOOM_API loom_status loom_chat_messages(loom_chat chat, loom_blob* messages);
+
+/* Puts another conversation in its place. */
+LOOM_API loom_status loom_chat_set_messages(loom_chat chat, const void* messages, size_t messages_size);
+
+/* Keeps the first so many messages. */
+LOOM_API loom_status loom_chat_rewind(loom_chat chat, uint64_t count);
+
+/* Gives a message another text and forgets what follows. */
+LOOM_API loom_status loom_chat_edit(loom_chat chat, uint64_t index, const void* text, size_t text_size);
+
+/* Writes the conversation into a file, whole or not at all. */
+LOOM_API loom_status loom_chat_save(loom_chat chat, const char* path);
+
+/* Reads a conversation from a file. */
+LOOM_API loom_status loom_chat_load(loom_chat chat, const char* path);
 
 /* ---- networks ---- */
 /* Cells stand in a grid and are addressed as {z, y, x, l}. Names of weights are paths: "layers.0.weight". Layers are
@@ -615,8 +782,9 @@ LOOM_API loom_status loom_network_session_info(loom_network_session session, loo
 LOOM_API loom_status loom_trainer_create(loom_network network, const void* config, size_t config_size,
     const uint64_t* shape, size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer);
 
-/* Learns from one batch. */
-LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step);
+/* Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_cancel cancel,
+    loom_training_step* step);
 
 /* Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
 LOOM_API loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss,
@@ -628,9 +796,211 @@ LOOM_API loom_status loom_trainer_set_epoch(loom_trainer trainer, uint64_t epoch
 /* Gives the schedule "plateau" a validation metric. */
 LOOM_API loom_status loom_trainer_observe(loom_trainer trainer, double metric);
 
+/* Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
+   object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
+   samples: in place of the config's data; NULL: it names files; validation: in place of the config's own) */
+LOOM_API loom_status loom_train(const void* config, size_t config_size, loom_network network,
+    const loom_batch* samples, const loom_batch* validation, const loom_train_options* options,
+    loom_blob* outcome);
+
+/* The same of a config file. */
+LOOM_API loom_status loom_train_file(const char* path, const loom_train_options* options, loom_blob* outcome);
+
+/* Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
+   differs. (path: a run's folder, or its journal) */
+LOOM_API loom_status loom_replay(const char* path, const loom_train_options* options, loom_blob* report);
+
 /* Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each cell's
    target. */
 LOOM_API loom_status loom_trainer_info(loom_trainer trainer, loom_blob* info);
+
+/* ---- tween ---- */
+/* Target propagation in single calls: forward, backward, budgets, apply. A trainer with the key `tween` does whole
+   steps. Options are the JSON of docs/tween.md. */
+
+/* Makes a network ready to learn by targets from batches of that shape. */
+LOOM_API loom_status loom_tween_create(loom_network network, const void* config, size_t config_size,
+    const uint64_t* shape, size_t shape_count, const loom_trainer_options* options, loom_tween* tween);
+
+/* Runs the network; the output lasts until the next call. */
+LOOM_API loom_status loom_tween_forward(loom_tween tween, const float* input, size_t input_count,
+    const uint64_t* shape, size_t shape_count, const float** output, size_t* output_count,
+    const uint64_t** output_shape, size_t* output_shape_count);
+
+/* Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape) */
+LOOM_API loom_status loom_tween_step(loom_tween tween, const float* target, size_t target_count,
+    double learning_rate);
+
+/* The same in three calls: gives every cell its target. (target: of the output's shape) */
+LOOM_API loom_status loom_tween_backward(loom_tween tween, const float* target, size_t target_count);
+
+/* Measures how well each cell agrees with its target. */
+LOOM_API loom_status loom_tween_budgets(loom_tween tween);
+
+/* Moves the weights. */
+LOOM_API loom_status loom_tween_apply(loom_tween tween, double learning_rate);
+
+/* Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update. */
+LOOM_API loom_status loom_tween_info(loom_tween tween, loom_blob* info);
+
+/* ---- mesh ---- */
+/* Input and outputs are row-major, of the shapes that the network was prepared for. States of one mesh are
+   independent; a mesh does one call at a time. */
+
+/* Prepares a network for ticks with such inputs, samples first. */
+LOOM_API loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, size_t shape_count,
+    const loom_step_mesh_options* options, loom_step_mesh* mesh);
+
+/* Moves states by some ticks; after an error none of them has moved in that tick. */
+LOOM_API loom_status loom_step_mesh_step(loom_step_mesh mesh, const loom_step_state* states, size_t states_count,
+    const loom_tick_options* options);
+
+/* Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
+   and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all) */
+LOOM_API loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state,
+    const float* output_gradient, size_t output_gradient_count, uint64_t ticks, const float** input_gradient,
+    size_t* input_gradient_count);
+
+/* Gives the gradient of a weight, added up since it was last cleared. */
+LOOM_API loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, float* values,
+    size_t values_count);
+
+/* Sets every gradient to 0. */
+LOOM_API loom_status loom_step_mesh_clear_gradients(loom_step_mesh mesh);
+
+/* Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
+LOOM_API loom_status loom_step_mesh_info(loom_step_mesh mesh, loom_blob* info);
+
+/* Makes a state without outputs. */
+LOOM_API loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state);
+
+/* Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
+LOOM_API loom_status loom_step_state_set_input(loom_step_state state, const float* input, size_t input_count,
+    int32_t hold);
+
+/* Takes the input away. */
+LOOM_API loom_status loom_step_state_clear_input(loom_step_state state);
+
+/* Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+   (cell: its index; -1: the last one) */
+LOOM_API loom_status loom_step_state_output(loom_step_state state, int64_t cell, const float** output,
+    size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+
+/* No input, no outputs, no history, tick 0. */
+LOOM_API loom_status loom_step_state_reset(loom_step_state state);
+
+/* Makes a copy that goes its own way. */
+LOOM_API loom_status loom_step_state_fork(loom_step_state state, loom_step_state* copy);
+
+/* Gives the whole state as bytes that any machine reads. */
+LOOM_API loom_status loom_step_state_snapshot(loom_step_state state, loom_blob* bytes);
+
+/* Puts a snapshot into a state of a mesh of the same shapes. */
+LOOM_API loom_status loom_step_state_restore(loom_step_state state, const void* bytes, size_t bytes_size);
+
+/* Gives the SHA-256 of the whole state as text, 64 hexadecimal digits. */
+LOOM_API loom_status loom_step_state_hash(loom_step_state state, loom_blob* hash);
+
+/* Gives the number of ticks since the start. */
+LOOM_API loom_status loom_step_state_ticks(loom_step_state state, uint64_t* ticks);
+
+/* Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick alone;
+   above: through so many captured ones) */
+LOOM_API loom_status loom_mesh_tween_create(loom_step_mesh mesh, const void* config, size_t config_size,
+    uint64_t ticks, loom_mesh_tween* tween);
+
+/* Moves all weights once towards targets of the last cell's outputs, one behind the other. */
+LOOM_API loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* states,
+    size_t states_count, const float* targets, size_t targets_count, double learning_rate);
+
+/* ---- evolution ---- */
+/* Signatures, crosses, mutations and populations (docs/evolution.md). */
+
+/* Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+   too) */
+LOOM_API loom_status loom_dna_extract(loom_network network, int32_t nested, loom_blob* dna);
+
+/* Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+LOOM_API loom_status loom_dna_compare(loom_network first, loom_network second, int32_t nested, loom_blob* comparison);
+
+/* Gives that as a picture, SVG. */
+LOOM_API loom_status loom_dna_draw(loom_network first, loom_network second, int32_t nested, loom_blob* svg);
+
+/* Gives what differs between the specs and weights of two networks, a JSON object. */
+LOOM_API loom_status loom_network_compare(loom_network first, loom_network second, loom_blob* differences);
+
+/* Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+   split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults) */
+LOOM_API loom_status loom_network_splice(loom_network first, loom_network second, const void* config,
+    size_t config_size, loom_network* child);
+
+/* Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution, and
+   seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
+   0: all defaults) */
+LOOM_API loom_status loom_network_mutate(loom_network network, const uint64_t* shape, size_t shape_count,
+    const void* config, size_t config_size, loom_blob* report);
+
+/* Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+LOOM_API loom_status loom_evolve(const void* config, size_t config_size, const loom_evolve_options* options,
+    loom_blob* outcome);
+
+/* The same of a config file. */
+LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome);
+
+/* Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+   objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+   defaults; thread_count: 0: one per physical core) */
+LOOM_API loom_status loom_population_create(loom_network base, const uint64_t* shape, size_t shape_count,
+    const void* config, size_t config_size, int32_t thread_count, loom_population* population);
+
+/* Gives the places of the members that have no fitness yet, until the next call with the population. */
+LOOM_API loom_status loom_population_ask(loom_population population, const uint64_t** places, size_t* places_count);
+
+/* Gives a copy of a member. */
+LOOM_API loom_status loom_population_network(loom_population population, uint64_t place, loom_network* network);
+
+/* Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With several
+   objectives all numbers of a member stand together. The report is a JSON object: scores, best, average, worst,
+   hash. */
+LOOM_API loom_status loom_population_tell(loom_population population, const double* fitness, size_t fitness_count,
+    loom_blob* report);
+
+/* Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+LOOM_API loom_status loom_population_best(loom_population population, loom_network* network);
+
+/* Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+LOOM_API loom_status loom_population_info(loom_population population, loom_blob* info);
+
+/* Gives a population as bytes, to go on from elsewhere. */
+LOOM_API loom_status loom_population_snapshot(loom_population population, loom_blob* bytes);
+
+/* Makes a population of a snapshot; config and shape are those it was made with. */
+LOOM_API loom_status loom_population_restore(const void* bytes, size_t bytes_size, const uint64_t* shape,
+    size_t shape_count, const void* config, size_t config_size, int32_t thread_count,
+    loom_population* population);
+
+/* ---- files ---- */
+/* Files of models and networks. */
+
+/* Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of
+   a language model) */
+LOOM_API loom_status loom_inspect(const char* path, int32_t tensors, loom_blob* facts);
+
+/* Writes a GGUF file with the matrices of another one in a type, whole or not at all. */
+LOOM_API loom_status loom_quantize(const char* from, const char* to, const char* dtype,
+    const loom_convert_options* options, loom_blob* report);
+
+/* Writes a language model of any format as .entity, whole or not at all. */
+LOOM_API loom_status loom_convert(const char* from, const char* to, const loom_convert_options* options,
+    loom_blob* report);
+
+/* Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence begins
+   anew. (window: tokens; 0: 512; max_windows: 0: the whole text) */
+LOOM_API loom_status loom_perplexity(loom_session session, const void* text, size_t text_size, uint64_t window,
+    uint64_t max_windows, loom_cancel cancel, loom_blob* result);
+
+/* Gives the JSON Schema of a file that Loom reads. */
+LOOM_API loom_status loom_schema(loom_file_schema file, loom_blob* json);
 
 #ifdef __cplusplus
 }

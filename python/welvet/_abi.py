@@ -49,6 +49,32 @@ KIND_GENERATOR = 7
 KIND_NETWORK = 8
 KIND_NETWORK_SESSION = 9
 KIND_TRAINER = 10
+KIND_STEP_MESH = 11
+KIND_STEP_STATE = 12
+KIND_TWEEN = 13
+KIND_MESH_TWEEN = 14
+KIND_POPULATION = 15
+KIND_CHAT = 16
+
+# What a training does with a folder that holds a run.
+RUN_FRESH = 0
+RUN_RESUME = 1
+RUN_OVERWRITE = 2
+
+# Where a training is.
+TRAINING_BEGIN = 0
+TRAINING_EPOCH_BEGIN = 1
+TRAINING_BATCH_BEGIN = 2
+TRAINING_BATCH_END = 3
+TRAINING_VALIDATION_END = 4
+TRAINING_CHECKPOINT = 5
+TRAINING_EPOCH_END = 6
+TRAINING_END = 7
+
+# A file that Loom reads.
+SCHEMA_NETWORK = 0
+SCHEMA_TRAINING = 1
+SCHEMA_EVOLUTION = 2
 
 # How a network becomes bytes.
 FORMAT_ENTITY = 0
@@ -107,6 +133,12 @@ STATUS_NAMES = {
 }
 
 OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
+
+OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_double, c_char_p)
+
+OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 
 Work = CFUNCTYPE(None, c_void_p, c_int32)
 
@@ -273,6 +305,85 @@ class TrainingStep(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
+class TrainOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("epochs", c_uint64),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("cancel", c_uint64),
+        ("progress", OnTraining),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class EvolveOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("generations", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("cancel", c_uint64),
+        ("progress", OnGeneration),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class StepMeshOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("history", c_uint64),
+        ("backward", c_int32),
+        ("keep_inputs", c_int32),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class TickOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("ticks", c_uint64),
+        ("capture", c_int32),
+        ("training", c_int32),
+        ("cancel", c_uint64),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class ConvertOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_char_p),
+        ("adapter", c_char_p),
+        ("thread_count", c_int32),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
 class Step(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -327,6 +438,7 @@ def declare(library):
     _declare(library, "loom_set_fatal", c_int32, [OnFatal, c_void_p])
     _declare(library, "loom_tokenizer_open", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_from_json", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_from_memory", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_encode", c_int32,
              [c_uint64, c_void_p, c_size_t, c_int32, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_decode", c_int32,
@@ -335,6 +447,12 @@ def declare(library):
     _declare(library, "loom_tokenizer_id", c_int32, [c_uint64, c_void_p, c_size_t, POINTER(c_int32)])
     _declare(library, "loom_tokenizer_token", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_model_open", c_int32, [c_char_p, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_open_part", c_int32,
+             [c_char_p, c_uint64, c_uint64, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_memory", c_int32,
+             [c_void_p, c_size_t, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_callback", c_int32,
+             [c_uint64, ReadAt, c_void_p, POINTER(ModelOptions), POINTER(c_uint64)])
     _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
@@ -354,6 +472,18 @@ def declare(library):
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_create", c_int32, [c_uint64, c_char_p, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_chat_say", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64])
+    _declare(library, "loom_chat_answer", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
+    _declare(library, "loom_chat_stop", c_int32, [c_uint64])
+    _declare(library, "loom_chat_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_messages", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_chat_set_messages", c_int32, [c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_rewind", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_edit", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_save", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_chat_load", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_network_from_json", c_int32,
              [c_void_p, c_size_t, POINTER(NetworkOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_from_arch", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
@@ -404,12 +534,73 @@ def declare(library):
     _declare(library, "loom_network_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_trainer_create", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
-    _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), POINTER(TrainingStep)])
+    _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), c_uint64, POINTER(TrainingStep)])
     _declare(library, "loom_trainer_evaluate", c_int32,
              [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_trainer_set_epoch", c_int32, [c_uint64, c_uint64])
     _declare(library, "loom_trainer_observe", c_int32, [c_uint64, c_double])
+    _declare(library, "loom_train", c_int32,
+             [c_void_p, c_size_t, c_uint64, POINTER(Batch), POINTER(Batch), POINTER(TrainOptions), POINTER(c_uint64)])
+    _declare(library, "loom_train_file", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
+    _declare(library, "loom_replay", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
     _declare(library, "loom_trainer_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_tween_create", c_int32,
+             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
+    _declare(library, "loom_tween_forward", c_int32,
+             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_tween_step", c_int32, [c_uint64, POINTER(c_float), c_size_t, c_double])
+    _declare(library, "loom_tween_backward", c_int32, [c_uint64, POINTER(c_float), c_size_t])
+    _declare(library, "loom_tween_budgets", c_int32, [c_uint64])
+    _declare(library, "loom_tween_apply", c_int32, [c_uint64, c_double])
+    _declare(library, "loom_tween_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_mesh_create", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, POINTER(StepMeshOptions), POINTER(c_uint64)])
+    _declare(library, "loom_step_mesh_step", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(TickOptions)])
+    _declare(library, "loom_step_mesh_backward", c_int32,
+             [c_uint64, c_uint64, POINTER(c_float), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
+    _declare(library, "loom_step_mesh_gradient", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_step_mesh_clear_gradients", c_int32, [c_uint64])
+    _declare(library, "loom_step_mesh_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_state_create", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_state_set_input", c_int32, [c_uint64, POINTER(c_float), c_size_t, c_int32])
+    _declare(library, "loom_step_state_clear_input", c_int32, [c_uint64])
+    _declare(library, "loom_step_state_output", c_int32,
+             [c_uint64, c_int64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_step_state_reset", c_int32, [c_uint64])
+    _declare(library, "loom_step_state_fork", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_state_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_state_restore", c_int32, [c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_step_state_hash", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_step_state_ticks", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_mesh_tween_create", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_mesh_tween_step", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_float), c_size_t, c_double])
+    _declare(library, "loom_dna_extract", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_dna_compare", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_dna_draw", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_network_compare", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_network_mutate", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_population_create", c_int32,
+             [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_population_network", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_tell", c_int32, [c_uint64, POINTER(c_double), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_population_best", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_population_restore", c_int32,
+             [c_void_p, c_size_t, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_inspect", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_quantize", c_int32,
+             [c_char_p, c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])
+    _declare(library, "loom_convert", c_int32, [c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])
+    _declare(library, "loom_perplexity", c_int32,
+             [c_uint64, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_schema", c_int32, [c_int32, POINTER(c_uint64)])
 
 
 def _declare(library, name, returns, params):

@@ -51,7 +51,7 @@ class Trainer(_native.Owner):
         """Learns from one batch: targets as many values per sample as the output has, or classes, one id per row."""
         batch, _keeps = self._batch(inputs, targets, classes)
         out = _abi.TrainingStep()
-        _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), ctypes.byref(out)))
+        _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out)))
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
 

@@ -29,6 +29,12 @@ enum class Kind : std::uint8_t {
   Network = LOOM_KIND_NETWORK,
   NetworkSession = LOOM_KIND_NETWORK_SESSION,
   Trainer = LOOM_KIND_TRAINER,
+  StepMesh = LOOM_KIND_STEP_MESH,
+  StepState = LOOM_KIND_STEP_STATE,
+  Tween = LOOM_KIND_TWEEN,
+  MeshTween = LOOM_KIND_MESH_TWEEN,
+  Population = LOOM_KIND_POPULATION,
+  Chat = LOOM_KIND_CHAT,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

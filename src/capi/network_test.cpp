@@ -201,7 +201,7 @@ TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
     auto step = sized<loom_training_step>();
     double first = 0;
     for (int i = 0; i < 40; ++i) {
-      ASSERT_EQ(loom_trainer_step(t, &batch, &step), LOOM_OK) << loom_last_error();
+      ASSERT_EQ(loom_trainer_step(t, &batch, 0, &step), LOOM_OK) << loom_last_error();
       if (i == 0) first = step.loss;
       EXPECT_EQ(step.skipped, 0);
     }
@@ -217,7 +217,7 @@ TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
     const std::uint64_t cell[] = {0, 0, 0, 1};
     const std::string layer = R"({"type":"dense","input_height":200,"output_height":10})";
     ASSERT_EQ(loom_network_place(n, cell, 4, layer.data(), layer.size()), LOOM_OK);
-    EXPECT_EQ(loom_trainer_step(t, &batch, &step), LOOM_INVALID_STATE);
+    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &step), LOOM_INVALID_STATE);
     for (const loom_handle h : {t, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
   }
   EXPECT_EQ(hashes[0], hashes[1]);

@@ -49,18 +49,10 @@ Result<Samples> samples_of(const loom_batch* batch) {
 Result<TrainConfig> config_of(std::string_view text, const loom_trainer_options& given) {
   LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
   LOOM_TRY(TrainConfig config, read_step_config(json));
-  NetworkSessionOptions& out = config.trainer.session;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
-  if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
+  NetworkSessionOptions& session = config.trainer.session;
+  LOOM_TRY(const NetworkSessionOptions running, running_options(given));
+  session.pool = running.pool, session.threads = running.threads, session.isa = running.isa;
+  if (given.max_bytes != 0) session.max_bytes = given.max_bytes;
   return config;
 }
 
@@ -108,12 +100,14 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
   });
 }
 
-loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_training_step* step) {
+loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loom_cancel cancel,
+                              loom_training_step* step) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::uint32_t room, room_in(step));
     LOOM_TRY(const Samples samples, samples_of(batch));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
-    LOOM_TRY(StepReport report, t->trainer->step(samples));
+    LOOM_TRY(StepReport report, t->trainer->step(samples, stop.flag()));
     t->values = ++t->network->values;
     t->why = std::move(report.why);
     loom_training_step out{};

@@ -7,6 +7,7 @@
 #include "cli/terminal_text.h"
 #include "core/file.h"
 #include "evolution/dna/dna.h"
+#include "host/dna.h"
 #include "host/dna_recorder.h"
 #include "io/network_file.h"
 
@@ -25,17 +26,6 @@ Result<Dna> dna_of_file(const std::string& path, const DnaFlags& o) {
   auto dna = extract_dna(loaded.network, {.nested = o.nested});
   if (!dna) return at(path, std::move(dna).error());
   return dna;
-}
-
-Json as_json(const DnaComparison& c) {
-  Json layers = Json::array(), shifts = Json::array();
-  for (const auto& layer : c.layers) layers.push_back(Json{{"layer", layer.key}, {"overlap", layer.overlap}});
-  for (const LogicShift& s : c.shifts) shifts.push_back(shift_json(s));
-  return Json{{"overall_overlap", c.overall},
-              {"structural_overlap", c.structural},
-              {"layers", std::move(layers)},
-              {"logic_shifts", std::move(shifts)},
-              {"unmatched", c.unmatched}};
 }
 
 const Signature* find_signature(const Dna& dna, const std::string& key) {
@@ -199,7 +189,7 @@ Result<int> run_dna(const DnaFlags& o) {
     LOOM_TRY_VOID(write_file_atomically(o.svg, std::as_bytes(std::span(picture))));
   }
   if (o.common.json)
-    print_json(as_json(comparison));
+    print_json(to_json(comparison));
   else
     print_table(a, b, comparison);
   return kOk;

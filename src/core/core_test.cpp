@@ -76,6 +76,26 @@ TEST(Sha256, the_instructions_of_the_cpu_and_portable_code_agree) {
   }
 }
 
+TEST(Sha256, many_inputs_have_the_digests_of_each) {
+  const RandomStream stream{8, RandomDomain::Noise, 0, 1};
+  std::vector<std::byte> bytes(5000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(stream.uniform(i) * 256);
+  constexpr std::size_t kLengths[] = {0, 1, 63, 64, 65, 127, 128, 1000, 4096, 3, 640, 4999};
+  for (std::size_t count = 0; count <= std::size(kLengths); ++count)
+    for (std::size_t first = 0; first + count <= std::size(kLengths); ++first) {
+      std::vector<std::span<const std::byte>> inputs;
+      for (std::size_t i = first; i < first + count; ++i)
+        inputs.push_back(std::span(bytes).subspan(i % 2, kLengths[i]));
+      std::vector<Digest> digests(count);
+      sha256_each(inputs, digests);
+      for (std::size_t i = 0; i < count; ++i) {
+        Sha256 alone;
+        alone.update(inputs[i]);
+        EXPECT_EQ(digests[i], alone.finish()) << first << " " << i;
+      }
+    }
+}
+
 TEST(Philox, N_08_known_answers) {  // Random123 1.14 kat_vectors
   EXPECT_EQ(philox4x32(0, {0, 0, 0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32(~0ull, {~0u, ~0u, ~0u, ~0u}), (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));

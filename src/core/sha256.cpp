@@ -1,5 +1,6 @@
 #include "core/sha256.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -81,6 +82,39 @@ Digest Sha256::finish() {
   Digest out;
   for (int i = 0; i < 32; ++i) out[i] = static_cast<std::uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
   return out;
+}
+
+void sha256_each(std::span<const std::span<const std::byte>> inputs, std::span<Digest> digests) {
+  static const Sha256PairBlocks pair = sha256_pair_of_cpu();
+  struct Lane {
+    Sha256 hash;
+    std::span<const std::byte> left;
+    std::size_t input = 0;
+    bool busy = false;
+    const std::uint8_t* data() const { return reinterpret_cast<const std::uint8_t*>(left.data()); }
+    void skip(std::size_t bytes) { hash.total_ += bytes, left = left.subspan(bytes); }
+  };
+  std::size_t next = 0;
+  const auto start = [&](Lane& lane) {
+    lane.busy = next < inputs.size();
+    if (lane.busy) lane.hash = Sha256(), lane.left = inputs[next], lane.input = next++;
+  };
+  const auto end = [&](Lane& lane) {
+    lane.hash.update(lane.left);
+    digests[lane.input] = lane.hash.finish();
+    start(lane);
+  };
+  Lane a, b;
+  start(a), start(b);
+  while (pair != nullptr && a.busy && b.busy) {
+    const std::size_t blocks = std::min(a.left.size(), b.left.size()) / 64;
+    if (blocks != 0) pair(a.hash.state_.data(), a.data(), b.hash.state_.data(), b.data(), blocks);
+    a.skip(64 * blocks), b.skip(64 * blocks);
+    if (a.left.size() < 64) end(a);
+    if (b.left.size() < 64) end(b);
+  }
+  for (Lane* lane : {&a, &b})
+    while (lane->busy) end(*lane);
 }
 
 std::string to_hex(const Digest& digest) {

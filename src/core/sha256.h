@@ -20,11 +20,16 @@ class Sha256 {
   Digest finish();
 
  private:
+  friend void sha256_each(std::span<const std::span<const std::byte>> inputs, std::span<Digest> digests);
   std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::uint8_t, 64> pending_{};
   std::uint64_t total_ = 0;
 };
+
+// The digest of each input. The instructions of a CPU for SHA-256 wait for one another, so two inputs are worked on in
+// turns: the whole takes about two thirds of the time.
+void sha256_each(std::span<const std::span<const std::byte>> inputs, std::span<Digest> digests);
 
 std::string to_hex(const Digest& digest);
 

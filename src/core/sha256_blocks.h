@@ -14,6 +14,12 @@ void sha256_portable(std::uint32_t* state, const std::uint8_t* p, std::size_t bl
 // Null when this CPU has no such instructions.
 Sha256Blocks sha256_of_cpu();
 
+// The same for two inputs at once, `blocks` blocks of each.
+using Sha256PairBlocks = void (*)(std::uint32_t* state_a, const std::uint8_t* a, std::uint32_t* state_b,
+                                  const std::uint8_t* b, std::size_t blocks);
+// Null where that would be no faster than one after the other.
+Sha256PairBlocks sha256_pair_of_cpu();
+
 inline constexpr std::array<std::uint32_t, 64> kSha256Round = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,

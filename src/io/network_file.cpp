@@ -223,8 +223,13 @@ bool is_network(std::span<const std::byte> bytes) {
 }
 
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
-  LOOM_TRY(const auto file, MappedFile::open(path));
-  const auto bytes = file->bytes();
+  LOOM_TRY(const auto source, ByteSource::file(path));
+  return load_network(source, options);
+}
+
+Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options) {
+  const std::string& path = source->name();
+  const auto bytes = source->bytes();
   if (as_text(bytes).starts_with("GGUF"))
     return fail(Code::Unsupported,
                 "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);

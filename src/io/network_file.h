@@ -1,9 +1,11 @@
 #pragma once
 // Networks in files: .entity v2 (engine 10.4) and JSON, a spec or a checkpoint with packed weights (engine 10.2).
 
+#include <memory>
 #include <span>
 #include <string>
 
+#include "core/byte_source.h"
 #include "core/sha256.h"
 #include "network/spec.h"
 
@@ -26,6 +28,8 @@ bool is_network(std::span<const std::byte> bytes);
 // By content: an .entity, or JSON; files of Loom 0.8x too (io/loom08/loom08.h). Weights that a JSON does not bring are
 // initialised by its seed; an .entity and a file of 0.8x must have them all.
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});
+// The network holds copies of all it needs: memory of the caller is read during the call and not later.
+Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options = {});
 Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options = {});
 
 }  // namespace loom

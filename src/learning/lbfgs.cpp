@@ -106,8 +106,14 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
     return fail(Code::NonFinite, "lbfgs: the loss is {} and its gradient's square {}", loss, dot(g, g));
   std::vector<double> move = direction(g);
   double slope = dot(g, move);
+  // What is dropped comes back after an error that says nothing of the numbers, as of a step that is cancelled.
+  std::deque<Pair> dropped;
+  const auto failed = [&](Error error) -> tl::unexpected<Error> {
+    if (error.code != Code::NonFinite && pairs_.empty()) pairs_ = std::move(dropped);
+    return tl::make_unexpected(std::move(error));
+  };
   if (!(slope < 0 && finite(dot(move, move)))) {  // a history that leads uphill, or out of all bounds, is of no use
-    pairs_.clear();
+    dropped = std::exchange(pairs_, {});
     move = direction(g);
     slope = dot(g, move);
   }
@@ -119,7 +125,7 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
     if (!value && value.error().code == Code::NonFinite) continue;  // too far
     if (!value) {
       place(weights, start, move, 0);
-      return tl::make_unexpected(std::move(value).error());
+      return failed(std::move(value).error());
     }
     if (!(*value <= loss + kArmijo * a * slope)) continue;
     std::vector<double> moved = flat(weights);
@@ -127,10 +133,11 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
     remember(moved, g, flat(gradients));
     return Outcome{*value, true, tries};
   }
-  pairs_.clear();
+  if (!pairs_.empty()) dropped = std::exchange(pairs_, {});
   place(weights, start, move, 0);
-  LOOM_TRY(const double left, evaluate());
-  return Outcome{left, false, kMostTries};
+  const auto left = evaluate();
+  if (!left) return failed(left.error());
+  return Outcome{*left, false, kMostTries};
 }
 
 }  // namespace loom

@@ -342,6 +342,45 @@ TEST(Lbfgs, T_24_a_step_that_finds_no_lower_loss_leaves_the_weights) {
   EXPECT_EQ(w, (std::vector<float>{1, 2}));
 }
 
+// What was learnt of the curvature is dropped where it leads uphill or no try lowers the loss; not in a step that was
+// cancelled after that.
+TEST(Lbfgs, N_12_a_step_that_is_cancelled_keeps_its_history) {
+  std::vector<double> w = {-1.2, 1.0, 0.5, -0.7}, g(4);
+  const Tensor weights[] = {test::row_of(w)};
+  const ConstTensor gradients[] = {test::row_of(g)};
+  Lbfgs lbfgs = Lbfgs::create(4).value();
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(lbfgs.step(weights, gradients, 1, [&]() -> Result<double> { return rosenbrock(w, g); })->moved);
+  ASSERT_GE(lbfgs.pairs().size(), 2u);
+  const auto flat_of = [&] {
+    std::vector<double> all = w;
+    for (const Lbfgs::Pair& pair : lbfgs.pairs()) {
+      all.insert(all.end(), pair.s.begin(), pair.s.end());
+      all.insert(all.end(), pair.y.begin(), pair.y.end());
+    }
+    return all;
+  };
+  const auto cancelled_at = [&](int last) {
+    int calls = 0;
+    const auto broken = lbfgs.step(weights, gradients, 1, [&]() -> Result<double> {
+      if (++calls == last) return fail(Code::Cancelled, "stop");
+      (void)rosenbrock(w, g);
+      return static_cast<double>(calls);  // rises with every try
+    });
+    return !broken && broken.error().code == Code::Cancelled && calls == last;
+  };
+  const std::vector<double> before = flat_of();
+  for (const int last : {1, 2, 12, 22}) {  // 22: behind the last try, at the weights that it began with
+    EXPECT_TRUE(cancelled_at(last)) << last;
+    EXPECT_EQ(flat_of(), before) << last;
+  }
+  // Beyond all bounds: dropped before the first try.
+  ASSERT_TRUE(lbfgs.restore({{{1e300, 0, 0, 0}, {1e-300, 0, 0, 0}}}));
+  const std::vector<double> far = flat_of();
+  EXPECT_TRUE(cancelled_at(2));
+  EXPECT_EQ(flat_of(), far);
+}
+
 TEST(Lbfgs, J_23_hostile_settings_are_errors) {
   EXPECT_FALSE(Lbfgs::create(0));
   EXPECT_FALSE(Lbfgs::create(1001));

@@ -111,6 +111,7 @@ class Loader {
   Result<void> load(ThreadPool& pool) {
     LOOM_TRY(const std::size_t bytes, pool_bytes());
     LOOM_TRY(panels_, PanelPool::create(bytes));
+    LOOM_TRY_VOID(check_hashes(pool));
     std::vector<std::optional<Error>> errors(source_.tensors.size());
     std::atomic<bool> stop{false};
     std::atomic<std::size_t> done{0};
@@ -141,6 +142,27 @@ class Loader {
 
  private:
   static std::pair<int, std::int64_t> key(TensorPlace place) { return {static_cast<int>(place.role), place.layer}; }
+
+  // The tensors of an .entity share sections with hashes: all threads check these first, each two at once, so that none
+  // is worked on twice.
+  Result<void> check_hashes(ThreadPool& pool) const {
+    const EntityReader* const file = source_.tensors.empty() ? nullptr : source_.tensors[0].entity.get();
+    if (file == nullptr) return {};
+    constexpr std::size_t kAtOnce = 2;
+    const std::size_t count = file->sections().size();
+    std::vector<Result<void>> results(ceil_div(count, kAtOnce));
+    std::atomic<bool> stop{false};
+    pool.run(results.size() + 1, [&](std::size_t part, int) {
+      if (part == 0 && options_.meanwhile) options_.meanwhile();
+      if (part-- == 0 || stop || (stop_ && stop_())) return;
+      results[part] = file->check(part * kAtOnce, std::min(kAtOnce, count - part * kAtOnce));
+      if (!results[part]) stop = true;
+    });
+    for (Result<void>& r : results)
+      if (!r) return std::move(r);
+    if (stop_ && stop_()) return fail(Code::Cancelled, "loading was cancelled");
+    return {};
+  }
 
   Result<std::size_t> pool_bytes() const {
     std::size_t total = 0;
@@ -310,6 +332,8 @@ std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const S
 Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order,
                              std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
+  if (t.entity)
+    for (const auto& part : {t.bytes, t.scales, t.zeros}) LOOM_TRY_VOID(t.entity->check(part));
   if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
   if (!t.packed)
     return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order,

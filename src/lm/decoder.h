@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "core/byte_source.h"
 #include "core/thread_pool.h"
 #include "dtypes/matrix.h"
+#include "io/entity/entity.h"
 #include "lm/model_config.h"
 #include "lm/tensor_names.h"
 #include "network/network.h"
@@ -27,13 +28,15 @@ struct SourceTensor {
   DType dtype = DType::float32;
   std::vector<std::size_t> shape;  // outermost first
   std::span<const std::byte> bytes;
-  std::shared_ptr<const MappedFile> file;  // its pages are given back once repacked; may be null
+  std::shared_ptr<const ByteSource> file;  // its pages are given back once repacked; may be null
   // For tensors of an .entity: `bytes` are packed codes (dtypes/packing.h) with these beside them. Absent: an array or
   // blocks as a GGUF has them.
   std::optional<ScaleSpan> packed = std::nullopt;
   std::span<const std::byte> scales = {}, zeros = {};
   // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
   std::optional<float> bitnet_scale = {};
+  // Not null: the bytes lie in this file, whose hashes source_matrix() checks before it reads them.
+  std::shared_ptr<const EntityReader> entity = nullptr;
 };
 
 struct DecoderSource {
@@ -55,6 +58,9 @@ struct DecoderOptions {
   std::optional<DType> dtype;  // quantise matrices to this type on load; absent: as stored
   // Called from the loading thread with tensors done and in all; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
+  // Work of the caller that may be done by one thread while others check hashes of an .entity; it is called once there,
+  // and not at all where there are no hashes.
+  std::function<void()> meanwhile{};
   const std::atomic<bool>* cancel = nullptr;  // read every kStopElements of a matrix; set from any thread
 };
 

@@ -1,7 +1,9 @@
 #include "lm/entity_fields.h"
 
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "core/base64.h"
 #include "core/config_reader.h"
@@ -186,6 +188,58 @@ struct Reader {
   }
 };
 
+// ---- long lists ----
+
+// What follows an opening quote, up to the closing one; `at` then stands behind that. Nothing for what canonical JSON
+// has not.
+std::optional<std::string> take_text(std::string_view json, std::size_t& at) {
+  constexpr std::string_view kLetters = "bfnrt\"\\", kMeant = "\b\f\n\r\t\"\\";
+  std::string out;
+  for (std::size_t run = at; at < json.size(); ++at) {
+    const char c = json[at];
+    if (static_cast<unsigned char>(c) < 0x20) return std::nullopt;
+    if (c != '"' && c != '\\') continue;
+    out.append(json, run, at - run);
+    if (c == '"') return ++at, is_utf8(out) ? std::optional(std::move(out)) : std::nullopt;
+    const std::size_t letter = at + 1 < json.size() ? kLetters.find(json[at + 1]) : kLetters.npos;
+    if (letter == kLetters.npos) return std::nullopt;
+    out += kMeant[letter];
+    ++at, run = at + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int32_t> take_number(std::string_view json, std::size_t& at) {
+  std::int32_t value = 0;
+  const auto [end, error] = std::from_chars(json.data() + at, json.data() + json.size(), value);
+  if (error != std::errc() || (json[at] == '0' && end != json.data() + at + 1) || json[at] == '-') return std::nullopt;
+  at = static_cast<std::size_t>(end - json.data());
+  return value;
+}
+
+// Takes the items of a list out of canonical JSON, which keeps an empty list. A general parser makes a value of each
+// item, which takes several times as long; where anything is unexpected it stays, and that parser says what is wrong.
+template <class T, class Take>
+std::optional<std::vector<T>> cut_list(std::string& json, std::string_view key, Take take) {
+  const std::string opening = fmt::format(",\"{}\":[", key);  // a quote inside of a text has a backslash before it
+  const std::size_t found = json.find(opening), begin = found + opening.size();
+  if (found == json.npos) return std::nullopt;
+  std::vector<T> items;
+  for (std::size_t at = begin; at < json.size(); ++at) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (json[at++] != '"') return std::nullopt;
+    }
+    std::optional<T> item = take(json, at);
+    if (!item || at >= json.size()) return std::nullopt;
+    items.push_back(std::move(*item));
+    if (json[at] == ',') continue;
+    if (json[at] != ']') return std::nullopt;
+    json.erase(begin, at - begin);
+    return items;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Json config_to_entity(const ModelConfig& config) {
@@ -212,7 +266,11 @@ Json vocab_to_entity(const text::VocabSpec& vocab) {
   return out;
 }
 
-Result<text::VocabSpec> vocab_from_entity(const Json& json) {
+Result<text::VocabSpec> vocab_from_entity(std::string text) {
+  auto tokens = cut_list<std::string>(text, "tokens", take_text);
+  auto merges = cut_list<std::string>(text, "merges", take_text);
+  auto types = cut_list<std::int32_t>(text, "types", take_number);
+  LOOM_TRY(const Json json, parse_json(text));
   if (!json.is_object()) return fail(Code::CorruptData, "expected an object");
   text::VocabSpec vocab;
   Reader reader{json};
@@ -222,6 +280,9 @@ Result<text::VocabSpec> vocab_from_entity(const Json& json) {
   LOOM_TRY_VOID(reader.finish());
   auto bytes = base64_decode(map);
   if (!bytes) return under({"precompiled_charsmap"}, std::move(bytes).error());
+  if (tokens) vocab.tokens = std::move(*tokens);
+  if (merges) vocab.merges = std::move(*merges);
+  if (types) vocab.types = std::move(*types);
   vocab.precompiled_charsmap.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   return vocab;
 }

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "dtypes/decode.h"
+#include "io/byte_reader.h"
 #include "io/gguf/gguf.h"
 #include "io/gguf/gguf_keys.h"
 #include "io/safetensors/safetensors.h"
@@ -75,7 +77,7 @@ Result<DecoderSource> gguf_source(const GgufFile& file) {
     if (!place)
       return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
     source.tensors.push_back(
-        {std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.file()});
+        {std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.source()});
   }
   return source;
 }
@@ -172,7 +174,7 @@ Result<DecoderSource> folder_source(const std::string& folder) {
       if (!place)
         return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name,
                     source.config.architecture);
-      source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.file()});
+      source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.source()});
     }
   if (source.config.tie_word_embeddings)
     if (auto dropped = drop_tied_head(source); !dropped) return at(folder, std::move(dropped).error());
@@ -226,16 +228,16 @@ Result<ModelContents> folder_contents(const std::string& folder) {
   return all;
 }
 
-Result<ModelContents> gguf_contents(const std::string& path) {
+Result<ModelContents> gguf_contents(const std::shared_ptr<const ByteSource>& source) {
   ModelContents all;
   all.format = "gguf";
-  LOOM_TRY(const GgufFile file, GgufFile::open(path));
+  LOOM_TRY(const GgufFile file, GgufFile::parse(source));
   LOOM_TRY(all.source, gguf_source(file));
   if (auto vocab = gguf_vocab(file); vocab)
     all.vocab = std::move(*vocab);
   else if (vocab.error().code != Code::NotFound)
     return tl::make_unexpected(std::move(vocab).error());
-  all.tokenizer_place = path;
+  all.tokenizer_place = source->name();
   LOOM_TRY_VOID(GgufKeys(file).text("tokenizer.chat_template", all.chat_template));
   return all;
 }
@@ -261,18 +263,37 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
   return tokenizer.decode(one, {.skip_special_tokens = false});
 }
 
+Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
+  if (begins_with(source->bytes(), "GGUF")) return ModelFormat::Gguf;
+  if (begins_with(source->bytes(), "ENTITY")) {
+    if (is_model_entity(source)) return ModelFormat::Entity;
+    if (auto opened = EntityReader::parse(source); !opened && opened.error().code == Code::OutOfMemory)
+      return tl::make_unexpected(std::move(opened).error());
+    return fail(Code::Unsupported,
+                "{}: an .entity that holds no language model; loom run, inspect and diff read networks",
+                source->name());
+  }
+  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", source->name(),
+              kModelsRead);
+}
+
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
-  LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
-  for (std::size_t i = 0; i < options.adapters.size(); ++i)
-    LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
-  model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
-  if (all.vocab || !all.tokenizer_json.empty()) {
+  bool tried = false;
+  const auto make_tokenizer = [&] {
+    if (std::exchange(tried, true) || (!all.vocab && all.tokenizer_json.empty())) return;
     auto tokenizer = tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place);
     if (tokenizer)
       model.tokenizer = *std::move(tokenizer);
     else
       model.tokenizer_error = with_path(model.path, std::move(tokenizer).error());
-  }
+  };
+  DecoderOptions decoder_options = options.decoder;
+  decoder_options.meanwhile = make_tokenizer;
+  LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, decoder_options));
+  for (std::size_t i = 0; i < options.adapters.size(); ++i)
+    LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
+  model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
+  make_tokenizer();
   const auto special = [&](const std::optional<std::string>& text, auto id) {
     return text ? *text : model.tokenizer ? text_of(*model.tokenizer, id(*model.tokenizer)) : std::string();
   };
@@ -302,6 +323,23 @@ std::vector<std::int32_t> stop_ids(const LanguageModel& model) {
   return ids;
 }
 
+// `read` gives the contents.
+template <class Read>
+Result<LanguageModel> loaded(const std::string& path, const Read& read, const ModelOptions& options) {
+  const FpEnvironment environment;
+  const auto begin = std::chrono::steady_clock::now();
+  LOOM_TRY(ModelContents all, read());
+  LOOM_TRY(const auto pool, ThreadPool::given_or_new(options.pool, options.threads));
+  LanguageModel model;
+  model.path = path;
+  model.format = all.format;
+  if (auto built = build(model, std::move(all), options, *pool); !built)
+    return tl::make_unexpected(with_path(path, std::move(built).error()));
+  model.stop_ids = stop_ids(model);
+  model.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return model;
+}
+
 }  // namespace
 
 Result<const text::Tokenizer*> LanguageModel::need_tokenizer() const {
@@ -321,24 +359,24 @@ Result<ModelFormat> model_format(const std::string& path) {
     if (is_file(path + "/config.json")) return ModelFormat::HuggingFace;
     return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kModelsRead);
   }
-  LOOM_TRY(const auto file, MappedFile::open(path));
-  if (begins_with(file->bytes(), "GGUF")) return ModelFormat::Gguf;
-  if (begins_with(file->bytes(), "ENTITY")) {
-    if (is_model_entity(path)) return ModelFormat::Entity;
-    if (auto opened = EntityReader::open(path); !opened && opened.error().code == Code::OutOfMemory)
-      return tl::make_unexpected(std::move(opened).error());
-    return fail(Code::Unsupported,
-                "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
-  }
-  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path,
-              kModelsRead);
+  LOOM_TRY(const auto source, ByteSource::file(path));
+  return format_of(source);
+}
+
+Result<ModelContents> read_model(const std::shared_ptr<const ByteSource>& source) {
+  LOOM_TRY(const ModelFormat format, format_of(source));
+  auto all = format == ModelFormat::Gguf ? gguf_contents(source) : read_model_entity(source);
+  if (!all) return tl::make_unexpected(with_path(source->name(), std::move(all).error()));
+  return all;
 }
 
 Result<ModelContents> read_model(const std::string& path) {
-  LOOM_TRY(const ModelFormat format, model_format(path));
-  auto all = format == ModelFormat::Gguf     ? gguf_contents(path)
-             : format == ModelFormat::Entity ? read_model_entity(path)
-                                             : folder_contents(path);
+  if (!is_directory(path)) {
+    LOOM_TRY(const auto source, ByteSource::file(path));
+    return read_model(source);
+  }
+  LOOM_TRY_VOID(model_format(path));
+  auto all = folder_contents(path);
   if (!all) return tl::make_unexpected(with_path(path, std::move(all).error()));
   return all;
 }
@@ -349,41 +387,35 @@ Result<DecoderSource> read_source(const std::string& path) {
 }
 
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options) {
-  const FpEnvironment environment;
-  const auto begin = std::chrono::steady_clock::now();
-  LOOM_TRY(ModelContents all, read_model(path));
-  LOOM_TRY(const auto pool, ThreadPool::given_or_new(options.pool, options.threads));
-  LanguageModel model;
-  model.path = path;
-  model.format = all.format;
-  if (auto built = build(model, std::move(all), options, *pool); !built)
-    return tl::make_unexpected(with_path(path, std::move(built).error()));
-  model.stop_ids = stop_ids(model);
-  model.load_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-  return model;
+  return loaded(path, [&] { return read_model(path); }, options);
+}
+
+Result<LanguageModel> load_language_model(std::shared_ptr<const ByteSource> source, const ModelOptions& options) {
+  const std::string name = source->name();
+  return loaded(name, [source = std::move(source)] { return read_model(source); }, options);
+}
+
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_ptr<const ByteSource>& source) {
+  const std::string& place = source->name();
+  std::string json;
+  std::optional<text::VocabSpec> vocab;
+  if (begins_with(source->bytes(), "GGUF")) {
+    LOOM_TRY(const GgufFile gguf, GgufFile::parse(source));
+    auto found = gguf_vocab(gguf);
+    if (!found) return at(place, std::move(found).error());
+    vocab = std::move(*found);
+  } else if (is_model_entity(source)) {
+    LOOM_TRY_VOID(read_entity_tokenizer(source, json, vocab));
+  } else {
+    json = as_text(source->bytes());
+  }
+  return tokenizer_of(json, std::move(vocab), place);
 }
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
-  std::string place = path, json;
-  std::optional<text::VocabSpec> vocab;
-  if (is_directory(path)) {
-    place += "/tokenizer.json";
-    LOOM_TRY(json, read_text_file(place));
-    return tokenizer_of(json, std::nullopt, place);
-  }
-  LOOM_TRY(const auto file, MappedFile::open(path));
-  if (begins_with(file->bytes(), "GGUF")) {
-    auto gguf = GgufFile::parse(file);
-    if (!gguf) return at(path, std::move(gguf).error());
-    auto found = gguf_vocab(*gguf);
-    if (!found) return at(path, std::move(found).error());
-    vocab = std::move(*found);
-  } else if (is_model_entity(path)) {
-    LOOM_TRY_VOID(read_entity_tokenizer(path, json, vocab));
-  } else {
-    LOOM_TRY(json, read_text_file(path));
-  }
-  return tokenizer_of(json, std::move(vocab), place);
+  if (is_directory(path)) return load_tokenizer(path + "/tokenizer.json");
+  LOOM_TRY(const auto source, ByteSource::file(path));
+  return load_tokenizer(source);
 }
 
 }  // namespace loom

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/byte_source.h"
 #include "lm/decoder.h"
 #include "lm/model_contents.h"
 #include "text/template/chat_template.h"
@@ -44,13 +45,19 @@ enum class ModelFormat { Gguf, HuggingFace, Entity };
 // NotFound, or Unsupported with what was found and what is read.
 Result<ModelFormat> model_format(const std::string& path);
 
-// Errors carry the path.
+// Errors carry the path, or the name of the source.
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options = {});
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path);  // also a tokenizer.json alone
+// From memory, a part of a file or a callback: a GGUF, an .entity, for the tokenizer also a tokenizer.json. The model
+// holds copies of all it needs: memory of the caller is read during the call and not later.
+Result<LanguageModel> load_language_model(std::shared_ptr<const ByteSource> source, const ModelOptions& options = {});
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_ptr<const ByteSource>& source);
 
 // Opens the source of a model's tensors, for tools that look at a model without running it.
 Result<DecoderSource> read_source(const std::string& path);
-// All that a path holds, for loading it and for writing it in another format. The errors of load_language_model().
+// All that a path holds, for loading it and for writing it in another format. The errors of load_language_model(), but
+// for the tensors of an .entity: their hashes are checked when source_matrix() reads them.
 Result<ModelContents> read_model(const std::string& path);
+Result<ModelContents> read_model(const std::shared_ptr<const ByteSource>& source);
 
 }  // namespace loom

@@ -14,7 +14,8 @@ namespace loom {
 namespace {
 
 constexpr std::string_view kModelStart = "{\"transformer\":";  // canonical JSON: one key, no spaces
-constexpr std::uint32_t kTokenizerJson = 0, kVocabulary = 1;   // indices of "tokenize"
+constexpr std::uint64_t kWeightSection = std::uint64_t{1} << 20;
+constexpr std::uint32_t kTokenizerJson = 0, kVocabulary = 1;  // indices of "tokenize"
 
 Error cancelled() { return {Code::Cancelled, "interrupted; nothing was written"}; }
 
@@ -195,13 +196,13 @@ Result<Json> section_json(const EntityReader& file, std::string_view kind, std::
   return json;
 }
 
-Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t,
-                               const std::shared_ptr<const MappedFile>& map) {
+Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t) {
   const auto place = place_from_network(config, t.path, t.weight);
   if (!place || t.role != EntityRole::Active)
     return fail(Code::CorruptData, "tensor \"{}\" of \"{}\" has no place in the model", printable(t.weight),
                 printable(t.path));
-  SourceTensor s{hf_name(*place), *place, t.dtype, {t.shape.extents().begin(), t.shape.extents().end()}, t.codes, map};
+  SourceTensor s{hf_name(*place), *place, t.dtype, {t.shape.extents().begin(), t.shape.extents().end()},
+                 t.codes,         nullptr};
   const std::size_t rank = is_matrix(place->role) ? 2 : 1;
   if (t.shape.rank() != rank)
     return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected {}", s.name, t.shape.rank(), rank);
@@ -219,11 +220,56 @@ Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_jso
     return {};
   }
   if (!file.find("tokenize", kVocabulary)) return {};
-  LOOM_TRY(const Json json, section_json(file, "tokenize", kVocabulary));
-  auto read = vocab_from_entity(json);
+  LOOM_TRY(const auto bytes, file.section("tokenize", kVocabulary));
+  auto read = vocab_from_entity(std::string(as_text(bytes)));
   if (!read) return at("section \"tokenize\"", std::move(read).error());
   vocab = std::move(*read);
   return {};
+}
+
+bool holds_model(const Result<EntityReader>& file) {
+  if (!file) return false;
+  const auto network = file->section("network");
+  return network && as_text(*network).substr(0, kModelStart.size()) == kModelStart;
+}
+
+Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) {
+  ModelContents all;
+  all.format = "entity";
+  LOOM_TRY(const Json network, section_json(file, "network"));
+  const Json* transformer = find(network, "transformer");
+  if (!transformer || network.size() != 1) return fail(Code::Unsupported, "the file holds no language model");
+  auto config = config_from_entity(*transformer);
+  if (!config) return at("section \"network\": /transformer", std::move(config).error());
+  all.source.config = std::move(*config);
+  LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(file, check));
+  for (const EntityTensor& t : tensors) {
+    LOOM_TRY(SourceTensor source, source_of(all.source.config, t));
+    source.file = file.source();
+    all.source.tensors.push_back(std::move(source));
+  }
+  LOOM_TRY_VOID(read_tokenizer(file, all.tokenizer_json, all.vocab));
+  all.tokenizer_place = file.source() ? file.source()->name() : "section \"tokenize\"";
+  if (file.find("template")) {
+    LOOM_TRY(const auto text, file.section("template"));
+    all.chat_template = as_text(text);
+  }
+  if (!file.find("metadata")) return all;
+  LOOM_TRY(const Json metadata, section_json(file, "metadata"));
+  for (const auto& [key, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)})
+    if (const Json* value = find(metadata, key)) {
+      const std::string* text = as_string(*value);
+      if (!text) return fail(Code::CorruptData, "section \"metadata\": /{}: expected a text", key);
+      *to = *text;
+    }
+  return all;
+}
+
+// Every section but the tensors is read by now, or is none of ours: those and the gaps are checked all the same.
+Result<void> check_the_rest(const EntityReader& file) {
+  for (const EntitySection& s : file.sections())
+    if (s.kind != "weights") LOOM_TRY_VOID(file.section(s.kind, s.index));
+  return file.check_gaps();
 }
 
 }  // namespace
@@ -258,65 +304,38 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
     LOOM_TRY_VOID(tensors.pack_scaled(*pool));
   }
   LOOM_TRY(auto entries, tensors.entries(model.source.config));
-  LOOM_TRY_VOID(add_entity_tensors(writer, std::move(entries)));
+  LOOM_TRY_VOID(add_entity_tensors(writer, std::move(entries), kWeightSection));
   auto root = writer.write(path);
   if (options.adapter_share != nullptr) *options.adapter_share = tensors.adapter_share();
   return root;
 }
 
-bool is_model_entity(const std::string& path) {
-  const auto file = EntityReader::open(path);
-  if (!file) return false;
-  const auto network = file->section("network");
-  return network && as_text(*network).substr(0, kModelStart.size()) == kModelStart;
+bool is_model_entity(const std::string& path) { return holds_model(EntityReader::open(path)); }
+bool is_model_entity(const std::shared_ptr<const ByteSource>& source) {
+  return holds_model(EntityReader::parse(source));
 }
 
-Result<ModelContents> read_model_entity(const std::string& path) {
-  LOOM_TRY(const EntityReader file, EntityReader::open(path));
-  auto all = parse_model_entity(file);
-  if (!all) return tl::make_unexpected(std::move(all).error());
-  all->tokenizer_place = path;
+Result<ModelContents> read_model_entity(const std::shared_ptr<const ByteSource>& source) {
+  LOOM_TRY(EntityReader opened, EntityReader::parse(source));
+  const auto file = std::make_shared<const EntityReader>(std::move(opened));
+  LOOM_TRY_VOID(check_the_rest(*file));
+  LOOM_TRY(ModelContents all, contents_of(*file, CheckWeights::Later));
+  for (SourceTensor& t : all.source.tensors) t.entity = file;
   return all;
 }
 
 Result<ModelContents> parse_model_entity(const EntityReader& file) {
   LOOM_TRY_VOID(file.verify());
-  ModelContents all;
-  all.format = "entity";
-  LOOM_TRY(const Json network, section_json(file, "network"));
-  const Json* transformer = find(network, "transformer");
-  if (!transformer || network.size() != 1) return fail(Code::Unsupported, "the file holds no language model");
-  auto config = config_from_entity(*transformer);
-  if (!config) return at("section \"network\": /transformer", std::move(config).error());
-  all.source.config = std::move(*config);
-  LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(file));
-  for (const EntityTensor& t : tensors) {
-    LOOM_TRY(SourceTensor source, source_of(all.source.config, t, file.file()));
-    all.source.tensors.push_back(std::move(source));
-  }
-  LOOM_TRY_VOID(read_tokenizer(file, all.tokenizer_json, all.vocab));
-  all.tokenizer_place = "section \"tokenize\"";
-  if (file.find("template")) {
-    LOOM_TRY(const auto text, file.section("template"));
-    all.chat_template = as_text(text);
-  }
-  if (!file.find("metadata")) return all;
-  LOOM_TRY(const Json metadata, section_json(file, "metadata"));
-  for (const auto& [key, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)})
-    if (const Json* value = find(metadata, key)) {
-      const std::string* text = as_string(*value);
-      if (!text) return fail(Code::CorruptData, "section \"metadata\": /{}: expected a text", key);
-      *to = *text;
-    }
-  return all;
+  return contents_of(file, CheckWeights::Now);
 }
 
-Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json,
+Result<void> read_entity_tokenizer(const std::shared_ptr<const ByteSource>& source, std::string& tokenizer_json,
                                    std::optional<text::VocabSpec>& vocab) {
-  LOOM_TRY(const EntityReader file, EntityReader::open(path));
+  LOOM_TRY(const EntityReader file, EntityReader::parse(source));
   auto read = read_tokenizer(file, tokenizer_json, vocab);
-  if (!read) return at(path, std::move(read).error());
-  if (tokenizer_json.empty() && !vocab) return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
+  if (!read) return at(source->name(), std::move(read).error());
+  if (tokenizer_json.empty() && !vocab)
+    return fail(Code::NotFound, "{}: the model brings no tokenizer", source->name());
   return {};
 }
 

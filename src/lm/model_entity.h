@@ -7,6 +7,7 @@
 //   "tokenize"  index 0: the text of a tokenizer.json; index 1: the vocabulary of a GGUF as canonical JSON
 //   "template"  the chat template
 //   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's
+// Sections "weights" have at most a megabyte, and their hashes are checked when a tensor in them is first read.
 // Equal contents give equal files, and a file gives the logits of its source bit for bit.
 
 #include <functional>
@@ -37,12 +38,14 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
 
 // Returns whether the file is an .entity with a language model in it.
 bool is_model_entity(const std::string& path);
-// Checks every hash first. Errors of EntityReader and of a damaged section, with its name.
-Result<ModelContents> read_model_entity(const std::string& path);
-// Reads from bytes that the caller keeps alive.
+bool is_model_entity(const std::shared_ptr<const ByteSource>& source);
+// Checks the hash of everything but the tensors, which source_matrix() checks one by one. Errors of EntityReader and of
+// a damaged section, with its name.
+Result<ModelContents> read_model_entity(const std::shared_ptr<const ByteSource>& source);
+// Reads from bytes that the caller keeps alive, and checks every hash first.
 Result<ModelContents> parse_model_entity(const EntityReader& file);
 // The tokenizer alone; both empty when there is none.
-Result<void> read_entity_tokenizer(const std::string& path, std::string& tokenizer_json,
+Result<void> read_entity_tokenizer(const std::shared_ptr<const ByteSource>& source, std::string& tokenizer_json,
                                    std::optional<text::VocabSpec>& vocab);
 
 // The config as an .entity holds it; reading is strict: every key once, and check() at the end.

@@ -117,7 +117,7 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<co
 }
 
 Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
-                                  Gradients& gradients, StepCarrier& carrier) {
+                                  Gradients& gradients, StepCarrier& carrier, const std::atomic<bool>* cancel) {
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has adopted a changed network without this state");
   if (!back_.carries || *back_.carries != rules)
@@ -129,7 +129,7 @@ Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, cons
   if (!(gap.shape == cells_.back().cell.output) || gap.element != element())
     return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(),
                 cells_.back().cell.output.text());
-  const Way way{&gradients, rules, &carrier, ticks == 0};
+  const Way way{&gradients, rules, &carrier, ticks == 0, cancel};
   LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.history(), ticks), way));
   return back_.port_gradients[0];
 }

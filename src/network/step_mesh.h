@@ -107,10 +107,11 @@ class StepMesh {
   // so many captured ticks instead, as gradients do in backward(). Several consumers of an output give the mean of
   // their gaps under rules, the sum without. Weights' products are added to `gradients`, a Gradients of this network.
   // The result is the gap of the port in the last tick, without data where it was empty. InvalidState without
-  // keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch.
+  // keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch; Cancelled when
+  // `*cancel` was set, with what was added by then.
   Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
   Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
-                          Gradients& gradients, StepCarrier& carrier);
+                          Gradients& gradients, StepCarrier& carrier, const std::atomic<bool>* cancel = nullptr);
 
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }

@@ -297,10 +297,10 @@ Result<ConstView> Trainer::on_device(const ConstView& values, Memory& memory) {
 Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
-  extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(batch_elements_),
-  extras.loss_scale = state_.loss_scale;
+  extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(running_.elements),
+  extras.loss_scale = state_.loss_scale, extras.cancel = running_.cancel;
   LOOM_TRY(const ConstView x, on_device(part.inputs, worker.inputs));
-  if (&worker == workers_.data()) part_ = x.shape;
+  if (&worker == workers_.data()) running_.part = x.shape;
   LOOM_TRY(const ConstView y, worker.session->forward(x, extras));
   LOOM_TRY(LossCall call, loss_call(worker, part, y));
   LOOM_TRY_VOID(make_room(config_.session.device, y.shape.elements() * bytes_of(y.element), worker.dy));
@@ -316,7 +316,7 @@ Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t 
   round(now);
   copy(now, worker.session->gate_figure(), sum.gates);
   check_finite(now, sum.gates, worker.failed);
-  LOOM_TRY_VOID(worker.session->backward(dy));
+  LOOM_TRY_VOID(worker.session->backward(dy, nullptr, running_.cancel));
   return {};
 }
 
@@ -451,7 +451,7 @@ double Trainer::loss_of_step() const {
 Result<void> Trainer::run_batch(const Samples& batch) {
   LOOM_TRY_VOID(begin_figures());
   session().gradients().clear();
-  batch_elements_ = batch.inputs.shape.elements();
+  running_.elements = batch.inputs.shape.elements();
   LOOM_TRY(const double joint, joint_count(batch));
   LOOM_TRY_VOID(config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint, 0));
   trained_.list(update_exec(), session().gradients());
@@ -499,7 +499,14 @@ void Trainer::clamp_masters(ConstTensor failed) {
 
 double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
 
-Result<StepReport> Trainer::step(const Samples& given) {
+Result<StepReport> Trainer::step(const Samples& given, const std::atomic<bool>* cancel) {
+  running_.cancel = cancel;
+  auto report = run_step(given);
+  running_.cancel = nullptr;
+  return report;
+}
+
+Result<StepReport> Trainer::run_step(const Samples& given) {
   const FpEnvironment environment;
   if (state_.skipped_in_a_row >= config_.max_skipped)
     return fail(Code::InvalidState, "training diverged: {} batches in a row were not finite", state_.skipped_in_a_row);
@@ -522,14 +529,14 @@ Result<StepReport> Trainer::step(const Samples& given) {
 
 // Carries out the changes that metacognition layers asked for in the step's forward passes.
 Result<void> Trainer::grant_changes(StepReport& report) {
-  LOOM_TRY(report.changes, loom::commit_meta(*network_, session(), *part_));
+  LOOM_TRY(report.changes, loom::commit_meta(*network_, session(), *running_.part));
   std::vector<std::string> fresh;
   bool changed = false;
   for (const MetaEvent& event : report.changes) {
     changed = changed || event.refusal.empty();
     if (event.has_new_weights()) fresh.push_back(event.target);
   }
-  return changed ? adopt(*part_, fresh) : Result<void>();
+  return changed ? adopt(*running_.part, fresh) : Result<void>();
 }
 
 Result<void> Trainer::adopt(const Shape& batch, std::span<const std::string> fresh) {
@@ -617,14 +624,15 @@ Result<void> Trainer::record_update(double learning_rate) {
 
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
   PassExtras extras;
-  extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps);
+  extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.cancel = running_.cancel;
   LOOM_TRY(const ConstView x, on_device(batch.inputs, workers_[0].inputs));
-  part_ = x.shape;
+  running_.part = x.shape;
   const auto y = tween_->forward(x, extras);
   if (!y && y.error().code == Code::NonFinite) return skip(batch, std::move(report), &y.error());
   if (!y) return tl::make_unexpected(y.error());
   LOOM_TRY(const LossCall call, loss_call(workers_[0], batch, *y));
-  auto moved = tween_->step({.values = call.target, .classes = call.classes, .loss = &loss_}, report.learning_rate);
+  auto moved = tween_->step({.values = call.target, .classes = call.classes, .loss = &loss_}, report.learning_rate,
+                            running_.cancel);
   report.loss = tween_->loss();
   if (!moved && moved.error().code == Code::NonFinite) return skip(batch, std::move(report), &moved.error());
   LOOM_TRY_VOID(std::move(moved));

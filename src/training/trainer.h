@@ -6,6 +6,7 @@
 // their batch, as batchnorm does, see each on its own; the gradients of a weight with several uses are added use by use
 // within each, engine V-21).
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -73,8 +74,9 @@ class Trainer {
 
   // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of
   // layers as they were (by targets, velocities begin anew). InvalidState after max_skipped batches in a row that were
-  // not finite; ShapeMismatch.
-  Result<StepReport> step(const Samples& batch);
+  // not finite; ShapeMismatch. Setting `*cancel` from any thread ends the step with Cancelled before weights move: all
+  // that a skipped step leaves is left, velocities and counters too.
+  Result<StepReport> step(const Samples& batch, const std::atomic<bool>* cancel = nullptr);
   // Takes over the network, which was given other layers and prepared for such batches, and its sessions have adopted:
   // parameters anew. State stays by path, but for weights below `fresh`.
   Result<void> adopt(const Shape& batch, std::span<const std::string> fresh);
@@ -209,6 +211,7 @@ class Trainer {
   void clamp_masters(ConstTensor failed);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   Result<void> create_tween();
+  Result<StepReport> run_step(const Samples& given);
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
   Result<StepReport> update(const Samples& batch, StepReport report);
@@ -235,8 +238,11 @@ class Trainer {
   Measures measures_;
   WideBatch wide_;
   TrainerState state_;
-  std::size_t batch_elements_ = 0;  // of the inputs of the step that runs
-  std::optional<Shape> part_;       // that ran last in it
+  struct {
+    std::size_t elements = 0;   // of its inputs
+    std::optional<Shape> part;  // that ran last in it
+    const std::atomic<bool>* cancel = nullptr;
+  } running_;  // the step that runs
   std::uint64_t epoch_ = 0;
 };
 

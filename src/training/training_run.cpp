@@ -388,7 +388,8 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     LOOM_TRY(const Continue before, tell(callback, {.event = TrainEvent::BatchBegin, .samples = batch.size}));
     if (before == Continue::stop) return Continue::stop;
     LOOM_TRY(const Samples samples, samples_of(batch));
-    auto step = trainer_->step(samples);
+    auto step = trainer_->step(samples, options_.cancel);
+    if (!step && step.error().code == Code::Cancelled) return Continue::stop;
     if (!step && step.error().code == Code::NonFinite) {
       result.stop_reason = "diverged", result.message = step.error().text();
       return Continue::stop;

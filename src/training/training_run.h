@@ -26,6 +26,8 @@ struct RunOptions {
   RunStart start = RunStart::fresh;  // resume: go on from out/checkpoint.entity where there is one
   NetworkSessionOptions session{};   // threads, isa
   Json machine{};                    // an object for the report: cpu, isa...
+  // set from any thread: the step that runs is dropped, and the run ends as by Continue::stop
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // What a program gives in place of files. A network is trained where it is: nobody else runs or changes it meanwhile.

@@ -120,8 +120,9 @@ TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
 }
 
 TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
-  ASSERT_TRUE(convert(test::source_path("tests/golden/models/llama2_untied"), temp("a.entity")));
+  ASSERT_TRUE(convert(small(), temp("a.entity"), DType::float32));
   const std::string good = test::read_all(temp("a.entity"));
+  EXPECT_NE(EntityReader::open(temp("a.entity"))->find("weights", 1), nullptr);  // several sections
   for (std::size_t i = 1; i < 40; ++i) {
     std::string bad = good;
     bad[good.size() * i / 40] = static_cast<char>(bad[good.size() * i / 40] ^ 16);

@@ -131,6 +131,38 @@ public final class Abi {
     public static final int KIND_NETWORK = 8;
     public static final int KIND_NETWORK_SESSION = 9;
     public static final int KIND_TRAINER = 10;
+    public static final int KIND_STEP_MESH = 11;
+    public static final int KIND_STEP_STATE = 12;
+    public static final int KIND_TWEEN = 13;
+    public static final int KIND_MESH_TWEEN = 14;
+    public static final int KIND_POPULATION = 15;
+    public static final int KIND_CHAT = 16;
+
+    // What a training does with a folder that holds a run.
+    /** begins; a folder that holds a run is INVALID_ARGUMENT */
+    public static final int RUN_FRESH = 0;
+    /** goes on from the last checkpoint, or begins where there is none */
+    public static final int RUN_RESUME = 1;
+    /** begins anew, whatever is there */
+    public static final int RUN_OVERWRITE = 2;
+
+    // Where a training is.
+    public static final int TRAINING_BEGIN = 0;
+    public static final int TRAINING_EPOCH_BEGIN = 1;
+    public static final int TRAINING_BATCH_BEGIN = 2;
+    public static final int TRAINING_BATCH_END = 3;
+    public static final int TRAINING_VALIDATION_END = 4;
+    public static final int TRAINING_CHECKPOINT = 5;
+    public static final int TRAINING_EPOCH_END = 6;
+    public static final int TRAINING_END = 7;
+
+    // A file that Loom reads.
+    /** the spec of a network */
+    public static final int SCHEMA_NETWORK = 0;
+    /** the config of a training */
+    public static final int SCHEMA_TRAINING = 1;
+    /** the config of an evolution */
+    public static final int SCHEMA_EVOLUTION = 2;
 
     // How a network becomes bytes.
     /** the binary format: every weight as it is */
@@ -336,12 +368,12 @@ public final class Abi {
     /** of a ragged batch: valid steps of each sample, the first ones */
     public static final long PASS_LENGTHS = 16;
     public static final long PASS_LENGTHS_COUNT = 24;
-    /** input of the layers that read an external one; it lasts until the backward pass */
+    /** input of the layers that read an external one */
     public static final long PASS_EXTERNAL = 32;
     public static final long PASS_EXTERNAL_COUNT = 40;
     public static final long PASS_EXTERNAL_SHAPE = 48;
     public static final long PASS_EXTERNAL_SHAPE_COUNT = 56;
-    /** of attention; it lasts until the backward pass */
+    /** of attention */
     public static final long PASS_MASK = 64;
     public static final long PASS_MASK_COUNT = 72;
     public static final long PASS_MASK_SHAPE = 80;
@@ -415,6 +447,137 @@ public final class Abi {
     public static final long TRAINING_STEP_WHY = 40;
     public static final long TRAINING_STEP_WHY_SIZE = 48;
 
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TRAIN_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("out"),
+        ADDRESS.withName("folder"),
+        JAVA_INT.withName("start"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("epochs"),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("train_options");
+    /** folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file */
+    public static final long TRAIN_OPTIONS_OUT = 8;
+    /** where relative paths of the config start; NULL: where its file lies */
+    public static final long TRAIN_OPTIONS_FOLDER = 16;
+    public static final long TRAIN_OPTIONS_START = 24;
+    /** in place of the config's; 0: its own */
+    public static final long TRAIN_OPTIONS_EPOCHS = 32;
+    /** shared workers; 0: workers of its own */
+    public static final long TRAIN_OPTIONS_THREADS = 40;
+    /** of its own workers; 0: one per physical core */
+    public static final long TRAIN_OPTIONS_THREAD_COUNT = 48;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long TRAIN_OPTIONS_ISA = 56;
+    /** ends the run behind the step that runs, with its checkpoint */
+    public static final long TRAIN_OPTIONS_CANCEL = 64;
+    /** NULL: none */
+    public static final long TRAIN_OPTIONS_PROGRESS = 72;
+    /** first argument of progress */
+    public static final long TRAIN_OPTIONS_USER = 80;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout EVOLVE_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("out"),
+        ADDRESS.withName("folder"),
+        JAVA_INT.withName("start"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("generations"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("evolve_options");
+    /** folder of the run; NULL: none, or beside a config file */
+    public static final long EVOLVE_OPTIONS_OUT = 8;
+    /** where relative paths of the config start; NULL: where its file lies */
+    public static final long EVOLVE_OPTIONS_FOLDER = 16;
+    public static final long EVOLVE_OPTIONS_START = 24;
+    /** in place of the config's; 0: its own */
+    public static final long EVOLVE_OPTIONS_GENERATIONS = 32;
+    /** 0: one per physical core */
+    public static final long EVOLVE_OPTIONS_THREAD_COUNT = 40;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long EVOLVE_OPTIONS_ISA = 48;
+    /** ends the run behind the generation that runs */
+    public static final long EVOLVE_OPTIONS_CANCEL = 56;
+    /** NULL: none */
+    public static final long EVOLVE_OPTIONS_PROGRESS = 64;
+    /** first argument of progress */
+    public static final long EVOLVE_OPTIONS_USER = 72;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout STEP_MESH_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("history"),
+        JAVA_INT.withName("backward"),
+        JAVA_INT.withName("keep_inputs")).withName("step_mesh_options");
+    /** shared workers; 0: workers of its own */
+    public static final long STEP_MESH_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long STEP_MESH_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long STEP_MESH_OPTIONS_ISA = 24;
+    /** captured ticks that a state keeps, at most 65536; 0: none */
+    public static final long STEP_MESH_OPTIONS_HISTORY = 32;
+    /** loom_step_mesh_backward() will be called */
+    public static final long STEP_MESH_OPTIONS_BACKWARD = 40;
+    /** every tick leaves what it read, which learning by targets starts from */
+    public static final long STEP_MESH_OPTIONS_KEEP_INPUTS = 44;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TICK_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("ticks"),
+        JAVA_INT.withName("capture"),
+        JAVA_INT.withName("training"),
+        JAVA_LONG.withName("cancel")).withName("tick_options");
+    /** 0: one */
+    public static final long TICK_OPTIONS_TICKS = 8;
+    /** keeps what backward needs of these ticks */
+    public static final long TICK_OPTIONS_CAPTURE = 16;
+    /** dropout, batch statistics */
+    public static final long TICK_OPTIONS_TRAINING = 20;
+    /** read between cells: ends the call with CANCELLED */
+    public static final long TICK_OPTIONS_CANCEL = 24;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout CONVERT_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("dtype"),
+        ADDRESS.withName("adapter"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("convert_options");
+    /** matrices to this type, by name; NULL: as stored */
+    public static final long CONVERT_OPTIONS_DTYPE = 8;
+    /** folder of an adapter to merge into the weights */
+    public static final long CONVERT_OPTIONS_ADAPTER = 16;
+    /** 0: one per physical core */
+    public static final long CONVERT_OPTIONS_THREAD_COUNT = 24;
+    /** NULL: none */
+    public static final long CONVERT_OPTIONS_PROGRESS = 32;
+    /** first argument of progress */
+    public static final long CONVERT_OPTIONS_USER = 40;
+
     /** What one call of loom_generator_next() did. */
     public static final StructLayout STEP = MemoryLayout.structLayout(
         JAVA_INT.withName("struct_size"),
@@ -477,6 +640,44 @@ public final class Abi {
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
             return stub(OnProgress.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_DOUBLE), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+     * TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+     * Returning 0 ends the training behind this event.
+     */
+    public interface OnTraining {
+        int apply(MemorySegment user, int event, long epoch, long epochs, long batch, long batches, double loss,
+            double learningRate, MemorySegment validation);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnTraining.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, ADDRESS), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+     * evolution.
+     */
+    public interface OnGeneration {
+        int apply(MemorySegment user, MemorySegment report);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnGeneration.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS), arena);
+        }
+    }
+
+    /** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+    public interface ReadAt {
+        long apply(MemorySegment user, long offset, MemorySegment to, long size);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(ReadAt.class, this, FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG), arena);
         }
     }
 
@@ -851,6 +1052,21 @@ public final class Abi {
         }
     }
 
+    private static final class CallTokenizerFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+    public static int tokenizerFromMemory(MemorySegment data, long dataSize, MemorySegment tokenizer) {
+        try {
+            return (int) CallTokenizerFromMemory.CALL.invokeExact(data, dataSize, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallTokenizerEncode {
         static final MethodHandle CALL = function(
             "loom_tokenizer_encode",
@@ -942,6 +1158,56 @@ public final class Abi {
     public static int modelOpen(MemorySegment path, MemorySegment options, MemorySegment model) {
         try {
             return (int) CallModelOpen.CALL.invokeExact(path, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelOpenPart {
+        static final MethodHandle CALL = function(
+            "loom_model_open_part",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the
+     * end)
+     */
+    public static int modelOpenPart(MemorySegment path, long offset, long size, MemorySegment options,
+        MemorySegment model) {
+        try {
+            return (int) CallModelOpenPart.CALL.invokeExact(path, offset, size, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_model_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same of bytes, which are read during the call only. */
+    public static int modelFromMemory(MemorySegment data, long dataSize, MemorySegment options, MemorySegment model) {
+        try {
+            return (int) CallModelFromMemory.CALL.invokeExact(data, dataSize, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelFromCallback {
+        static final MethodHandle CALL = function(
+            "loom_model_from_callback",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+    public static int modelFromCallback(long size, MemorySegment read, MemorySegment user, MemorySegment options,
+        MemorySegment model) {
+        try {
+            return (int) CallModelFromCallback.CALL.invokeExact(size, read, user, options, model);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -1179,6 +1445,192 @@ public final class Abi {
     public static int generatorResult(long generator, MemorySegment result) {
         try {
             return (int) CallGeneratorResult.CALL.invokeExact(generator, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatCreate {
+        static final MethodHandle CALL = function(
+            "loom_chat_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+     * NULL: none; options: of every answer)
+     */
+    public static int chatCreate(long session, MemorySegment system, MemorySegment options, MemorySegment chat) {
+        try {
+            return (int) CallChatCreate.CALL.invokeExact(session, system, options, chat);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSay {
+        static final MethodHandle CALL = function(
+            "loom_chat_say",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Adds a message of the user and begins the answer. After an error the conversation is as before. */
+    public static int chatSay(long chat, MemorySegment text, long textSize, long cancel) {
+        try {
+            return (int) CallChatSay.CALL.invokeExact(chat, text, textSize, cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatAnswer {
+        static final MethodHandle CALL = function(
+            "loom_chat_answer",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Begins an answer to the messages as they stand. */
+    public static int chatAnswer(long chat, long cancel) {
+        try {
+            return (int) CallChatAnswer.CALL.invokeExact(chat, cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatNext {
+        static final MethodHandle CALL = function(
+            "loom_chat_next",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+     * also when the cancel ended it early.
+     */
+    public static int chatNext(long chat, long cancel, MemorySegment step) {
+        try {
+            return (int) CallChatNext.CALL.invokeExact(chat, cancel, step);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatStop {
+        static final MethodHandle CALL = function(
+            "loom_chat_stop",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Ends an answer that runs; what it has said so far joins the conversation. */
+    public static int chatStop(long chat) {
+        try {
+            return (int) CallChatStop.CALL.invokeExact(chat);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatResult {
+        static final MethodHandle CALL = function(
+            "loom_chat_result",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the answer that runs, or the last one. */
+    public static int chatResult(long chat, MemorySegment result) {
+        try {
+            return (int) CallChatResult.CALL.invokeExact(chat, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatMessages {
+        static final MethodHandle CALL = function(
+            "loom_chat_messages",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the conversation as JSON: a list of messages with role and content. */
+    public static int chatMessages(long chat, MemorySegment messages) {
+        try {
+            return (int) CallChatMessages.CALL.invokeExact(chat, messages);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSetMessages {
+        static final MethodHandle CALL = function(
+            "loom_chat_set_messages",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts another conversation in its place. */
+    public static int chatSetMessages(long chat, MemorySegment messages, long messagesSize) {
+        try {
+            return (int) CallChatSetMessages.CALL.invokeExact(chat, messages, messagesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatRewind {
+        static final MethodHandle CALL = function(
+            "loom_chat_rewind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Keeps the first so many messages. */
+    public static int chatRewind(long chat, long count) {
+        try {
+            return (int) CallChatRewind.CALL.invokeExact(chat, count);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatEdit {
+        static final MethodHandle CALL = function(
+            "loom_chat_edit",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives a message another text and forgets what follows. */
+    public static int chatEdit(long chat, long index, MemorySegment text, long textSize) {
+        try {
+            return (int) CallChatEdit.CALL.invokeExact(chat, index, text, textSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSave {
+        static final MethodHandle CALL = function(
+            "loom_chat_save",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Writes the conversation into a file, whole or not at all. */
+    public static int chatSave(long chat, MemorySegment path) {
+        try {
+            return (int) CallChatSave.CALL.invokeExact(chat, path);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatLoad {
+        static final MethodHandle CALL = function(
+            "loom_chat_load",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Reads a conversation from a file. */
+    public static int chatLoad(long chat, MemorySegment path) {
+        try {
+            return (int) CallChatLoad.CALL.invokeExact(chat, path);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -1820,13 +2272,13 @@ public final class Abi {
     private static final class CallTrainerStep {
         static final MethodHandle CALL = function(
             "loom_trainer_step",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
     }
 
-    /** Learns from one batch. */
-    public static int trainerStep(long trainer, MemorySegment batch, MemorySegment step) {
+    /** Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+    public static int trainerStep(long trainer, MemorySegment batch, long cancel, MemorySegment step) {
         try {
-            return (int) CallTrainerStep.CALL.invokeExact(trainer, batch, step);
+            return (int) CallTrainerStep.CALL.invokeExact(trainer, batch, cancel, step);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -1879,6 +2331,60 @@ public final class Abi {
         }
     }
 
+    private static final class CallTrain {
+        static final MethodHandle CALL = function(
+            "loom_train",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a
+     * JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names
+     * one; samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+     */
+    public static int train(MemorySegment config, long configSize, long network, MemorySegment samples,
+        MemorySegment validation, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallTrain.CALL.invokeExact(config, configSize, network, samples, validation, options,
+                outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainFile {
+        static final MethodHandle CALL = function(
+            "loom_train_file",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a config file. */
+    public static int trainFile(MemorySegment path, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallTrainFile.CALL.invokeExact(path, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplay {
+        static final MethodHandle CALL = function(
+            "loom_replay",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
+     * that differs. (path: a run's folder, or its journal)
+     */
+    public static int replay(MemorySegment path, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallReplay.CALL.invokeExact(path, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallTrainerInfo {
         static final MethodHandle CALL = function(
             "loom_trainer_info",
@@ -1892,6 +2398,751 @@ public final class Abi {
     public static int trainerInfo(long trainer, MemorySegment info) {
         try {
             return (int) CallTrainerInfo.CALL.invokeExact(trainer, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenCreate {
+        static final MethodHandle CALL = function(
+            "loom_tween_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a network ready to learn by targets from batches of that shape. */
+    public static int tweenCreate(long network, MemorySegment config, long configSize, MemorySegment shape,
+        long shapeCount, MemorySegment options, MemorySegment tween) {
+        try {
+            return (int) CallTweenCreate.CALL.invokeExact(network, config, configSize, shape, shapeCount, options,
+                tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenForward {
+        static final MethodHandle CALL = function(
+            "loom_tween_forward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Runs the network; the output lasts until the next call. */
+    public static int tweenForward(long tween, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment output, MemorySegment outputCount, MemorySegment outputShape,
+        MemorySegment outputShapeCount) {
+        try {
+            return (int) CallTweenForward.CALL.invokeExact(tween, input, inputCount, shape, shapeCount, output,
+                outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenStep {
+        static final MethodHandle CALL = function(
+            "loom_tween_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape) */
+    public static int tweenStep(long tween, MemorySegment target, long targetCount, double learningRate) {
+        try {
+            return (int) CallTweenStep.CALL.invokeExact(tween, target, targetCount, learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenBackward {
+        static final MethodHandle CALL = function(
+            "loom_tween_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in three calls: gives every cell its target. (target: of the output's shape) */
+    public static int tweenBackward(long tween, MemorySegment target, long targetCount) {
+        try {
+            return (int) CallTweenBackward.CALL.invokeExact(tween, target, targetCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenBudgets {
+        static final MethodHandle CALL = function(
+            "loom_tween_budgets",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Measures how well each cell agrees with its target. */
+    public static int tweenBudgets(long tween) {
+        try {
+            return (int) CallTweenBudgets.CALL.invokeExact(tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenApply {
+        static final MethodHandle CALL = function(
+            "loom_tween_apply",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Moves the weights. */
+    public static int tweenApply(long tween, double learningRate) {
+        try {
+            return (int) CallTweenApply.CALL.invokeExact(tween, learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenInfo {
+        static final MethodHandle CALL = function(
+            "loom_tween_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update. */
+    public static int tweenInfo(long tween, MemorySegment info) {
+        try {
+            return (int) CallTweenInfo.CALL.invokeExact(tween, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshCreate {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Prepares a network for ticks with such inputs, samples first. */
+    public static int stepMeshCreate(long network, MemorySegment shape, long shapeCount, MemorySegment options,
+        MemorySegment mesh) {
+        try {
+            return (int) CallStepMeshCreate.CALL.invokeExact(network, shape, shapeCount, options, mesh);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshStep {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Moves states by some ticks; after an error none of them has moved in that tick. */
+    public static int stepMeshStep(long mesh, MemorySegment states, long statesCount, MemorySegment options) {
+        try {
+            return (int) CallStepMeshStep.CALL.invokeExact(mesh, states, statesCount, options);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshBackward {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
+     * weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+     */
+    public static int stepMeshBackward(long mesh, long state, MemorySegment outputGradient, long outputGradientCount,
+        long ticks, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallStepMeshBackward.CALL.invokeExact(mesh, state, outputGradient, outputGradientCount,
+                ticks, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshGradient {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the gradient of a weight, added up since it was last cleared. */
+    public static int stepMeshGradient(long mesh, MemorySegment weight, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallStepMeshGradient.CALL.invokeExact(mesh, weight, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshClearGradients {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_clear_gradients",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Sets every gradient to 0. */
+    public static int stepMeshClearGradients(long mesh) {
+        try {
+            return (int) CallStepMeshClearGradients.CALL.invokeExact(mesh);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshInfo {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
+    public static int stepMeshInfo(long mesh, MemorySegment info) {
+        try {
+            return (int) CallStepMeshInfo.CALL.invokeExact(mesh, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateCreate {
+        static final MethodHandle CALL = function(
+            "loom_step_state_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a state without outputs. */
+    public static int stepStateCreate(long mesh, MemorySegment state) {
+        try {
+            return (int) CallStepStateCreate.CALL.invokeExact(mesh, state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateSetInput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_set_input",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT));
+    }
+
+    /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
+    public static int stepStateSetInput(long state, MemorySegment input, long inputCount, int hold) {
+        try {
+            return (int) CallStepStateSetInput.CALL.invokeExact(state, input, inputCount, hold);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateClearInput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_clear_input",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Takes the input away. */
+    public static int stepStateClearInput(long state) {
+        try {
+            return (int) CallStepStateClearInput.CALL.invokeExact(state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateOutput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_output",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+     * (cell: its index; -1: the last one)
+     */
+    public static int stepStateOutput(long state, long cell, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallStepStateOutput.CALL.invokeExact(state, cell, output, outputCount, outputShape,
+                outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateReset {
+        static final MethodHandle CALL = function(
+            "loom_step_state_reset",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** No input, no outputs, no history, tick 0. */
+    public static int stepStateReset(long state) {
+        try {
+            return (int) CallStepStateReset.CALL.invokeExact(state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateFork {
+        static final MethodHandle CALL = function(
+            "loom_step_state_fork",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a copy that goes its own way. */
+    public static int stepStateFork(long state, MemorySegment copy) {
+        try {
+            return (int) CallStepStateFork.CALL.invokeExact(state, copy);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_step_state_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the whole state as bytes that any machine reads. */
+    public static int stepStateSnapshot(long state, MemorySegment bytes) {
+        try {
+            return (int) CallStepStateSnapshot.CALL.invokeExact(state, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateRestore {
+        static final MethodHandle CALL = function(
+            "loom_step_state_restore",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts a snapshot into a state of a mesh of the same shapes. */
+    public static int stepStateRestore(long state, MemorySegment bytes, long bytesSize) {
+        try {
+            return (int) CallStepStateRestore.CALL.invokeExact(state, bytes, bytesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateHash {
+        static final MethodHandle CALL = function(
+            "loom_step_state_hash",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the SHA-256 of the whole state as text, 64 hexadecimal digits. */
+    public static int stepStateHash(long state, MemorySegment hash) {
+        try {
+            return (int) CallStepStateHash.CALL.invokeExact(state, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateTicks {
+        static final MethodHandle CALL = function(
+            "loom_step_state_ticks",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the number of ticks since the start. */
+    public static int stepStateTicks(long state, MemorySegment ticks) {
+        try {
+            return (int) CallStepStateTicks.CALL.invokeExact(state, ticks);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallMeshTweenCreate {
+        static final MethodHandle CALL = function(
+            "loom_mesh_tween_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick
+     * alone; above: through so many captured ones)
+     */
+    public static int meshTweenCreate(long mesh, MemorySegment config, long configSize, long ticks,
+        MemorySegment tween) {
+        try {
+            return (int) CallMeshTweenCreate.CALL.invokeExact(mesh, config, configSize, ticks, tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallMeshTweenStep {
+        static final MethodHandle CALL = function(
+            "loom_mesh_tween_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Moves all weights once towards targets of the last cell's outputs, one behind the other. */
+    public static int meshTweenStep(long tween, MemorySegment states, long statesCount, MemorySegment targets,
+        long targetsCount, double learningRate) {
+        try {
+            return (int) CallMeshTweenStep.CALL.invokeExact(tween, states, statesCount, targets, targetsCount,
+                learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaExtract {
+        static final MethodHandle CALL = function(
+            "loom_dna_extract",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+     * too)
+     */
+    public static int dnaExtract(long network, int nested, MemorySegment dna) {
+        try {
+            return (int) CallDnaExtract.CALL.invokeExact(network, nested, dna);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaCompare {
+        static final MethodHandle CALL = function(
+            "loom_dna_compare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+    public static int dnaCompare(long first, long second, int nested, MemorySegment comparison) {
+        try {
+            return (int) CallDnaCompare.CALL.invokeExact(first, second, nested, comparison);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaDraw {
+        static final MethodHandle CALL = function(
+            "loom_dna_draw",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives that as a picture, SVG. */
+    public static int dnaDraw(long first, long second, int nested, MemorySegment svg) {
+        try {
+            return (int) CallDnaDraw.CALL.invokeExact(first, second, nested, svg);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkCompare {
+        static final MethodHandle CALL = function(
+            "loom_network_compare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives what differs between the specs and weights of two networks, a JSON object. */
+    public static int networkCompare(long first, long second, MemorySegment differences) {
+        try {
+            return (int) CallNetworkCompare.CALL.invokeExact(first, second, differences);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSplice {
+        static final MethodHandle CALL = function(
+            "loom_network_splice",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+     * split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+     */
+    public static int networkSplice(long first, long second, MemorySegment config, long configSize,
+        MemorySegment child) {
+        try {
+            return (int) CallNetworkSplice.CALL.invokeExact(first, second, config, configSize, child);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMutate {
+        static final MethodHandle CALL = function(
+            "loom_network_mutate",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution,
+     * and seed, generation, individual. The report says what was done. (shape: of the input, samples first; config:
+     * of size 0: all defaults)
+     */
+    public static int networkMutate(long network, MemorySegment shape, long shapeCount, MemorySegment config,
+        long configSize, MemorySegment report) {
+        try {
+            return (int) CallNetworkMutate.CALL.invokeExact(network, shape, shapeCount, config, configSize, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEvolve {
+        static final MethodHandle CALL = function(
+            "loom_evolve",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+    public static int evolve(MemorySegment config, long configSize, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallEvolve.CALL.invokeExact(config, configSize, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEvolveFile {
+        static final MethodHandle CALL = function(
+            "loom_evolve_file",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a config file. */
+    public static int evolveFile(MemorySegment path, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallEvolveFile.CALL.invokeExact(path, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationCreate {
+        static final MethodHandle CALL = function(
+            "loom_population_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+     * objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+     * defaults; thread_count: 0: one per physical core)
+     */
+    public static int populationCreate(long base, MemorySegment shape, long shapeCount, MemorySegment config,
+        long configSize, int threadCount, MemorySegment population) {
+        try {
+            return (int) CallPopulationCreate.CALL.invokeExact(base, shape, shapeCount, config, configSize,
+                threadCount, population);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationAsk {
+        static final MethodHandle CALL = function(
+            "loom_population_ask",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+    public static int populationAsk(long population, MemorySegment places, MemorySegment placesCount) {
+        try {
+            return (int) CallPopulationAsk.CALL.invokeExact(population, places, placesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationNetwork {
+        static final MethodHandle CALL = function(
+            "loom_population_network",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a copy of a member. */
+    public static int populationNetwork(long population, long place, MemorySegment network) {
+        try {
+            return (int) CallPopulationNetwork.CALL.invokeExact(population, place, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationTell {
+        static final MethodHandle CALL = function(
+            "loom_population_tell",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With
+     * several objectives all numbers of a member stand together. The report is a JSON object: scores, best, average,
+     * worst, hash.
+     */
+    public static int populationTell(long population, MemorySegment fitness, long fitnessCount,
+        MemorySegment report) {
+        try {
+            return (int) CallPopulationTell.CALL.invokeExact(population, fitness, fitnessCount, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationBest {
+        static final MethodHandle CALL = function(
+            "loom_population_best",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+    public static int populationBest(long population, MemorySegment network) {
+        try {
+            return (int) CallPopulationBest.CALL.invokeExact(population, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationInfo {
+        static final MethodHandle CALL = function(
+            "loom_population_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+    public static int populationInfo(long population, MemorySegment info) {
+        try {
+            return (int) CallPopulationInfo.CALL.invokeExact(population, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_population_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a population as bytes, to go on from elsewhere. */
+    public static int populationSnapshot(long population, MemorySegment bytes) {
+        try {
+            return (int) CallPopulationSnapshot.CALL.invokeExact(population, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationRestore {
+        static final MethodHandle CALL = function(
+            "loom_population_restore",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Makes a population of a snapshot; config and shape are those it was made with. */
+    public static int populationRestore(MemorySegment bytes, long bytesSize, MemorySegment shape, long shapeCount,
+        MemorySegment config, long configSize, int threadCount, MemorySegment population) {
+        try {
+            return (int) CallPopulationRestore.CALL.invokeExact(bytes, bytesSize, shape, shapeCount, config,
+                configSize, threadCount, population);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallInspect {
+        static final MethodHandle CALL = function(
+            "loom_inspect",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors
+     * of a language model)
+     */
+    public static int inspect(MemorySegment path, int tensors, MemorySegment facts) {
+        try {
+            return (int) CallInspect.CALL.invokeExact(path, tensors, facts);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallQuantize {
+        static final MethodHandle CALL = function(
+            "loom_quantize",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Writes a GGUF file with the matrices of another one in a type, whole or not at all. */
+    public static int quantize(MemorySegment from, MemorySegment to, MemorySegment dtype, MemorySegment options,
+        MemorySegment report) {
+        try {
+            return (int) CallQuantize.CALL.invokeExact(from, to, dtype, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallConvert {
+        static final MethodHandle CALL = function(
+            "loom_convert",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Writes a language model of any format as .entity, whole or not at all. */
+    public static int convert(MemorySegment from, MemorySegment to, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallConvert.CALL.invokeExact(from, to, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPerplexity {
+        static final MethodHandle CALL = function(
+            "loom_perplexity",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence
+     * begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+     */
+    public static int perplexity(long session, MemorySegment text, long textSize, long window, long maxWindows,
+        long cancel, MemorySegment result) {
+        try {
+            return (int) CallPerplexity.CALL.invokeExact(session, text, textSize, window, maxWindows, cancel, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSchema {
+        static final MethodHandle CALL = function(
+            "loom_schema",
+            FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives the JSON Schema of a file that Loom reads. */
+    public static int schema(int file, MemorySegment json) {
+        try {
+            return (int) CallSchema.CALL.invokeExact(file, json);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

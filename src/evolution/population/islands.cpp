@@ -23,17 +23,43 @@ Result<Islands> Islands::create(std::uint64_t seed, const IslandsConfig& config,
 
 Result<Islands::Report> Islands::evolve(const FitnessFunction& fitness, Workers& workers,
                                         const std::function<void(const Member&)>& seen) {
+  return advance([&](std::size_t island) { return populations_[island].evolve(fitness, workers, seen); });
+}
+
+std::vector<Islands::Place> Islands::ask() const {
+  std::vector<Place> places;
+  for (std::size_t island = 0; island < populations_.size(); ++island)
+    for (const std::size_t member : populations_[island].ask()) places.push_back({island, member});
+  return places;
+}
+
+Result<Islands::Report> Islands::tell(std::span<const Fitness> told, Workers& workers,
+                                      const std::function<void(const Member&)>& seen) {
+  std::vector<std::span<const Fitness>> parts;  // by island
+  std::size_t next = 0;
+  for (const Population& p : populations_) {
+    const std::size_t count = std::min(p.ask().size(), told.size() - next);
+    parts.push_back(told.subspan(next, count));
+    next += count;
+  }
+  if (next != told.size() || next != ask().size())
+    return fail(Code::InvalidArgument, "{} fitnesses for {} members that have none", told.size(), ask().size());
+  for (std::size_t i = 0; i < parts.size(); ++i) LOOM_TRY_VOID(populations_[i].check(parts[i]));
+  return advance([&](std::size_t island) { return populations_[island].tell(parts[island], workers, seen); });
+}
+
+Result<Islands::Report> Islands::advance(const Advance& one) {
   Report report;
   report.generation = generation();
   report.best = std::numeric_limits<double>::quiet_NaN();
   Sha256 hash;
-  for (Population& p : populations_) {
-    LOOM_TRY(GenerationReport one, p.evolve(fitness, workers, seen));
-    hash.update(std::as_bytes(std::span(one.hash)));
-    if (!(one.best <= report.best) && !std::isnan(one.best)) report.best = one.best;
-    report.average += one.average / static_cast<double>(populations_.size());
-    report.evaluated += one.evaluated;
-    report.islands.push_back(std::move(one));
+  for (std::size_t island = 0; island < populations_.size(); ++island) {
+    LOOM_TRY(GenerationReport made, one(island));
+    hash.update(std::as_bytes(std::span(made.hash)));
+    if (!(made.best <= report.best) && !std::isnan(made.best)) report.best = made.best;
+    report.average += made.average / static_cast<double>(populations_.size());
+    report.evaluated += made.evaluated;
+    report.islands.push_back(std::move(made));
   }
   report.hash = hash.finish();
   if (populations_.size() > 1 && config_.migrate_every != 0 && generation() % config_.migrate_every == 0) {

@@ -28,6 +28,17 @@ class Islands {
   };
   Result<Report> evolve(const FitnessFunction& fitness, Workers& workers,
                         const std::function<void(const Member&)>& seen = nullptr);
+  // The members that have no fitness yet, island by island, and the same generation told from outside
+  // (Population::ask(), tell()). InvalidArgument with everything as it was.
+  struct Place {
+    std::size_t island = 0, member = 0;
+  };
+  std::vector<Place> ask() const;
+  const Network& network(const Place& place) const {
+    return populations_[place.island].members()[place.member].network;
+  }
+  Result<Report> tell(std::span<const Fitness> told, Workers& workers,
+                      const std::function<void(const Member&)>& seen = nullptr);
 
   std::uint32_t generation() const { return populations_.front().generation(); }
   std::span<const Population> populations() const { return populations_; }
@@ -39,6 +50,8 @@ class Islands {
                                  const Shape& input);
 
  private:
+  using Advance = std::function<Result<GenerationReport>(std::size_t island)>;
+  Result<Report> advance(const Advance& one);
   static std::uint64_t seed_of(std::uint64_t seed, std::size_t island) { return seed + 0x9e3779b97f4a7c15u * island; }
   IslandsConfig config_;
   std::vector<Population> populations_;

@@ -115,11 +115,39 @@ Result<Population> Population::create(std::uint64_t seed, const PopulationConfig
   return p;
 }
 
-Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers, GenerationReport& report) {
+std::vector<std::size_t> Population::ask() const {
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (!members_[i].fitness) open.push_back(i);
-  report.evaluated = open.size();
+  return open;
+}
+
+Result<void> Population::check(const Member& member, const Fitness& fitness) const {
+  if (fitness.objectives.size() == config_.objectives) return {};
+  return fail(Code::InvalidArgument, "member {}: a fitness of {} objectives, {} expected", member.id.text(),
+              fitness.objectives.size(), config_.objectives);
+}
+
+Result<void> Population::check(std::span<const Fitness> told) const {
+  const std::vector<std::size_t> open = ask();
+  if (told.size() != open.size())
+    return fail(Code::InvalidArgument, "{} fitnesses for {} members that have none", told.size(), open.size());
+  for (std::size_t i = 0; i < open.size(); ++i) LOOM_TRY_VOID(check(members_[open[i]], told[i]));
+  return {};
+}
+
+Result<GenerationReport> Population::tell(std::span<const Fitness> told, Workers& workers,
+                                          const std::function<void(const Member&)>& seen) {
+  LOOM_TRY_VOID(check(told));
+  const std::vector<std::size_t> open = ask();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    members_[open[i]].fitness = told[i];
+    members_[open[i]].fitness->drop_infinities();
+  }
+  return advance(open.size(), workers, seen);
+}
+
+Result<void> Population::judge(std::span<const std::size_t> open, const FitnessFunction& fitness, Workers& workers) {
   // Several networks a part: a small one is judged faster than a part is handed over.
   constexpr std::size_t kPerPart = 4;
   return workers.each((open.size() + kPerPart - 1) / kPerPart, [&](std::size_t part, Runner& runner) -> Result<void> {
@@ -127,9 +155,7 @@ Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers,
       Member& m = members_[open[i]];
       auto judged = fitness(runner, m.network);
       if (!judged) return at("member " + m.id.text(), std::move(judged).error());
-      if (judged->objectives.size() != config_.objectives)
-        return fail(Code::InvalidArgument, "member {}: a fitness of {} objectives, {} expected", m.id.text(),
-                    judged->objectives.size(), config_.objectives);
+      LOOM_TRY_VOID(check(m, *judged));
       m.fitness = std::move(*judged);
       m.fitness->drop_infinities();
     }
@@ -139,9 +165,13 @@ Result<void> Population::judge(const FitnessFunction& fitness, Workers& workers,
 
 Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Workers& workers,
                                             const std::function<void(const Member&)>& seen) {
-  GenerationReport report;
-  report.generation = generation_;
-  LOOM_TRY_VOID(judge(fitness, workers, report));
+  const std::vector<std::size_t> open = ask();
+  LOOM_TRY_VOID(judge(open, fitness, workers));
+  return advance(open.size(), workers, seen);
+}
+
+// Scores of a generation whose members all have a fitness, and its hash.
+void Population::rank_scores(GenerationReport& report, const std::function<void(const Member&)>& seen) {
   Sha256 hash;
   double sum = 0;
   std::size_t count = 0;
@@ -164,7 +194,15 @@ Result<GenerationReport> Population::evolve(const FitnessFunction& fitness, Work
   }
   report.hash = hash.finish();
   if (count != 0) report.average = sum / static_cast<double>(count);
-  if (count != 0 && (!best_ || report.best > best_->fitness->score())) {
+}
+
+// From a generation that was judged to the next one.
+Result<GenerationReport> Population::advance(std::size_t judged, Workers& workers,
+                                             const std::function<void(const Member&)>& seen) {
+  GenerationReport report;
+  report.generation = generation_, report.evaluated = judged;
+  rank_scores(report, seen);
+  if (!std::isnan(report.best) && (!best_ || report.best > best_->fitness->score())) {
     const Member& m = members_[report.best_index];
     LOOM_TRY(Network copy, clone_network(m.network));
     LOOM_TRY_VOID(copy.prepare(input_));

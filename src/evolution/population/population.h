@@ -84,6 +84,16 @@ class Population {
   Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers,
                                   const std::function<void(const Member&)>& seen = nullptr);
 
+  // The same generation in two calls, for fitness that comes from elsewhere. ask() gives the places of the members that
+  // have none yet, whose networks are prepared and stay where they are until tell(); `told` are theirs in that order.
+  // Told what a fitness function would give, it breeds the same bits. InvalidArgument for another number of them or of
+  // objectives, with everything as it was.
+  std::vector<std::size_t> ask() const;
+  Result<GenerationReport> tell(std::span<const Fitness> told, Workers& workers,
+                                const std::function<void(const Member&)>& seen = nullptr);
+  // What tell() would refuse.
+  Result<void> check(std::span<const Fitness> told) const;
+
   std::uint32_t generation() const { return generation_; }
   std::span<const Member> members() const { return members_; }
   const std::optional<Fitness>& fitness_of(std::size_t member) const { return members_[member].fitness; }
@@ -111,7 +121,11 @@ class Population {
     std::uint32_t improved = 0;  // generation
   };
   static Result<Species> species_from(const Json& json, std::uint32_t generation);
-  Result<void> judge(const FitnessFunction& fitness, Workers& workers, GenerationReport& report);
+  Result<void> judge(std::span<const std::size_t> open, const FitnessFunction& fitness, Workers& workers);
+  Result<void> check(const Member& member, const Fitness& fitness) const;
+  Result<GenerationReport> advance(std::size_t judged, Workers& workers,
+                                   const std::function<void(const Member&)>& seen);
+  void rank_scores(GenerationReport& report, const std::function<void(const Member&)>& seen);
   Result<void> assign_species(Workers& workers);
   void add_novelty();
   struct Plan {

@@ -248,6 +248,72 @@ TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stoppe
   for (std::size_t g = 3; g < 7; ++g) EXPECT_EQ(to_hex(again->evolve(fitness, workers)->hash), whole[g]) << g;
 }
 
+// What a task would say, computed by a caller of its own with a session of its own for each network.
+std::vector<Fitness> judged_outside(const Islands& islands, const Task& task) {
+  const std::vector<std::string> objectives = {"score", "bytes"};
+  const FitnessFunction fitness = fitness_of(task, objectives).value();
+  std::vector<Fitness> told;
+  for (const Islands::Place& place : islands.ask()) {
+    auto runner = Runner::create().value();
+    const Network& network = islands.network(place);
+    EXPECT_TRUE(network.is_prepared());
+    told.push_back(fitness(*runner, network).value());
+  }
+  return told;
+}
+
+TEST(Population, E_30_fitness_that_is_told_breeds_the_bits_of_a_task_that_is_asked) {
+  auto workers = Workers::create(2).value();
+  const auto task = xor_task();
+  const FitnessFunction fitness = fitness_of(*task, {"score", "bytes"}).value();
+  IslandsConfig c;
+  c.count = 2, c.migrate_every = 2;
+  c.population.size = 10, c.population.objectives = 2;
+  c.population.mutation.node_rate = c.population.mutation.connection_add_rate = 0.3;
+  for (const bool has_species : {false, true}) {
+    if (has_species) c.population.species_distance = 0.4;
+    Islands asked = Islands::create(5, c, read(kXorBase), task->input(), workers).value();
+    Islands told = Islands::create(5, c, read(kXorBase), task->input(), workers).value();
+    for (int generation = 0; generation < 6; ++generation) {
+      std::vector<std::string> seen[2];
+      const auto wanted =
+          asked.evolve(fitness, workers, [&](const Member& m) { seen[0].push_back(m.id.text()); }).value();
+      const std::vector<Fitness> outside = judged_outside(told, *task);
+      EXPECT_EQ(outside.size(), wanted.evaluated);
+      // Refused, and nothing has moved.
+      const auto fewer = told.tell(std::span(outside).first(outside.size() - 1), workers);
+      ASSERT_FALSE(fewer);
+      EXPECT_EQ(fewer.error().code, Code::InvalidArgument);
+      std::vector<Fitness> wrong = outside;
+      wrong.back().objectives.pop_back();
+      EXPECT_EQ(told.tell(wrong, workers).error().code, Code::InvalidArgument);
+      wrong = outside, wrong.push_back(outside.back());
+      EXPECT_EQ(told.tell(wrong, workers).error().code, Code::InvalidArgument);
+      const auto got = told.tell(outside, workers, [&](const Member& m) { seen[1].push_back(m.id.text()); });
+      ASSERT_TRUE(got) << got.error().text();
+      EXPECT_EQ(got->hash, wanted.hash) << generation;
+      EXPECT_EQ(got->evaluated, wanted.evaluated);
+      EXPECT_EQ(seen[0], seen[1]);
+      EXPECT_EQ(dump_json(told.state().value()), dump_json(asked.state().value())) << generation;
+    }
+  }
+}
+
+TEST(Population, E_30_infinite_fitness_that_is_told_counts_like_nan) {
+  auto workers = Workers::create(1).value();
+  const auto task = xor_task();
+  Population p = made(weights_only(8), workers, *task);
+  std::vector<Fitness> told(8, Fitness{{0.5}, {}});
+  told[3].objectives[0] = std::numeric_limits<double>::infinity();
+  told[5].objectives[0] = 0.75;
+  const auto report = p.tell(told, workers);
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_TRUE(std::isnan(report->scores[3]));
+  EXPECT_EQ(report->best_index, 5u);
+  EXPECT_EQ(p.best_score(), 0.75);
+  EXPECT_EQ(p.ask().size(), 6u);  // but for two elites
+}
+
 TEST(Population, states_that_are_damaged_are_errors) {
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(1).value();

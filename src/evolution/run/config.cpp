@@ -171,6 +171,20 @@ Result<void> check_objectives(const std::vector<std::string>& names) {
   return {};
 }
 
+// What no key shows by itself, and names that are looked up.
+Result<void> check_population(const Json& json, EvolutionConfig& c, const MutationNames& names) {
+  PopulationConfig& p = c.islands.population;
+  LOOM_TRY_VOID(check_objectives(c.objectives));
+  p.objectives = c.objectives.size();
+  LOOM_TRY_VOID(mutation_of(names, p.mutation));
+  if (find(json, "elites") != nullptr && p.species_distance > 0)
+    return fail_at({"elites"}, Code::InvalidConfig,
+                   "has no effect beside /species/distance, with which the best of each species lives on");
+  if (p.elites > p.size)
+    return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
+  return {};
+}
+
 }  // namespace
 
 Result<Score> score_from_name(std::string_view name) {
@@ -180,20 +194,50 @@ Result<Score> score_from_name(std::string_view name) {
 
 Result<EvolutionConfig> evolution_config_from(const Json& json) {
   EvolutionConfig c;
-  PopulationConfig& p = c.islands.population;
-  MutationNames names(p.mutation);
+  MutationNames names(c.islands.population.mutation);
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); }));
   if (!c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}", expected("a spec or the path of a network", c.network));
-  LOOM_TRY_VOID(check_objectives(c.objectives));
-  p.objectives = c.objectives.size();
-  LOOM_TRY_VOID(mutation_of(names, p.mutation));
-  if (find(json, "elites") != nullptr && p.species_distance > 0)
-    return fail_at({"elites"}, Code::InvalidConfig,
-                   "has no effect beside /species/distance, with which the best of each species lives on");
-  if (p.elites > p.size)
-    return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
+  LOOM_TRY_VOID(check_population(json, c, names));
   return c;
+}
+
+Result<PopulationSettings> population_config_from(const Json& json) {
+  for (const char* const key : {"task", "network", "generations", "islands", "migrate_every", "ensemble"})
+    if (find(json, key) != nullptr)
+      return fail_at({key}, Code::UnknownKey, "this key belongs to a whole evolution, not to a population");
+  EvolutionConfig c;
+  PopulationConfig& p = c.islands.population;
+  MutationNames names(p.mutation);
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); }));
+  LOOM_TRY_VOID(check_population(json, c, names));
+  return PopulationSettings{p, c.seed};
+}
+
+Result<MutationSettings> mutation_config_from(const Json& json) {
+  MutationSettings out;
+  MutationNames names(out.mutation);
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) {
+    mutation_fields(visit, out.mutation, names);
+    visit({"seed", "Of every draw"}, out.mutation.seed, kAnySeed);
+    visit({"generation", "Part of the key of the draws"}, out.key.generation, {0, 0xffffffff});
+    visit({"individual", "Likewise"}, out.key.individual, {0, 0xffffffff});
+  }));
+  LOOM_TRY_VOID(mutation_of(names, out.mutation));
+  return out;
+}
+
+Result<SpliceConfig> splice_config_from(const Json& json) {
+  SpliceConfig out;
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) {
+    visit.choice({"mode", "blend, point, uniform"}, out.mode, {"blend", "point", "uniform"});
+    visit({"blend_alpha", "blend without fitnesses: share of the second network"}, out.blend_alpha, {-16, 16});
+    visit({"split_ratio", "point: where the second network begins"}, out.split_ratio, {0, 1});
+    visit({"fitness_a", "blend, uniform: of the first network"}, out.fitness_a);
+    visit({"fitness_b", "blend, uniform: of the second network"}, out.fitness_b);
+    visit({"seed", "Of every draw"}, out.seed, kAnySeed);
+  }));
+  return out;
 }
 
 Json evolution_schema() {

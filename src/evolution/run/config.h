@@ -33,6 +33,21 @@ struct EvolutionConfig {
 
 // InvalidConfig, UnknownName, UnknownKey with a JSON pointer.
 Result<EvolutionConfig> evolution_config_from(const Json& json);
+// The keys of a population alone, for whoever judges its networks: population, elites, seed, objectives (names of one's
+// own), mutation, splice, species, novelty. UnknownKey for those of a run.
+struct PopulationSettings {
+  PopulationConfig population;
+  std::uint64_t seed = 0;
+};
+Result<PopulationSettings> population_config_from(const Json& json);
+// An object as `mutation` of a configuration, with a seed, generation and individual beside it.
+struct MutationSettings {
+  MutationConfig mutation;
+  MutationKey key;
+};
+Result<MutationSettings> mutation_config_from(const Json& json);
+// mode, blend_alpha, split_ratio, fitness_a, fitness_b, seed.
+Result<SpliceConfig> splice_config_from(const Json& json);
 // JSON Schema (draft 2020-12) of a configuration.
 Json evolution_schema();
 // xor, spirals and cart_pole; InvalidArgument for those of a file, UnknownName for others.

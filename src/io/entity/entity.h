@@ -12,14 +12,16 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/byte_source.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/numerics_version.h"
 #include "core/sha256.h"
 
@@ -48,6 +50,7 @@ class EntityReader {
   // Maps the file; checks header, directory and root hash. CorruptData with the offset; Unsupported for other versions
   // of the format, newer numerics versions and unknown mandatory sections; NotFound, IoError.
   static Result<EntityReader> open(const std::string& path);
+  static Result<EntityReader> parse(std::shared_ptr<const ByteSource> source);
   // The caller keeps the bytes alive.
   static Result<EntityReader> parse(std::span<const std::byte> bytes);
 
@@ -59,10 +62,19 @@ class EntityReader {
 
   // The bytes of a section, its hash checked on the first call. NotFound; CorruptData. Any thread.
   Result<std::span<const std::byte>> section(std::string_view kind, std::uint32_t index = 0) const;
+  // The same bytes, unchecked: nobody may use them before check() has passed. NotFound.
+  Result<std::span<const std::byte>> unchecked_section(std::string_view kind, std::uint32_t index = 0) const;
+  // Checks the hashes of the sections that `part`, bytes of the file, lies in, if they were not checked before.
+  // CorruptData. Any thread.
+  Result<void> check(std::span<const std::byte> part) const;
+  // The same for `count` entries of sections() from number `first` on.
+  Result<void> check(std::size_t first, std::size_t count) const;
+  // The bytes between the sections are zeros. CorruptData.
+  Result<void> check_gaps() const;
   // Every section hash and every gap. CorruptData.
   Result<void> verify() const;
 
-  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  const std::shared_ptr<const ByteSource>& source() const { return source_; }
 
  private:
   friend class EntityParser;
@@ -70,16 +82,17 @@ class EntityReader {
   std::span<const std::byte> contents(const EntitySection& s) const {
     return bytes_.subspan(static_cast<std::size_t>(s.offset), static_cast<std::size_t>(s.length));
   }
-  Result<void> check(std::size_t section) const;
+  Result<std::size_t> position(std::string_view kind, std::uint32_t index) const;
   std::string where() const;  // the file's name in front of an error
 
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const ByteSource> source_;
   std::span<const std::byte> bytes_;
   std::uint16_t flags_ = 0;
   std::uint32_t numerics_version_ = 0;
   Digest root_{};
   std::vector<EntitySection> sections_;
-  std::unique_ptr<std::atomic<bool>[]> checked_;  // per section
+  std::map<std::pair<std::string, std::uint32_t>, std::size_t> positions_;  // of kind and index
+  std::unique_ptr<std::atomic<bool>[]> checked_;                            // per section
 };
 
 class EntityWriter {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "core/checked.h"
 #include "core/nearest.h"
@@ -15,12 +14,6 @@ Digest digest_at(const std::byte* at) {
   Digest d;
   std::memcpy(d.data(), at, d.size());
   return d;
-}
-
-Digest sha256_of(std::span<const std::byte> bytes) {
-  Sha256 hash;
-  hash.update(bytes);
-  return hash.finish();
 }
 
 std::string shown(const EntitySection& s) {
@@ -119,7 +112,7 @@ class EntityParser {
       return wrong(fmt::format("no multiple of {}", section_alignment(s.kind)));
     if (s.offset < end_) return wrong(fmt::format("overlaps what ends at {}, or is out of order", end_));
     if (s.offset > bytes_.size() || s.length > bytes_.size() - s.offset) return wrong("leaves the file");
-    if (!names_.emplace(s.kind, s.index).second) return wrong("appears twice");
+    if (!out_.positions_.emplace(std::pair(s.kind, s.index), i).second) return wrong("appears twice");
     if ((s.flags & kSectionMandatory) != 0 &&
         std::find(std::begin(kEntityKinds), std::end(kEntityKinds), s.kind) == std::end(kEntityKinds))
       return fail(Code::Unsupported,
@@ -145,56 +138,88 @@ class EntityParser {
 
   std::span<const std::byte> bytes_;
   std::size_t count_ = 0, end_ = 0;
-  std::set<std::pair<std::string, std::uint32_t>> names_;
   EntityReader out_;
 };
 
 Result<EntityReader> EntityReader::parse(std::span<const std::byte> bytes) { return EntityParser(bytes).parse(); }
 
 Result<EntityReader> EntityReader::open(const std::string& path) {
-  LOOM_TRY(auto file, MappedFile::open(path));
-  auto reader = parse(file->bytes());
-  if (!reader) return at(path, reader.error());
-  reader->file_ = std::move(file);
+  LOOM_TRY(auto source, ByteSource::file(path));
+  return parse(std::move(source));
+}
+
+Result<EntityReader> EntityReader::parse(std::shared_ptr<const ByteSource> source) {
+  auto reader = parse(source->bytes());
+  if (!reader) return at(source->name(), std::move(reader).error());
+  reader->source_ = std::move(source);
   return reader;
 }
 
 const EntitySection* EntityReader::find(std::string_view kind, std::uint32_t index) const {
-  const auto it = std::find_if(sections_.begin(), sections_.end(),
-                               [&](const EntitySection& s) { return s.kind == kind && s.index == index; });
-  return it == sections_.end() ? nullptr : &*it;
+  const auto found = positions_.find(std::pair(std::string(kind), index));
+  return found == positions_.end() ? nullptr : &sections_[found->second];
 }
 
-std::string EntityReader::where() const { return file_ ? file_->path() + ": " : ""; }
+std::string EntityReader::where() const { return source_ ? source_->name() + ": " : ""; }
 
-Result<void> EntityReader::check(std::size_t i) const {
-  if (sha256_of(contents(sections_[i])) != sections_[i].sha256)
-    return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(sections_[i]),
-                sections_[i].length);
-  checked_[i] = true;
+Result<std::size_t> EntityReader::position(std::string_view kind, std::uint32_t index) const {
+  const EntitySection* s = find(kind, index);
+  if (!s) return fail(Code::NotFound, "{}no section \"{}\" {}", where(), printable(kind), index);
+  return static_cast<std::size_t>(s - sections_.data());
+}
+
+Result<void> EntityReader::check(std::size_t first, std::size_t count) const {
+  std::vector<std::size_t> pending;
+  std::vector<std::span<const std::byte>> inputs;
+  for (std::size_t i = first; i < first + count; ++i)
+    if (!checked_[i]) pending.push_back(i), inputs.push_back(contents(sections_[i]));
+  std::vector<Digest> digests(inputs.size());
+  sha256_each(inputs, digests);
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    const EntitySection& s = sections_[pending[i]];
+    if (digests[i] != s.sha256)
+      return fail(Code::CorruptData, "{}{}: its {} bytes are damaged: SHA-256 differs", where(), shown(s), s.length);
+    checked_[pending[i]] = true;
+  }
   return {};
 }
 
-Result<std::span<const std::byte>> EntityReader::section(std::string_view kind, std::uint32_t index) const {
-  const EntitySection* s = find(kind, index);
-  if (!s) return fail(Code::NotFound, "{}no section \"{}\" {}", where(), printable(kind), index);
-  const auto i = static_cast<std::size_t>(s - sections_.data());
-  if (!checked_[i]) LOOM_TRY_VOID(check(i));
-  return contents(*s);
+Result<void> EntityReader::check(std::span<const std::byte> part) const {
+  if (part.empty()) return {};
+  const auto begin = static_cast<std::uint64_t>(part.data() - bytes_.data()), end = begin + part.size();
+  const auto first = std::partition_point(sections_.begin(), sections_.end(),
+                                          [&](const EntitySection& s) { return s.offset + s.length <= begin; });
+  const auto last =
+      std::partition_point(first, sections_.end(), [&](const EntitySection& s) { return s.offset < end; });
+  return check(static_cast<std::size_t>(first - sections_.begin()), static_cast<std::size_t>(last - first));
 }
 
-Result<void> EntityReader::verify() const {
+Result<std::span<const std::byte>> EntityReader::unchecked_section(std::string_view kind, std::uint32_t index) const {
+  LOOM_TRY(const std::size_t i, position(kind, index));
+  return contents(sections_[i]);
+}
+
+Result<std::span<const std::byte>> EntityReader::section(std::string_view kind, std::uint32_t index) const {
+  LOOM_TRY(const std::size_t i, position(kind, index));
+  if (!checked_[i]) LOOM_TRY_VOID(check(i, 1));
+  return contents(sections_[i]);
+}
+
+Result<void> EntityReader::check_gaps() const {
   std::size_t end = kEntityHeaderBytes + sections_.size() * kEntityEntryBytes;
-  for (std::size_t i = 0; i < sections_.size(); ++i) {
-    const EntitySection& s = sections_[i];
+  for (const EntitySection& s : sections_) {
     for (; end < s.offset; ++end)
       if (bytes_[end] != std::byte{0})
         return fail(Code::CorruptData, "{}offset {}: the gap before section \"{}\" {} is not zero", where(), end,
                     s.kind, s.index);
-    LOOM_TRY_VOID(check(i));
     end = static_cast<std::size_t>(s.offset + s.length);
   }
   return {};
+}
+
+Result<void> EntityReader::verify() const {
+  LOOM_TRY_VOID(check_gaps());
+  return check(0, sections_.size());
 }
 
 }  // namespace loom

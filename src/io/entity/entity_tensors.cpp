@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <tuple>
 
 #include "core/checked.h"
@@ -214,27 +215,76 @@ Result<Json> entry_of(const EntityTensor& t, Layout& layout) {
   return entry;
 }
 
-Result<void> put_blob(std::span<const std::byte> bytes, std::size_t& end, const EntityWriter::Sink& out) {
-  constexpr std::byte kZeros[kBlobAlignment] = {};
-  if (bytes.empty()) return {};
-  const std::size_t gap = round_up(end, kBlobAlignment) - end;
-  if (gap != 0) LOOM_TRY_VOID(out(std::span(kZeros).first(gap)));
-  end += gap + bytes.size();
-  return out(bytes);
-}
+// The bytes of all weights from front to back, with zeros between the blobs.
+class BlobStream {
+ public:
+  explicit BlobStream(std::vector<EntityTensor> tensors) : tensors_(std::move(tensors)) {}
 
-Result<void> put_tensor(const EntityTensor& t, std::size_t& end, const EntityWriter::Sink& out) {
-  if (t.make_codes) {
-    LOOM_TRY(const auto codes, t.make_codes());
+  // The bytes from `begin` to `end`. Parts are asked for in order; 0 begins anew.
+  Result<void> give(std::uint64_t begin, std::uint64_t end, const EntityWriter::Sink& out) {
+    if (begin == 0) at_ = 0, blob_ = 0, rest_ = {};
+    LOOM_ASSERT(begin == at_);
+    while (at_ < end) {
+      if (rest_.empty()) LOOM_TRY_VOID(next());
+      const auto part = rest_.first(static_cast<std::size_t>(std::min<std::uint64_t>(rest_.size(), end - at_)));
+      LOOM_TRY_VOID(out(part));
+      at_ += part.size(), rest_ = rest_.subspan(part.size());
+    }
+    return {};
+  }
+
+ private:
+  // Sets rest_ to the next blob, or to the zeros before it.
+  Result<void> next() {
+    static constexpr std::byte kZeros[kBlobAlignment] = {};
+    const std::uint64_t gap = (kBlobAlignment - at_ % kBlobAlignment) % kBlobAlignment;
+    if (gap != 0) {
+      rest_ = std::span(kZeros).first(static_cast<std::size_t>(gap));
+      return {};
+    }
+    while (rest_.empty()) {
+      LOOM_ASSERT(blob_ < 3 * tensors_.size());
+      const EntityTensor& t = tensors_[blob_ / 3];
+      const std::size_t part = blob_++ % 3;
+      rest_ = part == 0 ? t.codes : part == 1 ? t.scales : t.zeros;
+      if (part != 0 || !t.make_codes) continue;
+      auto codes = made(t);
+      if (!codes) return at(shown_tensor(t), std::move(codes).error());
+      made_ = std::move(*codes);
+      rest_ = made_;
+    }
+    return {};
+  }
+
+  static Result<std::vector<std::byte>> made(const EntityTensor& t) {
+    LOOM_TRY(auto codes, t.make_codes());
     LOOM_TRY(const BlobSizes sizes, sizes_of(t));
     if (codes.size() != sizes.codes)
       return fail(Code::ShapeMismatch, "{} bytes of codes, {} are needed", codes.size(), sizes.codes);
-    LOOM_TRY_VOID(put_blob(codes, end, out));
-  } else {
-    LOOM_TRY_VOID(put_blob(t.codes, end, out));
+    return codes;
   }
-  LOOM_TRY_VOID(put_blob(t.scales, end, out));
-  return put_blob(t.zeros, end, out);
+
+  std::vector<EntityTensor> tensors_;
+  std::uint64_t at_ = 0;
+  std::size_t blob_ = 0;             // the next one: codes, scales and zero points of each tensor
+  std::span<const std::byte> rest_;  // of the blob that is given out
+  std::vector<std::byte> made_;      // codes that were made for it
+};
+
+// The bytes of all sections "weights", which lie one behind the other.
+Result<std::span<const std::byte>> all_weights(const EntityReader& file) {
+  LOOM_TRY(std::span<const std::byte> all, file.unchecked_section("weights"));
+  std::uint32_t count = 0;
+  for (const EntitySection& s : file.sections()) {
+    if (s.kind != "weights") continue;
+    LOOM_TRY(const auto part, file.unchecked_section("weights", count));
+    if (count > 0 && part.data() != all.data() + all.size())
+      return fail(Code::CorruptData, "offset {}: section \"weights\" {} does not follow the one before it", s.offset,
+                  count);
+    if (count > 0) all = {all.data(), all.size() + part.size()};
+    ++count;
+  }
+  return all;
 }
 
 }  // namespace
@@ -261,16 +311,17 @@ Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, st
   return tensors;
 }
 
-Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file) {
+Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file, CheckWeights check) {
   if (!file.find("tensors") && !file.find("weights")) return std::vector<EntityTensor>();
   LOOM_TRY(const auto json, file.section("tensors"));
-  LOOM_TRY(const auto weights, file.section("weights"));
+  LOOM_TRY(const auto weights, all_weights(file));
+  if (check == CheckWeights::Now) LOOM_TRY_VOID(file.check(weights));
   auto tensors = parse_entity_tensors(as_text(json), weights);
   if (!tensors) return at(fmt::format("offset {}: section \"tensors\"", file.find("tensors")->offset), tensors.error());
   return tensors;
 }
 
-Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors) {
+Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors, std::uint64_t section_bytes) {
   std::sort(tensors.begin(), tensors.end(),
             [](const EntityTensor& a, const EntityTensor& b) { return order_of(a) < order_of(b); });
   Json table = Json::array();
@@ -284,13 +335,16 @@ Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> te
   }
   LOOM_TRY(std::string json, dump_canonical(table));
   LOOM_TRY_VOID(file.add_text("tensors", 0, 0, std::move(json)));
-  return file.add("weights", 0, 0, layout.end(),
-                  [tensors = std::move(tensors)](const EntityWriter::Sink& out) -> Result<void> {
-                    std::size_t end = 0;
-                    for (const EntityTensor& t : tensors)
-                      if (auto done = put_tensor(t, end, out); !done) return at(shown_tensor(t), done.error());
-                    return {};
-                  });
+  const auto stream = std::make_shared<BlobStream>(std::move(tensors));
+  std::uint64_t begin = 0;
+  for (std::uint32_t index = 0; index == 0 || begin < layout.end(); ++index) {
+    const std::uint64_t end = std::min(layout.end(), begin + section_bytes);
+    LOOM_TRY_VOID(file.add("weights", index, 0, end - begin, [stream, begin, end](const EntityWriter::Sink& out) {
+      return stream->give(begin, end, out);
+    }));
+    begin = end;
+  }
+  return {};
 }
 
 }  // namespace loom

@@ -3,7 +3,9 @@
 // group_size, offset, length, scales {dtype, offset, length}, zeros {..}}], and section "weights", their blobs at
 // multiples of 64 (engine F-31). Tensors stand in order of path, weight and role; blobs in the order of tensors: codes,
 // scales, zero points; offsets count from the start of the section. granularity, scales and zeros are there where the
-// type has such, group_size where scales go by group.
+// type has such, group_size where scales go by group. Large weights are cut into sections "weights" 0, 1, 2.. of equal
+// lengths, but for the last, which lie one behind the other without gaps: offsets count from the start of the first as
+// if they were one. Each has its hash, so that threads share the work of checking them.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,11 +51,14 @@ struct EntityTensor {
 // in order, tensors that are not in order or appear twice. Codes are checked by quantized() alone.
 Result<std::vector<EntityTensor>> parse_entity_tensors(std::string_view json, std::span<const std::byte> weights);
 // The tensors of a file; the spans live as long as the reader's bytes. A file without tensors has neither section.
-Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file);
+// With Later the caller checks their bytes before the first use (EntityReader::check).
+enum class CheckWeights : std::uint8_t { Now, Later };
+Result<std::vector<EntityTensor>> read_entity_tensors(const EntityReader& file, CheckWeights check = CheckWeights::Now);
 
-// Sorts the tensors and adds both sections. The caller keeps the spans alive until the last write. InvalidArgument for
-// a name that is empty or no UTF-8, two tensors of one path, weight and role, a span that is not resolved;
-// ShapeMismatch for sizes.
-Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors);
+// Sorts the tensors and adds the sections, those of weights of at most `section_bytes`, a multiple of 4096. The caller
+// keeps the spans alive until the last write. InvalidArgument for a name that is empty or no UTF-8, two tensors of one
+// path, weight and role, a span that is not resolved; ShapeMismatch for sizes.
+Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> tensors,
+                                std::uint64_t section_bytes = std::uint64_t{1} << 60);
 
 }  // namespace loom

@@ -240,6 +240,61 @@ TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
   EXPECT_EQ(code_of("", 0, "JSON"), Code::CorruptData);
 }
 
+TEST(EntityTensors, F_32_weights_in_many_sections_read_as_one_and_are_checked_part_by_part) {
+  constexpr std::uint64_t kPart = 4096;
+  std::vector<std::byte> large = random_bytes(3, 10000);
+  EntityTensor a, b;
+  a.path = "a", a.weight = "w", a.shape = Shape::of({10000}), a.dtype = DType::int8, a.span = {Granularity::Tensor};
+  const std::vector<float> values(10000, 0.5f);
+  const PackedMatrix packed = pack(*quantize(DType::int8, values, 1, 10000, {Granularity::Tensor})).value();
+  a.codes = packed.codes, a.scales = packed.scales;
+  b.path = "b", b.weight = "w", b.shape = Shape::of({64}), b.span = {Granularity::Tensor};
+  b.make_codes = [&] { return std::vector<std::byte>(large.begin(), large.begin() + 256); };
+  EntityWriter whole, parted;
+  ASSERT_TRUE(add_entity_tensors(whole, {a, b}));
+  ASSERT_TRUE(add_entity_tensors(parted, {b, a}, kPart));
+  const std::vector<std::byte> one = *whole.to_bytes();
+  std::vector<std::byte> many = *parted.to_bytes();
+  EXPECT_EQ(many, *parted.to_bytes());  // a second time from the front
+  const auto first = EntityReader::parse(one), second = EntityReader::parse(many);
+  ASSERT_TRUE(first && second && second->verify());
+  EXPECT_EQ(first->sections().size(), 2u);
+  EXPECT_EQ(second->sections().size(), 4u);
+  EXPECT_TRUE(std::ranges::equal(*first->section("tensors"), *second->section("tensors")));
+  const auto tensors = read_entity_tensors(*second);
+  ASSERT_TRUE(tensors) << tensors.error().text();
+  EXPECT_TRUE(std::ranges::equal((*tensors)[0].codes, packed.codes));
+  EXPECT_TRUE(std::ranges::equal((*tensors)[0].scales, packed.scales));
+  EXPECT_TRUE(std::ranges::equal((*tensors)[1].codes, std::span(large).first(256)));
+
+  // A flipped bit in the third section: the first two are sound.
+  many[static_cast<std::size_t>(second->find("weights", 2)->offset)] ^= std::byte{1};
+  const auto bad = EntityReader::parse(many);
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(read_entity_tensors(*bad).error().code, Code::CorruptData);
+  const auto later = read_entity_tensors(*bad, CheckWeights::Later);
+  ASSERT_TRUE(later);
+  EXPECT_TRUE(bad->check((*later)[0].codes.first(2 * kPart)));
+  EXPECT_EQ(bad->check((*later)[0].codes).error().code, Code::CorruptData);
+  EXPECT_EQ(bad->check((*later)[0].codes.subspan(2 * kPart, 1)).error().code, Code::CorruptData);
+  EXPECT_TRUE(bad->check(std::span<const std::byte>()));
+}
+
+TEST(EntityTensors, F_31_sections_of_weights_follow_one_another) {
+  const std::vector<std::byte> table(2), part(4096);
+  EntityWriter writer;
+  ASSERT_TRUE(writer.add("tensors", 0, 0, std::as_bytes(std::span("[]", 2))));
+  ASSERT_TRUE(writer.add("weights", 0, 0, part));
+  ASSERT_TRUE(writer.add("weights", 2, 0, part));
+  const std::vector<std::byte> missing = *writer.to_bytes();
+  EXPECT_EQ(read_entity_tensors(*EntityReader::parse(missing)).error().code, Code::NotFound);
+  ASSERT_TRUE(writer.remove("weights", 0));
+  ASSERT_TRUE(writer.add("weights", 0, 0, std::span(part).first(4000)));
+  ASSERT_TRUE(writer.add("weights", 1, 0, part));
+  const std::vector<std::byte> gap = *writer.to_bytes();
+  EXPECT_EQ(read_entity_tensors(*EntityReader::parse(gap)).error().code, Code::CorruptData);
+}
+
 TEST(EntityTensors, F_01_survives_damage) {
   const auto good = golden();
   const auto reader = EntityReader::parse(good);

@@ -62,7 +62,7 @@ Result<void> EntityWriter::add_all(const EntityReader& from) {
   for (const EntitySection& s : from.sections()) {
     const auto bytes = from.contents(s);
     LOOM_TRY_VOID(
-        add(s.kind, s.index, s.flags, s.length, [bytes, file = from.file(), s](const Sink& out) -> Result<void> {
+        add(s.kind, s.index, s.flags, s.length, [bytes, source = from.source(), s](const Sink& out) -> Result<void> {
           Sha256 hash;
           hash.update(bytes);
           if (hash.finish() != s.sha256)

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.h"
+#include "core/byte_source.h"
 #include "dtypes/dtype.h"
 
 namespace loom {
@@ -53,7 +53,7 @@ class GgufFile {
  public:
   // NotFound, IoError; CorruptData with the offset; Unsupported for other versions, big-endian files and tensor types.
   static Result<GgufFile> open(const std::string& path);
-  static Result<GgufFile> parse(std::shared_ptr<const MappedFile> file);
+  static Result<GgufFile> parse(std::shared_ptr<const ByteSource> source);
   // The caller keeps the bytes alive.
   static Result<GgufFile> parse(std::span<const std::byte> bytes);
 
@@ -66,11 +66,11 @@ class GgufFile {
   const GgufValue* find(std::string_view key) const;
   const GgufTensor* tensor(std::string_view name) const;
   // For giving pages back after a repack; null when parsed from a span.
-  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  const std::shared_ptr<const ByteSource>& source() const { return source_; }
 
  private:
   friend class GgufParser;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const ByteSource> source_;
   std::uint32_t version_ = 0;
   std::size_t alignment_ = 32;
   std::vector<GgufValue> metadata_;

@@ -268,16 +268,16 @@ class GgufParser {
 
 Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes) { return GgufParser(bytes).parse(); }
 
-Result<GgufFile> GgufFile::parse(std::shared_ptr<const MappedFile> file) {
-  auto parsed = parse(file->bytes());
-  if (!parsed) return at(file->path(), parsed.error());
-  parsed->file_ = std::move(file);
+Result<GgufFile> GgufFile::parse(std::shared_ptr<const ByteSource> source) {
+  auto parsed = parse(source->bytes());
+  if (!parsed) return at(source->name(), std::move(parsed).error());
+  parsed->source_ = std::move(source);
   return parsed;
 }
 
 Result<GgufFile> GgufFile::open(const std::string& path) {
-  LOOM_TRY(auto file, MappedFile::open(path));
-  return parse(std::move(file));
+  LOOM_TRY(auto source, ByteSource::file(path));
+  return parse(std::move(source));
 }
 
 const GgufValue* GgufFile::find(std::string_view key) const { return look_up(metadata_, keys_by_name_, key, key_of); }

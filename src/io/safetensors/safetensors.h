@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.h"
+#include "core/byte_source.h"
 #include "dtypes/dtype.h"
 
 namespace loom {
@@ -29,7 +29,7 @@ class SafetensorsFile {
   // NotFound, IoError; CorruptData with the place; Unsupported for other element types; LimitExceeded beyond a header
   // of 100 MiB.
   static Result<SafetensorsFile> open(const std::string& path);
-  static Result<SafetensorsFile> parse(std::shared_ptr<const MappedFile> file);
+  static Result<SafetensorsFile> parse(std::shared_ptr<const ByteSource> source);
   // The caller keeps the bytes alive.
   static Result<SafetensorsFile> parse(std::span<const std::byte> bytes);
 
@@ -37,11 +37,11 @@ class SafetensorsFile {
   std::span<const SafeTensor> tensors() const { return tensors_; }
   const SafeTensor* tensor(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  const std::shared_ptr<const ByteSource>& source() const { return source_; }
 
  private:
   friend class SafetensorsParser;
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const ByteSource> source_;
   std::vector<SafeTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -116,16 +116,16 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes)
   return SafetensorsParser(bytes).parse();
 }
 
-Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const MappedFile> file) {
-  auto parsed = parse(file->bytes());
-  if (!parsed) return at(file->path(), parsed.error());
-  parsed->file_ = std::move(file);
+Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const ByteSource> source) {
+  auto parsed = parse(source->bytes());
+  if (!parsed) return at(source->name(), std::move(parsed).error());
+  parsed->source_ = std::move(source);
   return parsed;
 }
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
-  LOOM_TRY(auto file, MappedFile::open(path));
-  return parse(std::move(file));
+  LOOM_TRY(auto source, ByteSource::file(path));
+  return parse(std::move(source));
 }
 
 const SafeTensor* SafetensorsFile::tensor(std::string_view name) const {

@@ -76,13 +76,14 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }
 
-Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate) {
+Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate,
+                             const std::atomic<bool>* cancel) {
   StepState* const one = &state;
-  return step(std::span(&one, 1), std::span(&target, 1), learning_rate);
+  return step(std::span(&one, 1), std::span(&target, 1), learning_rate, cancel);
 }
 
 Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const TweenTarget> targets,
-                             double learning_rate) {
+                             double learning_rate, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
   if (states.empty() || states.size() != targets.size())
     return fail(Code::InvalidArgument, "tween: {} targets for {} states, one for each expected", targets.size(),
@@ -93,9 +94,9 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   LOOM_TRY_VOID(core.begin_step());
   core.records_.rate = learning_rate / static_cast<double>(states.size());
   output_gap_ = loss_ = 0, input_gap_ = {};
-  for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_]));
+  for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_], cancel));
   auto done = core.finish();
-  if (!done) core.roll_back();
+  if (!done) core.roll_back(done.error().code);
   loss_ = core.loss_ / static_cast<double>(states.size());
   list_uses();
   // The output's gap is that of the last tick, the one that has a target.
@@ -105,13 +106,14 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   return done;
 }
 
-Result<void> MeshTween::carry(StepState& state, const TweenTarget& target) {
+// Velocities move in finish() alone: a step that ends here leaves all as it was.
+Result<void> MeshTween::carry(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel) {
   TweenSession& core = *core_;
   LOOM_TRY(core.output_, state.output());
   LOOM_TRY(const ConstView gap, core.output_gap_of(target));
   core.mesh_gradients_.clear();
   LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.by_derivatives() ? nullptr : &core.rules_, options_.ticks,
-                                    core.mesh_gradients_, *carrier_));
+                                    core.mesh_gradients_, *carrier_, cancel));
   if (core.records_.error) return tl::make_unexpected(*std::move(core.records_.error));
   return {};
 }

@@ -40,10 +40,13 @@ class MeshTween {
   // of the network may run meanwhile. The operations run again on what they read, by the weights as they are now.
   // NoValue before data reached the last cell, NoHistory for `ticks` without a captured tick, InvalidState after a tick
   // of another mesh or none; errors of a target as in TweenSession::step. NonFinite leaves every weight as it was when
-  // a product is not finite.
-  Result<void> step(StepState& state, const TweenTarget& target, double learning_rate);
+  // a product is not finite. Setting `*cancel` from any thread ends the step with Cancelled, and weights and velocities
+  // are as before it.
+  Result<void> step(StepState& state, const TweenTarget& target, double learning_rate,
+                    const std::atomic<bool>* cancel = nullptr);
   // A crowd of one network: the mean of what each would move, each by its own budgets; states in the order given.
-  Result<void> step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate);
+  Result<void> step(std::span<StepState* const> states, std::span<const TweenTarget> targets, double learning_rate,
+                    const std::atomic<bool>* cancel = nullptr);
 
   // Uses in the last step, by state, tick, cell; children before their container.
   std::span<const MeshTweenUse> uses() const { return uses_; }
@@ -58,7 +61,7 @@ class MeshTween {
   class Carrier;
   MeshTween() = default;
   Result<void> set_up(Network& network, StepMesh& mesh, const TweenConfig& config);
-  Result<void> carry(StepState& state, const TweenTarget& target);
+  Result<void> carry(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel);
   void list_uses();
 
   std::unique_ptr<TweenSession> core_;  // cells, rules, updates; no session of its own

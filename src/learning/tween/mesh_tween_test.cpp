@@ -3,8 +3,11 @@
 
 #include "learning/tween/mesh_tween.h"
 
+#include <atomic>
+
 #include "backend/cpu/isa.h"
 #include "learning/tween/tween_test.h"
+#include "network/pass_watch.h"
 
 namespace loom {
 namespace {
@@ -107,6 +110,64 @@ void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, c
           << *use.path;
       EXPECT_NEAR(same->update_norm, use.update_norm, 1e-6 * same->update_norm);
     }
+  }
+}
+
+// Sets the flag when so many passes and layers have begun.
+class CancelsBehind final : public PassWatch {
+ public:
+  explicit CancelsBehind(std::size_t events) : left_(events) {}
+  void begin(PassKind /*kind*/, std::uint64_t /*step*/) override { count(); }
+  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { count(); }
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { count(); }
+  std::atomic<bool> flag = false;
+
+ private:
+  void count() {
+    if (left_ > 0 && --left_ == 0) flag = true;
+  }
+  std::size_t left_;
+};
+
+TEST(MeshTween, N_12_a_step_that_is_cancelled_leaves_weights_and_velocities_as_they_were) {
+  const std::string spec = spec_of({dense(5, 6, "relu"), dense(6, 6, "tanh"), dense(6, 3)});
+  const Shape shape = Shape::of({2, 5});
+  TweenConfig config;
+  config.momentum = 0.9;
+  for (const std::size_t ticks : {0, 2}) {
+    const StepMeshOptions options{.threads = 1, .history_capacity = 4, .keep_inputs = true};
+    Ticking undisturbed(spec, shape, config, options, ticks), disturbed(spec, shape, config, options, ticks);
+    const auto x = values<float>("x", shape.elements());
+    const auto t = values<float>("t", 6);
+    const TweenTarget target{.values = {t.data(), Shape::of({2, 3}), Element::f32}};
+    const auto everything = [](Ticking& m) {
+      std::string out = hash_of(m.network);
+      for (const TweenVelocity& v : m.tween->velocities())
+        out.append(static_cast<const char*>(v.values.data), v.values.bytes());
+      return out;
+    };
+    for (Ticking* m : {&undisturbed, &disturbed}) {
+      m->set(x);
+      m->tick(4, true);
+      LOOM_OK(m->tween->step(*m->state, target, 0.05));
+      m->tick(4, true);
+    }
+    const std::string before = everything(disturbed);
+    std::size_t cancelled = 0;
+    for (bool done = false; !done;) {
+      CancelsBehind watch(cancelled + 1);
+      disturbed.mesh->watch(&watch);
+      const auto stepped = disturbed.tween->step(*disturbed.state, target, 0.05, &watch.flag);
+      disturbed.mesh->watch(nullptr);
+      done = stepped.has_value();
+      if (done) break;
+      ASSERT_EQ(stepped.error().code, Code::Cancelled) << stepped.error().text();
+      ASSERT_EQ(everything(disturbed), before) << ticks << " " << cancelled;
+      ASSERT_LT(++cancelled, 100u);
+    }
+    EXPECT_GE(cancelled, 3u) << ticks;
+    LOOM_OK(undisturbed.tween->step(*undisturbed.state, target, 0.05));
+    EXPECT_EQ(everything(disturbed), everything(undisturbed)) << ticks;
   }
 }
 

@@ -154,7 +154,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   return ConstView(gap);
 }
 
-Result<void> TweenSession::run(const TweenTarget& target) {
+Result<void> TweenSession::run(const TweenTarget& target, const std::atomic<bool>* cancel) {
   if (stage_ != Stage::Forward) return fail(Code::InvalidState, "tween: targets follow a forward");
   const FpEnvironment environment;
   stage_ = Stage::None;
@@ -167,21 +167,22 @@ Result<void> TweenSession::run(const TweenTarget& target) {
     descent_->keep();
     LOOM_TRY_VOID(feedback()->train(session_->exec_with(arena_), step_));
   }
-  auto dx = session_->backward(gap);
+  auto dx = session_->backward(gap, nullptr, cancel);
   if (!dx) return tl::make_unexpected(std::move(dx).error());
   input_gap_ = *dx;
   if (records_.error) return tl::make_unexpected(*std::move(records_.error));
   return {};
 }
 
-Result<void> TweenSession::step(const TweenTarget& target, double learning_rate) {
+Result<void> TweenSession::step(const TweenTarget& target, double learning_rate, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_range("tween", "learning_rate", learning_rate, 0, 1e30));
   const FpEnvironment environment;
+  if (cancel != nullptr) LOOM_TRY_VOID(trained_.keep_velocities(device_));
   records_.fused = true, records_.rate = learning_rate;
-  auto done = run(target);
+  auto done = run(target, cancel);
   if (done) done = finish();
   records_.fused = false;
-  if (!done) return roll_back(), done;
+  if (!done) return roll_back(done.error().code), done;
   if (has_feedback()) descent_->forget();
   if (config_.recompute_every > 0) std::ranges::stable_sort(records_.metrics, {}, &TweenUse::cell);
   return {};
@@ -226,7 +227,7 @@ Result<void> TweenSession::apply(double learning_rate) {
     return products;
   };
   for (const std::size_t u : records_.order) move(u, products_of(u));
-  if (auto done = finish(); !done) return roll_back(), done;
+  if (auto done = finish(); !done) return roll_back(done.error().code), done;
   return {};
 }
 

@@ -121,8 +121,10 @@ class TweenSession {
   // ShapeMismatch, InvalidState without a forward. NonFinite names the cell (L-07): every weight has the bits it had
   // before. So have the velocities with `undo_velocities`, else those that this step had reached restart from 0; mirror
   // and dtp keep the optimiser's state and the feedback weights in any case. A failure is known when all has run; a
-  // loss that is not finite is found by then, too.
-  Result<void> step(const TweenTarget& target, double learning_rate);
+  // loss that is not finite is found by then, too. Setting `*cancel` from any thread ends the step with Cancelled, and
+  // weights, velocities, optimiser and feedback weights have the bits they had before: a velocity is then copied before
+  // it moves.
+  Result<void> step(const TweenTarget& target, double learning_rate, const std::atomic<bool>* cancel = nullptr);
 
   // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, for
   // mirror and dtp, and for sessions on a device.
@@ -200,7 +202,7 @@ class TweenSession {
   Result<void> optimise();
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
   void after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate);
-  Result<void> run(const TweenTarget& target);
+  Result<void> run(const TweenTarget& target, const std::atomic<bool>* cancel = nullptr);
   Result<ConstView> output_gap_of(const TweenTarget& target);
   Result<void> begin_step();
   // Runs f(exec) with as much scratch memory as it takes; an error of the records when there is none.
@@ -228,7 +230,7 @@ class TweenSession {
   // Encodes the weights that have moved; or brings velocities back to the state before the step.
   Result<void> commit();
   Result<void> finish();
-  void roll_back();
+  void roll_back(Code why);
 
   Network* network_ = nullptr;
   TweenConfig config_;

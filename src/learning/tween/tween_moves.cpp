@@ -252,13 +252,17 @@ Result<void> TweenSession::commit() {
   return {};
 }
 
-void TweenSession::roll_back() {
+// A step that was cancelled leaves no trace; one that was not finite lets its velocities restart, unless they were kept
+// for it.
+void TweenSession::roll_back(Code why) {
   if (has_feedback()) return descent_->put_back(session_->pool());
   records_.figures.fetch();
   for (WeightState& state : trained_.weights) {
     state.collects = false;
-    if (!std::exchange(state.touched, false) || records_.figures.at(state.rate, kTakesPart) == 0) continue;
-    state.before.size() == 0 ? state.memory.clear() : state.memory.copy(0, state.before, 0, state.memory.size());
+    if (!std::exchange(state.touched, false)) continue;
+    if (why != Code::Cancelled && records_.figures.at(state.rate, kTakesPart) == 0) continue;
+    const bool is_kept = state.before.size() != 0 && (why == Code::Cancelled || config_.undo_velocities);
+    is_kept ? state.memory.copy(0, state.before, 0, state.memory.size()) : state.memory.clear();
   }
 }
 

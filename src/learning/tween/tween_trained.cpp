@@ -53,6 +53,14 @@ Result<void> TweenTrained::list_weights(Network& network, const TweenConfig& con
   return error ? Result<void>(tl::make_unexpected(*std::move(error))) : Result<void>();
 }
 
+Result<void> TweenTrained::keep_velocities(Device* device) {
+  for (WeightState& state : weights)
+    if (state.before.size() != state.memory.size()) {
+      LOOM_TRY(state.before, Memory::create(device, state.memory.size()));
+    }
+  return {};
+}
+
 void TweenTrained::list_layers(Network& network) {
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     const Cell& cell = network.cell(i);

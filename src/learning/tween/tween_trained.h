@@ -36,7 +36,7 @@ struct TweenTrained {
     double factor = 1;            // mirror: the kind's
     std::size_t kept_at = 0;      // mirror and dtp: bytes
     Memory memory, pending;       // velocity; what the uses of a shared weight have given so far
-    Memory before;                // the velocity of the last step, with undo_velocities
+    Memory before;                // the velocity of the last step, with undo_velocities or keep_velocities()
     Tensor rate, figures;         // of the move of this step (ops/velocity)
     std::size_t last_use = 0;     // of a shared weight: the last that moved it
     bool is_shared = false;       // several layers or uses move it: at the end of the step
@@ -47,6 +47,8 @@ struct TweenTrained {
   // Lists the layers, the weights and the cells that run. Velocities are at 0; without `has_velocities` they take no
   // memory. OutOfMemory; errors of masters that cannot be decoded.
   Result<void> collect(Network& network, const TweenConfig& config, bool has_velocities, Device* device);
+  // Makes room for every velocity as it was before a step, where there is none yet. OutOfMemory.
+  Result<void> keep_velocities(Device* device);
   // Index of a layer, none for one that no step visits.
   std::optional<std::size_t> find(const Layer& layer) const {
     const auto found = index_.find(&layer);

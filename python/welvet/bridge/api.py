@@ -1,0 +1,132 @@
+"""The functions that a program calls: a model in, a network out, and back."""
+
+import importlib
+
+import numpy
+
+from .._native import LoomError
+from ..network import Network
+from . import spec as _spec
+from .weights import snapped
+
+_READERS = (
+    "keras_reader",
+    "torch_reader",
+    "jax_reader",
+    "sklearn_reader",
+)  # a layer of Keras may be a module of torch as well
+
+
+def _reader_of(model):
+    """The module that reads this framework's models. No reader imports its framework before it has met a model of
+    it."""
+    for name in _READERS:
+        reader = importlib.import_module("." + name, __package__)
+        if reader.is_model(model):
+            return reader
+    raise LoomError(
+        "Unsupported",
+        f"{type(model).__module__}.{type(model).__qualname__} is no model of torch, Keras, JAX or scikit-learn",
+    )
+
+
+def read_model(model, sample, **options):
+    """The graph of a model; Unsupported with everything that Loom has no layer for."""
+    graph = _reader_of(model).read(model, to_array(sample), **options)
+    graph.check()
+    return graph
+
+
+def to_array(sample):
+    """A batch as a NumPy array, of NumPy or of a framework."""
+    if hasattr(sample, "detach"):
+        sample = sample.detach().cpu().numpy()
+    array = numpy.asarray(sample)
+    if array.ndim < 2 or 0 in array.shape:
+        raise LoomError(
+            "ShapeMismatch",
+            f"the sample has the shape {list(array.shape)}; a batch, with the samples in front, is expected",
+        )
+    return array
+
+
+def to_spec(model, sample, **options):
+    """Returns the spec of a network, a dict, and its weights, a dict of float32 arrays by the names that the network
+    gives them.
+
+    model: of torch, Keras, JAX or scikit-learn. sample: one batch that it takes. options: what the reader of JAX takes.
+    """
+    spec, weights, _ = _spec.write_spec(read_model(model, sample, **options))
+    return spec, _spec.arrays(weights)
+
+
+def build(spec, values):
+    """The network of a spec with these weights."""
+    network = Network(spec)
+    for name, value in values.items():
+        network.set(name, value)
+    return network
+
+
+def stream(model, sample, **options):
+    """Makes a network of a live model: the same layers, the same weights, the same answers.
+
+    model: of torch, Keras, JAX or scikit-learn. sample: one batch that it takes, an array or a tensor of its
+    framework; its values do not matter but
+    where the model branches on them. options: those of the framework's reader (docs/bridge-python.md).
+    """
+    return build(*to_spec(model, sample, **options))
+
+
+def _address(at):
+    at = tuple(int(a) for a in at)
+    if len(at) != 3 or min(at) < 0:
+        raise LoomError("InvalidArgument", f"a place in the grid is (z, y, x), not {at}")
+    return at
+
+
+def bindings(network, model, at=None, **options):
+    """The weights of the model by the names that the network has for them: by what the network remembers of the model
+    it came from."""
+    about = network.spec.get("metadata", {}).get("bridge")
+    if about is None:
+        raise LoomError(
+            "InvalidState", 'the network does not come from welvet.bridge: its metadata have no key "bridge"'
+        )
+    first = 0
+    if "parts" in about:
+        places = {tuple(part["address"]): part for part in about["parts"]}
+        if at is None or _address(at) not in places:
+            raise LoomError(
+                "InvalidArgument", f"the network has parts at {sorted(places)}; `at` has to name one of them"
+            )
+        about = places[_address(at)]
+        first = about["first"]
+    sample = numpy.zeros(about["sample_shape"], about["sample_type"])
+    graph = read_model(model, sample, **options)
+    _, weights, _ = _spec.write_spec(graph)
+    named = {_spec.moved(name, first): weight for name, weight in weights.items()}
+    known = network.weights()
+    missing = [name for name in named if name not in known]
+    if missing:
+        raise LoomError(
+            "ShapeMismatch", f"the model has another structure than the network: {missing[0]} is not in the network"
+        )
+    return named, graph
+
+
+def push(network, model, at=None, **options):
+    """Writes the network's weights back into the model and returns the model.
+
+    Models of torch, Keras and scikit-learn and flax.nnx modules change in place. What JAX keeps in values that cannot
+    change comes back as a new model of
+    the same kind. A weight that still has the bits that the model has is not touched. at: (z, y, x) of the part of a
+    composed network.
+    """
+    named, graph = bindings(network, model, at, **options)
+    for name, weight in named.items():
+        values = numpy.asarray(network.get(name))
+        now = snapped(weight.read())
+        if values.astype(numpy.float32).tobytes() != now.tobytes():
+            weight.write(values.reshape(now.shape))
+    return graph.finish()

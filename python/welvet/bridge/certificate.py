@@ -1,0 +1,142 @@
+"""How well a network answers as the model that it came from: largest error per layer and at the end, and both
+hashes."""
+
+import dataclasses
+import hashlib
+import json
+
+import numpy
+
+from . import api
+from . import spec as _spec
+from .weights import snapped
+
+_TAPS = 16  # layers whose outputs one run gives; more would copy the same numbers too often
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What a comparison found.
+
+    framework: the model's. layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference
+    of a number of the layer's output.
+    error: that of the network's output, None where the model is weights alone and has no output. source_hash: SHA-256
+    of all weights as the model has them, network_hash: as the network has them; they are equal
+    where no bit was lost. output_hash: of the network's output for the sample. tolerance: what `passed` compares the
+    error with.
+    """
+
+    framework: str
+    layers: list
+    error: float
+    source_hash: str
+    network_hash: str
+    output_hash: str
+    tolerance: float = 1e-5
+
+    @property
+    def passed(self):
+        """True if the weights are equal bit for bit and the outputs within the tolerance."""
+        return self.source_hash == self.network_hash and (self.error is None or self.error <= self.tolerance)
+
+    def to_json(self):
+        """Returns the certificate as JSON text."""
+        return json.dumps({**dataclasses.asdict(self), "passed": self.passed})
+
+    def __repr__(self):
+        worst = max(self.layers, key=lambda layer: layer["error"], default=None)
+        where = f", largest in a layer {worst['error']:.1e} ({worst['path'] or worst['kind']})" if worst else ""
+        same = "weights equal" if self.source_hash == self.network_hash else "weights differ"
+        error = "no output to compare" if self.error is None else f"error {self.error:.1e}"
+        return (
+            f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, {error}{where}, {same}, "
+            f"{self.source_hash[:16]} {self.network_hash[:16]}>"
+        )
+
+
+def hash_of(values):
+    """SHA-256 over names, shapes and float32 bits as a network keeps them, in order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(values):
+        array = snapped(values[name])
+        digest.update(f"{name} {list(array.shape)}\n".encode())
+        digest.update(array.astype("<f4", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def largest_error(expected, found):
+    """The largest difference; infinity where only one of the two is a number. Equal infinities and NaN in the same
+    place do not differ."""
+    expected, found = numpy.asarray(expected, numpy.float64), numpy.asarray(found, numpy.float64)
+    if expected.shape != found.shape:
+        return float("inf")
+    same = (expected == found) | (numpy.isnan(expected) & numpy.isnan(found))
+    if same.all():
+        return 0.0
+    with numpy.errstate(invalid="ignore"):
+        error = numpy.abs(expected - found)[~same]
+    return float("inf") if numpy.isnan(error).any() else float(error.max())
+
+
+def certify(network, model, sample, *, tolerance=1e-5, **options):
+    """Runs the model and its network on a batch and returns the Certificate."""
+    graph = api.read_model(model, sample, **options)
+    spec, weights, cells = _spec.write_spec(graph)
+    state = {name: numpy.asarray(network.get(name)) for name in weights}
+    x = api.to_array(sample)
+    output = numpy.asarray(network(x))
+    known = [(cell, node) for cell, node in cells if node.value is not None]
+    errors = _layer_errors(spec, state, x, known)
+    layers = [
+        {"cell": cell, "path": node.path, "kind": spec["layers"][cell].get("type", "link"), "error": error}
+        for (cell, node), error in zip(known, errors)
+    ]
+    error = None if graph.output.value is None else largest_error(graph.output.value, output)
+    return Certificate(
+        graph.framework,
+        layers,
+        error,
+        hash_of(_spec.arrays(weights)),
+        hash_of(state),
+        hash_of({"output": output}),
+        tolerance,
+    )
+
+
+def _layer_errors(spec, state, x, known):
+    found = []
+    for begin in range(0, len(known), _TAPS):
+        some = known[begin : begin + _TAPS]
+        tapped = api.build(
+            {**spec, "layers": spec["layers"] + _taps([cell for cell, _ in some], len(spec["layers"]))}, state
+        )
+        row = numpy.asarray(tapped(x)).reshape(len(x), -1)
+        end = row.shape[1]
+        for _, node in some:
+            value = numpy.asarray(node.value)
+            width = value[0].size
+            found.append(largest_error(value.reshape(len(x), -1), row[:, end - width : end]))
+            end -= width
+    return found
+
+
+def _taps(cells, first):
+    """Layers that put the outputs of some cells side by side, the last one first."""
+
+    def feed(cell, merge):
+        return {
+            "is_remote_link": True,
+            "link_mode": "feed",
+            "link_merge": merge,
+            "target_z": 0,
+            "target_y": 0,
+            "target_x": 0,
+            "target_l": cell,
+        }
+
+    layers = []
+    for i, cell in enumerate(cells):
+        layers.append({"type": "reshape", "shape": [-1], **feed(cell, "replace")})
+        if i:
+            layers.append({"type": "activation", "activation": "linear", **feed(first + len(layers) - 2, "concat")})
+    return layers

@@ -1,0 +1,76 @@
+"""Parts of several frameworks at places of one grid (C-13)."""
+
+import numpy
+
+from .._native import LoomError
+from ..network import Network
+from . import api
+from . import spec as _spec
+
+
+class _Part:
+    """Layers with addresses of a list, their weights, and what comes out of them."""
+
+    def __init__(self, source, sample):
+        self.about = {"sample_shape": list(sample.shape), "sample_type": str(sample.dtype)}
+        if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
+            source = Network.from_file(str(source))
+        if isinstance(source, dict):
+            source = [source]
+        if isinstance(source, list):
+            source = Network({"input_shape": list(sample.shape[1:]), "layers": source})
+        if isinstance(source, Network):
+            spec = source.spec
+            if any(spec.get(extent, 1) != 1 for extent in ("depth", "rows", "cols")):
+                raise LoomError("InvalidArgument", "a part has to be a list of layers, not a grid")
+            self.layers = spec["layers"]
+            self.values = {name: numpy.asarray(source.get(name)) for name in source.weights()}
+            self.about["framework"], self.output = "loom", numpy.asarray(source(sample))
+        else:
+            graph = api.read_model(source, sample)
+            spec, weights, _ = _spec.write_spec(graph)
+            self.layers, self.values, self.output = (
+                spec["layers"],
+                _spec.arrays(weights),
+                numpy.asarray(graph.output.value),
+            )
+            self.about.update(spec["metadata"]["bridge"])
+
+
+def compose(parts, sample, identity="composed"):
+    """Makes one network of several parts, each of which reads what the one before gives.
+
+    parts: a dict from (z, y, x) to a model of any framework, a Network, the path of a network file, or a layer of
+    Loom, a dict, or a list of those,
+    as {"type": "permute", "axes": [0, 2, 1]} where one part does not speak the shape of the next. They run in the
+    order of their addresses.
+    sample: a batch for the first one.
+    """
+    if not parts:
+        raise LoomError("InvalidArgument", "compose needs at least one part")
+    placed, x = [], api.to_array(sample)
+    first_shape = list(x.shape[1:])
+    for address in sorted(parts, key=api._address):
+        part = _Part(parts[address], x)
+        placed.append((api._address(address), part))
+        x = part.output
+    extents = [max(at[axis] for at, _ in placed) + 1 for axis in range(3)]
+    depth = max(layer.get("l", i) for _, part in placed for i, layer in enumerate(part.layers)) + 1
+    layers, values, about = [], {}, []
+    for at, part in placed:
+        first = ((at[0] * extents[1] + at[1]) * extents[2] + at[2]) * depth
+        layers += [_spec.placed(layer, at, layer.get("l", i), first) for i, layer in enumerate(part.layers)]
+        values.update({_spec.moved(name, first): value for name, value in part.values.items()})
+        about.append({"address": list(at), "first": first, **part.about})
+    spec = {
+        "id": identity,
+        "input_shape": first_shape,
+        "init": "none",
+        "metadata": {"bridge": {"parts": about}},
+        "depth": extents[0],
+        "rows": extents[1],
+        "cols": extents[2],
+        "layers_per_cell": depth,
+        "layers": layers,
+    }
+    return api.build(spec, values)

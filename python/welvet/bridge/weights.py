@@ -1,0 +1,121 @@
+"""Where each weight of a network lies in the model that it came from, to read it and to write it back."""
+
+import numpy
+
+from .._native import LoomError
+
+
+class Parameter:
+    """One array of a framework's model.
+
+    key: tells it from all other parameters; equal keys mean one array that several layers use.
+    read: returns the array as NumPy has it.
+    write: puts an array of the same shape in its place; None: it cannot be written.
+    """
+
+    def __init__(self, key, read, write=None, name=""):
+        self.key = key
+        self.name = name
+        self.get = read
+        self._write = write
+
+    def set(self, array):
+        if self._write is None:
+            raise LoomError("Unsupported", f"{self.name or self.key} of the model cannot be written")
+        self._write(array)
+
+
+class View:
+    """A weight that is a part of a parameter, with its axes in another order.
+
+    look: takes an array of the parameter's shape and returns the part: it moves numbers and changes none.
+    part: tells this part from others of the parameter; None is the whole array as it lies. Weights with equal keys are
+    one.
+    shape: what the network calls the shape of the same values in the same order; None: that of the view.
+    """
+
+    def __init__(self, parameter, part=None, look=None, shape=None):
+        self.parameter = parameter
+        self._look = look or (lambda array: array)
+        self._shape = shape
+        self.key = (parameter.key, part)
+
+    def read(self):
+        array = self._look(self.parameter.get())
+        return array if self._shape is None else array.reshape(self._shape)
+
+    def write(self, values):
+        array = numpy.array(self.parameter.get())
+        part = self._look(array)
+        if numpy.shares_memory(part, array):
+            part[...] = values.reshape(part.shape)
+        else:  # what look() gives is a copy: its places are found by looking at their numbers
+            places = self._look(numpy.arange(array.size).reshape(array.shape))
+            array.reshape(-1)[places.reshape(-1)] = values.reshape(-1)
+        self.parameter.set(array)
+
+
+def transposed(parameter):
+    """A matrix that the framework keeps as [in, out]."""
+    return View(parameter, "transposed", lambda array: array.T)
+
+
+def rows(parameter, begin, end, axis=0):
+    """A part of a stack of matrices or vectors; with axis 1 of a stack of transposed matrices."""
+    if axis == 0:
+        return View(parameter, ("rows", begin, end), lambda array: array[begin:end])
+    return View(parameter, ("columns", begin, end), lambda array: array[:, begin:end].T)
+
+
+class Sum:
+    """A weight that is the sum of two of the model, as the two biases of PyTorch's LSTM."""
+
+    def __init__(self, first, second):
+        self._first, self._second = first, second
+        self.key = ("sum", first.key, second.key)
+
+    def read(self):
+        return self._first.read() + self._second.read()
+
+    def write(self, values):
+        """The second part stays where the sum of both can be the value bit for bit; elsewhere it becomes 0."""
+        second = numpy.array(self._second.read())
+        first = (values - second).astype(second.dtype)
+        exact = (first + second).astype(values.dtype) == values
+        if not exact.all():
+            second[~exact], first[~exact] = 0, values[~exact]
+            self._second.write(second)
+        self._first.write(first)
+
+
+class Derived:
+    """A weight that is computed of what the model has."""
+
+    key = None
+
+    def __init__(self, read, write=None, name=""):
+        self.read, self._write, self._name = read, write, name
+
+    def write(self, values):
+        if self._write is None:
+            raise LoomError("Unsupported", f"{self._name or 'a computed weight'} cannot be written back")
+        self._write(values)
+
+
+class Constant(Derived):
+    """A weight that stands for no parameter of the model, as the ones that pad a picture. Training leaves it alone."""
+
+    def __init__(self, values):
+        values = numpy.asarray(values)
+        super().__init__(lambda: values, name="a constant")
+
+
+def float32(array):
+    """The values as the network stores them: float32, in C order."""
+    return numpy.ascontiguousarray(array, dtype=numpy.float32)
+
+
+def snapped(array):
+    """The values as a network keeps them: sizes below 2^-51 and the negative zero are 0 (docs/numerics.md)."""
+    array = float32(array)
+    return numpy.where(numpy.abs(array) < numpy.float32(2.0**-51), numpy.float32(0), array)

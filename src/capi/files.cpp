@@ -1,0 +1,108 @@
+// Files of models and networks in loom.h.
+
+#include "capi/guard.h"
+#include "capi/objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "evolution/run/config.h"
+#include "host/convert.h"
+#include "host/inspect.h"
+#include "host/perplexity.h"
+#include "network/spec.h"
+#include "training/train_config.h"
+
+namespace loom::capi {
+namespace {
+
+OnProgress progress_of(const loom_convert_options& given) {
+  if (given.progress == nullptr) return {};
+  return [call = given.progress, user = given.user](std::size_t done, std::size_t total) {
+    return call(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
+  };
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_inspect(const char* path, int32_t tensors, loom_blob* facts) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(facts));
+    LOOM_TRY(const std::string_view name, need_text(path, "path"));
+    LOOM_TRY(const FileFacts found, inspect_file(std::string(name)));
+    LOOM_TRY(*facts, make_blob(to_json(found, tensors != 0)));
+    return {};
+  });
+}
+
+loom_status loom_quantize(const char* from, const char* to, const char* dtype, const loom_convert_options* options,
+                          loom_blob* report) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(report));
+    LOOM_TRY(const std::string_view source, need_text(from, "from"));
+    LOOM_TRY(const std::string_view target, need_text(to, "to"));
+    LOOM_TRY(const std::string_view type, need_text(dtype, "dtype"));
+    LOOM_TRY(const loom_convert_options given, read_struct(options));
+    if (given.dtype != nullptr || given.adapter != nullptr)
+      return fail(Code::InvalidArgument, "dtype and adapter of the options belong to loom_convert");
+    QuantizeFileOptions wanted;
+    LOOM_TRY(wanted.dtype, dtype_from_name(type));
+    wanted.progress = progress_of(given);
+    LOOM_TRY(const QuantizeFileResult done, quantize_file(std::string(source), std::string(target), wanted));
+    LOOM_TRY(*report, make_blob(to_json(done)));
+    return {};
+  });
+}
+
+loom_status loom_convert(const char* from, const char* to, const loom_convert_options* options, loom_blob* report) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(report));
+    LOOM_TRY(const std::string_view source, need_text(from, "from"));
+    LOOM_TRY(const std::string_view target, need_text(to, "to"));
+    LOOM_TRY(const loom_convert_options given, read_struct(options));
+    if (given.thread_count < 0)
+      return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
+    ConvertModelOptions wanted;
+    wanted.threads = given.thread_count;
+    if (given.dtype != nullptr) {
+      LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
+    }
+    if (given.adapter != nullptr) wanted.adapter = given.adapter;
+    wanted.progress = progress_of(given);
+    LOOM_TRY(const ConvertModelResult done, convert_model(std::string(source), std::string(target), wanted));
+    LOOM_TRY(*report, make_blob(to_json(done)));
+    return {};
+  });
+}
+
+loom_status loom_perplexity(loom_session session, const void* text, size_t text_size, uint64_t window,
+                            uint64_t max_windows, loom_cancel cancel, loom_blob* result) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(result));
+    LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
+    LOOM_TRY(const auto use, Use<SessionObject>::of(session));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
+    LOOM_TRY(const ScoredText scored, text_to_score(use->model->model, given));
+    PerplexityOptions wanted;
+    if (window != 0) wanted.window = static_cast<std::size_t>(window);
+    wanted.max_windows = static_cast<std::size_t>(max_windows), wanted.cancel = stop.flag();
+    LOOM_TRY(const PerplexityResult found, perplexity(*use->session, scored.ids, wanted));
+    LOOM_TRY(*result, make_blob(to_json(found, scored.dropped_bytes)));
+    return {};
+  });
+}
+
+loom_status loom_schema(loom_file_schema file, loom_blob* json) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(json));
+    if (file < LOOM_SCHEMA_NETWORK || file > LOOM_SCHEMA_EVOLUTION)
+      return fail(Code::InvalidArgument, "file is {}: expected 0 to 2", file);
+    LOOM_TRY(*json, make_blob(file == LOOM_SCHEMA_NETWORK    ? spec_schema()
+                              : file == LOOM_SCHEMA_TRAINING ? train_schema()
+                                                             : evolution_schema()));
+    return {};
+  });
+}

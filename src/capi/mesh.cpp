@@ -1,0 +1,331 @@
+// Step meshes of loom.h. A mesh holds its network while it is in use; its states belong to it.
+
+#include <algorithm>
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "learning/tween/mesh_tween.h"
+#include "network/step_mesh.h"
+
+namespace loom::capi {
+
+struct StepMeshObject : Object {
+  static constexpr Kind kKind = Kind::StepMesh;
+  StepMeshObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<StepMesh> given)
+      : network(std::move(of)), mesh(std::move(given)), plan(network->plan) {}
+  const std::shared_ptr<NetworkObject> network;
+  const std::unique_ptr<StepMesh> mesh;
+  const std::uint64_t plan;
+};
+
+struct StepStateObject : Object {
+  static constexpr Kind kKind = Kind::StepState;
+  StepStateObject(std::shared_ptr<StepMeshObject> of, StepState given) : mesh(std::move(of)), state(std::move(given)) {}
+  const std::shared_ptr<StepMeshObject> mesh;
+  StepState state;
+  Extents output_shape;
+};
+
+struct MeshTweenObject : Object {
+  static constexpr Kind kKind = Kind::MeshTween;
+  MeshTweenObject(std::shared_ptr<StepMeshObject> of, std::unique_ptr<MeshTween> given)
+      : mesh(std::move(of)), tween(std::move(given)) {}
+  const std::shared_ptr<StepMeshObject> mesh;
+  const std::unique_ptr<MeshTween> tween;
+};
+
+namespace {
+
+// A mesh for one call, with its network in the way that the call needs it.
+template <class Access>
+struct TakenMesh {
+  std::shared_ptr<StepMeshObject> object;
+  Turn turn;
+  Access access;
+  StepMesh& mesh() const { return *object->mesh; }
+};
+template <class Access>
+Result<TakenMesh<Access>> take_mesh(std::shared_ptr<StepMeshObject> object) {
+  LOOM_TRY(Turn turn, Turn::of(*object, "step mesh"));
+  LOOM_TRY(Access access, Access::of(*object->network));
+  if (object->network->plan != object->plan)
+    return fail(Code::InvalidState, "the network's layers or types were changed: make another step mesh");
+  return TakenMesh<Access>{std::move(object), std::move(turn), std::move(access)};
+}
+template <class Access>
+Result<TakenMesh<Access>> take_mesh(loom_step_mesh handle) {
+  LOOM_TRY(const auto use, Use<StepMeshObject>::of(handle));
+  return take_mesh<Access>(use.shared());
+}
+
+// A state and its mesh.
+struct TakenState {
+  Use<StepStateObject> use;
+  TakenMesh<Reading> mesh;
+  StepStateObject* operator->() const { return use.operator->(); }
+};
+Result<TakenState> take_state(loom_step_state handle) {
+  LOOM_TRY(auto use, Use<StepStateObject>::of(handle));
+  LOOM_TRY(auto mesh, take_mesh<Reading>(use->mesh));
+  return TakenState{std::move(use), std::move(mesh)};
+}
+
+// States of one mesh, each once.
+struct States {
+  std::vector<Use<StepStateObject>> uses;
+  std::vector<StepState*> states;
+};
+Result<States> states_of(const StepMeshObject* mesh, const loom_step_state* handles, std::size_t count) {
+  LOOM_TRY(const auto given, need_array(handles, count, "states"));
+  if (given.empty()) return fail(Code::InvalidArgument, "states is empty");
+  States out;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    LOOM_TRY(auto use, Use<StepStateObject>::of(given[i]));
+    if (use->mesh.get() != mesh) return fail(Code::InvalidArgument, "state {} belongs to another mesh", i);
+    if (std::ranges::find(out.states, &use->state) != out.states.end())
+      return fail(Code::InvalidArgument, "state {} is given twice", i);
+    out.states.push_back(&use->state);
+    out.uses.push_back(std::move(use));
+  }
+  return out;
+}
+
+Json info_of(const StepMesh& mesh) {
+  return Json{{"cells", mesh.num_cells()},
+              {"threads", mesh.threads()},
+              {"input_shape", mesh.network().step_input().extents()},
+              {"state_bytes", mesh.state_bytes()},
+              {"history_bytes", mesh.history_bytes()},
+              {"warnings",
+               std::vector<std::string>(mesh.network().step_warnings().begin(), mesh.network().step_warnings().end())}};
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, size_t shape_count,
+                                  const loom_step_mesh_options* options, loom_step_mesh* mesh) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(mesh));
+    LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
+    LOOM_TRY(const loom_step_mesh_options given, read_struct(options));
+    LOOM_TRY(const NetworkSessionOptions running, running_options(given));
+    LOOM_TRY(const auto taken, take_network<Writing>(network));
+    if (taken.network().settings.activations != Element::f32)
+      return fail(Code::Unsupported, "the network computes in f64, which meshes of this interface do not");
+    ++taken.use->plan;
+    LOOM_TRY_VOID(taken.network().prepare_steps(input));
+    LOOM_TRY(auto made, StepMesh::create(taken.network(), {.threads = running.threads,
+                                                           .isa = running.isa,
+                                                           .history_capacity = static_cast<std::size_t>(given.history),
+                                                           .backward = given.backward != 0,
+                                                           .keep_inputs = given.keep_inputs != 0,
+                                                           .pool = running.pool}));
+    LOOM_TRY(*mesh, make_handle<StepMeshObject>(taken.use.shared(), std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_step_mesh_step(loom_step_mesh mesh, const loom_step_state* states, size_t states_count,
+                                const loom_tick_options* options) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const loom_tick_options given, read_struct(options));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    LOOM_TRY(const States moved, states_of(taken.object.get(), states, states_count));
+    const StepOptions tick{.capture = given.capture != 0, .training = given.training != 0, .cancel = cancel.flag()};
+    for (std::uint64_t i = 0; i < std::max<std::uint64_t>(given.ticks, 1); ++i)
+      LOOM_TRY_VOID(taken.mesh().step(std::span<StepState* const>(moved.states), tick));
+    return {};
+  });
+}
+
+loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state, const float* output_gradient,
+                                    size_t output_gradient_count, uint64_t ticks, const float** input_gradient,
+                                    size_t* input_gradient_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(input_gradient, input_gradient_count));
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    LOOM_TRY(const States of, states_of(taken.object.get(), &state, 1));
+    LOOM_TRY(const ConstView output, of.states[0]->output());
+    LOOM_TRY(const ConstView dy, tensor_of(output_gradient, output_gradient_count, output.shape, "output_gradient"));
+    LOOM_TRY(const auto ports,
+             taken.mesh().backward(*of.states[0], dy, ticks == 0 ? ~std::size_t{0} : static_cast<std::size_t>(ticks)));
+    const bool any = !ports.empty() && ports[0].data != nullptr;
+    *input_gradient = any ? ports[0].as<float>() : nullptr;
+    *input_gradient_count = any ? ports[0].shape.elements() : 0;
+    return {};
+  });
+}
+
+loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, float* values, size_t values_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view path, need_text(weight, "weight"));
+    LOOM_TRY(const auto room, need_array(values, values_count, "values"));
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    LOOM_TRY(const Weight* found, weight_of(taken.object->network->network, path));
+    if (room.size() != found->elements())
+      return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, found->elements(),
+                  found->shape().text(), room.size());
+    const Gradients& all = taken.mesh().gradients();
+    const void* const gradient = all.written(*found) ? all.of(*found) : nullptr;
+    if (gradient == nullptr)
+      std::fill_n(values, values_count, 0.0F);
+    else
+      std::copy_n(static_cast<const float*>(gradient), values_count, values);
+    return {};
+  });
+}
+
+loom_status loom_step_mesh_clear_gradients(loom_step_mesh mesh) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    taken.mesh().gradients().clear();
+    return {};
+  });
+}
+
+loom_status loom_step_mesh_info(loom_step_mesh mesh, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    LOOM_TRY(*info, make_blob(info_of(taken.mesh())));
+    return {};
+  });
+}
+
+loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(state));
+    LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
+    LOOM_TRY(StepState made, taken.mesh().create_state());
+    LOOM_TRY(*state, make_handle<StepStateObject>(taken.object, std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_step_state_set_input(loom_step_state state, const float* input, size_t input_count, int32_t hold) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenState s, take_state(state));
+    LOOM_TRY(const ConstView x, tensor_of(input, input_count, s.mesh.mesh().network().step_input(), "input"));
+    return s->state.set_input(x, hold != 0);
+  });
+}
+
+loom_status loom_step_state_clear_input(loom_step_state state) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenState s, take_state(state));
+    s->state.clear_input();
+    return {};
+  });
+}
+
+loom_status loom_step_state_output(loom_step_state state, int64_t cell, const float** output, size_t* output_count,
+                                   const uint64_t** output_shape, size_t* output_shape_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
+    LOOM_TRY(const TakenState s, take_state(state));
+    const std::size_t cells = s.mesh.mesh().num_cells();
+    if (cell < -1 || (cell >= 0 && static_cast<std::uint64_t>(cell) >= cells))
+      return fail(Code::OutOfRange, "cell {}: the mesh has {}", cell, cells);
+    LOOM_TRY(const ConstView y, s->state.output(cell < 0 ? cells - 1 : static_cast<std::size_t>(cell)));
+    s->output_shape.set(y.shape);
+    *output = y.as<float>(), *output_count = y.shape.elements();
+    *output_shape = s->output_shape.values.data(), *output_shape_count = s->output_shape.count;
+    return {};
+  });
+}
+
+loom_status loom_step_state_reset(loom_step_state state) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenState s, take_state(state));
+    s->state.reset();
+    return {};
+  });
+}
+
+loom_status loom_step_state_fork(loom_step_state state, loom_step_state* copy) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(copy));
+    LOOM_TRY(const TakenState s, take_state(state));
+    LOOM_TRY(StepState made, s->state.fork());
+    LOOM_TRY(*copy, make_handle<StepStateObject>(s->mesh, std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_step_state_snapshot(loom_step_state state, loom_blob* bytes) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(bytes));
+    LOOM_TRY(const TakenState s, take_state(state));
+    const std::vector<std::byte> saved = s->state.snapshot();
+    LOOM_TRY(*bytes, make_blob(std::string(reinterpret_cast<const char*>(saved.data()), saved.size())));
+    return {};
+  });
+}
+
+loom_status loom_step_state_restore(loom_step_state state, const void* bytes, size_t bytes_size) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
+    LOOM_TRY(const TakenState s, take_state(state));
+    return s->state.restore(std::as_bytes(std::span(saved)));
+  });
+}
+
+loom_status loom_step_state_hash(loom_step_state state, loom_blob* hash) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(hash));
+    LOOM_TRY(const TakenState s, take_state(state));
+    LOOM_TRY(*hash, make_blob(to_hex(s->state.hash())));
+    return {};
+  });
+}
+
+loom_status loom_step_state_ticks(loom_step_state state, uint64_t* ticks) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(ticks));
+    LOOM_TRY(const TakenState s, take_state(state));
+    *ticks = s->state.step_count();
+    return {};
+  });
+}
+
+loom_status loom_mesh_tween_create(loom_step_mesh mesh, const void* config, size_t config_size, uint64_t ticks,
+                                   loom_mesh_tween* tween) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(tween));
+    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+    LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
+    LOOM_TRY(const auto taken, take_mesh<Writing>(mesh));
+    LOOM_TRY(auto made, MeshTween::create(taken.object->network->network, taken.mesh(), wanted,
+                                          {.ticks = static_cast<std::size_t>(ticks)}));
+    LOOM_TRY(*tween, make_handle<MeshTweenObject>(taken.object, std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* states, size_t states_count,
+                                 const float* targets, size_t targets_count, double learning_rate) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const auto values, need_array(targets, targets_count, "targets"));
+    LOOM_TRY(const auto use, Use<MeshTweenObject>::of(tween));
+    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "mesh tween"));
+    LOOM_TRY(const auto taken, take_mesh<Writing>(use->mesh));
+    LOOM_TRY(const States of, states_of(taken.object.get(), states, states_count));
+    LOOM_TRY(const ConstView output, of.states[0]->output());
+    const std::size_t each = output.shape.elements();
+    if (values.size() != each * of.states.size())
+      return fail(Code::ShapeMismatch, "{} targets for {} states of {} outputs", values.size(), of.states.size(), each);
+    std::vector<TweenTarget> wanted(of.states.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      wanted[i].values = {values.data() + i * each, output.shape, Element::f32};
+    ++taken.object->network->values;
+    return use->tween->step(std::span<StepState* const>(of.states), wanted, learning_rate);
+  });
+}

@@ -1,0 +1,130 @@
+// Whole trainings and replays of loom.h.
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "host/train.h"
+
+namespace loom::capi {
+namespace {
+
+// Passes events on to the host; false ends the run.
+TrainingRun::Callback callback_of(const loom_train_options& given) {
+  if (given.progress == nullptr) return {};
+  return [call = given.progress, user = given.user](const TrainProgress& p) -> Result<Continue> {
+    const std::string validation = p.validation == nullptr ? "" : dump_json(p.validation->to_json());
+    const std::int32_t goes_on =
+        call(user, static_cast<loom_training_event>(p.event), p.epoch, p.epochs, p.batch, p.batches, p.loss,
+             p.learning_rate, p.validation == nullptr ? nullptr : validation.c_str());
+    return goes_on != 0 ? Continue::yes : Continue::stop;
+  };
+}
+
+Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf& cancel) {
+  TrainOptions out;
+  if (given.out != nullptr) out.out = given.out;
+  if (given.folder != nullptr) out.folder = given.folder;
+  if (given.start < LOOM_RUN_FRESH || given.start > LOOM_RUN_OVERWRITE)
+    return fail(Code::InvalidArgument, "start is {}: expected 0 to 2", given.start);
+  out.start = static_cast<RunStart>(given.start);
+  out.epochs = given.epochs;
+  LOOM_TRY(out.session, running_options(given));
+  out.progress = callback_of(given);
+  out.cancel = cancel.flag();
+  return out;
+}
+
+// Samples of a caller, which last during the call.
+Result<SampleArrays> arrays_of(const loom_batch* batch) {
+  LOOM_TRY(const loom_batch given, read_struct(batch));
+  LOOM_TRY(const Shape shape, shape_of(given.shape, given.shape_count, "shape"));
+  LOOM_TRY(const ConstView inputs, tensor_of(given.inputs, given.inputs_count, shape, "inputs"));
+  LOOM_TRY(const auto classes, need_array(given.classes, given.classes_count, "classes"));
+  LOOM_TRY(const auto targets, need_array(given.targets, given.targets_count, "targets"));
+  if (classes.empty() == targets.empty())
+    return fail(Code::InvalidArgument, "samples have classes or targets: expected one of them");
+  const std::size_t count = classes.empty() ? targets.size() : classes.size();
+  if (count % shape[0] != 0) return fail(Code::ShapeMismatch, "{} targets for {} samples", count, shape[0]);
+  SampleArrays out;
+  out.inputs.shape.assign(shape.extents().begin(), shape.extents().end());
+  out.inputs.bytes = std::as_bytes(std::span(static_cast<const float*>(inputs.data), shape.elements()));
+  out.targets.shape = {shape[0]};
+  if (count != shape[0] || classes.empty()) out.targets.shape.push_back(count / shape[0]);
+  out.targets.dtype = classes.empty() ? DType::float32 : DType::int32;
+  out.targets.bytes = classes.empty() ? std::as_bytes(targets) : std::as_bytes(classes);
+  return out;
+}
+
+Result<TrainingInput> input_of(const loom_batch* samples, const loom_batch* validation) {
+  TrainingInput out;
+  if (samples == nullptr) {
+    if (validation != nullptr) return fail(Code::InvalidArgument, "validation without samples");
+    return out;
+  }
+  out.samples.emplace();
+  LOOM_TRY(out.samples->training, arrays_of(samples));
+  if (validation != nullptr) {
+    LOOM_TRY(out.samples->validation, arrays_of(validation));
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_train(const void* config, size_t config_size, loom_network network, const loom_batch* samples,
+                       const loom_batch* validation, const loom_train_options* options, loom_blob* outcome) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(outcome));
+    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const Json json, parse_json(text));
+    LOOM_TRY(const loom_train_options given, read_struct(options));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const TrainOptions wanted, options_of(given, cancel));
+    LOOM_TRY(TrainingInput input, input_of(samples, validation));
+    std::optional<TakenNetwork<Writing>> taken;
+    if (network != 0) {
+      LOOM_TRY(auto one, take_network<Writing>(network));
+      ++one.use->plan, ++one.use->values;
+      input.network = std::shared_ptr<Network>(one.use.shared(), &one.network());
+      taken.emplace(std::move(one));
+    }
+    LOOM_TRY(const TrainOutcome done, train(json, wanted, std::move(input)));
+    LOOM_TRY(*outcome, make_blob(to_json(done)));
+    return {};
+  });
+}
+
+loom_status loom_train_file(const char* path, const loom_train_options* options, loom_blob* outcome) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(outcome));
+    LOOM_TRY(const std::string_view name, need_text(path, "path"));
+    LOOM_TRY(const loom_train_options given, read_struct(options));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const TrainOptions wanted, options_of(given, cancel));
+    LOOM_TRY(const TrainOutcome done, train_file(std::string(name), wanted));
+    LOOM_TRY(*outcome, make_blob(to_json(done)));
+    return {};
+  });
+}
+
+loom_status loom_replay(const char* path, const loom_train_options* options, loom_blob* report) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(report));
+    LOOM_TRY(const std::string_view name, need_text(path, "path"));
+    LOOM_TRY(const loom_train_options given, read_struct(options));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    ReplayOptions wanted;
+    if (given.folder != nullptr) wanted.folder = given.folder;
+    LOOM_TRY(wanted.session, running_options(given));
+    wanted.progress = callback_of(given);
+    wanted.cancel = cancel.flag();
+    LOOM_TRY(const ReplayReport found, replay_file(std::string(name), wanted));
+    LOOM_TRY(*report, make_blob(to_json(found)));
+    return {};
+  });
+}

@@ -1,0 +1,142 @@
+// Target propagation of loom.h, in single calls.
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "learning/tween/tween.h"
+
+namespace loom::capi {
+
+struct TweenObject : Object {
+  static constexpr Kind kKind = Kind::Tween;
+  TweenObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<TweenSession> given)
+      : network(std::move(of)), tween(std::move(given)), plan(network->plan) {}
+  const std::shared_ptr<NetworkObject> network;
+  const std::unique_ptr<TweenSession> tween;
+  const std::uint64_t plan;
+  std::vector<std::byte> input;  // of the last forward, which the step reads again
+  Shape output;
+  Extents output_shape;
+};
+
+namespace {
+
+struct TakenTween {
+  Use<TweenObject> use;
+  Turn turn;
+  Writing writing;
+  TweenObject* operator->() const { return use.operator->(); }
+};
+Result<TakenTween> take_tween(loom_tween handle) {
+  LOOM_TRY(auto use, Use<TweenObject>::of(handle));
+  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "tween"));
+  LOOM_TRY(Writing writing, Writing::of(*use->network));
+  if (use->network->plan != use->plan)
+    return fail(Code::InvalidState, "the network's layers or types were changed: make another tween");
+  return TakenTween{std::move(use), std::move(turn), std::move(writing)};
+}
+
+Result<TweenTarget> target_of(const TweenObject& t, const float* target, std::size_t count) {
+  if (t.output_shape.count == 0) return fail(Code::InvalidState, "a target without a forward");
+  LOOM_TRY(const ConstView values, tensor_of(target, count, t.output, "target"));
+  return TweenTarget{.values = values};
+}
+
+Json info_of(const TweenSession& t) {
+  Json uses = Json::array();
+  for (const TweenUse& use : t.uses())
+    uses.push_back(Json{{"path", use.path == nullptr ? "" : *use.path},
+                        {"gap", use.gap},
+                        {"budget", use.budget},
+                        {"is_skipped", use.skipped},
+                        {"update_norm", use.update_norm}});
+  return Json{{"output_gap", t.output_gap()}, {"loss", t.loss()}, {"uses", std::move(uses)}};
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_tween_create(loom_network network, const void* config, size_t config_size, const uint64_t* shape,
+                              size_t shape_count, const loom_trainer_options* options, loom_tween* tween) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(tween));
+    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
+    LOOM_TRY(const loom_trainer_options given, read_struct(options));
+    LOOM_TRY(NetworkSessionOptions running, running_options(given));
+    if (given.max_bytes != 0) running.max_bytes = given.max_bytes;
+    LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+    LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
+    LOOM_TRY(const auto taken, take_network<Writing>(network));
+    if (taken.network().settings.activations != Element::f32)
+      return fail(Code::Unsupported, "the network computes in f64: a trainer with the key tween takes it");
+    ++taken.use->plan;
+    LOOM_TRY_VOID(taken.network().prepare(batch));
+    LOOM_TRY(auto made, TweenSession::create(taken.network(), wanted, running));
+    LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_tween_forward(loom_tween tween, const float* input, size_t input_count, const uint64_t* shape,
+                               size_t shape_count, const float** output, size_t* output_count,
+                               const uint64_t** output_shape, size_t* output_shape_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
+    LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
+    LOOM_TRY_VOID(tensor_of(input, input_count, extents, "input"));
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    const ConstView x = kept_copy(input, extents, t->input);
+    LOOM_TRY(const ConstView y, t->tween->forward(x));
+    t->output = y.shape;
+    t->output_shape.set(y.shape);
+    *output = y.as<float>(), *output_count = y.shape.elements();
+    *output_shape = t->output_shape.values.data(), *output_shape_count = t->output_shape.count;
+    return {};
+  });
+}
+
+loom_status loom_tween_step(loom_tween tween, const float* target, size_t target_count, double learning_rate) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target, target_count));
+    ++t->network->values;
+    return t->tween->step(wanted, learning_rate);
+  });
+}
+
+loom_status loom_tween_backward(loom_tween tween, const float* target, size_t target_count) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target, target_count));
+    return t->tween->backward(wanted);
+  });
+}
+
+loom_status loom_tween_budgets(loom_tween tween) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    return t->tween->calculate_link_budgets();
+  });
+}
+
+loom_status loom_tween_apply(loom_tween tween, double learning_rate) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    ++t->network->values;
+    return t->tween->apply(learning_rate);
+  });
+}
+
+loom_status loom_tween_info(loom_tween tween, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const TakenTween t, take_tween(tween));
+    LOOM_TRY(*info, make_blob(info_of(*t->tween)));
+    return {};
+  });
+}

@@ -1,0 +1,52 @@
+#pragma once
+// The bytes that a reader of a format looks into, wherever they lie: a file, a part of a file, memory of the caller, or
+// what a callback of the host gives.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/buffer.h"
+#include "core/error.h"
+#include "core/file.h"
+
+namespace loom {
+
+// Fills the front of `to`, which is not empty, with the bytes from `offset` on, and returns how many it has filled; 0
+// means that there are no more.
+using ReadAt = std::function<Result<std::size_t>(std::uint64_t offset, std::span<std::byte> to)>;
+
+class ByteSource {
+ public:
+  static constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
+
+  // The file stays mapped for as long as something points into it. Errors of MappedFile::open().
+  static Result<std::shared_ptr<const ByteSource>> file(const std::string& path);
+  // `length` bytes of the file from `offset` on. OutOfRange when the file has fewer.
+  static Result<std::shared_ptr<const ByteSource>> part_of_file(const std::string& path, std::uint64_t offset,
+                                                                std::uint64_t length = kToTheEnd);
+  // Memory of the caller, who keeps it alive and unchanged while something points into it. `name` stands in errors
+  // where a file has its path.
+  static std::shared_ptr<const ByteSource> memory(std::string name, std::span<const std::byte> bytes);
+  // `size` bytes, which are read into memory of our own. OutOfMemory; IoError when the callback ends earlier,
+  // InvalidArgument when it says that it filled more than it was asked for; its own errors.
+  static Result<std::shared_ptr<const ByteSource>> read(std::string name, std::uint64_t size, const ReadAt& read);
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+  // Gives the pages of a file that lie wholly inside `part` back to the system, which reads them again on the next
+  // touch. Other memory stays.
+  void release(std::span<const std::byte> part) const;
+
+ private:
+  ByteSource() = default;
+  std::string name_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const MappedFile> file_;  // null for memory
+  Buffer copy_;                             // what a callback gave
+};
+
+}  // namespace loom

@@ -1,0 +1,131 @@
+#include "host/evolve.h"
+
+#include "core/json.h"
+#include "support/files.h"
+
+namespace loom::host_evolve_test {
+namespace {
+
+class HostEvolve : public testing::Test {
+ protected:
+  void SetUp() override {
+    config_ = {{"task", {{"name", "xor"}, {"target", 0.99}}},
+               {"population", 20},
+               {"generations", 12},
+               {"seed", 4},
+               {"islands", 2},
+               {"migrate_every", 3},
+               {"network",
+                {{"seed", 1},
+                 {"layers",
+                  {{{"type", "dense"}, {"input_height", 2}, {"output_height", 4}, {"activation", "tanh"}},
+                   {{"type", "dense"}, {"input_height", 4}, {"output_height", 1}}}}}}};
+    options_.threads = 1;
+  }
+  EvolveResult whole() {
+    const auto result = evolve(config_, options_);
+    EXPECT_TRUE(result) << result.error().text();
+    return result ? *result : EvolveResult{};
+  }
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+  test::TempFolder folder_;
+  Json config_;
+  EvolveOptions options_;
+};
+
+TEST_F(HostEvolve, a_config_file_leaves_its_record_and_says_what_came_of_it) {
+  test::write_all(path("xor.json"), dump_json(config_));
+  std::size_t begun = 0;
+  std::vector<std::uint32_t> told;
+  options_.out = path("run"), options_.keep_history = true;
+  options_.begun = [&](EvolveRun& run) {
+    EXPECT_TRUE(told.empty());
+    EXPECT_EQ(run.islands().generation(), 0u);
+    ++begun;
+  };
+  options_.progress = [&](const EvolveProgress& p) {
+    EXPECT_EQ(p.total, 12u);
+    EXPECT_NE(p.best, nullptr);
+    told.push_back(p.done);
+    return Continue::yes;
+  };
+  const auto result = evolve_file(path("xor.json"), options_);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(begun, 1u);
+  EXPECT_EQ(told.size(), result->generations);
+  EXPECT_EQ(result->history.size(), result->generations);
+  EXPECT_FALSE(result->stopped);
+  for (const char* name : {"lineage.jsonl", "state.json", "best.entity"})
+    EXPECT_TRUE(is_file(options_.out + "/" + name)) << name;
+  const Json said = to_json(*result);
+  EXPECT_EQ(said["task"], "xor");
+  EXPECT_EQ(said["hash"], result->hash);
+  EXPECT_EQ(said["history"].size(), result->generations);
+  EXPECT_EQ(said.contains("ensemble"), false);
+  options_ = {.threads = 3};
+  EXPECT_EQ(whole().hash, result->hash);
+}
+
+TEST_F(HostEvolve, a_run_that_is_stopped_goes_on_to_the_hash_of_one_that_never_was) {
+  const EvolveResult wanted = whole();
+  ASSERT_GT(wanted.generations, 6u);
+  options_.out = path("run");
+  options_.progress = [](const EvolveProgress& p) { return p.done == 4 ? Continue::stop : Continue::yes; };
+  const EvolveResult cut = whole();
+  EXPECT_TRUE(cut.stopped);
+  EXPECT_EQ(cut.generations, 4u);
+  const std::atomic<bool> cancel = true;
+  options_.progress = nullptr, options_.cancel = &cancel, options_.start = RunStart::resume;
+  EXPECT_EQ(whole().generations, 4u);
+  options_.cancel = nullptr;
+  const EvolveResult resumed = whole();
+  EXPECT_EQ(resumed.hash, wanted.hash);
+  EXPECT_EQ(resumed.best, wanted.best);
+  EXPECT_FALSE(resumed.stopped);
+  config_["seed"] = 5;
+  EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidConfig);
+}
+
+// The caller knows the task; the run knows its shape alone.
+TEST_F(HostEvolve, fitness_from_outside_gives_the_hash_and_the_lineage_of_the_task) {
+  options_.out = path("asked");
+  const EvolveResult wanted = whole();
+  const auto task = xor_task();
+  const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
+  auto runner = Runner::create().value();
+  config_.erase("task");
+  options_.out = path("told"), options_.outside = OutsideTask{task->input(), 0.99};
+  const auto run = EvolveRun::create(config_, options_);
+  ASSERT_TRUE(run) << run.error().text();
+  EXPECT_EQ((*run)->step().error().code, Code::InvalidState);
+  while (!(*run)->done()) {
+    std::vector<Fitness> told;
+    for (const Islands::Place& place : (*run)->ask())
+      told.push_back(fitness(*runner, (*run)->islands().network(place)).value());
+    EXPECT_EQ((*run)->tell(std::span(told).first(told.size() - 1)).error().code, Code::InvalidArgument);
+    ASSERT_TRUE((*run)->tell(told));
+  }
+  const auto result = (*run)->finish();
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->hash, wanted.hash);
+  EXPECT_EQ(result->best, wanted.best);
+  EXPECT_EQ(test::read_all(path("told/lineage.jsonl")), test::read_all(path("asked/lineage.jsonl")));
+}
+
+TEST_F(HostEvolve, what_does_not_fit_together_is_refused) {
+  options_.outside = OutsideTask{Shape::of({4, 2}), 1};
+  EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidConfig);
+  config_.erase("task");
+  EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidState);
+  options_.outside->input = Shape::of({4, 3});
+  const auto narrow = evolve(config_, options_);
+  ASSERT_FALSE(narrow);
+  EXPECT_NE(narrow.error().text().find("does not fit the task"), std::string::npos) << narrow.error().text();
+  options_ = {.save_every = 0};
+  EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidArgument);
+  EXPECT_EQ(evolve_file(path("none.json"), {}).error().code, Code::NotFound);
+}
+
+}  // namespace
+}  // namespace loom::host_evolve_test

@@ -1,0 +1,134 @@
+"""Keras models that the bridge is tested with: the bedrocks that Keras has, both mixers, and what only some models have.
+
+cases() gives (name, model, sample), with weights from fixed seeds.
+"""
+
+import keras
+import numpy
+from keras import layers
+
+_draws = numpy.random.RandomState(42)
+
+
+def _normal(*shape):
+    return _draws.randn(*shape).astype("float32")
+
+
+def _drawn(model, sample):
+    """Gives all weights and statistics values that matter."""
+    model(sample)
+    for weight in model.weights:
+        if "seed" in weight.path:
+            continue
+        values = _draws.randn(*weight.shape) * 0.3
+        weight.assign(numpy.abs(values) + 0.5 if "variance" in weight.path else values)
+    return model
+
+
+def _swiglu(x, width, inner):
+    gate, up = layers.Dense(inner, activation="silu")(x), layers.Dense(inner)(x)
+    return layers.Dense(width)(gate * up)
+
+
+def _model(shape, function, dtype=None):
+    start = keras.Input(shape, dtype=dtype)
+    return keras.Model(start, function(start))
+
+
+def _start(x):
+    """The convolutions of both mixers, channels behind."""
+    x = layers.Dense(8)(layers.Flatten()(layers.Conv3D(2, 2)(x)))
+    x = layers.Conv2D(2, 2)(layers.Reshape((2, 4, 1))(x))
+    x = layers.Dense(8, activation="relu")(layers.Flatten()(x))
+    x = layers.Conv1D(4, 8)(layers.Reshape((8, 1))(x))
+    return layers.Dense(8)(layers.Flatten()(x))
+
+
+def _attend(x):
+    return layers.MultiHeadAttention(2, 2)(x, x, use_causal_mask=True)
+
+
+def _end(x):
+    x = layers.LSTM(4, return_sequences=True)(layers.SimpleRNN(4, return_sequences=True)(x))
+    return layers.Dense(8)(layers.Flatten()(x))
+
+
+def _mixer_v1(x):
+    return _end(_attend(layers.Reshape((2, 4))(_start(x))))
+
+
+def _mixer_v2(x):
+    ids = layers.Flatten()(layers.MaxPooling3D((1, 2, 2))(x))
+    x = layers.Embedding(16, 4)(ids)
+    x = layers.Add()([_attend(layers.LayerNormalization()(x)), x])
+    x = layers.Add()([_swiglu(layers.RMSNormalization()(x), 4, 8), x])
+    return _end(x)
+
+
+def _all():
+    chain = keras.Sequential
+    yield "dense", chain([layers.Dense(64, "relu"), layers.Dense(32, "tanh"), layers.Dense(32, "sigmoid", use_bias=False),
+                          layers.Dense(8, "softmax")]), _normal(7, 32)
+    yield "cnn1", chain([layers.Conv1D(8, 16, 2, activation="relu"), layers.Conv1D(4, 8)]), _normal(4, 32, 1)
+    yield "cnn2", chain([layers.Conv2D(4, 4, 2, activation="relu", use_bias=False), layers.Conv2D(4, 3)]), _normal(4, 10, 10, 1)
+    yield "cnn3", chain([layers.Conv3D(4, 2, 2, activation="relu"), layers.Conv3D(4, 2)]), _normal(4, 4, 4, 4, 1)
+    yield "mha", _model((4, 8), lambda x: layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)), _normal(4, 4, 8)
+    yield "lstm", chain([layers.LSTM(4, return_sequences=True)]), _normal(4, 8, 8)
+    yield "rnn", chain([layers.SimpleRNN(4, return_sequences=True)]), _normal(4, 8, 8)
+    yield "layernorm", chain([layers.LayerNormalization()]), _normal(4, 4, 16)
+    yield "embedding", chain([layers.Embedding(32, 4)]), _draws.randint(0, 32, (4, 8))
+    yield "rmsnorm", chain([layers.RMSNormalization()]), _normal(4, 4, 16)
+    yield "swiglu", _model((4, 8), lambda x: _swiglu(x, 8, 16)), _normal(4, 4, 8)
+    yield "residual", _model((4, 8), lambda x: layers.Add()([layers.Dense(8)(x), x])), _normal(4, 4, 8)
+    yield "mixer_v1", _model((2, 2, 2, 1), _mixer_v1), _normal(4, 2, 2, 2, 1)
+    yield "mixer_v2", _model((2, 2, 2, 1), _mixer_v2), _draws.randint(0, 16, (4, 2, 2, 2, 1)).astype("float32")
+    yield "gru", chain([layers.Bidirectional(layers.LSTM(5, return_sequences=True)), layers.GRU(3)]), _normal(3, 6, 4)
+    for axes, kind in enumerate((layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose), 1):
+        yield f"convtransposed{axes}", chain([kind(3, 3, 2, padding="same"), kind(2, 4, 2)]), _normal(2, *[4] * axes, 2)
+    yield "picture", chain([layers.Conv2D(4, 3, padding="same", activation="relu"), layers.BatchNormalization(),
+                            layers.MaxPooling2D(2), layers.DepthwiseConv2D(3, depth_multiplier=2, padding="same"),
+                            layers.SeparableConv2D(6, 3, 2, padding="same"), layers.GroupNormalization(2),
+                            layers.LeakyReLU(), layers.AveragePooling2D(2, padding="same"), layers.Flatten(),
+                            layers.Dropout(0.3), layers.Dense(3)]), _normal(2, 9, 8, 3)
+    yield "causal", chain([layers.Conv1D(4, 3, padding="causal", dilation_rate=2), layers.GlobalAveragePooling1D()]), _normal(2, 16, 3)
+    inner = chain([layers.Dense(4, "relu")])
+    yield "twice", _model((4,), lambda x: inner(inner(x))), _normal(3, 4)
+
+    def joined(x):
+        y = layers.Concatenate()([layers.Dense(3)(x), x])
+        return layers.Rescaling(2.0, 1.0)(y[:, -1]) * 0.5 - 1
+
+    yield "joined", _model((5, 8), joined), _normal(3, 5, 8)
+
+
+def cases():
+    for name, model, sample in _all():
+        yield name, _drawn(model, sample), sample
+
+
+def answer(model, sample):
+    return numpy.asarray(keras.ops.convert_to_numpy(model(sample, training=False)))
+
+
+def state(model):
+    return [numpy.asarray(keras.ops.convert_to_numpy(w)).tobytes() for w in model.weights]
+
+
+def unsupported():
+    model = keras.Sequential([layers.PReLU(name="first"), layers.Dense(3), layers.UpSampling1D(name="larger")])
+    sample = _normal(2, 4, 3)
+    return _drawn(model, sample), sample, {"first", "larger"}
+
+
+def trained():
+    mlp = keras.Sequential([layers.Dense(16, "tanh"), layers.Dense(3)])
+    yield "mlp", _drawn(mlp, _normal(2, 8)), _normal(32, 8), _normal(32, 3)
+    lstm = keras.Sequential([layers.LSTM(5), layers.Dense(3)])
+    yield "lstm", _drawn(lstm, _normal(2, 6, 4)), _normal(16, 6, 4), _normal(16, 3)
+
+
+def losses(model, inputs, targets, name, rate, steps):
+    optimizer = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}[name](rate, **({"epsilon": 1e-8} if name == "adam" else {}))
+    model.compile(optimizer, "mse")
+    for _ in range(steps):
+        yield float(model.train_on_batch(inputs, targets))

@@ -1,0 +1,223 @@
+"""PyTorch models that the bridge is tested with: the twelve bedrocks, both mixers, and what only some models have.
+
+cases() gives (name, model, sample). Everything is drawn from fixed seeds.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Residual(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return x + self.inner(x)
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+
+    def forward(self, x):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.attention(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+
+class OwnAttention(nn.Module):
+    """As language models write it."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+        self.heads = heads
+
+    def forward(self, x):
+        batch, steps, width = x.shape
+        q, k, v = (f(x).view(batch, steps, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(y.transpose(1, 2).reshape(batch, steps, width))
+
+
+class GatedMlp(nn.Module):
+    def __init__(self, width, inner, bias=True):
+        super().__init__()
+        self.gate, self.up = nn.Linear(width, inner, bias), nn.Linear(width, inner, bias)
+        self.down = nn.Linear(inner, width, bias)
+
+    def forward(self, x):
+        return self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind, *sizes, **options):
+        super().__init__()
+        self.cell = kind(*sizes, batch_first=True, **options)
+
+    def forward(self, x):
+        return self.cell(x)[0]
+
+
+class Last(nn.Module):
+    """The last state of one layer and the last step of another."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.lstm = nn.Embedding(16, 8), nn.LSTM(8, 8, batch_first=True)
+        self.position, self.head = nn.Parameter(torch.randn(1, 5, 8) * 0.1), nn.Linear(8, 16, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, ids):
+        steps, (state, _) = self.lstm(self.table(ids) + self.position)
+        return self.head(steps[:, -1] + state[-1])
+
+
+class Twice(nn.Module):
+    """One layer in two places, slices, and numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.again, self.mix = nn.Linear(4, 4), nn.Conv1d(3, 6, 1)
+
+    def forward(self, x):
+        for _ in range(2):
+            x = torch.relu(self.again(x))
+        a, b = self.mix(x).transpose(1, 2).chunk(2, 2)
+        return torch.cat([a.mean(1), b[:, 1:, 0] * 3 - 1], 1)
+
+
+class Branches(Twice):
+    """torch.fx cannot trace this one."""
+
+    def forward(self, x):
+        return x if x.shape[0] > 1000 else super().forward(x)
+
+
+class MixerV1(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cnn3, self.d1 = nn.Conv3d(1, 2, 2), nn.Linear(2, 8)
+        self.cnn2, self.d2 = nn.Conv2d(1, 2, 2), nn.Linear(6, 8)
+        self.cnn1, self.d3 = nn.Conv1d(1, 4, 8), nn.Linear(4, 8)
+        self.mha, self.rnn, self.lstm = Attention(4, 2), Recurrent(nn.RNN, 4, 4), Recurrent(nn.LSTM, 4, 4)
+        self.d4 = nn.Linear(8, 8)
+
+    def start(self, x):
+        x = self.d1(self.cnn3(x).flatten(1)).view(-1, 1, 2, 4)
+        x = torch.relu(self.d2(self.cnn2(x).flatten(1))).view(-1, 1, 8)
+        return self.d3(self.cnn1(x).flatten(1))
+
+    def forward(self, x):
+        x = self.lstm(self.rnn(self.mha(self.start(x).view(-1, 2, 4))))
+        return self.d4(x.flatten(1))
+
+
+class MixerV2(MixerV1):
+    """Its tokens are the larger numbers of the volume's halves; the convolutions do not reach the output."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.norm1, self.norm2 = nn.Embedding(16, 4), nn.LayerNorm(4), nn.RMSNorm(4, 1e-6)
+        self.mlp = GatedMlp(4, 8)
+
+    def forward(self, x):
+        self.start(x)
+        ids = functional.max_pool3d(x, (1, 2, 2)).flatten(1).long()
+        x = self.table(ids)
+        x = self.mha(self.norm1(x)) + x
+        x = self.mlp(self.norm2(x)) + x
+        return self.d4(self.lstm(self.rnn(x)).flatten(1))
+
+
+def cases():
+    torch.manual_seed(42)
+    chain = nn.Sequential
+
+    def normal(*shape):
+        return torch.randn(*shape).numpy()
+
+    def ids(count, *shape):
+        return torch.randint(0, count, shape).numpy()
+
+    yield "dense", chain(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 32, bias=False),
+                         nn.Sigmoid(), nn.Linear(32, 8)), normal(7, 32)
+    yield "cnn1", chain(nn.Conv1d(1, 8, 16, stride=2, bias=False), nn.ReLU(), nn.Conv1d(8, 4, 8)), normal(4, 1, 32)
+    yield "cnn2", chain(nn.Conv2d(1, 4, 4, stride=2, bias=False), nn.ReLU(), nn.Conv2d(4, 4, 3)), normal(4, 1, 10, 10)
+    yield "cnn3", chain(nn.Conv3d(1, 4, 2, stride=2), nn.ReLU(), nn.Conv3d(4, 4, 2)), normal(4, 1, 4, 4, 4)
+    yield "mha", Attention(8, 2), normal(4, 4, 8)
+    yield "lstm", Recurrent(nn.LSTM, 8, 4), normal(4, 8, 8)
+    yield "rnn", Recurrent(nn.RNN, 8, 4), normal(4, 8, 8)
+    yield "layernorm", nn.LayerNorm(16), normal(4, 4, 16)
+    yield "embedding", nn.Embedding(32, 4), ids(32, 4, 8)
+    yield "rmsnorm", nn.RMSNorm(16, 1e-6), normal(4, 4, 16)
+    yield "swiglu", GatedMlp(8, 16), normal(4, 4, 8)
+    yield "residual", Residual(nn.Identity()), normal(4, 4, 8)
+    yield "mixer_v1", MixerV1(), normal(4, 1, 2, 2, 2)
+    yield "mixer_v2", MixerV2(), ids(16, 4, 1, 2, 2, 2).astype("float32")
+    yield "gru", Recurrent(nn.GRU, 4, 5, 2, bidirectional=True), normal(3, 6, 4)
+    for axes, kind in enumerate((nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d), 1):
+        model = kind(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
+        yield f"convtransposed{axes}", model, normal(2, 4, *[4] * axes)
+    yield "pooling", chain(nn.AvgPool2d(3, 2, 1, ceil_mode=True), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(1)), normal(2, 3, 17, 13)
+    picture = chain(nn.Conv2d(3, 8, 3, padding="same"), nn.BatchNorm2d(8), nn.SiLU(), nn.Conv2d(8, 6, 2, padding="same"),
+                    nn.GroupNorm(2, 6), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3), nn.Softmax(-1))
+    picture[1].running_mean.normal_()
+    picture[1].running_var.uniform_(0.5, 2)
+    yield "picture", picture, normal(4, 3, 8, 8)
+    encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True, activation="gelu")
+    yield "encoder", nn.TransformerEncoder(encoder, 2, nn.LayerNorm(8), enable_nested_tensor=False), normal(3, 5, 8)
+    yield "own_attention", Residual(OwnAttention(8, 2)), normal(2, 5, 8)
+    yield "last", Last(), ids(16, 3, 5)
+    yield "twice", Twice(), normal(2, 3, 4)
+    yield "branches", Branches(), normal(2, 3, 4)
+
+
+def answer(model, sample):
+    model.eval()
+    with torch.no_grad():
+        return model(torch.from_numpy(sample)).numpy()
+
+
+def state(model):
+    """The bits of all that push() could change."""
+    return [value.numpy().tobytes() for value in model.state_dict().values()]
+
+
+class Beyond(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.dense = nn.PReLU(), nn.Linear(4, 4)
+        self.steps, self.larger = nn.LSTM(4, 4), nn.Upsample(scale_factor=2)
+
+    def forward(self, x):
+        return self.larger(self.steps(self.dense(self.first(x)))[0]).cumsum(1)
+
+
+def unsupported():
+    """A model and what of it has to be named."""
+    return Beyond(), torch.randn(2, 3, 4).numpy(), {"first", "steps", "larger", "cumsum"}
+
+
+def trained():
+    """(name, model, inputs, targets): mean squared errors."""
+    torch.manual_seed(7)
+    yield "mlp", nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)), torch.randn(32, 8), torch.randn(32, 3)
+    cnn = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 3))
+    yield "cnn", cnn, torch.randn(16, 1, 8, 8), torch.randn(16, 3)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    yield "encoder", nn.Sequential(layer), torch.randn(8, 5, 8), torch.randn(8, 5, 8)
+
+
+def losses(model, inputs, targets, name, rate, steps):
+    """What the framework's own training says before each step."""
+    model.train()
+    optimizer = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[name](model.parameters(), lr=rate)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        yield loss.item()
