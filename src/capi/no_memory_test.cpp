@@ -129,7 +129,7 @@ TEST_F(CapiNoMemory, networks_can_be_used_after_memory_ran_out) {
   batch.shape = shape, batch.shape_count = 2, batch.classes = classes, batch.classes_count = 2;
   loom_training_step step{};
   step.struct_size = sizeof step;
-  refusals("trainer_step", [&] { return loom_trainer_step(trainer, &batch, &step); });
+  refusals("trainer_step", [&] { return loom_trainer_step(trainer, &batch, 0, &step); });
   EXPECT_EQ(step.skipped, 0);
   loom_blob blob = 0;
   refusals("network_to_bytes", [&] { return loom_network_to_bytes(copy, LOOM_FORMAT_JSON, 1, &blob); });

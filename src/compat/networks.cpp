@@ -157,7 +157,7 @@ char* learn(int64_t n, const float* input, const float* target, const Lesson& le
         batch.classes = classes.data(), batch.classes_count = classes.size();
       }
       auto step = sized<loom_training_step>();
-      if (loom_trainer_step(trainer.get(), &batch, &step) != LOOM_OK) return failed_call();
+      if (loom_trainer_step(trainer.get(), &batch, 0, &step) != LOOM_OK) return failed_call();
       sum += step.loss;
     }
     history.push_back(sum / static_cast<double>(lesson.batches));
