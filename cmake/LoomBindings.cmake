@@ -18,6 +18,7 @@ if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
 endif()
 
+add_test(NAME bindings_compat COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/compat.py $<TARGET_FILE:loom_welvet>)
 add_test(NAME bindings_abi COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/abi.py)
 set_tests_properties(bindings_abi PROPERTIES SKIP_RETURN_CODE 77)
 
