@@ -293,6 +293,30 @@ class Chooser {
     else
       return nullptr;  // hooks hold for all threads, and longer than one program of calls
   }
+  loom_on_training on_training() {
+    if (next() % 2 == 0) return nullptr;
+    return [](void* user, loom_training_event event, std::uint64_t epoch, std::uint64_t, std::uint64_t, std::uint64_t,
+              double, double, const char*) -> std::int32_t {
+      come_back(*static_cast<Objects*>(user));
+      return event != LOOM_TRAINING_BATCH_END || epoch == 0 ? 1 : 0;
+    };
+  }
+  loom_on_generation on_generation() {
+    if (next() % 2 == 0) return nullptr;
+    return [](void* user, const char* report) -> std::int32_t {
+      come_back(*static_cast<Objects*>(user));
+      return report[0] == '{' ? 1 : 0;
+    };
+  }
+  loom_read_at read_at() {
+    if (rarely()) return nullptr;
+    return [](void* user, std::uint64_t offset, void* to, std::size_t size) -> std::int64_t {
+      come_back(*static_cast<Objects*>(user));
+      if (offset > 4096) return -1;
+      std::memset(to, 'G', size);
+      return static_cast<std::int64_t>(size);
+    };
+  }
   void took(loom_handle handle) { objects_.add(handle); }
   template <class T>
   void saw(const T* data, std::size_t count) {
