@@ -32,5 +32,7 @@ Run graph_command(CLI::App& app);
 Run schema_command(CLI::App& app);
 Run dna_command(CLI::App& app);
 Run evolve_command(CLI::App& app);
+Run stream_command(CLI::App& app);
+Run bridge_command(CLI::App& app);
 
 }  // namespace loom::cli

@@ -127,6 +127,8 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"graph", {"--output", "--overwrite"}},
       {"dna", {"--output", "--overwrite", "--journal", "--nested", "--json"}},
       {"evolve", {"--output", "--resume", "--generations", "--json"}},
+      {"stream", {"--models", "--fixtures", "--output", "--overwrite", "--page", "--no-certificate"}},
+      {"bridge", {"--bind", "--port", "--token", "--models", "--fixtures", "--reports"}},
       {"schema", {}},
       {"verify", {"--table", "--json"}},
       {"audit", {"--json", "--include-network"}},
