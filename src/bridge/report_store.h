@@ -3,11 +3,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "bridge/stream.h"
+#include "core/spin_lock.h"
 
 namespace loom {
 
@@ -55,7 +55,7 @@ class ReportStore {
   Result<void> insert(const Key& key, ReportPtr report);
 
   std::string folder_;
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;  // held for a walk through the maps at most
   std::map<Key, ReportPtr> reports_;
   std::map<std::array<std::string, 3>, std::shared_ptr<const Json>> certificates_;
   std::size_t bytes_ = 0;
