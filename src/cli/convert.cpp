@@ -1,4 +1,4 @@
-// convert: a language model of any format as one .entity file.
+// convert: a language model of any format as one .entity file, a network as .entity or JSON.
 
 #include <algorithm>
 #include <cstdio>
@@ -7,6 +7,8 @@
 #include "cli/output_file.h"
 #include "core/json.h"
 #include "host/convert.h"
+#include "io/network_file.h"
+#include "lm/model_entity.h"
 
 namespace loom::cli {
 namespace {
@@ -14,10 +16,30 @@ namespace {
 struct ConvertFlags {
   CommonOptions common;
   std::string model, output, adapter;
-  bool overwrite = false;
+  int entity_version = 2;
+  bool overwrite = false, allow_loss = false;
 };
 
+Result<int> convert_a_network(const ConvertFlags& o) {
+  if (!o.common.dtype.empty() || !o.adapter.empty())
+    return fail(Code::InvalidArgument, "{}: a network; --dtype and --adapter are for language models (loom morph)",
+                o.model);
+  LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite, {o.model}));
+  LOOM_TRY(const ConvertNetworkResult result, convert_network(o.model, o.output, {o.entity_version, o.allow_loss}));
+  for (const std::string& line : result.losses) warn(line);
+  if (o.common.json)
+    print_json(to_json(result));
+  else if (!o.common.quiet)
+    std::printf("%s: %.1f MB, hash %s\n", o.output.c_str(), static_cast<double>(result.bytes) / 1e6,
+                to_hex(result.hash).c_str());
+  return kOk;
+}
+
 Result<int> run_convert(const ConvertFlags& o) {
+  if (is_network_file(o.model) && !is_model_entity(o.model)) return convert_a_network(o);
+  if (o.entity_version != 2 || o.allow_loss)
+    return fail(Code::Unsupported, "{}: language models are written as .entity of version 2 alone, without loss",
+                o.output);
   if (!o.output.ends_with(".entity"))
     return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
   LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
@@ -55,14 +77,19 @@ Result<int> run_convert(const ConvertFlags& o) {
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertFlags>();
   add_path(app, "MODEL", o->model,
-           "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")
+           "GGUF file, Hugging Face folder or .entity of a language model; .entity or JSON of a network, of 0.8x too")
       ->required();
-  add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")
+  add_path(app, "-o,--output,OUTPUT", o->output,
+           "FILE.entity to write: weights, tokenizer and chat template; of a network also FILE.json")
       ->required();
   add_model_dtype(app, o->common);
   add_path(app, "--adapter", o->adapter,
            "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")
       ->type_name("DIR");
+  app.add_option("--entity-version", o->entity_version, "1: a network as Loom 0.8x reads it")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
+  app.add_flag("--allow-loss", o->allow_loss, "Write also what the format cannot hold as it is, and say what");
   add_overwrite(app, o->overwrite);
   app.add_option("-t,--threads", o->common.threads, "Threads (default: one per physical core)")
       ->check(CLI::Range(1, ThreadPool::kMaxThreads));

@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "io/entity/entity.h"
+#include "io/loom08/loom08.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 
@@ -27,6 +28,7 @@ bool is_tensor(std::string_view text) {
 
 // Neither a language model nor a checkpoint, which holds more than a network; of JSON a spec.
 bool holds_network(const std::string& path, std::string_view text) {
+  if (loom08::is_entity(std::as_bytes(std::span(text)))) return true;
   if (const auto reader = EntityReader::open(path))
     return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path);
   const auto json = parse_json(text);

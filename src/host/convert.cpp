@@ -6,6 +6,8 @@
 #include "core/json.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
+#include "io/loom08/write.h"
+#include "io/network_file.h"
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 
@@ -91,6 +93,57 @@ Result<ConvertModelResult> convert_model(const std::string& model, const std::st
   LOOM_TRY(const auto written, MappedFile::open(output));
   result.bytes = written->bytes().size();
   return result;
+}
+
+namespace {
+
+// A checkpoint has the weights in their types alone.
+std::vector<std::string> masters_of(const Network& network) {
+  std::vector<std::string> lost;
+  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+    const bool is_exact = w.role() != WeightRole::Matrix || w.dtype() == DType::float32 || w.dtype() == DType::float64;
+    if (w.has_master() && !is_exact) lost.push_back(path + ": its exact master");
+  });
+  return lost;
+}
+
+Result<Digest> write_version_1(const std::string& output, const Network& network, bool allow_loss,
+                               std::vector<std::string>& losses) {
+  LOOM_TRY(auto written, loom08::write_entity(network, {allow_loss}));
+  LOOM_TRY_VOID(write_file_atomically(output, written.bytes));
+  losses = std::move(written.losses);
+  Sha256 hash;
+  hash.update(written.bytes);
+  return hash.finish();
+}
+
+}  // namespace
+
+Result<ConvertNetworkResult> convert_network(const std::string& input, const std::string& output,
+                                             const ConvertNetworkOptions& options) {
+  const bool is_json = output.ends_with(".json");
+  if (!is_json && !output.ends_with(".entity"))
+    return fail(Code::Unsupported, "{}: a network becomes FILE.entity or FILE.json", output);
+  LOOM_TRY(const SpecResult loaded, load_network(input));
+  ConvertNetworkResult result{output, 0, {}, loaded.warnings};
+  if (!is_json && options.entity_version == 1) {
+    std::vector<std::string> losses;
+    LOOM_TRY(result.hash, write_version_1(output, loaded.network, options.allow_loss, losses));
+    result.losses.insert(result.losses.end(), losses.begin(), losses.end());
+  } else {
+    if (is_json)
+      for (std::string& line : masters_of(loaded.network)) result.losses.push_back(std::move(line));
+    if (!result.losses.empty() && !options.allow_loss)
+      return fail(Code::LossySave, "{}: not kept: {}{}", output, result.losses[0],
+                  result.losses.size() == 1 ? "" : fmt::format(", and {} more", result.losses.size() - 1));
+    LOOM_TRY(result.hash, save_network(output, loaded.network, {.keep_master = true}));
+  }
+  LOOM_TRY(result.bytes, size_of_file(output));
+  return result;
+}
+
+Json to_json(const ConvertNetworkResult& r) {
+  return {{"output", r.output}, {"bytes", r.bytes}, {"hash", to_hex(r.hash)}, {"losses", r.losses}};
 }
 
 Json to_json(const ConvertModelResult& r) {

@@ -1,9 +1,11 @@
 #pragma once
-// Language models written anew: a GGUF file in another type, or a model of any format as one .entity file.
+// Models written anew: a GGUF file in another type, a language model of any format as one .entity file, a network as
+// an .entity or JSON.
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/json_fwd.h"
 #include "core/sha256.h"
@@ -53,5 +55,22 @@ struct ConvertModelResult {
 Result<ConvertModelResult> convert_model(const std::string& model, const std::string& output,
                                          const ConvertModelOptions& options = {});
 Json to_json(const ConvertModelResult& result);
+
+struct ConvertNetworkOptions {
+  int entity_version = 2;   // 1: as Loom 0.8x reads it
+  bool allow_loss = false;  // write also what the format cannot hold as it is
+};
+struct ConvertNetworkResult {
+  std::string output;
+  std::uint64_t bytes = 0;          // of the file
+  Digest hash{};                    // the root hash of an .entity of version 2, the SHA-256 of any other file
+  std::vector<std::string> losses;  // values and settings that the file does not hold as they were, one line each
+};
+// Writes a network of any format that load_network() reads as a JSON checkpoint where the output ends in .json, as an
+// .entity else. Atomic. Errors of load_network(), save_network() and loom08::write_entity(); LossySave for what a
+// format cannot hold, unless it is allowed.
+Result<ConvertNetworkResult> convert_network(const std::string& input, const std::string& output,
+                                             const ConvertNetworkOptions& options = {});
+Json to_json(const ConvertNetworkResult& result);
 
 }  // namespace loom

@@ -1,6 +1,7 @@
 #include "host/convert.h"
 
 #include <filesystem>
+#include <tuple>
 
 #include "lm/language_model.h"
 #include "lm/session.h"
@@ -37,6 +38,42 @@ class HostConvert : public testing::Test {
   }
   test::TempFolder folder_;
 };
+
+TEST_F(HostConvert, F_43_every_pair_of_formats_of_a_network_is_converted_or_refused_with_a_reason) {
+  const std::string spec = test::source_path("examples/networks/mixer_v2.json");
+  ASSERT_TRUE(convert_network(spec, folder_ / "a.entity"));
+  ASSERT_TRUE(convert_network(folder_ / "a.entity", folder_ / "b.json", {.allow_loss = true}));
+  const std::string simple = folder_ / "simple.json";
+  test::write_all(simple, R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1,"seed":3,"layers":[
+    {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":4,"output_height":3,"dtype":"int8"}]})");
+  ASSERT_TRUE(convert_network(simple, folder_ / "two.entity"));
+  ASSERT_TRUE(convert_network(simple, folder_ / "one.entity", {.entity_version = 1}));
+  EXPECT_EQ(test::read_all(folder_ / "one.entity").substr(0, 10), std::string("ENTITY\0\0\1\0", 10));
+  // Masters come back from both, so a second conversion gives the first file.
+  ASSERT_TRUE(convert_network(folder_ / "one.entity", folder_ / "again.entity"));
+  const auto lost = convert_network(simple, folder_ / "lost.json");
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Code::LossySave) << lost.error().text();
+  EXPECT_FALSE(is_file(folder_ / "lost.json"));
+  const auto allowed = convert_network(simple, folder_ / "lost.json", {.allow_loss = true});
+  ASSERT_TRUE(allowed) << allowed.error().text();
+  EXPECT_EQ(allowed->losses.size(), 1u);
+  for (const char* name : {"one.entity", "two.entity", "lost.json"})
+    for (const char* to : {"x.entity", "x.json"})
+      for (const int version : {1, 2}) {
+        const auto made = convert_network(folder_ / name, folder_ / to, {version, true});
+        ASSERT_TRUE(made) << name << " " << to << ": " << made.error().text();
+        EXPECT_EQ(made->bytes, std::filesystem::file_size(folder_ / to));
+      }
+  for (const auto& [from, to, version] :
+       {std::tuple(folder_ / "a.entity", "x.gguf", 2), std::tuple(folder_ / "a.entity", "x.safetensors", 2),
+        std::tuple(model(), "y.entity", 2)}) {
+    const auto refused = convert_network(from, folder_ / to, {.entity_version = version});
+    ASSERT_FALSE(refused) << to;
+    EXPECT_EQ(refused.error().code, Code::Unsupported) << refused.error().text();
+    EXPECT_FALSE(is_file(folder_ / to));
+  }
+}
 
 TEST_F(HostConvert, a_quantised_file_gives_the_bits_of_a_type_chosen_on_load) {
   std::vector<std::size_t> told;

@@ -225,6 +225,7 @@ Result<ModelContents> folder_contents(const std::string& folder) {
   if (const std::string path = folder + "/chat_template.jinja"; is_file(path)) {
     LOOM_TRY(all.chat_template, read_text_file(path, std::size_t{16} << 20));
   }
+  if (auto text = read_text_file(folder + "/LICENSE", std::size_t{1} << 20)) all.licence = std::move(*text);
   return all;
 }
 
@@ -239,6 +240,7 @@ Result<ModelContents> gguf_contents(const std::shared_ptr<const ByteSource>& sou
     return tl::make_unexpected(std::move(vocab).error());
   all.tokenizer_place = source->name();
   LOOM_TRY_VOID(GgufKeys(file).text("tokenizer.chat_template", all.chat_template));
+  if (const GgufValue* licence = file.find("general.license")) all.licence = as_string(*licence).value_or("");
   return all;
 }
 

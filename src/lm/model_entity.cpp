@@ -254,6 +254,10 @@ Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) 
     LOOM_TRY(const auto text, file.section("template"));
     all.chat_template = as_text(text);
   }
+  if (file.find("licence")) {
+    LOOM_TRY(const auto text, file.section("licence"));
+    all.licence = as_text(text);
+  }
   if (!file.find("metadata")) return all;
   LOOM_TRY(const Json metadata, section_json(file, "metadata"));
   for (const auto& [key, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)})
@@ -288,6 +292,9 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   }
   if (!model.chat_template.empty()) {
     LOOM_TRY_VOID(writer.add("template", 0, 0, std::as_bytes(std::span(model.chat_template))));
+  }
+  if (!model.licence.empty()) {
+    LOOM_TRY_VOID(writer.add("licence", 0, 0, std::as_bytes(std::span(model.licence))));
   }
   Json metadata = Json::object();
   if (model.bos_token) metadata["bos_token"] = *model.bos_token;

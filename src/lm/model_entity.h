@@ -6,6 +6,7 @@
 //               type, block formats their blocks; norms and biases are f32
 //   "tokenize"  index 0: the text of a tokenizer.json; index 1: the vocabulary of a GGUF as canonical JSON
 //   "template"  the chat template
+//   "licence"   the name or text of the model's licence, where its source says one
 //   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's
 // Sections "weights" have at most a megabyte, and their hashes are checked when a tensor in them is first read.
 // Equal contents give equal files, and a file gives the logits of its source bit for bit.

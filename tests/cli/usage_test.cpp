@@ -115,7 +115,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"bench", {"--prompt-tokens", "--new-tokens", "--batch", "--repeats", "--json"}},
       {"inspect", {"--tensors", "--json"}},
       {"quantize", {"--dtype", "--output", "--overwrite"}},
-      {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--json"}},
+      {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--entity-version", "--allow-loss", "--json"}},
       {"embed", {"--file", "--output", "--dtype", "--overwrite", "--json"}},
       {"export", {"--output", "--input-shape", "--dequantize", "--dtype", "--overwrite", "--json"}},
       {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},

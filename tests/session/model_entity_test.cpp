@@ -119,6 +119,18 @@ TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
   }
 }
 
+TEST_F(ModelEntity, F_31_the_licence_goes_with_the_model) {
+  ModelContents model = read_model(small()).value();
+  model.licence = "Apache-2.0";
+  ASSERT_TRUE(write_model_entity(temp("a.entity"), model));
+  EXPECT_EQ(read_model(temp("a.entity"))->licence, "Apache-2.0");
+  ASSERT_TRUE(convert(temp("a.entity"), temp("b.entity")));
+  EXPECT_EQ(test::read_all(temp("a.entity")), test::read_all(temp("b.entity")));
+  model.licence.clear();
+  ASSERT_TRUE(write_model_entity(temp("a.entity"), model));
+  EXPECT_EQ(EntityReader::open(temp("a.entity"))->find("licence"), nullptr);
+}
+
 TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
   ASSERT_TRUE(convert(small(), temp("a.entity"), DType::float32));
   const std::string good = test::read_all(temp("a.entity"));
