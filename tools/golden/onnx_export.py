@@ -80,6 +80,9 @@ def sequences():
     yield "embedding_zero", net([7], {"type": "embedding", "vocab_size": 5, "embedding_dim": 6, "oob": "zero", "activation": "tanh"})
     yield "embedding_of_floats", net([7], {"type": "parallel", "combine_mode": "concat", "parallel_branches": [
         {"type": "embedding", "vocab_size": 11, "embedding_dim": 6}, {"type": "embedding", "vocab_size": 11, "embedding_dim": 3}]})
+    yield "fractions_are_no_ids", net([6], {"type": "parallel", "parallel_branches": [
+        {"type": "activation", "activation": "step"}, {"type": "activation", "activation": "relu"}]},
+        {"type": "embedding", "vocab_size": 2, "embedding_dim": 3, "oob": "zero"})
     yield "position_embedding", net([5, 6], {"type": "position_embedding", "max_seq_len": 9, "embedding_dim": 6})
     mha = {"type": "mha", "d_model": 12, "num_heads": 3}
     biases = {"q.bias": numbers(12, 1), "k.bias": numbers(12, 2), "v.bias": numbers(12, 3), "o.bias": numbers(12, 4)}

@@ -44,6 +44,11 @@ Result<Value> emit_embedding(Emitter& emit, const Part& part, const Value& x) {
     const std::string from = emit.graph.node(part.path, "GreaterOrEqual", {ids.name, none});
     const std::string to = emit.graph.node(part.path, "Less", {ids.name, emit.graph.ints({limit})});
     inside = emit.graph.node(part.path, "And", {from, to});
+    if (!x.is_whole) {  // a number that is not whole is no row either
+      const std::string floor = emit.graph.node(part.path, "Floor", {x.name});
+      const std::string is_whole = emit.graph.node(part.path, "Equal", {x.name, floor});
+      inside = emit.graph.node(part.path, "And", {inside, is_whole});
+    }
     ids = emit.op(part.path, "Where", ids, {inside, ids.name, none});
   }
   Value y = emit.op(part.path, "Gather", shape, {name, ids.name});
