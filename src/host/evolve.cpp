@@ -1,5 +1,6 @@
 #include "host/evolve.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -16,20 +17,27 @@
 namespace loom {
 namespace {
 
+// What a configuration names is found beside it.
+std::string path_in(const std::string& folder, const std::string& path) {
+  const std::filesystem::path given = path;
+  return given.is_absolute() ? path : (std::filesystem::path(folder) / given).string();
+}
+
 struct OpenTask {
   std::unique_ptr<Task> task;
   std::optional<Digest> data;  // of the files that it reads
 };
 
-Result<OpenTask> data_task(const TaskConfig& c) {
+Result<OpenTask> data_task(const TaskConfig& c, const std::string& folder) {
+  const std::string path = path_in(folder, c.path);
   std::unique_ptr<Dataset> data;
   if (c.name == "csv") {
     CsvOptions options;
     options.header = c.header, options.target_column = c.target_column,
     options.targets = c.values ? TargetKind::values : TargetKind::classes;
-    LOOM_TRY(data, open_csv(c.path, options));
+    LOOM_TRY(data, open_csv(path, options));
   } else {
-    LOOM_TRY(data, open_idx(c.path, c.labels));
+    LOOM_TRY(data, open_idx(path, path_in(folder, c.labels)));
   }
   const DatasetInfo& info = data->info();
   const std::size_t n = c.limit != 0 ? std::min(c.limit, info.samples) : info.samples;
@@ -38,7 +46,7 @@ Result<OpenTask> data_task(const TaskConfig& c) {
   TaskSamples s;
   s.input = info.input, s.classes = info.classes;
   if (n != 0 && info.input.elements() > (std::size_t{1} << 30) / n)
-    return fail(Code::LimitExceeded, "{}: {} samples of {}; set a limit", c.path, n, info.input.text());
+    return fail(Code::LimitExceeded, "{}: {} samples of {}; set a limit", path, n, info.input.text());
   s.inputs.resize(n * info.input.elements());
   if (info.targets == TargetKind::classes)
     s.labels.resize(n);
@@ -53,15 +61,10 @@ Result<OpenTask> data_task(const TaskConfig& c) {
   return OpenTask{std::move(task), info.sha256};
 }
 
-Result<OpenTask> task_of(const TaskConfig& c) {
-  if (c.name == "csv" || c.name == "idx") return data_task(c);
+Result<OpenTask> task_of(const TaskConfig& c, const std::string& folder) {
+  if (c.name == "csv" || c.name == "idx") return data_task(c, folder);
   LOOM_TRY(auto task, built_in_task(c));
   return OpenTask{std::move(task), {}};
-}
-
-std::string path_in(const std::string& folder, const std::string& path) {
-  const std::filesystem::path given = path;
-  return given.is_absolute() ? path : (std::filesystem::path(folder) / given).string();
 }
 
 Json finite_or_name(double v) {
@@ -123,9 +126,10 @@ Result<void> EvolveRun::open_task(const Json& config) {
       return of_config("", {Code::InvalidConfig, "given beside a task outside", Steps{"task"}});
     input_ = options_.outside->input, target_ = options_.outside->target;
     LOOM_TRY(identity_, identity(config, {}));
+    identity_["input"] = input_.extents();
     return {};
   }
-  auto opened = task_of(config_.task);
+  auto opened = task_of(config_.task, folder_);
   if (!opened) return of_config("", std::move(opened).error());
   task_ = std::move(opened->task);
   LOOM_TRY(identity_, identity(config, opened->data));
@@ -229,7 +233,7 @@ Result<Islands::Report> EvolveRun::advance(const Advance& one) {
   if (!options_.out.empty() && ++since_saved_ >= options_.save_every) LOOM_TRY_VOID(save());
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const EvolveProgress told{&report, best(), islands_->generation() - first_,
-                            static_cast<std::uint32_t>(config_.generations) - first_, seconds_};
+                            std::max(static_cast<std::uint32_t>(config_.generations), first_) - first_, seconds_};
   if (options_.progress && options_.progress(told) == Continue::stop) stopped_ = true;
   return report;
 }

@@ -96,7 +96,7 @@ TEST_F(HostEvolve, fitness_from_outside_gives_the_hash_and_the_lineage_of_the_ta
   auto runner = Runner::create().value();
   config_.erase("task");
   options_.out = path("told"), options_.outside = OutsideTask{task->input(), 0.99};
-  const auto run = EvolveRun::create(config_, options_);
+  auto run = EvolveRun::create(config_, options_);
   ASSERT_TRUE(run) << run.error().text();
   EXPECT_EQ((*run)->step().error().code, Code::InvalidState);
   while (!(*run)->done()) {
@@ -111,6 +111,24 @@ TEST_F(HostEvolve, fitness_from_outside_gives_the_hash_and_the_lineage_of_the_ta
   EXPECT_EQ(result->hash, wanted.hash);
   EXPECT_EQ(result->best, wanted.best);
   EXPECT_EQ(test::read_all(path("told/lineage.jsonl")), test::read_all(path("asked/lineage.jsonl")));
+  run->reset();  // its folder is free
+  options_.start = RunStart::resume, options_.outside->input = Shape::of({8, 2});
+  EXPECT_EQ(EvolveRun::create(config_, options_).error().code, Code::InvalidConfig);
+}
+
+// docs/evolution.md: the file, beside the configuration.
+TEST_F(HostEvolve, samples_are_found_beside_the_configuration_wherever_the_program_runs) {
+  test::write_all(path("points.csv"), "a,b,class\n0,0,p\n0,1,q\n1,0,q\n1,1,p\n");
+  config_["task"] = {{"name", "csv"}, {"path", "points.csv"}};
+  config_["generations"] = 2;
+  test::write_all(path("csv.json"), dump_json(config_));
+  const auto result = evolve_file(path("csv.json"), options_);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->task, "csv");
+  options_.folder = folder_ / "";
+  EXPECT_EQ(whole().hash, result->hash);
+  config_["task"]["path"] = "none.csv";
+  EXPECT_EQ(evolve(config_, options_).error().code, Code::NotFound);
 }
 
 TEST_F(HostEvolve, what_does_not_fit_together_is_refused) {

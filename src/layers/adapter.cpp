@@ -19,11 +19,11 @@ bool is_plain_name(std::string_view name) {
 
 std::size_t rank_of(const Adapter& adapter) { return adapter.a.shape()[0]; }
 
-// f(adapter, its rank) for those that count.
+// f(adapter, its rank) for those that count; `names` as in counts().
 template <class F>
-void each_enabled(const Weight& weight, F&& f) {
+void each_counting(const Weight& weight, const std::vector<std::string>* names, F&& f) {
   for (const Adapter& adapter : weight.adapters())
-    if (adapter.enabled) f(adapter, rank_of(adapter));
+    if (counts(adapter, names)) f(adapter, rank_of(adapter));
 }
 
 // scale * A [rank, in] in the arena.
@@ -97,7 +97,7 @@ Result<void> merge_adapters(Layer& layer) {
     std::vector<double> values(w.master().begin(), w.master().end());
     if (!w.master64().empty()) values.assign(w.master64().begin(), w.master64().end());
     const std::size_t cols = w.cols();
-    each_enabled(w, [&](const Adapter& adapter, std::size_t rank) {
+    each_counting(w, nullptr, [&](const Adapter& adapter, std::size_t rank) {
       std::vector<double> a(rank * cols), b(w.rows() * rank);
       adapter.a.decode(0, a.size(), a.data());
       adapter.b.decode(0, b.size(), b.data());
@@ -121,21 +121,21 @@ Result<void> merge_adapters(Layer& layer) {
   return {};
 }
 
-void adapt(const Exec& exec, ConstTensor x, const Weight& weight, std::size_t part, Tensor y) {
-  each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
-    const Tensor h = exec.arena.tensor(x.rows, rank, x.element), u = exec.arena.tensor(y.rows, y.cols, x.element);
+void adapt(const Run& run, ConstTensor x, const Weight& weight, std::size_t part, Tensor y) {
+  each_counting(weight, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
+    const ArenaScope scope(run.arena());
+    const Tensor h = run.tensor(x.rows, rank, x.element), u = run.tensor(y.rows, y.cols, x.element);
     with_element(x.element, [&]<class T>() {
-      gemm(exec, Operand::of(x), {adapter.a.values<T>(exec), 1, x.cols}, x.cols, h);
-      gemm(exec, Operand::of(h), {adapter.b.values<T>(exec) + part * y.cols * rank, 1, rank}, rank, u);
+      gemm(run, Operand::of(x), {adapter.a.values<T>(run), 1, x.cols}, x.cols, h);
+      gemm(run, Operand::of(h), {adapter.b.values<T>(run) + part * y.cols * rank, 1, rank}, rank, u);
     });
-    scale(exec, u, adapter.scale, u);
-    add(exec, y, u, y);
+    scale(run, u, adapter.scale, u);
+    add(run, y, u, y);
   });
 }
 
 void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block) {
-  each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
+  each_counting(weight, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
     const Tensor h = run.tensor(x.rows, rank, x.element), dh = run.tensor(x.rows, rank, x.element);
     const Tensor da = gradient_of(run, adapter.a, rank, x.cols, x.element),
@@ -168,12 +168,12 @@ Tensor rows_of_b(const Exec& exec, const Adapter& adapter, std::span<const std::
 
 }  // namespace
 
-void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y) {
-  each_enabled(table, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
+void adapt_rows(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y) {
+  each_counting(table, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
+    const ArenaScope scope(run.arena());
     with_element(y.element, [&]<class T>() {
-      const Tensor h = rows_of_b<T>(exec, adapter, ids, adapter.scale * factor);
-      gemm(exec, Operand::of(h), {adapter.a.values<T>(exec), y.cols, 1}, rank, y, Into::Add);
+      const Tensor h = rows_of_b<T>(run, adapter, ids, adapter.scale * factor);
+      gemm(run, Operand::of(h), {adapter.a.values<T>(run), y.cols, 1}, rank, y, Into::Add);
     });
   });
 }
@@ -181,7 +181,7 @@ void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int3
 void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor,
                          ConstTensor dy, std::size_t block) {
   if (run.gradients == nullptr) return;
-  each_enabled(table, [&](const Adapter& adapter, std::size_t rank) {
+  each_counting(table, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
     const Tensor da = gradient_of(run, adapter.a, rank, dy.cols, dy.element);
     void* const db = run.gradients->of(run, adapter.b);
@@ -199,25 +199,25 @@ void adapt_rows_backward(const Run& run, const Weight& table, std::span<const st
 }
 
 template <class T>
-const T* adapted_values(const Exec& exec, const Weight& weight) {
-  const T* const own = weight.values<T>(exec);
-  if (!is_adapted(weight)) return own;
-  const Tensor sum = exec.arena.tensor(weight.rows(), weight.cols(), element_of<T>);
-  copy(exec, {own, sum.rows, sum.cols, sum.element}, sum);
-  each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
-    const ArenaScope scope(exec.arena);
-    const T* const a = scaled_a<T>(exec, adapter, sum.cols);
-    gemm(exec, {adapter.b.values<T>(exec), rank, 1}, {a, sum.cols, 1}, rank, sum, Into::Add);
+const T* adapted_values(const Run& run, const Weight& weight) {
+  const T* const own = weight.values<T>(run);
+  if (!is_adapted(weight, run.adapters)) return own;
+  const Tensor sum = run.tensor(weight.rows(), weight.cols(), element_of<T>);
+  copy(run, {own, sum.rows, sum.cols, sum.element}, sum);
+  each_counting(weight, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
+    const ArenaScope scope(run.arena());
+    const T* const a = scaled_a<T>(run, adapter, sum.cols);
+    gemm(run, {adapter.b.values<T>(run), rank, 1}, {a, sum.cols, 1}, rank, sum, Into::Add);
   });
   return sum.as<T>();
 }
-template const float* adapted_values<float>(const Exec&, const Weight&);
-template const double* adapted_values<double>(const Exec&, const Weight&);
+template const float* adapted_values<float>(const Run&, const Weight&);
+template const double* adapted_values<double>(const Run&, const Weight&);
 
 void adapter_gradients(const Run& run, const Weight& weight, ConstTensor dw) {
   const std::size_t rows = weight.rows(), cols = weight.cols();
   const Operand d{dw.data, cols, 1};
-  each_enabled(weight, [&](const Adapter& adapter, std::size_t rank) {
+  each_counting(weight, run.adapters, [&](const Adapter& adapter, std::size_t rank) {
     const ArenaScope scope(run.arena());
     const Tensor da = gradient_of(run, adapter.a, rank, cols, dw.element),
                  db = gradient_of(run, adapter.b, rows, rank, dw.element);

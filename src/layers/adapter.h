@@ -21,24 +21,28 @@ Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config);
 // value or one that is tied.
 Result<void> merge_adapters(Layer& layer);
 
+// Returns whether an adapter counts: where no names are given it is enabled, else one of them.
+inline bool counts(const Adapter& adapter, const std::vector<std::string>* names) {
+  return names == nullptr ? adapter.enabled : std::ranges::find(*names, adapter.name) != names->end();
+}
 // Returns whether any adapter of the weight counts.
-inline bool is_adapted(const Weight& weight) {
-  return std::ranges::any_of(weight.adapters(), [](const Adapter& a) { return a.enabled; });
+inline bool is_adapted(const Weight& weight, const std::vector<std::string>* names = nullptr) {
+  return std::ranges::any_of(weight.adapters(), [&](const Adapter& a) { return counts(a, names); });
 }
 
-// y += what the adapters give for x; rows of part `part` of the weight.
-void adapt(const Exec& exec, ConstTensor x, const Weight& weight, std::size_t part, Tensor y);
+// y += what the adapters that count in this call give for x; rows of part `part` of the weight.
+void adapt(const Run& run, ConstTensor x, const Weight& weight, std::size_t part, Tensor y);
 // Adds to the gradients of the adapters, in blocks of `block` rows (numerics N-05), and to dx, which may have no data.
 void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block);
 
 // The same for a table of which rows are taken: y[r] += factor * scale * B[ids[r]] A.
-void adapt_rows(const Exec& exec, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y);
+void adapt_rows(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y);
 void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor,
                          ConstTensor dy, std::size_t block);
 
 // W + sum of B (scale A), row-major: the weight's own values where nothing is added, else in the arena.
 template <class T>
-const T* adapted_values(const Exec& exec, const Weight& weight);
+const T* adapted_values(const Run& run, const Weight& weight);
 // From the gradient of those values: dB += scale dW A^T, dA += scale B^T dW. Call it once per block of samples.
 void adapter_gradients(const Run& run, const Weight& weight, ConstTensor dw);
 

@@ -23,23 +23,23 @@ void linear64(const Exec& exec, ConstTensor x, const LinearJob& job) {
 
 }  // namespace
 
-void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs) {
+void linear(const Run& run, ConstTensor x, std::span<const LinearJob> jobs) {
   LOOM_ASSERT(jobs.size() <= kMaxJobs);
-  const ArenaScope scope(exec.arena);
+  const ArenaScope scope(run.arena());
   std::array<MatmulJob, kMaxJobs> packed;
   std::size_t n = 0;
   for (const LinearJob& job : jobs) {
     if (x.element == Element::f64) {
-      linear64(exec, x, job);
+      linear64(run, x, job);
       continue;
     }
     const Weight* bias = present(job.bias);
     const float* b =
-        bias == nullptr ? nullptr : bias->values<float>(exec) + job.part * (job.weight->rows() / job.weight->parts());
+        bias == nullptr ? nullptr : bias->values<float>(run) + job.part * (job.weight->rows() / job.weight->parts());
     packed[n++] = {job.weight->matrix(job.part).get(), job.y, b, job.input_floor};
   }
-  if (n != 0) matmul(exec, x, {packed.data(), n});
-  for (const LinearJob& job : jobs) adapt(exec, x, *job.weight, job.part, job.y);
+  if (n != 0) matmul(run, x, {packed.data(), n});
+  for (const LinearJob& job : jobs) adapt(run, x, *job.weight, job.part, job.y);
 }
 
 namespace {

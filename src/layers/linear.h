@@ -24,10 +24,10 @@ inline constexpr float kBitnetFloor = 1e-5f;
 
 // All jobs read the same x; what a weight's adapters give is added last. f32 inputs meet the active version as it is
 // packed, f64 inputs its values in f64.
-void linear(const Exec& exec, ConstTensor x, std::span<const LinearJob> jobs);
-inline void linear(const Exec& exec, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y,
+void linear(const Run& run, ConstTensor x, std::span<const LinearJob> jobs);
+inline void linear(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, Tensor y,
                    float input_floor = 0) {
-  linear(exec, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
+  linear(run, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
 // dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of

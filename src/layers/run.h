@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/exec.h"
@@ -151,6 +152,8 @@ struct Call {
   const View* d_external = nullptr;  // the gradient of inputs.external, added to; null: not wanted
   LayerWatch* watch = nullptr;
   TargetMap* targets = nullptr;
+  // names of the adapters that count in this call; null: those that are enabled
+  const std::vector<std::string>* adapters = nullptr;
 };
 
 // A call on its way through the layers: what every equation computes with. It stands for its Exec wherever an op wants

@@ -149,7 +149,7 @@ TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
       const auto pool = ThreadPool::create(1).value();
       Arena arena = Arena::create(1 << 20).value();
       const Exec exec{*pool, *kernels_for(isa).value(), arena, nullptr};
-      linear(exec, ConstTensor{x.data(), 3, cols}, w, Weight(), Tensor{y.data(), 3, rows}, kBitnetFloor);
+      linear(loom::Run(exec), ConstTensor{x.data(), 3, cols}, w, Weight(), Tensor{y.data(), 3, rows}, kBitnetFloor);
       for (std::size_t i = 0; i < y.size(); ++i)
         ASSERT_NEAR(y[i], expected[i], 1e-6 * std::abs(expected[i]))
             << name(isa) << " " << rows << " x " << cols << ", " << i;

@@ -6,6 +6,8 @@
 #include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "core/nearest.h"
+#include "lm/peft.h"
 #include "ops/all.h"
 #include "ops/gather/gather.h"
 
@@ -32,9 +34,29 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype, s->device_ = options.device;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
+  LOOM_TRY_VOID(s->check_adapters(options.adapters));
+  s->adapters_ = options.adapters;
   LOOM_TRY_VOID(s->create_states(options.sequences));
   LOOM_TRY_VOID(s->plan(options.sequences));
   return s;
+}
+
+Result<void> Session::check_adapters(const std::optional<std::vector<std::string>>& names) const {
+  if (!names) return {};
+  const std::vector<PeftInfo> known = list_peft(*model_);
+  for (const std::string& name : *names)
+    if (std::ranges::find(known, name, &PeftInfo::name) == known.end())
+      return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
+  return {};
+}
+
+Result<void> Session::choose_adapters(std::optional<std::vector<std::string>> names) {
+  LOOM_TRY_VOID(check_adapters(names));
+  for (std::size_t sequence = 0; sequence < tokens_.size(); ++sequence) LOOM_TRY_VOID(truncate(0, sequence));
+  std::swap(adapters_, names);
+  auto planned = plan(tokens_.size());
+  if (!planned) std::swap(adapters_, names);
+  return planned;
 }
 
 // Caches, and what else lasts from call to call.
@@ -56,7 +78,7 @@ Result<void> Session::create_states(std::size_t sequences) {
 
 // The largest sweep: as many rows as fit, at the end of the context, all of their logits asked for.
 Result<void> Session::plan(std::size_t sequences) {
-  ids_.assign(chunk_rows_, 0);
+  ids_.assign(chunk_rows_, 0), want_.clear(), runs_.clear();
   for (std::size_t i = 0; i < std::min(kHeadRows, chunk_rows_); ++i) want_.push_back(i);
   for (std::size_t sequence = 0; sequence < sequences; ++sequence) {
     const std::size_t count = sequence == 0 ? chunk_rows_ - (sequences - 1) : 1;
@@ -117,7 +139,7 @@ void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
   const Network& net = model_->network;
   Run run(exec);
   run.inputs.ids = ids, run.inputs.sequences = runs, run.inputs.positions = positions_;
-  run.states = states_.slots();
+  run.states = states_.slots(), run.adapters = adapters_ ? &*adapters_ : nullptr;
   const std::size_t blocks_end = model_->blocks_end();
   const ConstTensor hidden = net.forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   for (std::size_t begin = 0; begin < want.size() && !exec.status; begin += kHeadRows) {

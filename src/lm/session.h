@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,11 +27,14 @@ struct SessionOptions {
   DType kv_dtype = DType::float32;        // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
   Device* device = nullptr;               // where tensors lie and ops run; null: this computer. Outlives the session
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
+  // names of the model's adapters (lm/peft.h) that count in this session; absent: those that are enabled
+  std::optional<std::vector<std::string>> adapters{};
 };
 inline constexpr std::size_t kDefaultContext = 4096;
 
 class Session {
  public:
+  // NotFound for an adapter that the model does not have; InvalidArgument, OutOfMemory.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const DecoderModel> model,
                                                  const SessionOptions& options);
 
@@ -72,6 +76,11 @@ class Session {
   std::vector<std::byte> snapshot(std::size_t sequence = 0) const;
   Result<void> restore(std::span<const std::byte> bytes, std::size_t sequence = 0);
 
+  // Other adapters count from here on, as SessionOptions::adapters says. All sequences are then empty, since what their
+  // caches hold came by others. NotFound, with everything as it was.
+  Result<void> choose_adapters(std::optional<std::vector<std::string>> names);
+  const std::optional<std::vector<std::string>>& adapters() const { return adapters_; }
+
   const DecoderModel& model() const { return *model_; }
   std::size_t context_tokens() const { return context_tokens_; }
   std::size_t sequences() const { return tokens_.size(); }
@@ -97,6 +106,7 @@ class Session {
   // Forward passes over ids that stand from `position` on, without logits.
   Result<void> read(std::span<const std::int32_t> ids, std::size_t position, std::size_t sequence,
                     const std::atomic<bool>* cancel);
+  Result<void> check_adapters(const std::optional<std::vector<std::string>>& names) const;
   Result<void> create_states(std::size_t sequences);
   Result<void> plan(std::size_t sequences);
   // One forward pass over at most chunk_rows rows; the logits that are asked for are written to `logits`.
@@ -112,6 +122,7 @@ class Session {
   Activations activations_ = Activations::int16;
   std::size_t context_tokens_ = 0, chunk_rows_ = 0;
   DType kv_dtype_ = DType::float32;
+  std::optional<std::vector<std::string>> adapters_;
   Device* device_ = nullptr;
   Arena arena_;
   StateStore states_;

@@ -305,6 +305,55 @@ TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
   EXPECT_TRUE(session(adapted)->restore(base->snapshot()));
 }
 
+// A model with the adapters "x" and "y", which both change its answers.
+std::shared_ptr<DecoderModel> adapted_model() {
+  auto model = std::const_pointer_cast<DecoderModel>(
+      load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder);
+  std::uint64_t seed = 1;
+  for (const char* name : {"x", "y"}) EXPECT_TRUE(add_peft(*model, {.name = name, .rank = 2}, seed++));
+  model->network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (w.role() != WeightRole::Adapter || !path.ends_with(".b")) return;
+    std::vector<double> values(w.elements());
+    const RandomStream stream{seed++, RandomDomain::Noise, 0, random_site("adapter")};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(stream.uniform(i)) - 0.5;
+    EXPECT_TRUE(w.set(std::span<const double>(values)));
+  });
+  return model;
+}
+
+TEST(Session, L_141_each_session_chooses_the_adapters_that_count_in_it) {
+  using Names = std::vector<std::string>;
+  const Names choices[] = {Names{}, Names{"x"}, Names{"y"}, Names{"x", "y"}};
+  const auto shared = adapted_model();
+  const Ids ids = {3, 1, 4, 15, 9, 2, 6};
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::vector<std::byte>> snapshots;
+  for (const Names& names : choices) {
+    // As a model of which only these are enabled.
+    const auto alone = adapted_model();
+    for (const char* name : {"x", "y"})
+      ASSERT_TRUE(enable_peft(*alone, name, std::ranges::find(names, name) != names.end()));
+    const auto plain = Session::create(alone, {.threads = 1, .context_tokens = 32}).value();
+    const auto wanted = feed(*plain, ids);
+    sessions.push_back(Session::create(shared, {.threads = 1, .context_tokens = 32, .adapters = names}).value());
+    EXPECT_TRUE(same(feed(*sessions.back(), ids), wanted));
+    EXPECT_EQ(sessions.back()->snapshot(), plain->snapshot());
+    snapshots.push_back(plain->snapshot());
+    // Chosen later, by a session in use.
+    const auto other = Session::create(shared, {.threads = 1, .context_tokens = 32, .sequences = 2}).value();
+    feed(*other, joined(ids, ids));
+    ASSERT_TRUE(other->choose_adapters(names));
+    EXPECT_EQ(other->length(), 0u);
+    EXPECT_TRUE(same(feed(*other, ids), wanted));
+    EXPECT_EQ(other->choose_adapters(Names{"x", "z"}).error().code, Code::NotFound);
+    EXPECT_EQ(other->length(), ids.size());
+  }
+  for (std::size_t a = 0; a < 4; ++a)
+    for (std::size_t b = 0; b < 4; ++b)
+      EXPECT_EQ(sessions[a]->restore(snapshots[b]).has_value(), a == b) << a << " " << b;
+  EXPECT_EQ(Session::create(shared, {.threads = 1, .adapters = Names{"z"}}).error().code, Code::NotFound);
+}
+
 TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
   const Ids ids = random_ids(50), next = {7};
   const auto session = session_of(GetParam(), {.context_tokens = 50, .sequences = 2});

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "layers/adapter.h"
 #include "lm/session.h"
 #include "network/state_frame.h"
 
@@ -58,7 +59,7 @@ Digest Session::model_digest() const {
     else if (w.role() != WeightRole::Adapter)  // those of a matrix follow with it
       values(w);
     for (const Adapter& a : w.adapters())
-      if (a.enabled) number(a.scale), values(a.a), values(a.b);
+      if (counts(a, adapters_ ? &*adapters_ : nullptr)) number(a.scale), values(a.a), values(a.b);
   });
   return hash.finish();
 }

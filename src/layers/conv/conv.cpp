@@ -146,35 +146,34 @@ Result<Shape> Conv::output_shape(const Shape& input) const {
 }
 
 // The sums before the activation.
-void Conv::sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const {
-  const ArenaScope scope(exec.arena);
+void Conv::sums(const Run& run, const Plan& plan, const ConstView& x, const View& y) const {
+  const ArenaScope scope(run.arena());
   const ConvSizes& n = plan.sizes;
   const DType panels = weight_.matrix()->dtype();
   if (x.element == Element::f64 || panels == DType::float32 || panels == DType::float16 || panels == DType::bfloat16) {
     with_element(x.element, [&]<class T>() {
-      const T* bias = config_.bias ? bias_.values<T>(exec) : nullptr;
-      convolve(exec, plan.forward, n, x.data, adapted_values<T>(exec, weight_), bias, y.data, x.element);
+      const T* bias = config_.bias ? bias_.values<T>(run) : nullptr;
+      convolve(run, plan.forward, n, x.data, adapted_values<T>(run, weight_), bias, y.data, x.element);
     });
     return;
   }
   // Quantised types: im2col (unfold), then a quantised matmul.
   const std::size_t positions = plan.forward.positions(), size = bytes_of(x.element);
-  std::byte* stored =
-      exec.arena.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
+  std::byte* stored = run.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
   for (std::size_t i = 0; i < n.samples * n.groups; ++i) {
     const std::byte* planes = x.as<std::byte>() + i * n.channels * plan.forward.input_plane() * size;
     if (!plan.forward.in_place()) {
-      store_planes(exec, plan.forward, planes, n.channels, x.element, stored);
+      store_planes(run, plan.forward, planes, n.channels, x.element, stored);
       planes = stored;
     }
     for (std::size_t first = 0; first < positions; first += kChunk) {
-      const ArenaScope chunk(exec.arena);
+      const ArenaScope chunk(run.arena());
       const std::size_t rows = std::min(kChunk, positions - first);
-      const Tensor patches = exec.arena.tensor(rows, weight_.cols(), x.element);
-      unfold(exec, plan.forward, planes, n.channels, first, patches);
-      const Tensor filtered = exec.arena.tensor(rows, n.filters, x.element);
-      linear(exec, patches, std::array{LinearJob{&weight_, &bias_, filtered, i % n.groups}});
-      rows_to_planes(exec, filtered, positions, first, y.as<std::byte>() + i * n.filters * positions * size);
+      const Tensor patches = run.tensor(rows, weight_.cols(), x.element);
+      unfold(run, plan.forward, planes, n.channels, first, patches);
+      const Tensor filtered = run.tensor(rows, n.filters, x.element);
+      linear(run, patches, std::array{LinearJob{&weight_, &bias_, filtered, i % n.groups}});
+      rows_to_planes(run, filtered, positions, first, y.as<std::byte>() + i * n.filters * positions * size);
     }
   }
 }
@@ -230,7 +229,7 @@ void Conv::add_products(const Run& run, const Plan& p, const ConstView& x, const
   if (dw != nullptr) weight_gradient(n.samples, x.data, g.data, dw, db);
   if (db != nullptr && (dw == nullptr || transposed_))
     convolve_bias_gradient(run, n.samples, config_.filters, ConvGeometry::product(p.out), g.data, db, x.element);
-  if (run.gradients == nullptr || !is_adapted(weight_)) return;
+  if (run.gradients == nullptr || !is_adapted(weight_, run.adapters)) return;
   const std::size_t size = bytes_of(x.element), x_bytes = x.shape.elements() / n.samples * size,
                     g_bytes = g.shape.elements() / n.samples * size;
   each_run(n.samples, 16, [&](std::size_t first, std::size_t samples) {

@@ -41,7 +41,7 @@ class Conv final : public Layer {
   void add_products(const Run& run, const Plan& plan, const ConstView& x, const ConstView& g) const;
   void close_input(const Run& run, const TweenRules& rules, const Plan& plan, const Tensor& w, const ConstView& x,
                    std::size_t outputs, const View& d) const;
-  void sums(const Exec& exec, const Plan& plan, const ConstView& x, const View& y) const;
+  void sums(const Run& run, const Plan& plan, const ConstView& x, const View& y) const;
   std::size_t axes_;
   bool transposed_;
   ConvConfig config_;

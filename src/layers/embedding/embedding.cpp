@@ -55,7 +55,7 @@ void Embedding::forward(const Run& run, const ConstView& x, const View& y) const
 }
 
 bool Embedding::wants_gradients(const Run& run) const {
-  return run.gradients != nullptr && (!table_.is_frozen() || is_adapted(table_));
+  return run.gradients != nullptr && (!table_.is_frozen() || is_adapted(table_, run.adapters));
 }
 
 void Embedding::add_rows(const Run& run, const ConstView& ids, std::size_t block, const ConstView& g,

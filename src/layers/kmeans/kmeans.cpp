@@ -91,7 +91,7 @@ void Kmeans::backward(const Run& run, const ConstView& dy, const View& dx) const
     if (void* dc = run.gradients == nullptr ? nullptr : run.gradients->of(run, centers_))
       kmeans_center_gradient(run, x, centers, u, gives_features() ? a : ConstView(), gives_features() ? g : ConstView(),
                              t2(), rows_of_block(x.shape), dc);
-    if (run.gradients != nullptr && is_adapted(centers_)) {
+    if (run.gradients != nullptr && is_adapted(centers_, run.adapters)) {
       each_run(x.shape.rows(), rows_of_block(x.shape), [&](std::size_t first, std::size_t rows) {
         const ArenaScope part_scope(run.arena());
         const auto part = [&](ConstTensor t) { return ConstTensor{t.row<T>(first), rows, t.cols, t.element}; };

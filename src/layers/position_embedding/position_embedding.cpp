@@ -61,7 +61,7 @@ void PositionEmbedding::forward(const Run& run, const ConstView& x, const View& 
 void PositionEmbedding::backward(const Run& run, const ConstView& dy, const View& dx) const {
   if (dx.data != nullptr) copy(run, dy, dx);
   if (run.gradients == nullptr) return;
-  if (is_adapted(table_)) {
+  if (is_adapted(table_, run.adapters)) {
     const ArenaScope scope(run.arena());
     const std::size_t rows = dy.shape.rows(), length = dy.shape[dy.shape.rank() - 2];
     const std::span<std::int32_t> ids(run.note<std::int32_t>(rows), rows);
