@@ -35,7 +35,7 @@ try:
     import numpy
 except ImportError:
     other = os.environ.get("LOOM_PYTHON")
-    if not other or os.path.realpath(other) == os.path.realpath(sys.executable):
+    if not other or os.path.abspath(other) == os.path.abspath(sys.executable):
         sys.exit("test_goldens.py: needs numpy; LOOM_PYTHON may name an interpreter that has it")
     os.execv(other, [other, "-B", *sys.argv])
 
