@@ -7,7 +7,7 @@ endif()
 find_program(LOOM_PYTHON3 python3 REQUIRED)
 
 function(loom_outside name script)
-  add_test(NAME outside_${name} COMMAND ${LOOM_PYTHON3} ${CMAKE_SOURCE_DIR}/tests/outside/${script}.py $<TARGET_FILE:loom> ${ARGN})
+  add_test(NAME outside_${name} COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tests/outside/${script}.py $<TARGET_FILE:loom> ${ARGN})
   set_tests_properties(outside_${name} PROPERTIES TIMEOUT 10000)
 endfunction()
 
@@ -16,13 +16,13 @@ foreach(script IN ITEMS kills full_disks limits)
   loom_outside(${script} ${script})
 endforeach()
 execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; print(*Formats.names(), sep=';', end='')"
-  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
 foreach(format IN LISTS formats)
-  loom_outside(files_${format} mutated_files --format ${format} --keep ${CMAKE_BINARY_DIR}/found)
+  loom_outside(files_${format} mutated_files --format ${format} --keep ${PROJECT_BINARY_DIR}/found)
 endforeach()
 
 # docs/adding.md followed in a scratch copy of the sources, which is built: minutes.
 if(LOOM_WHOLE)
-  add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${CMAKE_SOURCE_DIR}/tools/additions/check.py ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/additions)
+  add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/additions)
   set_tests_properties(additions PROPERTIES TIMEOUT 10000)
 endif()

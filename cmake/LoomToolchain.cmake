@@ -4,7 +4,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+endif()
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 if(NOT CMAKE_BUILD_TYPE)
@@ -14,12 +16,12 @@ endif()
 find_program(LOOM_CCACHE ccache)
 if(LOOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Checkouts at other paths share their objects.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE})
 endif()
 
 # fmt, nlohmann-json, tl-expected and CLI11 alone on the include path: /usr/include itself would break cross builds.
-set(LOOM_DEPS_INCLUDE ${CMAKE_BINARY_DIR}/deps/include)
+set(LOOM_DEPS_INCLUDE ${PROJECT_BINARY_DIR}/deps/include)
 file(MAKE_DIRECTORY ${LOOM_DEPS_INCLUDE})
 foreach(header IN ITEMS fmt/format.h nlohmann/json.hpp tl/expected.hpp CLI/CLI.hpp)
   cmake_path(GET header PARENT_PATH folder)
@@ -28,7 +30,7 @@ foreach(header IN ITEMS fmt/format.h nlohmann/json.hpp tl/expected.hpp CLI/CLI.h
 endforeach()
 
 add_library(loom_flags INTERFACE)
-target_include_directories(loom_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(loom_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(loom_flags SYSTEM INTERFACE ${LOOM_DEPS_INCLUDE})
 target_compile_definitions(loom_flags INTERFACE JSON_NOEXCEPTION LOOM_VERSION="${PROJECT_VERSION}")
 # The compiled fmt spares every file five seconds; cross builds, which have none, take it from its headers.
@@ -78,8 +80,8 @@ if(NOT LOOM_SANITIZE AND NOT LOOM_FUZZ)
 endif()
 
 # The rows of src/simd/targets.inc: names, weakest first, how wide their registers are, and the features as compilers call them.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/simd/targets.inc)
-file(STRINGS ${CMAKE_SOURCE_DIR}/src/simd/targets.inc rows REGEX "^LOOM_SIMD_TARGET")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/simd/targets.inc)
+file(STRINGS ${PROJECT_SOURCE_DIR}/src/simd/targets.inc rows REGEX "^LOOM_SIMD_TARGET")
 set(LOOM_KNOWN_TARGETS "")
 set(targets_of_machine "")
 foreach(row IN LISTS rows)
@@ -114,9 +116,9 @@ endif()
 if(NOT LOOM_TARGETS)
   set(LOOM_TARGETS ${targets_of_machine})
 elseif("native" IN_LIST LOOM_TARGETS)
-  set(native_folder ${CMAKE_BINARY_DIR}/CMakeFiles/native)
-  try_run(native_status native_compiled ${native_folder} SOURCES ${CMAKE_SOURCE_DIR}/cmake/native_target.cpp ${CMAKE_SOURCE_DIR}/src/simd/target.cpp
-    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20
+  set(native_folder ${PROJECT_BINARY_DIR}/CMakeFiles/native)
+  try_run(native_status native_compiled ${native_folder} SOURCES ${PROJECT_SOURCE_DIR}/cmake/native_target.cpp ${PROJECT_SOURCE_DIR}/src/simd/target.cpp
+    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src CXX_STANDARD 20
     RUN_OUTPUT_VARIABLE native_target COMPILE_OUTPUT_VARIABLE native_log)
   if(NOT native_compiled OR NOT native_status EQUAL 0)
     message(FATAL_ERROR "cannot find out what this CPU runs: ${native_log}${native_target}")

@@ -28,7 +28,7 @@ NOT_YET = re.compile(r"\bnot (?:yet )?(?:built|implemented)\b|\bnot(?: done| the
 OTHER_TIMES = ("docs/plan.md", "docs/decisions.md", "CHANGELOG.md")
 MISSING = {  # name in prose: what would be there
     "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi/networks.cpp", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
-    "installed package": "cmake/loomConfig.cmake.in", "0.8x": "src/io/entity_v1",
+    "installed package": "cmake/LoomConfig.cmake.in", "0.8x": "src/io/entity_v1",
 }
 COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")
 FIGURE = re.compile(r"[+-]?\d[\d ]*\.\d|.*\b[0-9a-f]{16}")

@@ -8,6 +8,7 @@
   src/capi/exports.map        the symbols that the shared library shows
   python/welvet/_abi.py       ctypes: constants, structs, functions
   docs/c-abi.md               the reference
+  bindings/                   the declarations of other languages (tools/bindings/)
 """
 
 import argparse
@@ -16,6 +17,8 @@ import pathlib
 import re
 import sys
 import textwrap
+
+import bindings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NUMBERS = {
@@ -31,6 +34,7 @@ class Api:
 
     def __init__(self, path):
         self.json = json.loads(path.read_text())
+        self.root = ROOT
         self.handles = {h["name"] for h in self.json["handles"]}
         self.enums = {e["name"] for e in self.json["enums"]}
         self.structs = {s["name"] for s in self.json["structs"]}
@@ -282,7 +286,7 @@ def main():
     check = parser.parse_args().check
     api = Api(ROOT / "api" / "loom.json")
     files = {"include/loom/loom.h": header(api), "src/capi/exports.map": exports(api),
-             "python/welvet/_abi.py": python(api), "docs/c-abi.md": reference(api)}
+             "python/welvet/_abi.py": python(api), "docs/c-abi.md": reference(api), **bindings.outputs(api)}
     differing = [name for name, text in files.items()
                  if not (ROOT / name).is_file() or (ROOT / name).read_text() != text]
     for name in differing:

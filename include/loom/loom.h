@@ -85,6 +85,7 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_TWEEN           13
 #define LOOM_KIND_MESH_TWEEN      14
 #define LOOM_KIND_POPULATION      15
+#define LOOM_KIND_CHAT            16
 
 /* What a training does with a folder that holds a run. */
 typedef int32_t loom_run_start;
@@ -145,6 +146,8 @@ typedef loom_handle loom_model;
 typedef loom_handle loom_session;
 /* One generation, step by step, over one session. */
 typedef loom_handle loom_generator;
+/* A conversation over a session. */
+typedef loom_handle loom_chat;
 /* A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
    way round. */
 typedef loom_handle loom_network;
@@ -169,6 +172,11 @@ typedef int32_t (*loom_on_progress)(void* user, double fraction);
    TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
    Returning 0 ends the training behind this event. */
 typedef int32_t (*loom_on_training)(void* user, loom_training_event event, uint64_t epoch, uint64_t epochs, uint64_t batch, uint64_t batches, double loss, double learning_rate, const char* validation);
+/* Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+   evolution. */
+typedef int32_t (*loom_on_generation)(void* user, const char* report);
+/* Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+typedef int64_t (*loom_read_at)(void* user, uint64_t offset, void* to, size_t size);
 /* What a host's worker calls. */
 typedef void (*loom_work)(void* job, int32_t worker);
 /* Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
@@ -250,12 +258,11 @@ typedef struct loom_pass {
   uint32_t step; /* of the random streams of dropout */
   const uint64_t* lengths; /* of a ragged batch: valid steps of each sample, the first ones */
   size_t lengths_count;
-  /* input of the layers that read an external one; it lasts until the backward pass */
-  const float* external;
+  const float* external; /* input of the layers that read an external one */
   size_t external_count;
   const uint64_t* external_shape;
   size_t external_shape_count;
-  const float* mask; /* of attention; it lasts until the backward pass */
+  const float* mask; /* of attention */
   size_t mask_count;
   const uint64_t* mask_shape;
   size_t mask_shape_count;
@@ -310,6 +317,20 @@ typedef struct loom_train_options {
   loom_on_training progress; /* NULL: none */
   void* user; /* first argument of progress */
 } loom_train_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_evolve_options {
+  uint32_t struct_size; /* sizeof(loom_evolve_options), set by the caller */
+  const char* out; /* folder of the run; NULL: none, or beside a config file */
+  const char* folder; /* where relative paths of the config start; NULL: where its file lies */
+  loom_run_start start;
+  uint64_t generations; /* in place of the config's; 0: its own */
+  int32_t thread_count; /* 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  loom_cancel cancel; /* ends the run behind the generation that runs */
+  loom_on_generation progress; /* NULL: none */
+  void* user; /* first argument of progress */
+} loom_evolve_options;
 
 /* Fields that are 0 mean the default. */
 typedef struct loom_step_mesh_options {
@@ -430,6 +451,9 @@ LOOM_API loom_status loom_tokenizer_open(const char* path, loom_tokenizer* token
 /* Reads a tokenizer.json from memory. */
 LOOM_API loom_status loom_tokenizer_from_json(const void* json, size_t json_size, loom_tokenizer* tokenizer);
 
+/* Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+LOOM_API loom_status loom_tokenizer_from_memory(const void* data, size_t data_size, loom_tokenizer* tokenizer);
+
 /* Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
    parse_special: a marker in the text is the marker; 0: it is ordinary text) */
 LOOM_API loom_status loom_tokenizer_encode(loom_tokenizer tokenizer, const void* text, size_t text_size,
@@ -452,6 +476,18 @@ LOOM_API loom_status loom_tokenizer_token(loom_tokenizer tokenizer, int32_t id, 
 
 /* Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
 LOOM_API loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model);
+
+/* The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end) */
+LOOM_API loom_status loom_model_open_part(const char* path, uint64_t offset, uint64_t size,
+    const loom_model_options* options, loom_model* model);
+
+/* The same of bytes, which are read during the call only. */
+LOOM_API loom_status loom_model_from_memory(const void* data, size_t data_size, const loom_model_options* options,
+    loom_model* model);
+
+/* The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+LOOM_API loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* user,
+    const loom_model_options* options, loom_model* model);
 
 /* Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
 LOOM_API loom_status loom_model_info(loom_model model, loom_blob* info);
@@ -514,6 +550,49 @@ LOOM_API loom_status loom_generator_next(loom_generator generator, loom_cancel c
 
 /* Gives the generation so far. */
 LOOM_API loom_status loom_generator_result(loom_generator generator, loom_generation* result);
+
+/* ---- chat ---- */
+/* Messages in, answers out. The session holds the tokens of the conversation so far, and a message feeds only what
+   it does not hold yet; its first sequence belongs to the chat while an answer runs. */
+
+/* Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+   NULL: none; options: of every answer) */
+LOOM_API loom_status loom_chat_create(loom_session session, const char* system,
+    const loom_generation_options* options, loom_chat* chat);
+
+/* Adds a message of the user and begins the answer. After an error the conversation is as before. */
+LOOM_API loom_status loom_chat_say(loom_chat chat, const void* text, size_t text_size, loom_cancel cancel);
+
+/* Begins an answer to the messages as they stand. */
+LOOM_API loom_status loom_chat_answer(loom_chat chat, loom_cancel cancel);
+
+/* Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+   also when the cancel ended it early. */
+LOOM_API loom_status loom_chat_next(loom_chat chat, loom_cancel cancel, loom_step* step);
+
+/* Ends an answer that runs; what it has said so far joins the conversation. */
+LOOM_API loom_status loom_chat_stop(loom_chat chat);
+
+/* Gives the answer that runs, or the last one. */
+LOOM_API loom_status loom_chat_result(loom_chat chat, loom_generation* result);
+
+/* Gives the conversation as JSON: a list of messages with role and content. */
+LOOM_API loom_status loom_chat_messages(loom_chat chat, loom_blob* messages);
+
+/* Puts another conversation in its place. */
+LOOM_API loom_status loom_chat_set_messages(loom_chat chat, const void* messages, size_t messages_size);
+
+/* Keeps the first so many messages. */
+LOOM_API loom_status loom_chat_rewind(loom_chat chat, uint64_t count);
+
+/* Gives a message another text and forgets what follows. */
+LOOM_API loom_status loom_chat_edit(loom_chat chat, uint64_t index, const void* text, size_t text_size);
+
+/* Writes the conversation into a file, whole or not at all. */
+LOOM_API loom_status loom_chat_save(loom_chat chat, const char* path);
+
+/* Reads a conversation from a file. */
+LOOM_API loom_status loom_chat_load(loom_chat chat, const char* path);
 
 /* ---- networks ---- */
 /* Cells stand in a grid and are addressed as {z, y, x, l}. Names of weights are paths: "layers.0.weight". Layers are
@@ -831,6 +910,13 @@ LOOM_API loom_status loom_network_splice(loom_network first, loom_network second
    0: all defaults) */
 LOOM_API loom_status loom_network_mutate(loom_network network, const uint64_t* shape, size_t shape_count,
     const void* config, size_t config_size, loom_blob* report);
+
+/* Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+LOOM_API loom_status loom_evolve(const void* config, size_t config_size, const loom_evolve_options* options,
+    loom_blob* outcome);
+
+/* The same of a config file. */
+LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome);
 
 /* Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
    objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all

@@ -54,6 +54,7 @@ KIND_STEP_STATE = 12
 KIND_TWEEN = 13
 KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
+KIND_CHAT = 16
 
 # What a training does with a folder that holds a run.
 RUN_FRESH = 0
@@ -130,6 +131,10 @@ STATUS_NAMES = {
 OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
 
 OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_double, c_char_p)
+
+OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 
 Work = CFUNCTYPE(None, c_void_p, c_int32)
 
@@ -307,6 +312,24 @@ class TrainOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
+class EvolveOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("generations", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("cancel", c_uint64),
+        ("progress", OnGeneration),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values):
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
 class StepMeshOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -400,6 +423,7 @@ def declare(library):
     _declare(library, "loom_threads_from_host", c_int32, [c_int32, RunWork, c_void_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_open", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_from_json", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_tokenizer_from_memory", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_encode", c_int32,
              [c_uint64, c_void_p, c_size_t, c_int32, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_decode", c_int32,
@@ -408,6 +432,12 @@ def declare(library):
     _declare(library, "loom_tokenizer_id", c_int32, [c_uint64, c_void_p, c_size_t, POINTER(c_int32)])
     _declare(library, "loom_tokenizer_token", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_model_open", c_int32, [c_char_p, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_open_part", c_int32,
+             [c_char_p, c_uint64, c_uint64, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_memory", c_int32,
+             [c_void_p, c_size_t, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_callback", c_int32,
+             [c_uint64, ReadAt, c_void_p, POINTER(ModelOptions), POINTER(c_uint64)])
     _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
@@ -427,6 +457,18 @@ def declare(library):
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_create", c_int32, [c_uint64, c_char_p, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_chat_say", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64])
+    _declare(library, "loom_chat_answer", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
+    _declare(library, "loom_chat_stop", c_int32, [c_uint64])
+    _declare(library, "loom_chat_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_messages", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_chat_set_messages", c_int32, [c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_rewind", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_chat_edit", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t])
+    _declare(library, "loom_chat_save", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_chat_load", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_network_from_json", c_int32,
              [c_void_p, c_size_t, POINTER(NetworkOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_from_arch", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
@@ -525,6 +567,8 @@ def declare(library):
     _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_network_mutate", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
     _declare(library, "loom_population_create", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])

@@ -60,7 +60,9 @@ def _as_numpy(np, value, what, kind):
             pass  # memory of another device, or a type that DLPack does not name: as an array then
     try:
         data = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    except TypeError as error:
         raise TypeError(f"{what}: {error}") from None
     if data.dtype.kind not in ("iub" if kind == "i" else "fiub"):
         raise TypeError(f"{what} holds {data.dtype}: expected {'whole ' if kind == 'i' else ''}numbers")

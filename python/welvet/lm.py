@@ -86,43 +86,61 @@ class LM(_native.Owner):
             pass
         return stream.result
 
-    def stream(self, prompt, *, form="auto", max_tokens=None, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0,
-               typical_p=1.0, repetition_penalty=1.0, repetition_window=64, frequency_penalty=0.0,
-               presence_penalty=0.0, min_tokens=0, ignore_eos=False, stop=(), seed=0):
+    def session(self):
+        """Returns the handle of a new session, which keeps the model alive."""
+        options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
+        return _native.make(library.loom_session_create, self._handle.value, ctypes.byref(options))
+
+    def chat(self, system=None, **options):
+        """Returns a Chat with this model; options as those of stream()."""
+        from .chat import Chat  # pylint: disable=import-outside-toplevel,cyclic-import
+
+        return Chat(self, system, **options)
+
+    def stream(self, prompt, *, form="auto", **options):
         """Returns a Stream: iterate over it for pieces of text as they settle; its result is a Generation.
 
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
-        max_tokens: 128 without it. temperature 0 takes the most likely token each time. stop: texts that end it.
+        options: as those of generation_options().
         """
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
-        stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
-        for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
-                            ("repetition_window", repetition_window)):
-            if value == 0:  # which means the default in C
-                raise ValueError(f"{name} is 0: it must not be")
-        largest = 2**63 - 1
-        values = _abi.GenerationOptions(
-            max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
-            min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
-            seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=temperature,
-            top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=top_p, min_p=min_p, typical_p=typical_p,
-            repetition_penalty=repetition_penalty,
-            repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1), frequency_penalty=frequency_penalty,
-            presence_penalty=presence_penalty, ignore_eos=ignore_eos, stop=(ctypes.c_char_p * len(stops))(*stops),
-            stop_count=len(stops))
-        session_options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
-        session = _native.make(library.loom_session_create, self._handle.value, ctypes.byref(session_options))
-        data = _native.data_of(prompt, "prompt")
+        values, _keeps = generation_options(**options)
+        data, session = _native.data_of(prompt, "prompt"), self.session()
         return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],
                                    ctypes.byref(values)))
 
 
-class Stream(_native.Owner):
-    """An answer that is being written: an iterator over pieces of text."""
+def generation_options(*, max_tokens=None, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, typical_p=1.0,
+                       repetition_penalty=1.0, repetition_window=64, frequency_penalty=0.0, presence_penalty=0.0,
+                       min_tokens=0, ignore_eos=False, stop=(), seed=0):
+    """Returns the options of an answer as the library takes them, and what keeps them alive.
 
-    def __init__(self, handle):
-        self._handle = handle
+    max_tokens: 128 without it. temperature 0 takes the most likely token each time. stop: texts that end it.
+    """
+    stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
+    for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
+                        ("repetition_window", repetition_window)):
+        if value == 0:  # which means the default in C
+            raise ValueError(f"{name} is 0: it must not be")
+    largest, texts = 2**63 - 1, (ctypes.c_char_p * len(stops))(*stops)
+    values = _abi.GenerationOptions(
+        max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
+        min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
+        seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=temperature,
+        top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=top_p, min_p=min_p, typical_p=typical_p,
+        repetition_penalty=repetition_penalty,
+        repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1),
+        frequency_penalty=frequency_penalty, presence_penalty=presence_penalty, ignore_eos=ignore_eos, stop=texts,
+        stop_count=len(stops))
+    return values, texts
+
+
+class Answer(_native.Owner):
+    """An answer that is being written: an iterator over pieces of text, also `async for`."""
+
+    def __init__(self, advance, result):
+        self._next, self._result = advance, result
         self._step = _abi.Step()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()  # a step's text lasts until the next call
@@ -136,7 +154,7 @@ class Stream(_native.Owner):
             while self._step.stop == _abi.STOP_NOT_YET or not self._shown:
                 if self._shown:
                     self._step.text_size, self._shown = 0, False
-                    _native.check(library.loom_generator_next(self._handle.value, 0, ctypes.byref(self._step)))
+                    _native.check(self._next(self._handle.value, 0, ctypes.byref(self._step)))
                 # An exception before the next line, as that of Ctrl-C, leaves the text to the next call.
                 data = ctypes.string_at(self._step.text, self._step.text_size) if self._step.text_size else b""
                 piece, self._shown = self._decoder.decode(data, self._step.stop != _abi.STOP_NOT_YET), True
@@ -144,10 +162,16 @@ class Stream(_native.Owner):
                     return piece
             raise StopIteration
 
-    def close(self):
-        """Ends the answer here."""
-        with self._lock:
-            super().close()
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        import asyncio  # pylint: disable=import-outside-toplevel
+
+        piece = await asyncio.get_running_loop().run_in_executor(None, next, self, None)
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
 
     @property
     def prompt_tokens(self):
@@ -159,9 +183,22 @@ class Stream(_native.Owner):
         """The Generation so far, or whole."""
         out = _abi.Generation()
         with self._lock:
-            _native.check(library.loom_generator_result(self._handle.value, ctypes.byref(out)))
+            _native.check(self._result(self._handle.value, ctypes.byref(out)))
             return Generation(
                 text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
                 ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
                 prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
                 decode_seconds=out.decode_seconds)
+
+
+class Stream(Answer):
+    """An answer to a prompt."""
+
+    def __init__(self, handle):
+        super().__init__(library.loom_generator_next, library.loom_generator_result)
+        self._handle = handle
+
+    def close(self):
+        """Ends the answer here."""
+        with self._lock:
+            super().close()

@@ -215,7 +215,7 @@ class Session(_native.Owner):
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
             checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
         self.network = network
-        self._bound = self._beside = None
+        self._bound = None
         self._wide = network.info["element"] == "f64"
         self._handle = _native.make(library.loom_network_session_create, network._handle.value,
                                     ctypes.byref(options))
@@ -230,19 +230,18 @@ class Session(_native.Owner):
         kind = "d" if self._wide else "f"
         data = _tensors.given(x, "x", kind)
         options = _abi.Pass(training=training, step=step)
-        beside = []
+        keeps = []
         if lengths is not None:
             steps = (ctypes.c_uint64 * len(lengths))(*[_native.whole(n, "lengths", 0, 2**40) for n in lengths])
             options.lengths, options.lengths_count = steps, len(steps)
-            beside.append(steps)
+            keeps.append(steps)
         for name, value in (("external", external), ("mask", mask)):
             if value is not None:
                 more = _tensors.given(value, name)
                 extents = more.extents()
                 setattr(options, name, more.pointer), setattr(options, name + "_count", more.count)
                 setattr(options, name + "_shape", extents), setattr(options, name + "_shape_count", len(extents))
-                beside += [more, extents]
-        self._beside = beside  # backward reads them again
+                keeps += [more, extents]
         pointer = ctypes.POINTER(ctypes.c_double if self._wide else ctypes.c_float)()
         count, rank, shape = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.POINTER(ctypes.c_uint64)()
         function = library.loom_network_session_forward_f64 if self._wide else library.loom_network_session_forward
@@ -316,4 +315,4 @@ class Session(_native.Owner):
     def close(self):
         """Gives the session back to the library."""
         super().close()
-        self._number, self._bound, self._beside = 0, None, None
+        self._number, self._bound = 0, None

@@ -15,7 +15,14 @@ void take_over(T given, T& to) {
   if (given != 0) to = given;
 }
 
-Result<GenerationOptions> options_of(const loom_generation_options& given) {
+loom_stop stop_of(const std::string& reason) {
+  constexpr const char* kReasons[] = {"", "eos", "stop", "length", "context", "cancelled"};  // as LOOM_STOP_*
+  return static_cast<loom_stop>(std::ranges::find(kReasons, reason) - std::begin(kReasons));
+}
+
+}  // namespace
+
+Result<GenerationOptions> generation_options_of(const loom_generation_options& given) {
   GenerationOptions out;
   take_over<std::size_t>(given.max_tokens, out.max_tokens);
   out.min_tokens = given.min_tokens;
@@ -36,16 +43,32 @@ Result<GenerationOptions> options_of(const loom_generation_options& given) {
   return out;
 }
 
-loom_stop stop_of(const std::string& reason) {
-  constexpr const char* kReasons[] = {"", "eos", "stop", "length", "context", "cancelled"};  // as LOOM_STOP_*
-  return static_cast<loom_stop>(std::ranges::find(kReasons, reason) - std::begin(kReasons));
+void give_step(const std::string& piece, const Generation& so_far, loom_step* to, std::uint32_t room) {
+  loom_step out{};
+  out.text = piece.c_str(), out.text_size = piece.size();
+  out.prompt_tokens = so_far.prompt_tokens, out.generated_tokens = so_far.ids.size();
+  out.stop = stop_of(so_far.stop_reason);
+  write_struct(out, to, room);
 }
+
+void give_generation(const Generation& g, std::size_t dropped_bytes, loom_generation* to, std::uint32_t room) {
+  loom_generation out{};
+  out.text = g.text.c_str(), out.text_size = g.text.size();
+  out.ids = g.ids.data(), out.ids_count = g.ids.size();
+  out.prompt_tokens = g.prompt_tokens, out.dropped_bytes = dropped_bytes;
+  out.prefill_seconds = g.prefill_seconds, out.decode_seconds = g.decode_seconds;
+  out.stop = stop_of(g.stop_reason);
+  std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
+  write_struct(out, to, room);
+}
+
+namespace {
 
 // Makes a generator of a session that the caller has.
 Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<const std::int32_t> prompt,
                                       const loom_generation_options* options, std::size_t dropped_bytes) {
   LOOM_TRY(const loom_generation_options given, read_struct(options));
-  LOOM_TRY(const GenerationOptions wanted, options_of(given));
+  LOOM_TRY(const GenerationOptions wanted, generation_options_of(given));
   LOOM_TRY(Generator generator, Generator::create(*use->session, use->model->model, prompt, wanted));
   return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes);
 }
@@ -111,12 +134,7 @@ loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, lo
     LOOM_TRY(const Turn session_turn, Turn::of(*use->session, "session"));
     LOOM_TRY(Generator::Step done, use->generator.next(stop.flag()));
     use->piece = std::move(done.text);
-    const Generation& so_far = use->generator.result();
-    loom_step out{};
-    out.text = use->piece.c_str(), out.text_size = use->piece.size();
-    out.prompt_tokens = so_far.prompt_tokens, out.generated_tokens = so_far.ids.size();
-    out.stop = stop_of(so_far.stop_reason);
-    write_struct(out, step, room);
+    give_step(use->piece, use->generator.result(), step, room);
     return {};
   });
 }
@@ -126,15 +144,7 @@ loom_status loom_generator_result(loom_generator generator, loom_generation* res
     LOOM_TRY(const std::uint32_t room, room_in(result));
     LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
-    const Generation& g = use->generator.result();
-    loom_generation out{};
-    out.text = g.text.c_str(), out.text_size = g.text.size();
-    out.ids = g.ids.data(), out.ids_count = g.ids.size();
-    out.prompt_tokens = g.prompt_tokens, out.dropped_bytes = use->dropped_bytes;
-    out.prefill_seconds = g.prefill_seconds, out.decode_seconds = g.decode_seconds;
-    out.stop = stop_of(g.stop_reason);
-    std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
-    write_struct(out, result, room);
+    give_generation(use->generator.result(), use->dropped_bytes, result, room);
     return {};
   });
 }

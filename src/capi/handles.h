@@ -33,6 +33,7 @@ enum class Kind : std::uint8_t {
   Tween = LOOM_KIND_TWEEN,
   MeshTween = LOOM_KIND_MESH_TWEEN,
   Population = LOOM_KIND_POPULATION,
+  Chat = LOOM_KIND_CHAT,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

@@ -122,6 +122,14 @@ Result<NetworkSessionOptions> running_options(const Options& given) {
   return out;
 }
 
+// The same values in memory of our own.
+template <class T>
+ConstView kept_copy(const T* values, const Shape& shape, std::vector<std::byte>& to) {
+  const auto bytes = std::as_bytes(std::span(values, shape.elements()));
+  to.assign(bytes.begin(), bytes.end());
+  return {to.data(), shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
+}
+
 struct NetworkSessionObject : Object {
   static constexpr Kind kKind = Kind::NetworkSession;
   NetworkSessionObject(std::shared_ptr<NetworkObject> of, NetworkSessionOptions given)
@@ -132,17 +140,17 @@ struct NetworkSessionObject : Object {
     float* output = nullptr;
     std::size_t outputs = 0;
   };
-  // Inputs beside x, which backward reads again: where the caller has them, or widened for a network of f64.
-  struct Beside {
-    ConstView external{}, mask{};
-    std::vector<double> wide_external, wide_mask;
+  // Inputs of a session with backward, which reads them again, and those beside x.
+  struct Kept {
+    std::vector<std::byte> input, external, mask;
+    ConstView external_view{}, mask_view{};
     std::vector<std::size_t> lengths;
   };
   const std::shared_ptr<NetworkObject> network;
   const NetworkSessionOptions options;
   std::unique_ptr<NetworkSession> session;  // null until the network is prepared
   std::uint64_t plan = 0;                   // of the network, that the session was planned for
-  Beside beside;
+  Kept kept;
   Bound bound;
   Extents output_shape;
 };

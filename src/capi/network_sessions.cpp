@@ -94,30 +94,31 @@ Result<void> with_session(NetworkSessionObject& s, const Shape* input, bool writ
 
 // A tensor beside the input, in the network's element type.
 Result<ConstView> beside(const float* values, std::size_t count, const std::uint64_t* extents, std::size_t rank,
-                         Element element, std::vector<double>& wide, const char* what) {
+                         Element element, std::vector<std::byte>& keeps, const char* what) {
   LOOM_TRY(const Shape shape, shape_of(extents, rank, what));
-  LOOM_TRY(const ConstView view, tensor_of(values, count, shape, what));
-  if (element == Element::f32) return view;
-  wide.assign(values, values + count);
-  return ConstView{wide.data(), shape, Element::f64};
+  LOOM_TRY_VOID(tensor_of(values, count, shape, what));
+  if (element == Element::f32) return kept_copy(values, shape, keeps);
+  const std::vector<double> wide(values, values + count);
+  return kept_copy(wide.data(), shape, keeps);
 }
 
 Result<PassExtras> extras_of(NetworkSessionObject& s, const loom_pass& given, const CancelOf& cancel) {
   PassExtras out;
   out.training = given.training != 0, out.step = given.step, out.cancel = cancel.flag();
   const Element element = s.network->network.settings.activations;
+  NetworkSessionObject::Kept& kept = s.kept;
   LOOM_TRY(const auto lengths, need_array(given.lengths, given.lengths_count, "lengths"));
-  s.beside.lengths.assign(lengths.begin(), lengths.end());
-  out.lengths = s.beside.lengths;
+  kept.lengths.assign(lengths.begin(), lengths.end());
+  out.lengths = kept.lengths;
   if (given.external != nullptr) {
-    LOOM_TRY(s.beside.external, beside(given.external, given.external_count, given.external_shape,
-                                       given.external_shape_count, element, s.beside.wide_external, "external"));
-    out.external = &s.beside.external;
+    LOOM_TRY(kept.external_view, beside(given.external, given.external_count, given.external_shape,
+                                        given.external_shape_count, element, kept.external, "external"));
+    out.external = &kept.external_view;
   }
   if (given.mask != nullptr) {
-    LOOM_TRY(s.beside.mask, beside(given.mask, given.mask_count, given.mask_shape, given.mask_shape_count, element,
-                                   s.beside.wide_mask, "mask"));
-    out.mask = &s.beside.mask;
+    LOOM_TRY(kept.mask_view, beside(given.mask, given.mask_count, given.mask_shape, given.mask_shape_count, element,
+                                    kept.mask, "mask"));
+    out.mask = &kept.mask_view;
   }
   return out;
 }
@@ -141,12 +142,13 @@ loom_status forward(loom_network_session session, const T* input, std::size_t co
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_rank));
     LOOM_TRY(const Shape shape, shape_of(extents, rank, "shape"));
-    LOOM_TRY(const ConstView x, tensor_of(input, count, shape, "input"));
+    LOOM_TRY(ConstView x, tensor_of(input, count, shape, "input"));
     LOOM_TRY(const loom_pass given, read_struct(pass));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
     LOOM_TRY(const TakenRun s, take_run(session));
     LOOM_TRY_VOID(need_element<T>(*s.operator->()));
     LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
+    if (s->options.backward) x = kept_copy(input, shape, s->kept.input);
     return with_session(*s.operator->(), &shape, extras.training, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const ConstView y, running.forward(x, extras));
       s->output_shape.set(y.shape);

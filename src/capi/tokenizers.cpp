@@ -27,6 +27,16 @@ loom_status loom_tokenizer_from_json(const void* json, size_t json_size, loom_to
   });
 }
 
+loom_status loom_tokenizer_from_memory(const void* data, size_t data_size, loom_tokenizer* tokenizer) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(tokenizer));
+    LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
+    LOOM_TRY(auto loaded, load_tokenizer(ByteSource::memory("memory", std::as_bytes(std::span(bytes)))));
+    LOOM_TRY(*tokenizer, make_handle<TokenizerObject>(std::move(loaded)));
+    return {};
+  });
+}
+
 loom_status loom_tokenizer_encode(loom_tokenizer tokenizer, const void* text, size_t text_size,
                                   int32_t add_special_tokens, int32_t parse_special, loom_blob* ids) {
   return guard([&]() -> Result<void> {

@@ -15,6 +15,7 @@ struct TweenObject : Object {
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<TweenSession> tween;
   const std::uint64_t plan;
+  std::vector<std::byte> input;  // of the last forward, which the step reads again
   Shape output;
   Extents output_shape;
 };
@@ -87,8 +88,9 @@ loom_status loom_tween_forward(loom_tween tween, const float* input, size_t inpu
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
     LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY(const ConstView x, tensor_of(input, input_count, extents, "input"));
+    LOOM_TRY_VOID(tensor_of(input, input_count, extents, "input"));
     LOOM_TRY(const TakenTween t, take_tween(tween));
+    const ConstView x = kept_copy(input, extents, t->input);
     LOOM_TRY(const ConstView y, t->tween->forward(x));
     t->output = y.shape;
     t->output_shape.set(y.shape);

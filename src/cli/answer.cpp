@@ -22,24 +22,32 @@ Result<Generation> answer(Session& session, const LanguageModel& model, std::spa
                 session.context_tokens());
   LOOM_TRY_VOID(check(options.sampling, static_cast<std::size_t>(model.decoder->config.vocab_size)));
   LOOM_TRY(Generator generator, Generator::create(session, model, prompt, options));
+  LOOM_TRY_VOID(show_steps([&] { return generator.next(&interrupt_flag()); }, prompt.size(), common, show));
+  const Generation& result = generator.result();
+  if (result.stop_reason == "cancelled" && result.prompt_tokens == 0)
+    return fail(Code::Cancelled, "cancelled by the caller");
+  return result;
+}
+
+Result<void> show_steps(const std::function<Result<Generator::Step>()>& next, std::size_t prompt_tokens,
+                        const CommonOptions& common, bool show) {
+  Generator::Step step;
   {
     Progress bar("reading", common.quiet, kPatience);
-    while (generator.result().prompt_tokens < prompt.size()) {
-      LOOM_TRY_VOID(generator.next(&interrupt_flag()));
-      if (generator.done()) return fail(Code::Cancelled, "cancelled by the caller");
-      const std::size_t read = generator.result().prompt_tokens;
-      if (read < prompt.size())
-        bar.update(static_cast<double>(read) / static_cast<double>(prompt.size()),
-                   fmt::format("{} tokens", prompt.size()));
+    for (std::size_t read = 0; read < prompt_tokens && !step.done; read += step.prompt_tokens_read) {
+      if (read > 0)
+        bar.update(static_cast<double>(read) / static_cast<double>(prompt_tokens),
+                   fmt::format("{} tokens", prompt_tokens));
+      LOOM_TRY(step, next());
     }
   }
   const bool terminal = isatty(STDOUT_FILENO) != 0;
-  while (!generator.done()) {
-    LOOM_TRY(const Generator::Step step, generator.next(&interrupt_flag()));
+  while (!step.done) {
+    LOOM_TRY(step, next());
     const std::string text = terminal ? screen_text(step.text) : step.text;
     if (show && !text.empty()) std::fwrite(text.data(), 1, text.size(), stdout), std::fflush(stdout);
   }
-  return generator.result();
+  return {};
 }
 
 }  // namespace loom::cli

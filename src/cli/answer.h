@@ -1,6 +1,7 @@
 #pragma once
 // One answer on the terminal, for generate and chat.
 
+#include <functional>
 #include <span>
 
 #include "cli/common.h"
@@ -11,5 +12,9 @@ namespace loom::cli {
 // stdout as it comes. ContextFull with what would help; InvalidArgument for a prompt without tokens.
 Result<Generation> answer(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                           const GenerationOptions& options, const CommonOptions& common, bool show);
+
+// The same for steps that somebody else makes: `next` until one is done, of which the first read `prompt_tokens`.
+Result<void> show_steps(const std::function<Result<Generator::Step>()>& next, std::size_t prompt_tokens,
+                        const CommonOptions& common, bool show);
 
 }  // namespace loom::cli

@@ -7,7 +7,6 @@
 
 #include "cli/answer.h"
 #include "cli/commands.h"
-#include "cli/conversation.h"
 #include "cli/generation_options.h"
 #include "cli/line_editor.h"
 #include "cli/prompt_options.h"
@@ -15,12 +14,13 @@
 #include "cli/terminal_text.h"
 #include "core/file.h"
 #include "core/nearest.h"
+#include "host/chat.h"
 #include "lm/peft.h"
 
 namespace loom::cli {
 namespace {
 
-struct ChatOptions {
+struct ChatFlags {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
@@ -49,22 +49,20 @@ constexpr char kHelp[] =
     "paste them. Ctrl-C stops an answer or\n"
     "drops a line; twice, it leaves.\n";
 
-class Chat {
+class TerminalChat {
  public:
   // `tells_length`: report that -n has cut an answer.
-  Chat(const ChatOptions& options, const LanguageModel& model, Prompts prompts, Json messages,
-       std::unique_ptr<Session> session, GenerationOptions generation, bool tells_length)
-      : common_(options.common),
+  TerminalChat(const ChatFlags& flags, const LanguageModel& model, std::unique_ptr<Session> session, Chat chat,
+               bool has_date, bool tells_length)
+      : common_(flags.common),
         model_(model),
-        prompts_(std::move(prompts)),
         session_(std::move(session)),
-        generation_(std::move(generation)),
+        chat_(std::move(chat)),
         colours_(colours()),
-        messages_(std::move(messages)),
+        has_date_(has_date),
         tells_length_(tells_length) {
     for (const std::string& folder : common_.adapters)
       adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
-    find_system();
   }
 
   const Session& session() const { return *session_; }
@@ -73,17 +71,20 @@ class Chat {
 
   // Answers one message; the answer joins the conversation even when it was stopped.
   Result<void> ask(const std::string& text) {
-    messages_.push_back(message("user", text));
-    auto answer = respond();
-    if (!answer) {
-      messages_.erase(messages_.size() - 1);
-      return tl::make_unexpected(std::move(answer).error());
-    }
-    messages_.push_back(message("assistant", std::move(*answer)));
+    clear_interrupt();
+    auto done = read_and_write(text);
+    clear_interrupt();
+    if (!done) return tl::make_unexpected(with_help(std::move(done).error()));
+    const Generation& last = chat_.answer();
+    std::printf("\n");
+    if (last.stop_reason == "cancelled") note("(stopped)");
+    if (last.stop_reason == "context") note("(the context is full)");
+    if (last.stop_reason == "length" && tells_length_)
+      note(fmt::format("(cut after {} tokens; -n takes more)", last.ids.size()));
     return {};
   }
 
-  bool was_stopped() const { return last_.stop_reason == "cancelled"; }
+  bool was_stopped() const { return chat_.answer().stop_reason == "cancelled"; }
   void note(const std::string& text) const { std::printf("%s%s%s\n", colours_.dim, text.c_str(), colours_.reset); }
   void complain(const Error& error) {
     failed_ = true;
@@ -103,10 +104,10 @@ class Chat {
     if (word == "/help")
       std::printf("%s", kHelp);
     else if (word == "/reset")
-      reset(), note("The conversation is empty.");
+      outcome(chat_.reset(), "The conversation is empty.");
     else if (word == "/system")
-      system_ = rest, reset(),
-      note(system_.empty() ? "No system message." : "System message set; the conversation is empty.");
+      outcome(chat_.set_system(rest),
+              rest.empty() ? "No system message." : "System message set; the conversation is empty.");
     else if (word == "/stats")
       stats();
     else if (word == "/save")
@@ -133,66 +134,32 @@ class Chat {
               fmt::format("unknown command {}; nearest: {}; /help lists them", word, nearest_names(word, kNames))});
   }
 
-  void reset() {
-    messages_ = Json::array();
-    if (!system_.empty()) messages_.push_back(message("system", system_));
-    (void)session_->rewind(0);
+  Result<void> read_and_write(const std::string& text) {
+    auto said = chat_.say(text, &interrupt_flag());
+    warn_dropped(chat_.dropped_bytes());
+    LOOM_TRY_VOID(std::move(said));
+    if (!chat_.is_answering()) return {};  // stopped before its first word
+    return show_steps([&] { return chat_.next(&interrupt_flag()); }, chat_.prompt_tokens(), common_, true);
   }
 
-  void find_system() {
-    const bool is_first = !messages_.empty() && (*as_string(messages_[0]["role"]) == "system" ||
-                                                 *as_string(messages_[0]["role"]) == "developer");
-    system_ = is_first ? *as_string(messages_[0]["content"]) : "";
-  }
-
-  // Renders the whole conversation and feeds only what the session does not hold yet.
-  Result<std::string> respond() {
-    clear_interrupt();
-    auto generated = read_and_write();
-    clear_interrupt();
-    if (!generated) {
-      if (generated.error().code != Code::Cancelled) return tl::make_unexpected(std::move(generated).error());
-      // Stopped before its first word.
-      generated = Generation{};
-      generated->stop_reason = "cancelled";
-    }
-    last_ = std::move(*generated);
-    std::printf("\n");
-    if (last_.stop_reason == "cancelled") note("(stopped)");
-    if (last_.stop_reason == "context") note("(the context is full)");
-    if (last_.stop_reason == "length" && tells_length_)
-      note(fmt::format("(cut after {} tokens; -n takes more)", last_.ids.size()));
-    return last_.text;
-  }
-
-  Result<Generation> read_and_write() {
-    LOOM_TRY(const std::string text, prompts_.render(messages_));
-    std::vector<std::int32_t> ids;
-    LOOM_TRY_VOID(encode_prompt(model_, *session_, text, /*add_special_tokens=*/false, ids));
-    std::size_t same = 0;
-    while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
-    if (same > 0 && same == ids.size()) --same;  // the last token is fed again for its logits
-    if (!session_->rewind(same)) {
-      LOOM_TRY_VOID(session_->rewind(0));
-      same = 0;
-    }
-    if (ids.size() >= session_->context_tokens())
-      return fail(Code::ContextFull,
-                  "the conversation has {} tokens, the context holds {}: /reset begins anew, --ctx makes it larger",
-                  ids.size(), session_->context_tokens());
-    return answer(*session_, model_, std::span<const std::int32_t>(ids).subspan(same), generation_, common_, true);
+  // What a person could do about it.
+  Error with_help(Error error) const {
+    if (error.code == Code::ContextFull)
+      error.message += error.message.starts_with("the conversation") ? ": /reset begins anew, --ctx makes it larger"
+                                                                     : ": --ctx makes it larger";
+    return with_flags(std::move(error), has_date_);
   }
 
   void stats() const {
     std::printf("%zu of %zu tokens in the context, %d threads, %s, %.0f MB\n", session_->length(),
                 session_->context_tokens(), session_->threads(), std::string(name(session_->isa())).c_str(),
                 peak_rss_mb());
-    if (last_.prompt_tokens > 0)
+    const Generation& last = chat_.answer();
+    if (last.prompt_tokens > 0)
       std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s\n",
-                  last_.prompt_tokens, static_cast<double>(last_.prompt_tokens) / last_.prefill_seconds,
-                  last_.ids.size(),
-                  last_.decode_seconds > 0 ? static_cast<double>(last_.decode_steps) / last_.decode_seconds : 0.0,
-                  to_hex(last_.hash).c_str());
+                  last.prompt_tokens, static_cast<double>(last.prompt_tokens) / last.prefill_seconds, last.ids.size(),
+                  last.decode_seconds > 0 ? static_cast<double>(last.decode_steps) / last.decode_seconds : 0.0,
+                  to_hex(last.hash).c_str());
   }
 
   // "", "NAME on", "NAME off", "load FOLDER [NAME]", "drop NAME".
@@ -268,37 +235,32 @@ class Chat {
     }
     session_.reset();  // before the new one takes as much memory
     LOOM_TRY(session_, open_session(model_, common_));
-    note(done + (messages_.empty() ? "." : "; the conversation is read again with the next message."));
+    LOOM_TRY_VOID(chat_.use(*session_));
+    note(done + (chat_.messages().empty() ? "." : "; the conversation is read again with the next message."));
     return {};
   }
 
   Result<void> save(const std::string& path) const {
     if (path.empty()) return fail(Code::InvalidArgument, "/save FILE: give a file name");
-    return write_conversation(path, messages_);
+    return chat_.save(path);
   }
 
   Result<void> load(const std::string& path) {
     if (path.empty()) return fail(Code::InvalidArgument, "/load FILE: give a file name");
-    LOOM_TRY(messages_, read_conversation(path));
-    find_system();
-    return {};
+    return chat_.load(path);
   }
 
   const CommonOptions& common_;
   const LanguageModel& model_;
-  const Prompts prompts_;
   std::unique_ptr<Session> session_;
+  Chat chat_;
   std::map<std::string, std::string> adapter_folders_;  // by name
-  GenerationOptions generation_;
-  std::string system_;
   Colours colours_;
-  Json messages_;
-  Generation last_;
-  bool tells_length_, failed_ = false;
+  bool has_date_, tells_length_, failed_ = false;
 };
 
 // Reads and answers until the end of the input.
-Result<int> converse(Chat& chat, bool terminal) {
+Result<int> converse(TerminalChat& chat, bool terminal) {
   const Colours c = colours();
   LineEditor editor(terminal ? default_history_file() : std::string());
   bool leaves = false;  // one Ctrl-C at the prompt drops a line, the next one leaves
@@ -326,8 +288,8 @@ Result<int> converse(Chat& chat, bool terminal) {
   return kOk;
 }
 
-Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_for) {
-  LOOM_TRY(GenerationOptions generation, o.generation.to_options());
+Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for) {
+  LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
@@ -335,11 +297,13 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
     return fail(Code::NoTemplate,
                 "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text",
                 o.model);
-  LOOM_TRY(Json messages, first_messages(o.prompting));
+  LOOM_TRY(const Json messages, first_messages(o.prompting));
   LOOM_TRY(auto session, open_session(model, o.common));
+  const bool has_date = prompts.date.has_value();
+  LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompts = std::move(prompts), .generation = generation}));
+  LOOM_TRY_VOID(conversation.set_messages(messages));
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
-  Chat chat(o, model, std::move(prompts), std::move(messages), std::move(session), std::move(generation),
-            terminal || !length_was_asked_for);
+  TerminalChat chat(o, model, std::move(session), std::move(conversation), has_date, terminal || !length_was_asked_for);
   if (one_message) {
     LOOM_TRY_VOID(chat.ask(o.prompt));
     return chat.was_stopped() ? kInterrupted : kOk;
@@ -357,7 +321,7 @@ Result<int> run(const ChatOptions& o, bool one_message, bool length_was_asked_fo
 }  // namespace
 
 Run chat_command(CLI::App& app) {
-  auto o = std::make_shared<ChatOptions>();
+  auto o = std::make_shared<ChatFlags>();
   o->generation.max_tokens = 1024;
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");

@@ -19,6 +19,8 @@ Run bench_command(CLI::App& app);
 Run inspect_command(CLI::App& app);
 Run quantize_command(CLI::App& app);
 Run convert_command(CLI::App& app);
+Run export_command(CLI::App& app);
+Run embed_command(CLI::App& app);
 Run verify_command(CLI::App& app);
 Run audit_command(CLI::App& app);
 Run run_command(CLI::App& app);
@@ -32,5 +34,7 @@ Run graph_command(CLI::App& app);
 Run schema_command(CLI::App& app);
 Run dna_command(CLI::App& app);
 Run evolve_command(CLI::App& app);
+Run stream_command(CLI::App& app);
+Run bridge_command(CLI::App& app);
 
 }  // namespace loom::cli

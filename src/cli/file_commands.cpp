@@ -20,7 +20,7 @@ std::string shape_text(std::span<const std::size_t> shape) {
 
 struct InspectFlags {
   CommonOptions common;
-  std::string model;
+  std::string model, hints;
   bool tensors = false;
 };
 
@@ -50,6 +50,11 @@ void print_facts(const NetworkFacts& facts) {
   for (const LayerFacts& r : facts.layers)
     std::printf("  %-52s %-16s %-9s %10zu weights %12zu bytes%s\n", terminal_text(r.path).c_str(), r.kind.c_str(),
                 r.dtype.c_str(), r.weights, r.resident_bytes, r.is_disabled ? "  disabled" : "");
+  for (const TensorReport& t : facts.report.tensors) {
+    const std::string to = t.reason.empty() ? fmt::format("{}", fmt::join(t.paths, ", ")) : "left out: " + t.reason;
+    std::printf("  %-40s %-9s %-16s -> %s\n", terminal_text(t.name).c_str(), std::string(name(t.dtype)).c_str(),
+                shape_text(t.shape).c_str(), terminal_text(to).c_str());
+  }
   for (const auto& [type, of] : facts.types)
     std::printf("%-10s %12zu weights %12zu bytes, %.2f bits each\n", type.c_str(), of.weights, of.resident_bytes,
                 of.weights == 0 ? 0.0 : static_cast<double>(of.resident_bytes) * 8 / static_cast<double>(of.weights));
@@ -69,7 +74,7 @@ void print_facts(const CheckpointFacts& facts, bool with_slots) {
 }
 
 Result<int> run_inspect(const InspectFlags& o) {
-  LOOM_TRY(const FileFacts facts, inspect_file(o.model));
+  LOOM_TRY(const FileFacts facts, inspect_file(o.model, {o.hints}));
   const auto* model = std::get_if<ModelFacts>(&facts);
   const auto* network = std::get_if<NetworkFacts>(&facts);
   if (network != nullptr)
@@ -115,11 +120,13 @@ Result<int> run_quantize(const QuantizeFlags& o) {
 
 Run inspect_command(CLI::App& app) {
   auto o = std::make_shared<InspectFlags>();
-  add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec or .entity")->required();
+  add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec, .entity, .safetensors or .npz")
+      ->required();
+  add_path(app, "--hints", o->hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);
-  return [o] { return finish(run_inspect(*o)); };
+  return [o] { return finish(naming({o->model, o->hints}, run_inspect(*o))); };
 }
 
 Run quantize_command(CLI::App& app) {

@@ -8,14 +8,14 @@
 
 #include "cli/commands.h"
 #include "cli/train_view.h"
-#include "core/file.h"
-#include "finetune/finetune.h"
+#include "core/json.h"
+#include "host/finetune.h"
 #include "host/train.h"
 
 namespace loom::cli {
 namespace {
 
-struct FinetuneOptions {
+struct FinetuneFlags {
   CommonOptions common;
   FinetuneConfig config;
   FinetuneSources sources;
@@ -23,7 +23,6 @@ struct FinetuneOptions {
   bool resume = false, overwrite = false;
   // with the member of a config's JSON that each sets
   std::vector<std::pair<const CLI::Option*, std::string>> settings;
-  const CLI::Option *model = nullptr, *text = nullptr, *from = nullptr;
 };
 
 Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& session) {
@@ -81,98 +80,67 @@ class FinetuneReporter {
   double smooth_ = 0, told_ = 0;
 };
 
-// The member of `json` at "schedule/warmup_steps".
-Json& member(Json& json, const std::string& path) {
-  const std::size_t slash = path.find('/');
-  return slash == path.npos ? json[path] : json[path.substr(0, slash)][path.substr(slash + 1)];
-}
-
-// Options that were not given keep the values with which the run began.
-Result<void> take_from_run(FinetuneOptions& o, const std::string& journal) {
-  LOOM_TRY(const FinetuneStart begun, read_finetune_start(journal));
-  const Json given = finetune_config_json(o.config);
-  Json config = finetune_config_json(begun.config), wanted = given;
-  for (const auto& [option, path] : o.settings)
-    if (option->count() > 0) member(config, path) = member(wanted, path);
-  LOOM_TRY(o.config, finetune_config_from_json(config));
-  if (o.model->count() == 0) o.sources.model = begun.sources.model;
-  if (o.text->count() == 0) o.sources.text = begun.sources.text;
-  if (o.from->count() == 0) o.sources.from = begun.sources.from;
-  if (o.sources.dtype.empty()) o.sources.dtype = begun.sources.dtype;
-  return {};
-}
-
-// A run that was killed as it began has none: it begins anew, with what is given.
-bool has_line(const std::string& journal) {
-  auto lines = JournalReader::open(journal);
-  return lines && lines->next().value_or(std::nullopt).has_value();
-}
-
 // Its end would write over what replay begins with.
-Result<void> check_from(const FinetuneOptions& o) {
+Result<void> check_from(const FinetuneFlags& o, const std::string& from) {
   std::error_code none;  // what is not there is not the same
-  if (!o.sources.from.empty() && std::filesystem::equivalent(o.sources.from, o.out, none))
+  if (!from.empty() && std::filesystem::equivalent(from, o.out, none))
     return fail(Code::InvalidArgument,
-                "--from {}: the new adapter would overwrite it; another folder for --output expected", o.sources.from);
+                "--from {}: the new adapter would overwrite it; another folder for --output expected", from);
   return {};
 }
 
-Result<int> run(FinetuneOptions& o) {
-  LOOM_TRY_VOID(check_from(o));  // before a run there is touched
-  FinetuneRecord record;
-  std::optional<FolderLock> lock;  // until the adapter is written
-  record.lock = &lock;
-  record.folder = o.out + "/run";
-  record.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
-  const std::string journal = record.folder + "/journal.jsonl";
-  o.sources.dtype = o.common.dtype;
-  LOOM_TRY_VOID(check_folder(o.out, record.start, kAdapterRun));
-  if (is_directory(record.folder)) {  // before the model is read
-    LOOM_TRY(RunFolder taken, take_folder(record.folder, record.start, kFinetuningRun));
-    lock = std::move(taken.lock);
-    if (taken.resumes || (o.resume && has_line(journal))) {
-      LOOM_TRY_VOID(take_from_run(o, journal));
-      LOOM_TRY_VOID(check_from(o));
-    }
-  }
-  if (!o.sources.from.empty())
+// What is known of the run, in the words of its options.
+Result<void> check_run(const FinetuneFlags& o, const FinetuneSources& sources) {
+  LOOM_TRY_VOID(check_from(o, sources.from));
+  if (!sources.from.empty())
     for (const auto& [option, path] : o.settings)
       if (option->count() > 0 && (path == "rank" || path == "alpha" || path == "targets"))
         return fail(Code::InvalidArgument, "{} has no effect with --from: the adapter there has its own",
                     option->get_name());
-  if (o.sources.model.empty() || o.sources.text.empty())
-    return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
-                o.resume ? fmt::format(": {} does not tell them, it is missing", journal) : "");
-  watch_interrupts();
-  LOOM_TRY_VOID(set_session(o.common, o.config.session));
-  LOOM_TRY(FinetuneInput input, open_finetune(o.sources, o.config));
-  if (!o.common.quiet)
-    std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples, o.config.length);
-  record.sources = o.sources;
-  FinetuneReporter reporter(o.common, "finetuning");
-  LOOM_TRY(const FinetuneResult result, finetune(input.model, *input.windows, o.config, std::ref(reporter), record));
-  reporter.finish();
-  LOOM_TRY_VOID(save_peft(input.model, o.config.adapter, o.out, o.sources.model));
-  const double seconds = reporter.seconds();
+  if (!sources.model.empty() && !sources.text.empty()) return {};
+  return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
+              o.resume ? fmt::format(": {}/run/journal.jsonl does not tell them, it is missing", o.out) : "");
+}
+
+void print_result(const FinetuneFlags& o, const FinetuneOutcome& outcome, double seconds) {
+  const FinetuneResult& result = outcome.result;
   if (o.common.json) {
-    print_json({{"adapter", o.out},
-                {"stopped", result.stopped},
-                {"steps", result.steps},
-                {"new_steps", result.new_steps},
-                {"tokens", result.tokens},
-                {"losses", result.losses},
-                {"validation_before", result.validation_before},
-                {"validation_after", result.validation_after},
-                {"adapter_parameters", result.adapter_parameters},
-                {"scratch_bytes", result.scratch_bytes},
-                {"peak_rss_mb", peak_rss_mb()},
-                {"seconds", seconds},
-                {"hash", to_hex(result.hash)}});
-  } else {
-    std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(),
-                result.adapter_parameters, static_cast<unsigned long long>(result.steps),
-                static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(), to_hex(result.hash).c_str());
+    Json out = to_json(outcome);
+    out.erase("hash");
+    out["peak_rss_mb"] = peak_rss_mb(), out["seconds"] = seconds, out["hash"] = to_hex(result.hash);
+    return print_json(out);
   }
+  std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(),
+              result.adapter_parameters, static_cast<unsigned long long>(result.steps),
+              static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(), to_hex(result.hash).c_str());
+}
+
+Result<int> run(const FinetuneFlags& o) {
+  LOOM_TRY_VOID(check_from(o, o.sources.from));  // before a run there is touched
+  FinetuneOptions options{.out = o.out, .sources = o.sources, .config = o.config};
+  options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
+  options.sources.dtype = o.common.dtype;
+  LOOM_TRY_VOID(set_session(o.common, options.config.session));
+  for (const auto& [option, path] : o.settings)
+    if (option->count() > 0) options.given.push_back(path);
+  options.look = [&](const FinetuneConfig&, const FinetuneSources& sources) -> Result<void> {
+    LOOM_TRY_VOID(check_run(o, sources));
+    watch_interrupts();
+    return {};
+  };
+  std::optional<FinetuneReporter> reporter;
+  options.begun = [&](const FinetuneInput& input) {
+    if (!o.common.quiet)
+      std::fprintf(stderr, "%zu windows of %zu tokens\n", input.windows->info().samples,
+                   input.windows->info().input.elements());
+    reporter.emplace(o.common, "finetuning");
+  };
+  options.progress = [&](const FinetuneProgress& p) -> Result<Continue> { return (*reporter)(p); };
+  options.cancel = &interrupt_flag();
+  LOOM_TRY(const FinetuneOutcome outcome, finetune_file(options));
+  reporter->finish();
+  print_result(o, outcome, reporter->seconds());
+  const FinetuneResult& result = outcome.result;
   if (!result.stopped) return kOk;
   std::fprintf(stderr, "loom: stopped at step %llu, the adapter is as of there; loom finetune -o %s --resume goes on\n",
                static_cast<unsigned long long>(result.steps), o.out.c_str());
@@ -203,7 +171,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
 namespace {
 
 // Options of the run that a checkpoint remembers, by their places in its identity.
-void add_settings(CLI::App& app, FinetuneOptions& o) {
+void add_settings(CLI::App& app, FinetuneFlags& o) {
   FinetuneConfig& c = o.config;
   const auto setting = [&](CLI::Option* option, const char* path) {
     o.settings.emplace_back(option, path);
@@ -257,10 +225,9 @@ void add_settings(CLI::App& app, FinetuneOptions& o) {
 }  // namespace
 
 Run finetune_command(CLI::App& app) {
-  const auto o = std::make_shared<FinetuneOptions>();
-  o->model = add_path(app, "MODEL", o->sources.model,
-                      "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
-  o->text = add_path(app, "--text", o->sources.text, "What to learn: a text file");
+  const auto o = std::make_shared<FinetuneFlags>();
+  add_path(app, "MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  add_path(app, "--text", o->sources.text, "What to learn: a text file");
   add_path(app, "-o,--output,--out", o->out,
            "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal "
            "and checkpoint")
@@ -269,7 +236,7 @@ Run finetune_command(CLI::App& app) {
                                    "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
                                    "what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
-  o->from = add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   add_settings(app, *o);
   add_common(app, o->common, false);
   add_model_dtype(app, o->common);

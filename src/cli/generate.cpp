@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/generation_options.h"
 #include "cli/prompt_options.h"
-#include "cli/conversation.h"
 #include "core/numerics_version.h"
+#include "host/conversation.h"
 
 namespace loom::cli {
 namespace {
@@ -41,9 +41,10 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
     if (prompt.templated) {
       LOOM_TRY(Json messages, first_messages(o.prompting));
       if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));
-      auto text = prompts.render(messages);
+      auto text = prompts.render(messages, &interrupt_flag());
       if (!text)
-        return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template, std::move(text).error());
+        return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
+                  with_flags(std::move(text).error(), prompts.date.has_value()));
       prompt.text = std::move(*text);
     }
   }

@@ -29,6 +29,8 @@ constexpr Command kCommands[] = {
     {"inspect", "What is in a model file or folder", loom::cli::inspect_command},
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
     {"convert", "Write a language model as one .entity file", loom::cli::convert_command},
+    {"export", "Write a network as ONNX or safetensors, a language model as GGUF", loom::cli::export_command},
+    {"embed", "Texts to vectors, with their cosines", loom::cli::embed_command},
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
     {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
@@ -39,6 +41,8 @@ constexpr Command kCommands[] = {
     {"graph", "Draw a network as SVG", loom::cli::graph_command},
     {"dna", "Compare two networks layer by layer, with a picture", loom::cli::dna_command},
     {"evolve", "Breed networks for a task", loom::cli::evolve_command},
+    {"stream", "Live weights of another framework become a network", loom::cli::stream_command},
+    {"bridge", "Serve streams and comparisons with other frameworks over HTTP", loom::cli::bridge_command},
     {"schema", "The JSON Schema of network specs, trainings or evolutions", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
@@ -114,6 +118,9 @@ int run(int argc, char** argv) {
   }
   const auto names = command_names();
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string_view called = argc > 0 ? argv[0] : "";
+  if (called.substr(called.find_last_of("/\\") + 1).starts_with("loom-stream"))
+    arguments.insert(arguments.begin(), "stream");
   if (!arguments.empty() && arguments[0] == "help") {  // loom help chat
     arguments.erase(arguments.begin());
     arguments.push_back("--help");

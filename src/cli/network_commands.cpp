@@ -1,207 +1,102 @@
 // run, morph, diff, schema: networks of any layers, from a JSON spec or an .entity.
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
 #include "core/file.h"
-#include "core/philox.h"
 #include "evolution/run/config.h"
 #include "host/compare.h"
-#include "host/tensor_file.h"
+#include "host/load_any.h"
+#include "host/run_network.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
-#include "network/network_session.h"
 #include "training/train_config.h"
 
 namespace loom::cli {
 namespace {
 
-Result<Network> open_network(const std::string& path, bool lenient, const CommonOptions& common) {
-  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = !lenient, .max_bytes = common.max_memory}));
+Result<Network> open_network(const std::string& path, bool lenient, const CommonOptions& common,
+                             const std::string& hints = {}) {
+  LOOM_TRY(OpenedNetwork opened, open_any_network(path, {hints}, {.strict = !lenient, .max_bytes = common.max_memory}));
   if (!common.quiet)
-    for (const std::string& warning : loaded.warnings) warn(warning);
-  return std::move(loaded.network);
+    for (const std::string& warning : opened.loaded.warnings) warn(warning);
+  return std::move(opened.loaded.network);
 }
 
-// Values in [0, 1) that are a function of the seed alone: a first look at a network needs no data.
-Result<TensorValues> drawn_input(const Network& network, std::size_t batch, std::uint64_t seed,
-                                 std::uint64_t max_bytes) {
-  if (!network.settings.input_shape)
-    return fail(Code::InvalidArgument, "the network names no input_shape: give --input FILE.npy or FILE.json");
-  TensorValues input{{}, Network::with_batch(*network.settings.input_shape, batch)};
-  constexpr std::size_t kBytes = sizeof(double) + sizeof(float);  // as drawn, and as most networks take it
-  if (input.shape.elements() > max_bytes / kBytes)
-    return fail(Code::OutOfMemory, "input_shape: a batch {} takes {:.1f} GB, at most {:.1f} GB are allowed",
-                input.shape.text(), static_cast<double>(input.shape.elements()) * kBytes / 1e9,
-                static_cast<double>(max_bytes) / 1e9);
-  const RandomStream stream{seed, RandomDomain::Noise, 0, random_site("input")};
-  input.values.reserve(input.shape.elements());
-  for (std::size_t i = 0; i < input.shape.elements(); ++i)
-    input.values.push_back(static_cast<double>(stream.uniform(i)));
-  return input;
+void add_hints(CLI::App& app, std::string& hints) {
+  add_path(app, "--hints", hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
 }
 
-template <class T>
-Json nested(const T* values, const Shape& shape, std::size_t axis, std::size_t& at) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < shape[axis]; ++i) {
-    if (axis + 1 < shape.rank()) {
-      list.push_back(nested(values, shape, axis + 1, at));
-      continue;
-    }
-    const auto v = static_cast<double>(values[at++]);
-    list.push_back(std::isnan(v)   ? Json("NaN")
-                   : std::isinf(v) ? Json(v > 0 ? "Infinity" : "-Infinity")
-                                   : Json(values[at - 1]));
-  }
-  return list;
-}
-
-Json nested(const ConstView& view) {
-  std::size_t at = 0;
-  return with_element(view.element, [&]<class T>() { return nested(view.as<T>(), view.shape, 0, at); });
-}
-
-// Numbers beyond f32 pass through a network by the rules of IEEE, and whoever asked for the output gets it; but such a
-// run has not succeeded.
-Result<void> check_finite(const std::string& network, const ConstView& y) {
-  const std::size_t count = y.shape.elements();
-  const std::size_t at = with_element(y.element, [&]<class T>() {
-    return static_cast<std::size_t>(std::find_if(y.as<T>(), y.as<T>() + count, [](T v) { return !std::isfinite(v); }) -
-                                    y.as<T>());
-  });
-  if (at == count) return {};
-  return fail(Code::NonFinite, "{}: element {} of the output is not finite", network, at);
-}
-
-struct NetworkRunOptions {
+struct RunFlags {
   CommonOptions common;
-  std::string network, input, output;
+  std::string network, input, output, hints;
   std::size_t batch = 1;
   std::uint64_t seed = 0;
   bool lenient = false, overwrite = false, cells = false;
 };
 
-// CellWatch records the output of every cell, as a hash and three figures, and the time that the cell took. Where two
-// runs part ways, the first hash that differs names the cell.
-class CellWatch final : public PassWatch {
- public:
-  explicit CellWatch(const Network& network) {
-    for (std::size_t i = 0; i < network.num_cells(); ++i)
-      if (network.cell(i).layer) places_[network.cell(i).layer.get()] = network.place_text(i);
-  }
-  void begin(PassKind, std::uint64_t) override { last_ = std::chrono::steady_clock::now(); }
-  void after_forward(const Layer& layer, const ConstView&, const ConstView& y) override {
-    const auto place = places_.find(&layer);
-    if (place == places_.end()) return;
-    const auto now = std::chrono::steady_clock::now();
-    const double ms = std::chrono::duration<double, std::milli>(now - last_).count();
-    Sha256 hash;
-    hash.update(std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element)));
-    double least = 0, most = 0, sum = 0;
-    for (std::size_t i = 0; i < y.shape.elements(); ++i) {
-      const double v = with_element(y.element, [&]<class T>() { return static_cast<double>(y.as<T>()[i]); });
-      least = i == 0 ? v : std::min(least, v), most = i == 0 ? v : std::max(most, v), sum += v;
-    }
-    const double mean = y.shape.elements() == 0 ? 0 : sum / static_cast<double>(y.shape.elements());
-    cells.push_back({{"cell", place->second},
-                     {"type", layer.kind()},
-                     {"shape", y.shape.extents()},
-                     {"ms", ms},
-                     {"least", least},
-                     {"mean", mean},
-                     {"largest", most},
-                     {"hash", to_hex(hash.finish())}});
-    last_ = std::chrono::steady_clock::now();
-  }
-  void after_backward(const Layer&, const ConstView&, const ConstView&) override {}
-
-  Json cells = Json::array();
-
- private:
-  std::map<const Layer*, std::string> places_;
-  std::chrono::steady_clock::time_point last_;
-};
-
-void print_cells(const Json& cells) {
+void print_cells(const std::vector<CellFigures>& cells) {
   std::fprintf(stderr, "%-16s %-16s %-18s %10s %12s %12s %12s  %s\n", "cell", "type", "output", "ms", "least", "mean",
                "largest", "hash");
-  for (const Json& c : cells)
-    std::fprintf(stderr, "%-16s %-16s %-18s %10.3f %12.5g %12.5g %12.5g  %.12s\n", c["cell"].get<std::string>().c_str(),
-                 c["type"].get<std::string>().c_str(), c["shape"].dump().c_str(), c["ms"].get<double>(),
-                 c["least"].get<double>(), c["mean"].get<double>(), c["largest"].get<double>(),
-                 c["hash"].get<std::string>().c_str());
+  for (const CellFigures& c : cells)
+    std::fprintf(stderr, "%-16s %-16s %-18s %10.3f %12.5g %12.5g %12.5g  %.12s\n", c.place.c_str(), c.kind.c_str(),
+                 Json(c.shape.extents()).dump().c_str(), c.ms, c.least, c.mean, c.largest, to_hex(c.hash).c_str());
 }
 
-Result<int> run_network(const NetworkRunOptions& o) {
+Result<TensorValues> input_of(const RunFlags& o, const Network& network) {
+  if (!o.input.empty()) return read_tensor(o.input);
+  auto drawn = drawn_input(network, o.batch, o.seed, o.common.max_memory);
+  if (!drawn && drawn.error().code == Code::InvalidArgument)
+    drawn.error().message += ": give --input FILE.npy or FILE.json";
+  return drawn;
+}
+
+Result<void> write_output(const std::string& path, const NetworkOutput& y) {
+  if (path.ends_with(".npy"))
+    return write_npy(path, y.element == Element::f64 ? DType::float64 : DType::float32, y.shape.extents(), y.bytes);
+  const std::string text = dump_json(nested_json(y.view())) + "\n";
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+Result<int> run_network_command(const RunFlags& o) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
                                {o.network, o.input}));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
-  LOOM_TRY(const TensorValues input,
-           o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
+  LOOM_TRY(const TensorValues input, input_of(o, network));
   if (o.input.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
-  if (auto checked = check_input(input.values, input.shape, network.settings.activations); !checked)
-    return at(o.input, std::move(checked).error());
-  LOOM_TRY_VOID(network.prepare(input.shape));
-  NetworkSessionOptions options;
-  options.threads = o.common.threads, options.max_bytes = o.common.max_memory;
+  NetworkRunOptions options;
+  options.threads = o.common.threads, options.max_bytes = o.common.max_memory, options.cells = o.cells;
+  options.input_name = o.input, options.cancel = &interrupt_flag();
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
-  LOOM_TRY(const auto session, NetworkSession::create(network, options));
   watch_interrupts();
-  std::vector<float> narrow;
-  ConstView x{input.values.data(), input.shape, Element::f64};
-  if (session->element() == Element::f32) {
-    narrow.assign(input.values.begin(), input.values.end());
-    x = {narrow.data(), input.shape, Element::f32};
-  }
-  CellWatch watch(network);
-  if (o.cells) session->observe(&watch);
-  LOOM_TRY(const ConstView y, session->forward(x, {.cancel = &interrupt_flag()}));
-  const auto bytes = std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element));
-  Sha256 hash;
-  hash.update(bytes);
-  const std::string digest = to_hex(hash.finish());
-  if (o.output.ends_with(".npy")) {
-    LOOM_TRY_VOID(
-        write_npy(o.output, y.element == Element::f64 ? DType::float64 : DType::float32, y.shape.extents(), bytes));
-  } else if (!o.output.empty()) {
-    const std::string text = dump_json(nested(y)) + "\n";
-    LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
-  }
+  LOOM_TRY(const NetworkOutput y, run_network(network, input, options));
+  if (!o.output.empty()) LOOM_TRY_VOID(write_output(o.output, y));
   if (o.common.json) {
-    Json out{{"input_shape", input.shape.extents()},
-             {"shape", y.shape.extents()},
-             {"hash", digest},
-             {"resident_bytes", network.resident_bytes()},
-             {"scratch_bytes", session->scratch_bytes()},
-             {"threads", session->threads()}};
-    if (o.output.empty()) out["output"] = nested(y);
-    if (o.cells) out["cells"] = watch.cells;
-    print_json(out);
+    print_json(to_json(y, o.output.empty(), o.cells));
   } else {
-    if (o.cells) print_cells(watch.cells);
-    if (o.output.empty()) std::printf("%s\n", dump_json(nested(y)).c_str());
+    if (o.cells) print_cells(y.cells);
+    if (o.output.empty()) std::printf("%s\n", dump_json(nested_json(y.view())).c_str());
     if (!o.common.quiet)
-      std::fprintf(stderr, "%s -> %s  hash %s\n", input.shape.text().c_str(), y.shape.text().c_str(), digest.c_str());
+      std::fprintf(stderr, "%s -> %s  hash %s\n", y.input_shape.text().c_str(), y.shape.text().c_str(),
+                   to_hex(y.hash).c_str());
   }
-  LOOM_TRY_VOID(check_finite(o.network, y));
+  // Whoever asked for the output gets it; but a run with such numbers has not succeeded.
+  if (y.non_finite)
+    return fail(Code::NonFinite, "{}: element {} of the output is not finite", o.network, *y.non_finite);
   return kOk;
 }
 
 struct MorphOptions {
   CommonOptions common;
-  std::string network, output, dtype;
+  std::string network, output, dtype, hints;
   std::vector<std::string> cells;
   bool keep_master = false, lenient = false, overwrite = false;
   AutoMorphFlags automatic;
@@ -213,7 +108,7 @@ Result<int> run_auto_morph(const MorphOptions& o) {
   if (!o.dtype.empty())
     return fail(Code::InvalidArgument,
                 "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
@@ -246,7 +141,7 @@ Result<int> run_morph(const MorphOptions& o) {
   if (o.dtype.empty())
     return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
-  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
+  LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   const std::size_t before = network.resident_bytes();
   for (const std::string& cell : o.cells) {
     LOOM_TRY(const std::string path, path_of(network, cell));
@@ -300,13 +195,14 @@ Result<int> run_diff(const DiffOptions& o) {
 }  // namespace
 
 Run run_command(CLI::App& app) {
-  auto o = std::make_shared<NetworkRunOptions>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  auto o = std::make_shared<RunFlags>();
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors or .npz")->required();
   auto* const input =
       add_path(app, "-i,--input", o->input,
                "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
   add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
+  add_hints(app, o->hints);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   app.add_flag("--cells", o->cells, "Each cell's output too: time, least, mean and largest number, hash");
@@ -314,12 +210,12 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->input, o->output}, run_network(*o))); };
+  return [o] { return finish(naming({o->network, o->input, o->output, o->hints}, run_network_command(*o))); };
 }
 
 Run morph_command(CLI::App& app) {
   auto o = std::make_shared<MorphOptions>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors or .npz")->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity or FILE.json to write")->required();
   app.add_option("--dtype", o->dtype, "One of the 21 types")->check(network_dtype_name());
   app.add_option(
@@ -327,13 +223,14 @@ Run morph_command(CLI::App& app) {
          "Only this layer and those in it: z,y,x,l or a path of inspect, layers.0.sequential_layers.1; may be repeated")
       ->check(not_empty());
   add_overwrite(app, o->overwrite);
+  add_hints(app, o->hints);
   add_auto_morph(app, o->automatic);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->output, o->automatic.data}, run_morph(*o))); };
+  return [o] { return finish(naming({o->network, o->output, o->automatic.data, o->hints}, run_morph(*o))); };
 }
 
 Run diff_command(CLI::App& app) {

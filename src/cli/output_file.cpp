@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "io/entity/entity.h"
+#include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 
 namespace loom::cli {
@@ -50,6 +51,13 @@ constexpr Kind kKinds[] = {
     {OutputKind::tensor, "JSON list of numbers",
      [](const std::string&, std::string_view text) { return is_tensor(text); }},
     {OutputKind::network, "network", holds_network},
+    // begins with its version, then the name of the program that wrote it
+    {OutputKind::onnx, "ONNX model",
+     [](const std::string&, std::string_view text) { return text.starts_with("\x08") && text.substr(2, 1) == "\x12"; }},
+    {OutputKind::safetensors, "safetensors file",
+     [](const std::string&, std::string_view text) {
+       return SafetensorsFile::parse(std::as_bytes(std::span(text))).has_value();
+     }},
 };
 
 bool is_same_file(const std::string& a, const std::string& b) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cli/conversation.h"
 #include "core/file.h"
+#include "host/conversation.h"
 
 namespace loom::cli {
 namespace {
@@ -109,9 +109,7 @@ void PromptFlags::add(CLI::App& app) {
 }
 
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
-  Prompts out;
-  out.chat_template = model.chat_template;
-  out.bos_token = model.bos_token, out.eos_token = model.eos_token;
+  Prompts out = Prompts::of(model);
   if (!flags.chat_template.empty()) {
     LOOM_TRY(out.chat_template, named_template(flags.chat_template));
   } else if (model.template_error) {
@@ -130,22 +128,12 @@ Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& mode
   return out;
 }
 
-Result<std::string> Prompts::render(const Json& messages) const {
-  if (!chat_template)
-    return fail(Code::NoTemplate,
-                "the model brings no chat template; --chat-template names one, loom generate --raw continues text");
-  ChatContext context;
-  context.messages = messages;
-  context.tools = tools;
-  context.extra = variables;
-  context.add_generation_prompt = true;
-  context.bos_token = bos_token, context.eos_token = eos_token;
-  LOOM_TRY(const Json all, chat_context(context));
-  auto text = chat_template->render(all, {.cancel = &interrupt_flag()}, date);
-  if (!text && !date && text.error().code == Code::TemplateError &&
-      text.error().text().find("strftime_now") != std::string::npos)
-    text.error().message += "; the template asks for the day: give it with --date YYYY-MM-DD";
-  return text;
+Error with_flags(Error error, bool has_date) {
+  if (error.code == Code::NoTemplate)
+    error.message += "; --chat-template names one, loom generate --raw continues text";
+  if (error.code == Code::TemplateError && !has_date && error.text().find("strftime_now") != std::string::npos)
+    error.message += "; the template asks for the day: give it with --date YYYY-MM-DD";
+  return error;
 }
 
 Result<Json> first_messages(const PromptFlags& flags) {

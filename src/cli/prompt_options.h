@@ -1,11 +1,11 @@
 #pragma once
 // From messages to a prompt: the template flags of chat and generate, and rendering.
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/common.h"
+#include "host/prompts.h"
 
 namespace loom::cli {
 
@@ -19,19 +19,12 @@ struct PromptFlags {
   }
 };
 
-// A model's template, or the one that was asked for, with all but the messages.
-struct Prompts {
-  std::optional<ChatTemplate> chat_template;  // absent: the model brings none and none was asked for
-  Json tools = nullptr, variables = Json::object();
-  std::optional<TemplateTime> date;
-  std::string bos_token, eos_token;
-
-  // NoTemplate without a template; what a template refuses, with --date named if it asks for one.
-  Result<std::string> render(const Json& messages) const;
-};
-// InvalidArgument for flags that cannot be read, and for variables that Loom sets. A template of the model that does
-// not parse is an error, unless another one is asked for. Warns, unless --quiet, of what the template never reads.
+// A model's template, or the one that was asked for, with all but the messages. InvalidArgument for flags that cannot
+// be read, and for variables that Loom sets. A template of the model that does not parse is an error, unless another
+// one is asked for. Warns, unless --quiet, of what the template never reads.
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common);
+// An error of rendering, with the flags that would help.
+Error with_flags(Error error, bool has_date);
 
 // The messages that the flags give: of --messages, or of --system alone.
 Result<Json> first_messages(const PromptFlags& flags);

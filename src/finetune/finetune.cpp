@@ -213,7 +213,12 @@ class Finetuning {
         ++position_.epoch, position_.samples = 0;
         return {};
       }
-      LOOM_TRY(const StepReport report, trainer_->step(samples_of(batch, length_)));
+      auto step = trainer_->step(samples_of(batch, length_), record_.cancel);
+      if (!step && step.error().code == Code::Cancelled) {
+        result_.stopped = true;
+        return {};
+      }
+      LOOM_TRY(const StepReport report, std::move(step));
       position_.samples = batches_->position();
       position_.loss_history.push_back(report.loss);
       ++result_.new_steps, new_tokens_ += batch.size * length_;

@@ -3,6 +3,7 @@
 // in whatever type they were loaded in, and only the adapters have gradients, masters and optimiser state.
 // Deterministic as all training here.
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 
@@ -64,6 +65,8 @@ struct FinetuneRecord {
   FinetuneSources sources{};
   std::chrono::duration<double> checkpoint_pause{5};      // at least this long between two checkpoints
   std::function<Result<void>(const Json&)> on_journal{};  // sees every line before it is written
+  // set from any thread: the step that runs is dropped, and the run ends as by Continue::stop
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 struct FinetuneProgress {

@@ -28,11 +28,11 @@ Result<ModelFacts> inspect_model(const std::string& path) {
   return facts;
 }
 
-Result<NetworkFacts> inspect_network(const std::string& path) {
-  LOOM_TRY(SpecResult loaded, load_network(path, {.strict = false, .initialise = false}));
-  loaded.network.release_masters();
-  NetworkFacts facts = network_facts(loaded.network);
-  facts.path = path, facts.warnings = std::move(loaded.warnings);
+Result<NetworkFacts> inspect_network(const std::string& path, const LoadHints& hints) {
+  LOOM_TRY(OpenedNetwork opened, open_any_network(path, hints, {.strict = false, .initialise = false}));
+  opened.loaded.network.release_masters();
+  NetworkFacts facts = network_facts(opened.loaded.network);
+  facts.path = path, facts.warnings = std::move(opened.loaded.warnings), facts.report = std::move(opened.report);
   return facts;
 }
 
@@ -95,9 +95,9 @@ std::vector<LayerFacts> layer_facts(const Network& network) {
   return rows;
 }
 
-Result<FileFacts> inspect_file(const std::string& path) {
+Result<FileFacts> inspect_file(const std::string& path, const LoadHints& hints) {
   if (is_adapter_checkpoint(path)) return inspect_checkpoint(path);
-  if (is_network_file(path) && !is_model_entity(path)) return inspect_network(path);
+  if (is_tensor_file(path) || (is_network_file(path) && !is_model_entity(path))) return inspect_network(path, hints);
   return inspect_model(path);
 }
 
@@ -140,12 +140,14 @@ Json to_json(const NetworkFacts& facts) {
   for (const auto& [type, of] : facts.types)
     types[type] = Json{{"weights", of.weights}, {"resident_bytes", of.resident_bytes}};
   const GridSize& size = facts.grid;
-  return {{"path", facts.path},
-          {"id", facts.id},
-          {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
-          {"resident_bytes", facts.resident_bytes},
-          {"types", std::move(types)},
-          {"layers", std::move(layers)}};
+  Json out{{"path", facts.path},
+           {"id", facts.id},
+           {"grid", {size.depth, size.rows, size.cols, size.layers_per_cell}},
+           {"resident_bytes", facts.resident_bytes},
+           {"types", std::move(types)},
+           {"layers", std::move(layers)}};
+  if (!facts.report.tensors.empty()) out["report"] = to_json(facts.report);
+  return out;
 }
 
 Json to_json(const CheckpointFacts& facts) {

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "dtypes/dtype.h"
+#include "host/load_any.h"
 #include "lm/model_config.h"
 #include "network/network.h"
 
@@ -50,6 +51,7 @@ struct NetworkFacts {
   std::vector<std::pair<std::string, OfType>> types;  // by name, in alphabetical order; "vectors" are biases and such
   std::vector<LayerFacts> layers;
   std::vector<std::string> warnings;  // of the file
+  LoadReport report;                  // of bare tensors: where each went
 };
 NetworkFacts network_facts(const Network& network);
 
@@ -68,8 +70,8 @@ struct CheckpointFacts {
 };
 
 using FileFacts = std::variant<ModelFacts, NetworkFacts, CheckpointFacts>;
-// Errors of read_checkpoint(), load_network() and read_source().
-Result<FileFacts> inspect_file(const std::string& path);
+// Errors of read_checkpoint(), open_any_network() and read_source().
+Result<FileFacts> inspect_file(const std::string& path, const LoadHints& hints = {});
 
 // "tensors" stands in the JSON of a model when it is asked for.
 Json to_json(const ModelFacts& facts, bool with_tensors);

@@ -116,6 +116,8 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"inspect", {"--tensors", "--json"}},
       {"quantize", {"--dtype", "--output", "--overwrite"}},
       {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--json"}},
+      {"embed", {"--file", "--output", "--dtype", "--overwrite", "--json"}},
+      {"export", {"--output", "--input-shape", "--dequantize", "--dtype", "--overwrite", "--json"}},
       {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
       {"train", {"--output", "--folder", "--resume", "--overwrite", "--watch", "--epochs", "--json"}},
       {"replay", {"--folder", "--json"}},
@@ -127,6 +129,8 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"graph", {"--output", "--overwrite"}},
       {"dna", {"--output", "--overwrite", "--journal", "--nested", "--json"}},
       {"evolve", {"--output", "--resume", "--generations", "--json"}},
+      {"stream", {"--models", "--fixtures", "--output", "--overwrite", "--page", "--no-certificate"}},
+      {"bridge", {"--bind", "--port", "--token", "--models", "--fixtures", "--reports"}},
       {"schema", {}},
       {"verify", {"--table", "--json"}},
       {"audit", {"--json", "--include-network"}},
@@ -180,7 +184,8 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
     }
     for (const char* shared : {"--threads", "--isa", "--quiet"})
       if (command != "schema" && command != "report" && command != "dna" &&
-          (command != "convert" || shared != std::string_view("--isa"))) {
+          (command != "convert" || shared != std::string_view("--isa")) &&
+          (command != "export" || shared == std::string_view("--quiet"))) {
         EXPECT_TRUE(options.contains(shared)) << shared;
       }
     if (options.contains("--output")) {

@@ -30,6 +30,13 @@ def main():
             np.lib.format.write_array(f, array, version=version)
     np.savez(GOLDEN / "two.npz", inputs=np.arange(6, dtype="<f4").reshape(3, 2), targets=np.array([0, 1, 1], dtype="<i8"))
     np.savez_compressed(GOLDEN / "compressed.npz", x=np.zeros(3, dtype="<f4"))
+    # Blocks of every kind: bytes that do not shrink are stored, few ones have the fixed codes, many their own.
+    np.savez_compressed(
+        GOLDEN / "deflated.npz",
+        ramp=(np.arange(3000) * 7 % 911).astype("<i4"),
+        noise=np.random.default_rng(5).integers(0, 256, 2000).astype("u1"),
+        small=np.arange(6, dtype="<f4"),
+    )
 
 
 main()

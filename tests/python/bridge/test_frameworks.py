@@ -133,7 +133,7 @@ def write(framework, folder):
         "sklearn": ["sklearn"],
     }
     versions = {m: importlib.import_module(m).__version__ for m in [*modules[framework], "numpy"]}
-    about = {"made_by": f"tools/golden/bridge.py {framework}", "versions": versions, "specs": specs}
+    about = {"made_by": f"tools/golden/planets.py {framework}", "versions": versions, "specs": specs}
     pathlib.Path(folder, framework + ".json").write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
     numpy.savez(pathlib.Path(folder, framework + ".npz"), **arrays)
 

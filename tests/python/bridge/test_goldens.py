@@ -1,5 +1,5 @@
-"""The bridge without a framework: networks of tests/golden/bridge answer as the models that they came from, which
-tools/golden/bridge.py wrote down.
+"""The bridge without a framework: networks of tests/golden/planets answer as the models that they came from, which
+tools/golden/planets.py wrote down.
 
 Needs NumPy, of this interpreter or of the one that LOOM_PYTHON names.
 """
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
-GOLDEN = ROOT / "tests" / "golden" / "bridge"
+GOLDEN = ROOT / "tests" / "golden" / "planets"
 FRAMEWORKS = ("torch", "keras", "jax", "sklearn")
 BEDROCKS = (
     "dense",

@@ -1,4 +1,4 @@
-#include "cli/conversation.h"
+#include "host/conversation.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "text/unicode/utf8.h"
 
-namespace loom::cli {
+namespace loom {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
@@ -89,7 +89,9 @@ Result<Json> checked_message(const Json& given, const std::string& place) {
   return out;
 }
 
-Result<Json> messages_of(const Json& file) {
+}  // namespace
+
+Result<Json> conversation_from_json(const Json& file) {
   if (const Json* version = find(file, "loom_chat"); version && as_int(*version) != kVersion)
     return fail(Code::Unsupported, "/loom_chat is {}, version {} is read", dump_json(*version).substr(0, 40), kVersion);
   const Json* const list = file.is_array() ? &file : find(file, "messages");
@@ -103,27 +105,29 @@ Result<Json> messages_of(const Json& file) {
   return out;
 }
 
-}  // namespace
-
 Result<Json> read_conversation(const std::string& path) {
   LOOM_TRY(const std::string text, read_text_file(path, std::size_t{64} << 20));
   auto json = parse_json(text);
   if (!json) return at(path, std::move(json).error());
-  auto messages = messages_of(*json);
+  auto messages = conversation_from_json(*json);
   if (!messages) return at(path, std::move(messages).error());
   return messages;
 }
 
-Result<void> write_conversation(const std::string& path, const Json& messages) {
-  if (is_file(path) && !read_conversation(path))
-    return fail(Code::InvalidArgument, "{}: exists and holds no conversation; not overwritten", path);
+Json conversation_to_json(const Json& messages) {
   Json list = messages;
   for (Json& entry : list)
     if (const std::string content = *as_string(entry["content"]); !is_utf8(content)) {
       entry["content"] = text::to_valid_utf8(content);
       entry["bytes"] = base64_encode(std::as_bytes(std::span(content)));
     }
-  const std::string text = dump_json(Json{{"loom_chat", kVersion}, {"messages", std::move(list)}}, 1) + "\n";
+  return Json{{"loom_chat", kVersion}, {"messages", std::move(list)}};
+}
+
+Result<void> write_conversation(const std::string& path, const Json& messages) {
+  if (is_file(path) && !read_conversation(path))
+    return fail(Code::InvalidArgument, "{}: exists and holds no conversation; not overwritten", path);
+  const std::string text = dump_json(conversation_to_json(messages), 1) + "\n";
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
@@ -131,4 +135,4 @@ Json message(const std::string& role, std::string content) {
   return Json{{"role", role}, {"content", std::move(content)}};
 }
 
-}  // namespace loom::cli
+}  // namespace loom

@@ -1,0 +1,3051 @@
+// The C ABI of Loom: constants, struct layouts and functions of loom.h. Made by tools/gen_bindings.py from api/loom.json.
+// Structs begin with their size: Abi.struct(arena, Abi.STEP) makes one of zeros with its size set. 64-bit systems only.
+package welvet;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+
+public final class Abi {
+    private Abi() {}
+
+    /** The library of the property loom.library, or the system's. */
+    private static final SymbolLookup LIBRARY = SymbolLookup.libraryLookup(
+        System.getProperty("loom.library", System.mapLibraryName("loom")), Arena.global());
+
+    private static MethodHandle function(String name, FunctionDescriptor type) {
+        return Linker.nativeLinker().downcallHandle(LIBRARY.find(name).orElseThrow(), type);
+    }
+
+    /** A struct of zeros with its size set. */
+    public static MemorySegment struct(Arena arena, StructLayout layout) {
+        MemorySegment made = arena.allocate(layout);
+        made.set(JAVA_INT, 0, (int) layout.byteSize());
+        return made;
+    }
+
+    /** A text of the library that ends with a NUL. */
+    public static String text(MemorySegment address) {
+        return address.reinterpret(Long.MAX_VALUE).getString(0);
+    }
+
+    private static MemorySegment stub(Class<?> kind, Object target, FunctionDescriptor type, Arena arena) {
+        try {
+            MethodType call = type.toMethodType();
+            MethodHandle apply = MethodHandles.lookup().findVirtual(kind, "apply", call).bindTo(target);
+            return Linker.nativeLinker().upcallStub(apply, type, arena);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    // What every function returns: OK, or why it failed. loom_last_error() has the text.
+    /** done */
+    public static final int OK = 0;
+    /** an argument is outside what the function takes */
+    public static final int INVALID_ARGUMENT = 1;
+    /** a configuration contradicts itself */
+    public static final int INVALID_CONFIG = 2;
+    /** shapes that must fit do not */
+    public static final int SHAPE_MISMATCH = 3;
+    /** a size is beyond what can be counted */
+    public static final int SIZE_OVERFLOW = 4;
+    /** a number is outside its range */
+    public static final int OUT_OF_RANGE = 5;
+    /** an index is outside of what it counts */
+    public static final int INDEX_OUT_OF_RANGE = 6;
+    /** a value is infinite or NaN */
+    public static final int NON_FINITE = 7;
+    /** a name means nothing here */
+    public static final int UNKNOWN_NAME = 8;
+    /** a key means nothing here */
+    public static final int UNKNOWN_KEY = 9;
+    /** there is no such file or part */
+    public static final int NOT_FOUND = 10;
+    /** the system refused to read or write */
+    public static final int IO_ERROR = 11;
+    /** no room is left on the disk */
+    public static final int DISK_FULL = 12;
+    /** the content makes no sense */
+    public static final int CORRUPT_DATA = 13;
+    /** the content is known and not supported */
+    public static final int UNSUPPORTED = 14;
+    /** memory is not to be had */
+    public static final int OUT_OF_MEMORY = 15;
+    /** the context of a session holds no more tokens */
+    public static final int CONTEXT_FULL = 16;
+    /** the model brings no chat template */
+    public static final int NO_TEMPLATE = 17;
+    /** a chat template failed */
+    public static final int TEMPLATE_ERROR = 18;
+    /** a limit that guards against hostile input was met */
+    public static final int LIMIT_EXCEEDED = 19;
+    /** links lead in a circle */
+    public static final int LINK_CYCLE = 20;
+    /** the caller's cancel ended the call */
+    public static final int CANCELLED = 21;
+    /** a tensor has no values */
+    public static final int EMPTY_TENSOR = 22;
+    /** a link leads backwards where none may */
+    public static final int FEEDBACK_LINK = 23;
+    /** a link leads to an empty cell */
+    public static final int LINK_TO_EMPTY = 24;
+    /** containers lie too deep in each other */
+    public static final int NESTING_TOO_DEEP = 25;
+    /** the object is not in the state that the call needs */
+    public static final int INVALID_STATE = 26;
+    /** there is no value so far */
+    public static final int NO_VALUE = 27;
+    /** there is no history so far */
+    public static final int NO_HISTORY = 28;
+    /** the format cannot hold the values exactly */
+    public static final int LOSSY_SAVE = 29;
+    /** another thread uses the object, or this call was made from a callback of it */
+    public static final int BUSY = 30;
+    /** the handle is none, was released, or is of another kind */
+    public static final int BAD_HANDLE = 31;
+
+    // What a handle stands for.
+    public static final int KIND_NONE = 0;
+    public static final int KIND_BLOB = 1;
+    public static final int KIND_CANCEL = 2;
+    public static final int KIND_THREADS = 3;
+    public static final int KIND_TOKENIZER = 4;
+    public static final int KIND_MODEL = 5;
+    public static final int KIND_SESSION = 6;
+    public static final int KIND_GENERATOR = 7;
+    public static final int KIND_NETWORK = 8;
+    public static final int KIND_NETWORK_SESSION = 9;
+    public static final int KIND_TRAINER = 10;
+    public static final int KIND_STEP_MESH = 11;
+    public static final int KIND_STEP_STATE = 12;
+    public static final int KIND_TWEEN = 13;
+    public static final int KIND_MESH_TWEEN = 14;
+    public static final int KIND_POPULATION = 15;
+    public static final int KIND_CHAT = 16;
+
+    // What a training does with a folder that holds a run.
+    /** begins; a folder that holds a run is INVALID_ARGUMENT */
+    public static final int RUN_FRESH = 0;
+    /** goes on from the last checkpoint, or begins where there is none */
+    public static final int RUN_RESUME = 1;
+    /** begins anew, whatever is there */
+    public static final int RUN_OVERWRITE = 2;
+
+    // Where a training is.
+    public static final int TRAINING_BEGIN = 0;
+    public static final int TRAINING_EPOCH_BEGIN = 1;
+    public static final int TRAINING_BATCH_BEGIN = 2;
+    public static final int TRAINING_BATCH_END = 3;
+    public static final int TRAINING_VALIDATION_END = 4;
+    public static final int TRAINING_CHECKPOINT = 5;
+    public static final int TRAINING_EPOCH_END = 6;
+    public static final int TRAINING_END = 7;
+
+    // A file that Loom reads.
+    /** the spec of a network */
+    public static final int SCHEMA_NETWORK = 0;
+    /** the config of a training */
+    public static final int SCHEMA_TRAINING = 1;
+    /** the config of an evolution */
+    public static final int SCHEMA_EVOLUTION = 2;
+
+    // How a network becomes bytes.
+    /** the binary format: every weight as it is */
+    public static final int FORMAT_ENTITY = 0;
+    /** a JSON checkpoint: the spec, and packed weights in Base64 */
+    public static final int FORMAT_JSON = 1;
+
+    // How a text becomes a prompt.
+    /** a question for a model with a chat template, a text to continue for the others */
+    public static final int PROMPT_AUTO = 0;
+    /** the text is continued as it is */
+    public static final int PROMPT_RAW = 1;
+    /** the text is a question; NO_TEMPLATE when the model brings no template */
+    public static final int PROMPT_CHAT = 2;
+
+    // Why a generation ended.
+    /** it goes on */
+    public static final int STOP_NOT_YET = 0;
+    /** an end-of-sequence token */
+    public static final int STOP_EOS = 1;
+    /** a stop string */
+    public static final int STOP_TEXT = 2;
+    /** max_tokens */
+    public static final int STOP_LENGTH = 3;
+    /** the context is full */
+    public static final int STOP_CONTEXT = 4;
+    /** the caller's cancel */
+    public static final int STOP_CANCELLED = 5;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout MODEL_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user"),
+        ADDRESS.withName("dtype"),
+        ADDRESS.withName("adapters"),
+        JAVA_LONG.withName("adapters_count")).withName("model_options");
+    /** workers for loading; 0: one per physical core */
+    public static final long MODEL_OPTIONS_THREADS = 8;
+    /** ends the call with CANCELLED */
+    public static final long MODEL_OPTIONS_CANCEL = 16;
+    /** NULL: none */
+    public static final long MODEL_OPTIONS_PROGRESS = 24;
+    /** first argument of progress */
+    public static final long MODEL_OPTIONS_USER = 32;
+    /** quantises the matrices on load to this type, by name; NULL: as stored */
+    public static final long MODEL_OPTIONS_DTYPE = 40;
+    /** folders of PEFT adapters */
+    public static final long MODEL_OPTIONS_ADAPTERS = 48;
+    public static final long MODEL_OPTIONS_ADAPTERS_COUNT = 56;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout SESSION_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        JAVA_INT.withName("sequences"),
+        JAVA_LONG.withName("context_tokens"),
+        ADDRESS.withName("kv_dtype"),
+        JAVA_INT.withName("int8_activations"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa")).withName("session_options");
+    /** shared workers; 0: workers of its own */
+    public static final long SESSION_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long SESSION_OPTIONS_THREAD_COUNT = 16;
+    /** how many sequences it holds at once; 0: one */
+    public static final long SESSION_OPTIONS_SEQUENCES = 20;
+    /** longest sequence; 0: what the model was trained for, at most 4096 */
+    public static final long SESSION_OPTIONS_CONTEXT_TOKENS = 24;
+    /** of keys and values: float32 (the default), bfloat16, int8 */
+    public static final long SESSION_OPTIONS_KV_DTYPE = 32;
+    /** activations in 8 bits instead of 16: faster, a little less exact */
+    public static final long SESSION_OPTIONS_INT8_ACTIVATIONS = 40;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long SESSION_OPTIONS_ISA = 48;
+
+    /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
+    public static final StructLayout GENERATION_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("max_tokens"),
+        JAVA_LONG.withName("min_tokens"),
+        JAVA_LONG.withName("seed"),
+        JAVA_FLOAT.withName("temperature"),
+        JAVA_FLOAT.withName("top_p"),
+        JAVA_FLOAT.withName("min_p"),
+        JAVA_FLOAT.withName("typical_p"),
+        JAVA_FLOAT.withName("repetition_penalty"),
+        JAVA_FLOAT.withName("frequency_penalty"),
+        JAVA_FLOAT.withName("presence_penalty"),
+        JAVA_INT.withName("top_k"),
+        JAVA_INT.withName("repetition_window"),
+        JAVA_INT.withName("ignore_eos"),
+        ADDRESS.withName("stop"),
+        JAVA_LONG.withName("stop_count")).withName("generation_options");
+    /** 0: 128 */
+    public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
+    /** end-of-sequence tokens are banned before */
+    public static final long GENERATION_OPTIONS_MIN_TOKENS = 16;
+    /** of the draws: equal seeds give equal texts */
+    public static final long GENERATION_OPTIONS_SEED = 24;
+    /** 0: the most likely token */
+    public static final long GENERATION_OPTIONS_TEMPERATURE = 32;
+    /** 0 or 1: off; a small number keeps the best token alone */
+    public static final long GENERATION_OPTIONS_TOP_P = 36;
+    /** 0: off */
+    public static final long GENERATION_OPTIONS_MIN_P = 40;
+    /** 0 or 1: off */
+    public static final long GENERATION_OPTIONS_TYPICAL_P = 44;
+    /** 0 or 1: off */
+    public static final long GENERATION_OPTIONS_REPETITION_PENALTY = 48;
+    /** 0: off */
+    public static final long GENERATION_OPTIONS_FREQUENCY_PENALTY = 52;
+    /** 0: off */
+    public static final long GENERATION_OPTIONS_PRESENCE_PENALTY = 56;
+    /** 0: off */
+    public static final long GENERATION_OPTIONS_TOP_K = 60;
+    /** tokens that the penalties look back on; 0: 64, -1: all */
+    public static final long GENERATION_OPTIONS_REPETITION_WINDOW = 64;
+    /** end-of-sequence tokens are banned throughout */
+    public static final long GENERATION_OPTIONS_IGNORE_EOS = 68;
+    /** the text ends before the first of them */
+    public static final long GENERATION_OPTIONS_STOP = 72;
+    public static final long GENERATION_OPTIONS_STOP_COUNT = 80;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        JAVA_INT.withName("lenient"),
+        JAVA_INT.withName("uninitialised"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("max_bytes")).withName("network_options");
+    /** unknown keys are warnings, not errors; loom_network_info() lists them */
+    public static final long NETWORK_OPTIONS_LENIENT = 4;
+    /** weights that the source does not bring stay without values */
+    public static final long NETWORK_OPTIONS_UNINITIALISED = 8;
+    /** of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit */
+    public static final long NETWORK_OPTIONS_MAX_BYTES = 16;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout NETWORK_SESSION_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        JAVA_INT.withName("backward"),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("max_bytes"),
+        JAVA_LONG.withName("context"),
+        ADDRESS.withName("kv_dtype"),
+        JAVA_LONG.withName("checkpoint_every")).withName("network_session_options");
+    /** shared workers; 0: workers of its own */
+    public static final long NETWORK_SESSION_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long NETWORK_SESSION_OPTIONS_THREAD_COUNT = 16;
+    /** a forward keeps what loom_network_session_backward() needs */
+    public static final long NETWORK_SESSION_OPTIONS_BACKWARD = 20;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long NETWORK_SESSION_OPTIONS_ISA = 24;
+    /** of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit */
+    public static final long NETWORK_SESSION_OPTIONS_MAX_BYTES = 32;
+    /**
+     * above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+     * positions; not with backward
+     */
+    public static final long NETWORK_SESSION_OPTIONS_CONTEXT = 40;
+    /** of kept keys and values: float32 (the default), bfloat16, int8 */
+    public static final long NETWORK_SESSION_OPTIONS_KV_DTYPE = 48;
+    /** above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
+    public static final long NETWORK_SESSION_OPTIONS_CHECKPOINT_EVERY = 56;
+
+    /** What a forward takes beside its input. Fields that are 0 mean none. */
+    public static final StructLayout PASS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        JAVA_INT.withName("training"),
+        JAVA_INT.withName("step"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("lengths"),
+        JAVA_LONG.withName("lengths_count"),
+        ADDRESS.withName("external"),
+        JAVA_LONG.withName("external_count"),
+        ADDRESS.withName("external_shape"),
+        JAVA_LONG.withName("external_shape_count"),
+        ADDRESS.withName("mask"),
+        JAVA_LONG.withName("mask_count"),
+        ADDRESS.withName("mask_shape"),
+        JAVA_LONG.withName("mask_shape_count"),
+        JAVA_LONG.withName("cancel")).withName("pass");
+    /** dropout, batch statistics */
+    public static final long PASS_TRAINING = 4;
+    /** of the random streams of dropout */
+    public static final long PASS_STEP = 8;
+    /** of a ragged batch: valid steps of each sample, the first ones */
+    public static final long PASS_LENGTHS = 16;
+    public static final long PASS_LENGTHS_COUNT = 24;
+    /** input of the layers that read an external one */
+    public static final long PASS_EXTERNAL = 32;
+    public static final long PASS_EXTERNAL_COUNT = 40;
+    public static final long PASS_EXTERNAL_SHAPE = 48;
+    public static final long PASS_EXTERNAL_SHAPE_COUNT = 56;
+    /** of attention */
+    public static final long PASS_MASK = 64;
+    public static final long PASS_MASK_COUNT = 72;
+    public static final long PASS_MASK_SHAPE = 80;
+    public static final long PASS_MASK_SHAPE_COUNT = 88;
+    /** read between cells: ends the call with CANCELLED */
+    public static final long PASS_CANCEL = 96;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TRAINER_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("max_bytes")).withName("trainer_options");
+    /** shared workers; 0: workers of its own */
+    public static final long TRAINER_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long TRAINER_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long TRAINER_OPTIONS_ISA = 24;
+    /** of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
+    public static final long TRAINER_OPTIONS_MAX_BYTES = 32;
+
+    /** Samples that a network learns from: classes or target values, as its loss takes them. */
+    public static final StructLayout BATCH = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("inputs"),
+        JAVA_LONG.withName("inputs_count"),
+        ADDRESS.withName("shape"),
+        JAVA_LONG.withName("shape_count"),
+        ADDRESS.withName("classes"),
+        JAVA_LONG.withName("classes_count"),
+        ADDRESS.withName("targets"),
+        JAVA_LONG.withName("targets_count")).withName("batch");
+    /** row-major */
+    public static final long BATCH_INPUTS = 8;
+    public static final long BATCH_INPUTS_COUNT = 16;
+    /** of the inputs, samples first */
+    public static final long BATCH_SHAPE = 24;
+    public static final long BATCH_SHAPE_COUNT = 32;
+    /** one id per row of the output */
+    public static final long BATCH_CLASSES = 40;
+    public static final long BATCH_CLASSES_COUNT = 48;
+    /** as many values per sample as the output has */
+    public static final long BATCH_TARGETS = 56;
+    public static final long BATCH_TARGETS_COUNT = 64;
+
+    /** What one step of a training did. */
+    public static final StructLayout TRAINING_STEP = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_DOUBLE.withName("loss"),
+        JAVA_DOUBLE.withName("learning_rate"),
+        JAVA_DOUBLE.withName("gradient_norm"),
+        JAVA_INT.withName("skipped"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("why"),
+        JAVA_LONG.withName("why_size")).withName("training_step");
+    /** of the batch, before the step */
+    public static final long TRAINING_STEP_LOSS = 8;
+    /** of the step */
+    public static final long TRAINING_STEP_LEARNING_RATE = 16;
+    /** 0 unless the config clips by it */
+    public static final long TRAINING_STEP_GRADIENT_NORM = 24;
+    /** a loss, a gradient or an update was not finite: everything is as before */
+    public static final long TRAINING_STEP_SKIPPED = 32;
+    /** of a skipped step; lasts until the next call with the trainer */
+    public static final long TRAINING_STEP_WHY = 40;
+    public static final long TRAINING_STEP_WHY_SIZE = 48;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TRAIN_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("out"),
+        ADDRESS.withName("folder"),
+        JAVA_INT.withName("start"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("epochs"),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("train_options");
+    /** folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file */
+    public static final long TRAIN_OPTIONS_OUT = 8;
+    /** where relative paths of the config start; NULL: where its file lies */
+    public static final long TRAIN_OPTIONS_FOLDER = 16;
+    public static final long TRAIN_OPTIONS_START = 24;
+    /** in place of the config's; 0: its own */
+    public static final long TRAIN_OPTIONS_EPOCHS = 32;
+    /** shared workers; 0: workers of its own */
+    public static final long TRAIN_OPTIONS_THREADS = 40;
+    /** of its own workers; 0: one per physical core */
+    public static final long TRAIN_OPTIONS_THREAD_COUNT = 48;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long TRAIN_OPTIONS_ISA = 56;
+    /** ends the run behind the step that runs, with its checkpoint */
+    public static final long TRAIN_OPTIONS_CANCEL = 64;
+    /** NULL: none */
+    public static final long TRAIN_OPTIONS_PROGRESS = 72;
+    /** first argument of progress */
+    public static final long TRAIN_OPTIONS_USER = 80;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout EVOLVE_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("out"),
+        ADDRESS.withName("folder"),
+        JAVA_INT.withName("start"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("generations"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("evolve_options");
+    /** folder of the run; NULL: none, or beside a config file */
+    public static final long EVOLVE_OPTIONS_OUT = 8;
+    /** where relative paths of the config start; NULL: where its file lies */
+    public static final long EVOLVE_OPTIONS_FOLDER = 16;
+    public static final long EVOLVE_OPTIONS_START = 24;
+    /** in place of the config's; 0: its own */
+    public static final long EVOLVE_OPTIONS_GENERATIONS = 32;
+    /** 0: one per physical core */
+    public static final long EVOLVE_OPTIONS_THREAD_COUNT = 40;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long EVOLVE_OPTIONS_ISA = 48;
+    /** ends the run behind the generation that runs */
+    public static final long EVOLVE_OPTIONS_CANCEL = 56;
+    /** NULL: none */
+    public static final long EVOLVE_OPTIONS_PROGRESS = 64;
+    /** first argument of progress */
+    public static final long EVOLVE_OPTIONS_USER = 72;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout STEP_MESH_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        JAVA_LONG.withName("history"),
+        JAVA_INT.withName("backward"),
+        JAVA_INT.withName("keep_inputs")).withName("step_mesh_options");
+    /** shared workers; 0: workers of its own */
+    public static final long STEP_MESH_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long STEP_MESH_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long STEP_MESH_OPTIONS_ISA = 24;
+    /** captured ticks that a state keeps, at most 65536; 0: none */
+    public static final long STEP_MESH_OPTIONS_HISTORY = 32;
+    /** loom_step_mesh_backward() will be called */
+    public static final long STEP_MESH_OPTIONS_BACKWARD = 40;
+    /** every tick leaves what it read, which learning by targets starts from */
+    public static final long STEP_MESH_OPTIONS_KEEP_INPUTS = 44;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout TICK_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("ticks"),
+        JAVA_INT.withName("capture"),
+        JAVA_INT.withName("training"),
+        JAVA_LONG.withName("cancel")).withName("tick_options");
+    /** 0: one */
+    public static final long TICK_OPTIONS_TICKS = 8;
+    /** keeps what backward needs of these ticks */
+    public static final long TICK_OPTIONS_CAPTURE = 16;
+    /** dropout, batch statistics */
+    public static final long TICK_OPTIONS_TRAINING = 20;
+    /** read between cells: ends the call with CANCELLED */
+    public static final long TICK_OPTIONS_CANCEL = 24;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout CONVERT_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("dtype"),
+        ADDRESS.withName("adapter"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("convert_options");
+    /** matrices to this type, by name; NULL: as stored */
+    public static final long CONVERT_OPTIONS_DTYPE = 8;
+    /** folder of an adapter to merge into the weights */
+    public static final long CONVERT_OPTIONS_ADAPTER = 16;
+    /** 0: one per physical core */
+    public static final long CONVERT_OPTIONS_THREAD_COUNT = 24;
+    /** NULL: none */
+    public static final long CONVERT_OPTIONS_PROGRESS = 32;
+    /** first argument of progress */
+    public static final long CONVERT_OPTIONS_USER = 40;
+
+    /** What one call of loom_generator_next() did. */
+    public static final StructLayout STEP = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("text"),
+        JAVA_LONG.withName("text_size"),
+        JAVA_LONG.withName("prompt_tokens"),
+        JAVA_LONG.withName("generated_tokens"),
+        JAVA_INT.withName("stop"),
+        MemoryLayout.paddingLayout(4)).withName("step");
+    /**
+     * text that can no longer change, behind what came before; may be empty; lasts until the next call with the
+     * generator
+     */
+    public static final long STEP_TEXT = 8;
+    public static final long STEP_TEXT_SIZE = 16;
+    /** of the prompt read so far */
+    public static final long STEP_PROMPT_TOKENS = 24;
+    /** drawn so far */
+    public static final long STEP_GENERATED_TOKENS = 32;
+    /** STOP_NOT_YET: call again */
+    public static final long STEP_STOP = 40;
+
+    /** A generation so far, or whole. Pointers last until the next call with the generator. */
+    public static final StructLayout GENERATION = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("text"),
+        JAVA_LONG.withName("text_size"),
+        ADDRESS.withName("ids"),
+        JAVA_LONG.withName("ids_count"),
+        JAVA_LONG.withName("prompt_tokens"),
+        JAVA_LONG.withName("dropped_bytes"),
+        JAVA_DOUBLE.withName("prefill_seconds"),
+        JAVA_DOUBLE.withName("decode_seconds"),
+        JAVA_INT.withName("stop"),
+        MemoryLayout.sequenceLayout(32, JAVA_BYTE).withName("hash"),
+        MemoryLayout.paddingLayout(4)).withName("generation");
+    /** without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end */
+    public static final long GENERATION_TEXT = 8;
+    public static final long GENERATION_TEXT_SIZE = 16;
+    /** drawn tokens, the end-of-sequence token not included */
+    public static final long GENERATION_IDS = 24;
+    public static final long GENERATION_IDS_COUNT = 32;
+    public static final long GENERATION_PROMPT_TOKENS = 40;
+    /** of the prompt's text that have no token in the vocabulary */
+    public static final long GENERATION_DROPPED_BYTES = 48;
+    /** spent on reading the prompt */
+    public static final long GENERATION_PREFILL_SECONDS = 56;
+    /** spent on drawing */
+    public static final long GENERATION_DECODE_SECONDS = 64;
+    public static final long GENERATION_STOP = 72;
+    /** SHA-256 of the ids and the bits of the last logits; zero before the end */
+    public static final long GENERATION_HASH = 76;
+
+    /** Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
+    public interface OnProgress {
+        int apply(MemorySegment user, double fraction);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnProgress.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_DOUBLE), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+     * TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+     * Returning 0 ends the training behind this event.
+     */
+    public interface OnTraining {
+        int apply(MemorySegment user, int event, long epoch, long epochs, long batch, long batches, double loss,
+            double learningRate, MemorySegment validation);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnTraining.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, ADDRESS), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+     * evolution.
+     */
+    public interface OnGeneration {
+        int apply(MemorySegment user, MemorySegment report);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnGeneration.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS), arena);
+        }
+    }
+
+    /** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+    public interface ReadAt {
+        long apply(MemorySegment user, long offset, MemorySegment to, long size);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(ReadAt.class, this, FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG), arena);
+        }
+    }
+
+    /** What a host's worker calls. */
+    public interface Work {
+        void apply(MemorySegment job, int worker);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(Work.class, this, FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT), arena);
+        }
+    }
+
+    /**
+     * Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all
+     * have returned.
+     */
+    public interface RunWork {
+        void apply(MemorySegment user, MemorySegment work, MemorySegment job, int workers);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(RunWork.class, this, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, ADDRESS, JAVA_INT), arena);
+        }
+    }
+
+    private static final class CallVersion {
+        static final MethodHandle CALL = function(
+            "loom_version",
+            FunctionDescriptor.of(ADDRESS));
+    }
+
+    /** Returns the version, "0.1.0". */
+    public static MemorySegment version() {
+        try {
+            return (MemorySegment) CallVersion.CALL.invokeExact();
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLastError {
+        static final MethodHandle CALL = function(
+            "loom_last_error",
+            FunctionDescriptor.of(ADDRESS));
+    }
+
+    /**
+     * Returns the text of the last call on this thread that failed, one line; empty before any. It lasts until the
+     * next one fails.
+     */
+    public static MemorySegment lastError() {
+        try {
+            return (MemorySegment) CallLastError.CALL.invokeExact();
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStatusName {
+        static final MethodHandle CALL = function(
+            "loom_status_name",
+            FunctionDescriptor.of(ADDRESS, JAVA_INT));
+    }
+
+    /** Returns the name of a status, "Busy"; "Unknown" for a number that is none. */
+    public static MemorySegment statusName(int status) {
+        try {
+            return (MemorySegment) CallStatusName.CALL.invokeExact(status);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNumericsVersion {
+        static final MethodHandle CALL = function(
+            "loom_numerics_version",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    }
+
+    /** Gives the version of the arithmetic: results of equal versions have equal bits. */
+    public static int numericsVersion(MemorySegment version) {
+        try {
+            return (int) CallNumericsVersion.CALL.invokeExact(version);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSystemInfo {
+        static final MethodHandle CALL = function(
+            "loom_system_info",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    }
+
+    /** Gives a JSON object: version, CPU, instruction sets, cores. */
+    public static int systemInfo(MemorySegment info) {
+        try {
+            return (int) CallSystemInfo.CALL.invokeExact(info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallVerify {
+        static final MethodHandle CALL = function(
+            "loom_verify",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
+     * Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
+     */
+    public static int verify(MemorySegment isa, int threads, MemorySegment digest) {
+        try {
+            return (int) CallVerify.CALL.invokeExact(isa, threads, digest);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallRetain {
+        static final MethodHandle CALL = function(
+            "loom_retain",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Counts one more owner. */
+    public static int retain(long handle) {
+        try {
+            return (int) CallRetain.CALL.invokeExact(handle);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallRelease {
+        static final MethodHandle CALL = function(
+            "loom_release",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /**
+     * Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
+     * ignored.
+     */
+    public static int release(long handle) {
+        try {
+            return (int) CallRelease.CALL.invokeExact(handle);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallKindOf {
+        static final MethodHandle CALL = function(
+            "loom_kind_of",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives what the handle stands for. */
+    public static int kindOf(long handle, MemorySegment kind) {
+        try {
+            return (int) CallKindOf.CALL.invokeExact(handle, kind);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallBlobView {
+        static final MethodHandle CALL = function(
+            "loom_blob_view",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives the bytes of a blob; they last until it is released. A text ends with a NUL that the size does not count.
+     */
+    public static int blobView(long blob, MemorySegment data, MemorySegment dataSize) {
+        try {
+            return (int) CallBlobView.CALL.invokeExact(blob, data, dataSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallCancelCreate {
+        static final MethodHandle CALL = function(
+            "loom_cancel_create",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    }
+
+    /** Makes a flag that is not set. */
+    public static int cancelCreate(MemorySegment cancel) {
+        try {
+            return (int) CallCancelCreate.CALL.invokeExact(cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallCancelSet {
+        static final MethodHandle CALL = function(
+            "loom_cancel_set",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+    }
+
+    /** Sets or clears the flag, from any thread. */
+    public static int cancelSet(long cancel, int set) {
+        try {
+            return (int) CallCancelSet.CALL.invokeExact(cancel, set);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallThreadsCreate {
+        static final MethodHandle CALL = function(
+            "loom_threads_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Starts workers. Sessions that use them at the same time take turns; no result depends on it. (count: the
+     * caller's thread included; 0: one per physical core)
+     */
+    public static int threadsCreate(int count, MemorySegment threads) {
+        try {
+            return (int) CallThreadsCreate.CALL.invokeExact(count, threads);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallThreadsFromHost {
+        static final MethodHandle CALL = function(
+            "loom_threads_from_host",
+            FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Uses the host's own workers. (count: at least 1) */
+    public static int threadsFromHost(int count, MemorySegment run, MemorySegment user, MemorySegment threads) {
+        try {
+            return (int) CallThreadsFromHost.CALL.invokeExact(count, run, user, threads);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerOpen {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    }
+
+    /** Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json. */
+    public static int tokenizerOpen(MemorySegment path, MemorySegment tokenizer) {
+        try {
+            return (int) CallTokenizerOpen.CALL.invokeExact(path, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerFromJson {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_from_json",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Reads a tokenizer.json from memory. */
+    public static int tokenizerFromJson(MemorySegment json, long jsonSize, MemorySegment tokenizer) {
+        try {
+            return (int) CallTokenizerFromJson.CALL.invokeExact(json, jsonSize, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+    public static int tokenizerFromMemory(MemorySegment data, long dataSize, MemorySegment tokenizer) {
+        try {
+            return (int) CallTokenizerFromMemory.CALL.invokeExact(data, dataSize, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerEncode {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_encode",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
+     * parse_special: a marker in the text is the marker; 0: it is ordinary text)
+     */
+    public static int tokenizerEncode(long tokenizer, MemorySegment text, long textSize, int addSpecialTokens,
+        int parseSpecial, MemorySegment ids) {
+        try {
+            return (int) CallTokenizerEncode.CALL.invokeExact(tokenizer, text, textSize, addSpecialTokens,
+                parseSpecial, ids);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerDecode {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_decode",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives the text of ids: bytes, not valid UTF-8 when the ids are not. Ids without a text add nothing. */
+    public static int tokenizerDecode(long tokenizer, MemorySegment ids, long idsCount, int skipSpecialTokens,
+        MemorySegment text) {
+        try {
+            return (int) CallTokenizerDecode.CALL.invokeExact(tokenizer, ids, idsCount, skipSpecialTokens, text);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerVocabSize {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_vocab_size",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives one more than the greatest id. */
+    public static int tokenizerVocabSize(long tokenizer, MemorySegment size) {
+        try {
+            return (int) CallTokenizerVocabSize.CALL.invokeExact(tokenizer, size);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerId {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_id",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the id of a token by its text as the vocabulary spells it; NOT_FOUND when it has none. */
+    public static int tokenizerId(long tokenizer, MemorySegment text, long textSize, MemorySegment id) {
+        try {
+            return (int) CallTokenizerId.CALL.invokeExact(tokenizer, text, textSize, id);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTokenizerToken {
+        static final MethodHandle CALL = function(
+            "loom_tokenizer_token",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives the text of one id as the vocabulary spells it; empty for an unknown id. */
+    public static int tokenizerToken(long tokenizer, int id, MemorySegment text) {
+        try {
+            return (int) CallTokenizerToken.CALL.invokeExact(tokenizer, id, text);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelOpen {
+        static final MethodHandle CALL = function(
+            "loom_model_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
+    public static int modelOpen(MemorySegment path, MemorySegment options, MemorySegment model) {
+        try {
+            return (int) CallModelOpen.CALL.invokeExact(path, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelOpenPart {
+        static final MethodHandle CALL = function(
+            "loom_model_open_part",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the
+     * end)
+     */
+    public static int modelOpenPart(MemorySegment path, long offset, long size, MemorySegment options,
+        MemorySegment model) {
+        try {
+            return (int) CallModelOpenPart.CALL.invokeExact(path, offset, size, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_model_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same of bytes, which are read during the call only. */
+    public static int modelFromMemory(MemorySegment data, long dataSize, MemorySegment options, MemorySegment model) {
+        try {
+            return (int) CallModelFromMemory.CALL.invokeExact(data, dataSize, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelFromCallback {
+        static final MethodHandle CALL = function(
+            "loom_model_from_callback",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+    public static int modelFromCallback(long size, MemorySegment read, MemorySegment user, MemorySegment options,
+        MemorySegment model) {
+        try {
+            return (int) CallModelFromCallback.CALL.invokeExact(size, read, user, options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelInfo {
+        static final MethodHandle CALL = function(
+            "loom_model_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
+    public static int modelInfo(long model, MemorySegment info) {
+        try {
+            return (int) CallModelInfo.CALL.invokeExact(model, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelTokenizer {
+        static final MethodHandle CALL = function(
+            "loom_model_tokenizer",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
+    public static int modelTokenizer(long model, MemorySegment tokenizer) {
+        try {
+            return (int) CallModelTokenizer.CALL.invokeExact(model, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelRenderChat {
+        static final MethodHandle CALL = function(
+            "loom_model_render_chat",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Writes messages as the model's chat template has them: a JSON list of objects with role and content. */
+    public static int modelRenderChat(long model, MemorySegment messages, long messagesSize, int addGenerationPrompt,
+        MemorySegment text) {
+        try {
+            return (int) CallModelRenderChat.CALL.invokeExact(model, messages, messagesSize, addGenerationPrompt,
+                text);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionCreate {
+        static final MethodHandle CALL = function(
+            "loom_session_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a session with empty sequences. */
+    public static int sessionCreate(long model, MemorySegment options, MemorySegment session) {
+        try {
+            return (int) CallSessionCreate.CALL.invokeExact(model, options, session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionFeed {
+        static final MethodHandle CALL = function(
+            "loom_session_feed",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with the
+     * session. A call that fails leaves the sequence as it was.
+     */
+    public static int sessionFeed(long session, long sequence, MemorySegment ids, long idsCount, long cancel,
+        MemorySegment logits, MemorySegment logitsCount) {
+        try {
+            return (int) CallSessionFeed.CALL.invokeExact(session, sequence, ids, idsCount, cancel, logits,
+                logitsCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionTokens {
+        static final MethodHandle CALL = function(
+            "loom_session_tokens",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives the tokens of a sequence; they last until the next call with the session. */
+    public static int sessionTokens(long session, long sequence, MemorySegment ids, MemorySegment idsCount) {
+        try {
+            return (int) CallSessionTokens.CALL.invokeExact(session, sequence, ids, idsCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionRewind {
+        static final MethodHandle CALL = function(
+            "loom_session_rewind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Drops what follows the first length tokens of a sequence. */
+    public static int sessionRewind(long session, long sequence, long length) {
+        try {
+            return (int) CallSessionRewind.CALL.invokeExact(session, sequence, length);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionFork {
+        static final MethodHandle CALL = function(
+            "loom_session_fork",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Copies a sequence onto another. */
+    public static int sessionFork(long session, long from, long to) {
+        try {
+            return (int) CallSessionFork.CALL.invokeExact(session, from, to);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_session_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives tokens, keys and values of a sequence as bytes. */
+    public static int sessionSnapshot(long session, long sequence, MemorySegment bytes) {
+        try {
+            return (int) CallSessionSnapshot.CALL.invokeExact(session, sequence, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionRestore {
+        static final MethodHandle CALL = function(
+            "loom_session_restore",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts a snapshot into a sequence; SHAPE_MISMATCH when it is of another model. */
+    public static int sessionRestore(long session, long sequence, MemorySegment bytes, long bytesSize) {
+        try {
+            return (int) CallSessionRestore.CALL.invokeExact(session, sequence, bytes, bytesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionInfo {
+        static final MethodHandle CALL = function(
+            "loom_session_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: instruction set, threads, context, sequences, memory. */
+    public static int sessionInfo(long session, MemorySegment info) {
+        try {
+            return (int) CallSessionInfo.CALL.invokeExact(session, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGeneratorCreate {
+        static final MethodHandle CALL = function(
+            "loom_generator_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet. */
+    public static int generatorCreate(long session, MemorySegment prompt, long promptCount, MemorySegment options,
+        MemorySegment generator) {
+        try {
+            return (int) CallGeneratorCreate.CALL.invokeExact(session, prompt, promptCount, options, generator);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGeneratorFromText {
+        static final MethodHandle CALL = function(
+            "loom_generator_from_text",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a text. */
+    public static int generatorFromText(long session, MemorySegment text, long textSize, int form,
+        MemorySegment options, MemorySegment generator) {
+        try {
+            return (int) CallGeneratorFromText.CALL.invokeExact(session, text, textSize, form, options, generator);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGeneratorNext {
+        static final MethodHandle CALL = function(
+            "loom_generator_next",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Does one bounded piece of work: reads a part of the prompt, or draws tokens until a piece of text has settled.
+     * At the end it does nothing.
+     */
+    public static int generatorNext(long generator, long cancel, MemorySegment step) {
+        try {
+            return (int) CallGeneratorNext.CALL.invokeExact(generator, cancel, step);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGeneratorResult {
+        static final MethodHandle CALL = function(
+            "loom_generator_result",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the generation so far. */
+    public static int generatorResult(long generator, MemorySegment result) {
+        try {
+            return (int) CallGeneratorResult.CALL.invokeExact(generator, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatCreate {
+        static final MethodHandle CALL = function(
+            "loom_chat_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+     * NULL: none; options: of every answer)
+     */
+    public static int chatCreate(long session, MemorySegment system, MemorySegment options, MemorySegment chat) {
+        try {
+            return (int) CallChatCreate.CALL.invokeExact(session, system, options, chat);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSay {
+        static final MethodHandle CALL = function(
+            "loom_chat_say",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Adds a message of the user and begins the answer. After an error the conversation is as before. */
+    public static int chatSay(long chat, MemorySegment text, long textSize, long cancel) {
+        try {
+            return (int) CallChatSay.CALL.invokeExact(chat, text, textSize, cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatAnswer {
+        static final MethodHandle CALL = function(
+            "loom_chat_answer",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Begins an answer to the messages as they stand. */
+    public static int chatAnswer(long chat, long cancel) {
+        try {
+            return (int) CallChatAnswer.CALL.invokeExact(chat, cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatNext {
+        static final MethodHandle CALL = function(
+            "loom_chat_next",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+     * also when the cancel ended it early.
+     */
+    public static int chatNext(long chat, long cancel, MemorySegment step) {
+        try {
+            return (int) CallChatNext.CALL.invokeExact(chat, cancel, step);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatStop {
+        static final MethodHandle CALL = function(
+            "loom_chat_stop",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Ends an answer that runs; what it has said so far joins the conversation. */
+    public static int chatStop(long chat) {
+        try {
+            return (int) CallChatStop.CALL.invokeExact(chat);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatResult {
+        static final MethodHandle CALL = function(
+            "loom_chat_result",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the answer that runs, or the last one. */
+    public static int chatResult(long chat, MemorySegment result) {
+        try {
+            return (int) CallChatResult.CALL.invokeExact(chat, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatMessages {
+        static final MethodHandle CALL = function(
+            "loom_chat_messages",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the conversation as JSON: a list of messages with role and content. */
+    public static int chatMessages(long chat, MemorySegment messages) {
+        try {
+            return (int) CallChatMessages.CALL.invokeExact(chat, messages);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSetMessages {
+        static final MethodHandle CALL = function(
+            "loom_chat_set_messages",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts another conversation in its place. */
+    public static int chatSetMessages(long chat, MemorySegment messages, long messagesSize) {
+        try {
+            return (int) CallChatSetMessages.CALL.invokeExact(chat, messages, messagesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatRewind {
+        static final MethodHandle CALL = function(
+            "loom_chat_rewind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Keeps the first so many messages. */
+    public static int chatRewind(long chat, long count) {
+        try {
+            return (int) CallChatRewind.CALL.invokeExact(chat, count);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatEdit {
+        static final MethodHandle CALL = function(
+            "loom_chat_edit",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives a message another text and forgets what follows. */
+    public static int chatEdit(long chat, long index, MemorySegment text, long textSize) {
+        try {
+            return (int) CallChatEdit.CALL.invokeExact(chat, index, text, textSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatSave {
+        static final MethodHandle CALL = function(
+            "loom_chat_save",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Writes the conversation into a file, whole or not at all. */
+    public static int chatSave(long chat, MemorySegment path) {
+        try {
+            return (int) CallChatSave.CALL.invokeExact(chat, path);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatLoad {
+        static final MethodHandle CALL = function(
+            "loom_chat_load",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Reads a conversation from a file. */
+    public static int chatLoad(long chat, MemorySegment path) {
+        try {
+            return (int) CallChatLoad.CALL.invokeExact(chat, path);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromJson {
+        static final MethodHandle CALL = function(
+            "loom_network_from_json",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+     * its seed.
+     */
+    public static int networkFromJson(MemorySegment json, long jsonSize, MemorySegment options,
+        MemorySegment network) {
+        try {
+            return (int) CallNetworkFromJson.CALL.invokeExact(json, jsonSize, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromArch {
+        static final MethodHandle CALL = function(
+            "loom_network_from_arch",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a transformer of an arch_config. */
+    public static int networkFromArch(MemorySegment json, long jsonSize, MemorySegment network) {
+        try {
+            return (int) CallNetworkFromArch.CALL.invokeExact(json, jsonSize, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkOpen {
+        static final MethodHandle CALL = function(
+            "loom_network_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+    public static int networkOpen(MemorySegment path, MemorySegment options, MemorySegment network) {
+        try {
+            return (int) CallNetworkOpen.CALL.invokeExact(path, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_network_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same of bytes. */
+    public static int networkFromMemory(MemorySegment data, long dataSize, MemorySegment options,
+        MemorySegment network) {
+        try {
+            return (int) CallNetworkFromMemory.CALL.invokeExact(data, dataSize, options, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkClone {
+        static final MethodHandle CALL = function(
+            "loom_network_clone",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a copy that shares nothing which can change. */
+    public static int networkClone(long network, MemorySegment copy) {
+        try {
+            return (int) CallNetworkClone.CALL.invokeExact(network, copy);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGraft {
+        static final MethodHandle CALL = function(
+            "loom_network_graft",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode:
+     * concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the
+     * branches link to)
+     */
+    public static int networkGraft(MemorySegment networks, long networksCount, MemorySegment combineMode, int share,
+        MemorySegment grafted) {
+        try {
+            return (int) CallNetworkGraft.CALL.invokeExact(networks, networksCount, combineMode, share, grafted);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSave {
+        static final MethodHandle CALL = function(
+            "loom_network_save",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
+    }
+
+    /**
+     * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+     * beside packed weights, for further training)
+     */
+    public static int networkSave(long network, MemorySegment path, int keepMaster) {
+        try {
+            return (int) CallNetworkSave.CALL.invokeExact(network, path, keepMaster);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkToBytes {
+        static final MethodHandle CALL = function(
+            "loom_network_to_bytes",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /** The same as bytes. (keep_master: of FORMAT_ENTITY) */
+    public static int networkToBytes(long network, int format, int keepMaster, MemorySegment bytes) {
+        try {
+            return (int) CallNetworkToBytes.CALL.invokeExact(network, format, keepMaster, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSpec {
+        static final MethodHandle CALL = function(
+            "loom_network_spec",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the spec as JSON: every setting that is not the default, without weights. */
+    public static int networkSpec(long network, MemorySegment spec) {
+        try {
+            return (int) CallNetworkSpec.CALL.invokeExact(network, spec);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkInfo {
+        static final MethodHandle CALL = function(
+            "loom_network_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+     * reader met.
+     */
+    public static int networkInfo(long network, MemorySegment info) {
+        try {
+            return (int) CallNetworkInfo.CALL.invokeExact(network, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkDraw {
+        static final MethodHandle CALL = function(
+            "loom_network_draw",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name) */
+    public static int networkDraw(long network, MemorySegment title, MemorySegment svg) {
+        try {
+            return (int) CallNetworkDraw.CALL.invokeExact(network, title, svg);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkHash {
+        static final MethodHandle CALL = function(
+            "loom_network_hash",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the SHA-256 of all weights as text, 64 hexadecimal digits. */
+    public static int networkHash(long network, MemorySegment hash) {
+        try {
+            return (int) CallNetworkHash.CALL.invokeExact(network, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkPrepare {
+        static final MethodHandle CALL = function(
+            "loom_network_prepare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Resolves links and infers all shapes from the input's, samples first; a session does so by itself. */
+    public static int networkPrepare(long network, MemorySegment input, long inputCount, MemorySegment output,
+        MemorySegment outputCount) {
+        try {
+            return (int) CallNetworkPrepare.CALL.invokeExact(network, input, inputCount, output, outputCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkPlace {
+        static final MethodHandle CALL = function(
+            "loom_network_place",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+     * Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+     */
+    public static int networkPlace(long network, MemorySegment address, long addressCount, MemorySegment layer,
+        long layerSize) {
+        try {
+            return (int) CallNetworkPlace.CALL.invokeExact(network, address, addressCount, layer, layerSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMorph {
+        static final MethodHandle CALL = function(
+            "loom_network_morph",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer
+     * and all below it, "layers.3"; NULL: all)
+     */
+    public static int networkMorph(long network, MemorySegment path, MemorySegment dtype) {
+        try {
+            return (int) CallNetworkMorph.CALL.invokeExact(network, path, dtype);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkReleaseMasters {
+        static final MethodHandle CALL = function(
+            "loom_network_release_masters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Frees the exact masters of weights whose type holds their values. */
+    public static int networkReleaseMasters(long network) {
+        try {
+            return (int) CallNetworkReleaseMasters.CALL.invokeExact(network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMergeAdapters {
+        static final MethodHandle CALL = function(
+            "loom_network_merge_adapters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Adds every enabled adapter to its matrix and removes it. */
+    public static int networkMergeAdapters(long network) {
+        try {
+            return (int) CallNetworkMergeAdapters.CALL.invokeExact(network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkWeights {
+        static final MethodHandle CALL = function(
+            "loom_network_weights",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master. */
+    public static int networkWeights(long network, MemorySegment list) {
+        try {
+            return (int) CallNetworkWeights.CALL.invokeExact(network, list);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGetWeight {
+        static final MethodHandle CALL = function(
+            "loom_network_get_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the values that a weight stands for. (values: the weight's number of elements) */
+    public static int networkGetWeight(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkGetWeight.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGetWeightF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_get_weight_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in double precision. */
+    public static int networkGetWeightF64(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkGetWeightF64.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSetWeight {
+        static final MethodHandle CALL = function(
+            "loom_network_set_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives a weight new values. NON_FINITE names the first that is not finite. */
+    public static int networkSetWeight(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkSetWeight.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSetWeightF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_set_weight_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in double precision. */
+    public static int networkSetWeightF64(long network, MemorySegment name, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallNetworkSetWeightF64.CALL.invokeExact(network, name, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkWeightCodes {
+        static final MethodHandle CALL = function(
+            "loom_network_weight_codes",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64. */
+    public static int networkWeightCodes(long network, MemorySegment name, MemorySegment codes) {
+        try {
+            return (int) CallNetworkWeightCodes.CALL.invokeExact(network, name, codes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkFreeze {
+        static final MethodHandle CALL = function(
+            "loom_network_freeze",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
+    }
+
+    /** Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all) */
+    public static int networkFreeze(long network, MemorySegment path, int frozen) {
+        try {
+            return (int) CallNetworkFreeze.CALL.invokeExact(network, path, frozen);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionCreate {
+        static final MethodHandle CALL = function(
+            "loom_network_session_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a session. */
+    public static int networkSessionCreate(long network, MemorySegment options, MemorySegment session) {
+        try {
+            return (int) CallNetworkSessionCreate.CALL.invokeExact(network, options, session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionForward {
+        static final MethodHandle CALL = function(
+            "loom_network_session_forward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Runs the network. The output lasts until the next call with the session. */
+    public static int networkSessionForward(long session, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment pass, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallNetworkSessionForward.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                pass, output, outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionForwardF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_session_forward_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same for a network that computes in f64. */
+    public static int networkSessionForwardF64(long session, MemorySegment input, long inputCount,
+        MemorySegment shape, long shapeCount, MemorySegment pass, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallNetworkSessionForwardF64.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                pass, output, outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBind {
+        static final MethodHandle CALL = function(
+            "loom_network_session_bind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+     * NULL unbinds. (output: the output's number of elements)
+     */
+    public static int networkSessionBind(long session, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment output, long outputCount) {
+        try {
+            return (int) CallNetworkSessionBind.CALL.invokeExact(session, input, inputCount, shape, shapeCount,
+                output, outputCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRun {
+        static final MethodHandle CALL = function(
+            "loom_network_session_run",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Runs the network from the bound input into the bound output. */
+    public static int networkSessionRun(long session) {
+        try {
+            return (int) CallNetworkSessionRun.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBackward {
+        static final MethodHandle CALL = function(
+            "loom_network_session_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+     * the input, which lasts until the next call. (output_gradient: of the last output's shape)
+     */
+    public static int networkSessionBackward(long session, MemorySegment outputGradient, long outputGradientCount,
+        long cancel, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallNetworkSessionBackward.CALL.invokeExact(session, outputGradient, outputGradientCount,
+                cancel, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionBackwardF64 {
+        static final MethodHandle CALL = function(
+            "loom_network_session_backward_f64",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same for a network that computes in f64. */
+    public static int networkSessionBackwardF64(long session, MemorySegment outputGradient, long outputGradientCount,
+        long cancel, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallNetworkSessionBackwardF64.CALL.invokeExact(session, outputGradient, outputGradientCount,
+                cancel, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionGradient {
+        static final MethodHandle CALL = function(
+            "loom_network_session_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the gradient of a weight, added up since it was last cleared. */
+    public static int networkSessionGradient(long session, MemorySegment weight, MemorySegment values,
+        long valuesCount) {
+        try {
+            return (int) CallNetworkSessionGradient.CALL.invokeExact(session, weight, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionClearGradients {
+        static final MethodHandle CALL = function(
+            "loom_network_session_clear_gradients",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Sets every gradient to 0. */
+    public static int networkSessionClearGradients(long session) {
+        try {
+            return (int) CallNetworkSessionClearGradients.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionReset {
+        static final MethodHandle CALL = function(
+            "loom_network_session_reset",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Begins every sequence and state anew. */
+    public static int networkSessionReset(long session) {
+        try {
+            return (int) CallNetworkSessionReset.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRewind {
+        static final MethodHandle CALL = function(
+            "loom_network_session_rewind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Goes back to where the sequences of a session with a context had so many positions. */
+    public static int networkSessionRewind(long session, long length) {
+        try {
+            return (int) CallNetworkSessionRewind.CALL.invokeExact(session, length);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_network_session_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values. */
+    public static int networkSessionSnapshot(long session, MemorySegment bytes) {
+        try {
+            return (int) CallNetworkSessionSnapshot.CALL.invokeExact(session, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionRestore {
+        static final MethodHandle CALL = function(
+            "loom_network_session_restore",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts such a state back, into a session of the same network and options. */
+    public static int networkSessionRestore(long session, MemorySegment bytes, long bytesSize) {
+        try {
+            return (int) CallNetworkSessionRestore.CALL.invokeExact(session, bytes, bytesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionInfo {
+        static final MethodHandle CALL = function(
+            "loom_network_session_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: threads, memory, element type, positions, states. */
+    public static int networkSessionInfo(long session, MemorySegment info) {
+        try {
+            return (int) CallNetworkSessionInfo.CALL.invokeExact(session, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerCreate {
+        static final MethodHandle CALL = function(
+            "loom_trainer_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+     * while it learns; calls that try answer BUSY, and a changed grid ends the training.
+     */
+    public static int trainerCreate(long network, MemorySegment config, long configSize, MemorySegment shape,
+        long shapeCount, MemorySegment options, MemorySegment trainer) {
+        try {
+            return (int) CallTrainerCreate.CALL.invokeExact(network, config, configSize, shape, shapeCount, options,
+                trainer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerStep {
+        static final MethodHandle CALL = function(
+            "loom_trainer_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+    public static int trainerStep(long trainer, MemorySegment batch, long cancel, MemorySegment step) {
+        try {
+            return (int) CallTrainerStep.CALL.invokeExact(trainer, batch, cancel, step);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerEvaluate {
+        static final MethodHandle CALL = function(
+            "loom_trainer_evaluate",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
+    public static int trainerEvaluate(long trainer, MemorySegment batch, MemorySegment loss, MemorySegment output,
+        MemorySegment outputCount, MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallTrainerEvaluate.CALL.invokeExact(trainer, batch, loss, output, outputCount, outputShape,
+                outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerSetEpoch {
+        static final MethodHandle CALL = function(
+            "loom_trainer_set_epoch",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Tells schedules that count epochs which one it is, from 0. */
+    public static int trainerSetEpoch(long trainer, long epoch) {
+        try {
+            return (int) CallTrainerSetEpoch.CALL.invokeExact(trainer, epoch);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerObserve {
+        static final MethodHandle CALL = function(
+            "loom_trainer_observe",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Gives the schedule "plateau" a validation metric. */
+    public static int trainerObserve(long trainer, double metric) {
+        try {
+            return (int) CallTrainerObserve.CALL.invokeExact(trainer, metric);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrain {
+        static final MethodHandle CALL = function(
+            "loom_train",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a
+     * JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names
+     * one; samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+     */
+    public static int train(MemorySegment config, long configSize, long network, MemorySegment samples,
+        MemorySegment validation, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallTrain.CALL.invokeExact(config, configSize, network, samples, validation, options,
+                outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainFile {
+        static final MethodHandle CALL = function(
+            "loom_train_file",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a config file. */
+    public static int trainFile(MemorySegment path, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallTrainFile.CALL.invokeExact(path, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplay {
+        static final MethodHandle CALL = function(
+            "loom_replay",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
+     * that differs. (path: a run's folder, or its journal)
+     */
+    public static int replay(MemorySegment path, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallReplay.CALL.invokeExact(path, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerInfo {
+        static final MethodHandle CALL = function(
+            "loom_trainer_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+     * cell's target.
+     */
+    public static int trainerInfo(long trainer, MemorySegment info) {
+        try {
+            return (int) CallTrainerInfo.CALL.invokeExact(trainer, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenCreate {
+        static final MethodHandle CALL = function(
+            "loom_tween_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a network ready to learn by targets from batches of that shape. */
+    public static int tweenCreate(long network, MemorySegment config, long configSize, MemorySegment shape,
+        long shapeCount, MemorySegment options, MemorySegment tween) {
+        try {
+            return (int) CallTweenCreate.CALL.invokeExact(network, config, configSize, shape, shapeCount, options,
+                tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenForward {
+        static final MethodHandle CALL = function(
+            "loom_tween_forward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Runs the network; the output lasts until the next call. */
+    public static int tweenForward(long tween, MemorySegment input, long inputCount, MemorySegment shape,
+        long shapeCount, MemorySegment output, MemorySegment outputCount, MemorySegment outputShape,
+        MemorySegment outputShapeCount) {
+        try {
+            return (int) CallTweenForward.CALL.invokeExact(tween, input, inputCount, shape, shapeCount, output,
+                outputCount, outputShape, outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenStep {
+        static final MethodHandle CALL = function(
+            "loom_tween_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape) */
+    public static int tweenStep(long tween, MemorySegment target, long targetCount, double learningRate) {
+        try {
+            return (int) CallTweenStep.CALL.invokeExact(tween, target, targetCount, learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenBackward {
+        static final MethodHandle CALL = function(
+            "loom_tween_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** The same in three calls: gives every cell its target. (target: of the output's shape) */
+    public static int tweenBackward(long tween, MemorySegment target, long targetCount) {
+        try {
+            return (int) CallTweenBackward.CALL.invokeExact(tween, target, targetCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenBudgets {
+        static final MethodHandle CALL = function(
+            "loom_tween_budgets",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Measures how well each cell agrees with its target. */
+    public static int tweenBudgets(long tween) {
+        try {
+            return (int) CallTweenBudgets.CALL.invokeExact(tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenApply {
+        static final MethodHandle CALL = function(
+            "loom_tween_apply",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Moves the weights. */
+    public static int tweenApply(long tween, double learningRate) {
+        try {
+            return (int) CallTweenApply.CALL.invokeExact(tween, learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTweenInfo {
+        static final MethodHandle CALL = function(
+            "loom_tween_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update. */
+    public static int tweenInfo(long tween, MemorySegment info) {
+        try {
+            return (int) CallTweenInfo.CALL.invokeExact(tween, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshCreate {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Prepares a network for ticks with such inputs, samples first. */
+    public static int stepMeshCreate(long network, MemorySegment shape, long shapeCount, MemorySegment options,
+        MemorySegment mesh) {
+        try {
+            return (int) CallStepMeshCreate.CALL.invokeExact(network, shape, shapeCount, options, mesh);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshStep {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Moves states by some ticks; after an error none of them has moved in that tick. */
+    public static int stepMeshStep(long mesh, MemorySegment states, long statesCount, MemorySegment options) {
+        try {
+            return (int) CallStepMeshStep.CALL.invokeExact(mesh, states, statesCount, options);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshBackward {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_backward",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
+     * weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+     */
+    public static int stepMeshBackward(long mesh, long state, MemorySegment outputGradient, long outputGradientCount,
+        long ticks, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+        try {
+            return (int) CallStepMeshBackward.CALL.invokeExact(mesh, state, outputGradient, outputGradientCount,
+                ticks, inputGradient, inputGradientCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshGradient {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /** Gives the gradient of a weight, added up since it was last cleared. */
+    public static int stepMeshGradient(long mesh, MemorySegment weight, MemorySegment values, long valuesCount) {
+        try {
+            return (int) CallStepMeshGradient.CALL.invokeExact(mesh, weight, values, valuesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshClearGradients {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_clear_gradients",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Sets every gradient to 0. */
+    public static int stepMeshClearGradients(long mesh) {
+        try {
+            return (int) CallStepMeshClearGradients.CALL.invokeExact(mesh);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshInfo {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
+    public static int stepMeshInfo(long mesh, MemorySegment info) {
+        try {
+            return (int) CallStepMeshInfo.CALL.invokeExact(mesh, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateCreate {
+        static final MethodHandle CALL = function(
+            "loom_step_state_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a state without outputs. */
+    public static int stepStateCreate(long mesh, MemorySegment state) {
+        try {
+            return (int) CallStepStateCreate.CALL.invokeExact(mesh, state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateSetInput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_set_input",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT));
+    }
+
+    /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
+    public static int stepStateSetInput(long state, MemorySegment input, long inputCount, int hold) {
+        try {
+            return (int) CallStepStateSetInput.CALL.invokeExact(state, input, inputCount, hold);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateClearInput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_clear_input",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Takes the input away. */
+    public static int stepStateClearInput(long state) {
+        try {
+            return (int) CallStepStateClearInput.CALL.invokeExact(state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateOutput {
+        static final MethodHandle CALL = function(
+            "loom_step_state_output",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+     * (cell: its index; -1: the last one)
+     */
+    public static int stepStateOutput(long state, long cell, MemorySegment output, MemorySegment outputCount,
+        MemorySegment outputShape, MemorySegment outputShapeCount) {
+        try {
+            return (int) CallStepStateOutput.CALL.invokeExact(state, cell, output, outputCount, outputShape,
+                outputShapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateReset {
+        static final MethodHandle CALL = function(
+            "loom_step_state_reset",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** No input, no outputs, no history, tick 0. */
+    public static int stepStateReset(long state) {
+        try {
+            return (int) CallStepStateReset.CALL.invokeExact(state);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateFork {
+        static final MethodHandle CALL = function(
+            "loom_step_state_fork",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Makes a copy that goes its own way. */
+    public static int stepStateFork(long state, MemorySegment copy) {
+        try {
+            return (int) CallStepStateFork.CALL.invokeExact(state, copy);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_step_state_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the whole state as bytes that any machine reads. */
+    public static int stepStateSnapshot(long state, MemorySegment bytes) {
+        try {
+            return (int) CallStepStateSnapshot.CALL.invokeExact(state, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateRestore {
+        static final MethodHandle CALL = function(
+            "loom_step_state_restore",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** Puts a snapshot into a state of a mesh of the same shapes. */
+    public static int stepStateRestore(long state, MemorySegment bytes, long bytesSize) {
+        try {
+            return (int) CallStepStateRestore.CALL.invokeExact(state, bytes, bytesSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateHash {
+        static final MethodHandle CALL = function(
+            "loom_step_state_hash",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the SHA-256 of the whole state as text, 64 hexadecimal digits. */
+    public static int stepStateHash(long state, MemorySegment hash) {
+        try {
+            return (int) CallStepStateHash.CALL.invokeExact(state, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepStateTicks {
+        static final MethodHandle CALL = function(
+            "loom_step_state_ticks",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the number of ticks since the start. */
+    public static int stepStateTicks(long state, MemorySegment ticks) {
+        try {
+            return (int) CallStepStateTicks.CALL.invokeExact(state, ticks);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallMeshTweenCreate {
+        static final MethodHandle CALL = function(
+            "loom_mesh_tween_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick
+     * alone; above: through so many captured ones)
+     */
+    public static int meshTweenCreate(long mesh, MemorySegment config, long configSize, long ticks,
+        MemorySegment tween) {
+        try {
+            return (int) CallMeshTweenCreate.CALL.invokeExact(mesh, config, configSize, ticks, tween);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallMeshTweenStep {
+        static final MethodHandle CALL = function(
+            "loom_mesh_tween_step",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+    }
+
+    /** Moves all weights once towards targets of the last cell's outputs, one behind the other. */
+    public static int meshTweenStep(long tween, MemorySegment states, long statesCount, MemorySegment targets,
+        long targetsCount, double learningRate) {
+        try {
+            return (int) CallMeshTweenStep.CALL.invokeExact(tween, states, statesCount, targets, targetsCount,
+                learningRate);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaExtract {
+        static final MethodHandle CALL = function(
+            "loom_dna_extract",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+     * too)
+     */
+    public static int dnaExtract(long network, int nested, MemorySegment dna) {
+        try {
+            return (int) CallDnaExtract.CALL.invokeExact(network, nested, dna);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaCompare {
+        static final MethodHandle CALL = function(
+            "loom_dna_compare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+    public static int dnaCompare(long first, long second, int nested, MemorySegment comparison) {
+        try {
+            return (int) CallDnaCompare.CALL.invokeExact(first, second, nested, comparison);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallDnaDraw {
+        static final MethodHandle CALL = function(
+            "loom_dna_draw",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives that as a picture, SVG. */
+    public static int dnaDraw(long first, long second, int nested, MemorySegment svg) {
+        try {
+            return (int) CallDnaDraw.CALL.invokeExact(first, second, nested, svg);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkCompare {
+        static final MethodHandle CALL = function(
+            "loom_network_compare",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives what differs between the specs and weights of two networks, a JSON object. */
+    public static int networkCompare(long first, long second, MemorySegment differences) {
+        try {
+            return (int) CallNetworkCompare.CALL.invokeExact(first, second, differences);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSplice {
+        static final MethodHandle CALL = function(
+            "loom_network_splice",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+     * split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+     */
+    public static int networkSplice(long first, long second, MemorySegment config, long configSize,
+        MemorySegment child) {
+        try {
+            return (int) CallNetworkSplice.CALL.invokeExact(first, second, config, configSize, child);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkMutate {
+        static final MethodHandle CALL = function(
+            "loom_network_mutate",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution,
+     * and seed, generation, individual. The report says what was done. (shape: of the input, samples first; config:
+     * of size 0: all defaults)
+     */
+    public static int networkMutate(long network, MemorySegment shape, long shapeCount, MemorySegment config,
+        long configSize, MemorySegment report) {
+        try {
+            return (int) CallNetworkMutate.CALL.invokeExact(network, shape, shapeCount, config, configSize, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEvolve {
+        static final MethodHandle CALL = function(
+            "loom_evolve",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+    public static int evolve(MemorySegment config, long configSize, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallEvolve.CALL.invokeExact(config, configSize, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEvolveFile {
+        static final MethodHandle CALL = function(
+            "loom_evolve_file",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a config file. */
+    public static int evolveFile(MemorySegment path, MemorySegment options, MemorySegment outcome) {
+        try {
+            return (int) CallEvolveFile.CALL.invokeExact(path, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationCreate {
+        static final MethodHandle CALL = function(
+            "loom_population_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+     * objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+     * defaults; thread_count: 0: one per physical core)
+     */
+    public static int populationCreate(long base, MemorySegment shape, long shapeCount, MemorySegment config,
+        long configSize, int threadCount, MemorySegment population) {
+        try {
+            return (int) CallPopulationCreate.CALL.invokeExact(base, shape, shapeCount, config, configSize,
+                threadCount, population);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationAsk {
+        static final MethodHandle CALL = function(
+            "loom_population_ask",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+    public static int populationAsk(long population, MemorySegment places, MemorySegment placesCount) {
+        try {
+            return (int) CallPopulationAsk.CALL.invokeExact(population, places, placesCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationNetwork {
+        static final MethodHandle CALL = function(
+            "loom_population_network",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a copy of a member. */
+    public static int populationNetwork(long population, long place, MemorySegment network) {
+        try {
+            return (int) CallPopulationNetwork.CALL.invokeExact(population, place, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationTell {
+        static final MethodHandle CALL = function(
+            "loom_population_tell",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With
+     * several objectives all numbers of a member stand together. The report is a JSON object: scores, best, average,
+     * worst, hash.
+     */
+    public static int populationTell(long population, MemorySegment fitness, long fitnessCount,
+        MemorySegment report) {
+        try {
+            return (int) CallPopulationTell.CALL.invokeExact(population, fitness, fitnessCount, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationBest {
+        static final MethodHandle CALL = function(
+            "loom_population_best",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+    public static int populationBest(long population, MemorySegment network) {
+        try {
+            return (int) CallPopulationBest.CALL.invokeExact(population, network);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationInfo {
+        static final MethodHandle CALL = function(
+            "loom_population_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+    public static int populationInfo(long population, MemorySegment info) {
+        try {
+            return (int) CallPopulationInfo.CALL.invokeExact(population, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationSnapshot {
+        static final MethodHandle CALL = function(
+            "loom_population_snapshot",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a population as bytes, to go on from elsewhere. */
+    public static int populationSnapshot(long population, MemorySegment bytes) {
+        try {
+            return (int) CallPopulationSnapshot.CALL.invokeExact(population, bytes);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPopulationRestore {
+        static final MethodHandle CALL = function(
+            "loom_population_restore",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /** Makes a population of a snapshot; config and shape are those it was made with. */
+    public static int populationRestore(MemorySegment bytes, long bytesSize, MemorySegment shape, long shapeCount,
+        MemorySegment config, long configSize, int threadCount, MemorySegment population) {
+        try {
+            return (int) CallPopulationRestore.CALL.invokeExact(bytes, bytesSize, shape, shapeCount, config,
+                configSize, threadCount, population);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallInspect {
+        static final MethodHandle CALL = function(
+            "loom_inspect",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors
+     * of a language model)
+     */
+    public static int inspect(MemorySegment path, int tensors, MemorySegment facts) {
+        try {
+            return (int) CallInspect.CALL.invokeExact(path, tensors, facts);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallQuantize {
+        static final MethodHandle CALL = function(
+            "loom_quantize",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Writes a GGUF file with the matrices of another one in a type, whole or not at all. */
+    public static int quantize(MemorySegment from, MemorySegment to, MemorySegment dtype, MemorySegment options,
+        MemorySegment report) {
+        try {
+            return (int) CallQuantize.CALL.invokeExact(from, to, dtype, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallConvert {
+        static final MethodHandle CALL = function(
+            "loom_convert",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Writes a language model of any format as .entity, whole or not at all. */
+    public static int convert(MemorySegment from, MemorySegment to, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallConvert.CALL.invokeExact(from, to, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPerplexity {
+        static final MethodHandle CALL = function(
+            "loom_perplexity",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence
+     * begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+     */
+    public static int perplexity(long session, MemorySegment text, long textSize, long window, long maxWindows,
+        long cancel, MemorySegment result) {
+        try {
+            return (int) CallPerplexity.CALL.invokeExact(session, text, textSize, window, maxWindows, cancel, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSchema {
+        static final MethodHandle CALL = function(
+            "loom_schema",
+            FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+    }
+
+    /** Gives the JSON Schema of a file that Loom reads. */
+    public static int schema(int file, MemorySegment json) {
+        try {
+            return (int) CallSchema.CALL.invokeExact(file, json);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,1553 @@
+//! The C ABI of Loom: constants, structs and functions of loom.h. Made by tools/gen_bindings.py from api/loom.json.
+//!
+//! Structs begin with their size, which `Default` sets; the other fields are 0, which means their defaults.
+#![no_std]
+#![allow(non_camel_case_types)]
+
+use core::ffi::{c_char, c_void};
+
+/// Any of the handles below. 0 stands for none.
+pub type Handle = u64;
+/// Bytes that a function returns: a text, ids, a snapshot.
+pub type Blob = Handle;
+/// A flag that ends one long call from another thread.
+pub type Cancel = Handle;
+/// Workers that any number of sessions share.
+pub type Threads = Handle;
+/// Text to token ids and back. Immutable.
+pub type Tokenizer = Handle;
+/// A language model: weights, tokenizer, chat template. Immutable.
+pub type Model = Handle;
+/// Sequences of tokens with their keys and values, over one model.
+pub type Session = Handle;
+/// One generation, step by step, over one session.
+pub type Generator = Handle;
+/// A conversation over a session.
+pub type Chat = Handle;
+/// A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+/// way round.
+pub type Network = Handle;
+/// One user of a network: activations, gradients, states. Several may run one network at the same time.
+pub type NetworkSession = Handle;
+/// A network that learns, step by step.
+pub type Trainer = Handle;
+/// A network that moves in ticks: in each every cell reads what the others left in the tick before.
+pub type StepMesh = Handle;
+/// One user of a step mesh: outputs of the cells, recurrent states, captured ticks.
+pub type StepState = Handle;
+/// A network that learns by targets, in single calls.
+pub type Tween = Handle;
+/// A step mesh that learns by targets between its ticks.
+pub type MeshTween = Handle;
+/// Networks that are judged, mixed and changed, generation by generation.
+pub type Population = Handle;
+
+/// What every function returns: OK, or why it failed. loom_last_error() has the text.
+pub type Status = i32;
+/// done
+pub const OK: Status = 0;
+/// an argument is outside what the function takes
+pub const INVALID_ARGUMENT: Status = 1;
+/// a configuration contradicts itself
+pub const INVALID_CONFIG: Status = 2;
+/// shapes that must fit do not
+pub const SHAPE_MISMATCH: Status = 3;
+/// a size is beyond what can be counted
+pub const SIZE_OVERFLOW: Status = 4;
+/// a number is outside its range
+pub const OUT_OF_RANGE: Status = 5;
+/// an index is outside of what it counts
+pub const INDEX_OUT_OF_RANGE: Status = 6;
+/// a value is infinite or NaN
+pub const NON_FINITE: Status = 7;
+/// a name means nothing here
+pub const UNKNOWN_NAME: Status = 8;
+/// a key means nothing here
+pub const UNKNOWN_KEY: Status = 9;
+/// there is no such file or part
+pub const NOT_FOUND: Status = 10;
+/// the system refused to read or write
+pub const IO_ERROR: Status = 11;
+/// no room is left on the disk
+pub const DISK_FULL: Status = 12;
+/// the content makes no sense
+pub const CORRUPT_DATA: Status = 13;
+/// the content is known and not supported
+pub const UNSUPPORTED: Status = 14;
+/// memory is not to be had
+pub const OUT_OF_MEMORY: Status = 15;
+/// the context of a session holds no more tokens
+pub const CONTEXT_FULL: Status = 16;
+/// the model brings no chat template
+pub const NO_TEMPLATE: Status = 17;
+/// a chat template failed
+pub const TEMPLATE_ERROR: Status = 18;
+/// a limit that guards against hostile input was met
+pub const LIMIT_EXCEEDED: Status = 19;
+/// links lead in a circle
+pub const LINK_CYCLE: Status = 20;
+/// the caller's cancel ended the call
+pub const CANCELLED: Status = 21;
+/// a tensor has no values
+pub const EMPTY_TENSOR: Status = 22;
+/// a link leads backwards where none may
+pub const FEEDBACK_LINK: Status = 23;
+/// a link leads to an empty cell
+pub const LINK_TO_EMPTY: Status = 24;
+/// containers lie too deep in each other
+pub const NESTING_TOO_DEEP: Status = 25;
+/// the object is not in the state that the call needs
+pub const INVALID_STATE: Status = 26;
+/// there is no value so far
+pub const NO_VALUE: Status = 27;
+/// there is no history so far
+pub const NO_HISTORY: Status = 28;
+/// the format cannot hold the values exactly
+pub const LOSSY_SAVE: Status = 29;
+/// another thread uses the object, or this call was made from a callback of it
+pub const BUSY: Status = 30;
+/// the handle is none, was released, or is of another kind
+pub const BAD_HANDLE: Status = 31;
+
+/// What a handle stands for.
+pub type Kind = i32;
+pub const KIND_NONE: Kind = 0;
+pub const KIND_BLOB: Kind = 1;
+pub const KIND_CANCEL: Kind = 2;
+pub const KIND_THREADS: Kind = 3;
+pub const KIND_TOKENIZER: Kind = 4;
+pub const KIND_MODEL: Kind = 5;
+pub const KIND_SESSION: Kind = 6;
+pub const KIND_GENERATOR: Kind = 7;
+pub const KIND_NETWORK: Kind = 8;
+pub const KIND_NETWORK_SESSION: Kind = 9;
+pub const KIND_TRAINER: Kind = 10;
+pub const KIND_STEP_MESH: Kind = 11;
+pub const KIND_STEP_STATE: Kind = 12;
+pub const KIND_TWEEN: Kind = 13;
+pub const KIND_MESH_TWEEN: Kind = 14;
+pub const KIND_POPULATION: Kind = 15;
+pub const KIND_CHAT: Kind = 16;
+
+/// What a training does with a folder that holds a run.
+pub type RunStart = i32;
+/// begins; a folder that holds a run is INVALID_ARGUMENT
+pub const RUN_FRESH: RunStart = 0;
+/// goes on from the last checkpoint, or begins where there is none
+pub const RUN_RESUME: RunStart = 1;
+/// begins anew, whatever is there
+pub const RUN_OVERWRITE: RunStart = 2;
+
+/// Where a training is.
+pub type TrainingEvent = i32;
+pub const TRAINING_BEGIN: TrainingEvent = 0;
+pub const TRAINING_EPOCH_BEGIN: TrainingEvent = 1;
+pub const TRAINING_BATCH_BEGIN: TrainingEvent = 2;
+pub const TRAINING_BATCH_END: TrainingEvent = 3;
+pub const TRAINING_VALIDATION_END: TrainingEvent = 4;
+pub const TRAINING_CHECKPOINT: TrainingEvent = 5;
+pub const TRAINING_EPOCH_END: TrainingEvent = 6;
+pub const TRAINING_END: TrainingEvent = 7;
+
+/// A file that Loom reads.
+pub type FileSchema = i32;
+/// the spec of a network
+pub const SCHEMA_NETWORK: FileSchema = 0;
+/// the config of a training
+pub const SCHEMA_TRAINING: FileSchema = 1;
+/// the config of an evolution
+pub const SCHEMA_EVOLUTION: FileSchema = 2;
+
+/// How a network becomes bytes.
+pub type NetworkFormat = i32;
+/// the binary format: every weight as it is
+pub const FORMAT_ENTITY: NetworkFormat = 0;
+/// a JSON checkpoint: the spec, and packed weights in Base64
+pub const FORMAT_JSON: NetworkFormat = 1;
+
+/// How a text becomes a prompt.
+pub type PromptForm = i32;
+/// a question for a model with a chat template, a text to continue for the others
+pub const PROMPT_AUTO: PromptForm = 0;
+/// the text is continued as it is
+pub const PROMPT_RAW: PromptForm = 1;
+/// the text is a question; NO_TEMPLATE when the model brings no template
+pub const PROMPT_CHAT: PromptForm = 2;
+
+/// Why a generation ended.
+pub type Stop = i32;
+/// it goes on
+pub const STOP_NOT_YET: Stop = 0;
+/// an end-of-sequence token
+pub const STOP_EOS: Stop = 1;
+/// a stop string
+pub const STOP_TEXT: Stop = 2;
+/// max_tokens
+pub const STOP_LENGTH: Stop = 3;
+/// the context is full
+pub const STOP_CONTEXT: Stop = 4;
+/// the caller's cancel
+pub const STOP_CANCELLED: Stop = 5;
+
+/// Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call.
+pub type OnProgress = Option<unsafe extern "C" fn(user: *mut c_void, fraction: f64) -> i32>;
+
+/// Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+/// TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+/// Returning 0 ends the training behind this event.
+pub type OnTraining = Option<unsafe extern "C" fn(user: *mut c_void, event: TrainingEvent, epoch: u64, epochs: u64,
+    batch: u64, batches: u64, loss: f64, learning_rate: f64, validation: *const c_char) -> i32>;
+
+/// Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+/// evolution.
+pub type OnGeneration = Option<unsafe extern "C" fn(user: *mut c_void, report: *const c_char) -> i32>;
+
+/// Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure.
+pub type ReadAt = Option<unsafe extern "C" fn(user: *mut c_void, offset: u64, to: *mut c_void, size: usize) -> i64>;
+
+/// What a host's worker calls.
+pub type Work = Option<unsafe extern "C" fn(job: *mut c_void, worker: i32)>;
+
+/// Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
+/// returned.
+pub type RunWork = Option<unsafe extern "C" fn(user: *mut c_void, work: Work, job: *mut c_void, workers: i32)>;
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ModelOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// workers for loading; 0: one per physical core
+    pub threads: Threads,
+    /// ends the call with CANCELLED
+    pub cancel: Cancel,
+    /// NULL: none
+    pub progress: OnProgress,
+    /// first argument of progress
+    pub user: *mut c_void,
+    /// quantises the matrices on load to this type, by name; NULL: as stored
+    pub dtype: *const c_char,
+    /// folders of PEFT adapters
+    pub adapters: *const *const c_char,
+    pub adapters_count: usize,
+}
+
+impl Default for ModelOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SessionOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// how many sequences it holds at once; 0: one
+    pub sequences: u32,
+    /// longest sequence; 0: what the model was trained for, at most 4096
+    pub context_tokens: u64,
+    /// of keys and values: float32 (the default), bfloat16, int8
+    pub kv_dtype: *const c_char,
+    /// activations in 8 bits instead of 16: faster, a little less exact
+    pub int8_activations: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default: 128 tokens, the most likely token each time.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct GenerationOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// 0: 128
+    pub max_tokens: u64,
+    /// end-of-sequence tokens are banned before
+    pub min_tokens: u64,
+    /// of the draws: equal seeds give equal texts
+    pub seed: u64,
+    /// 0: the most likely token
+    pub temperature: f32,
+    /// 0 or 1: off; a small number keeps the best token alone
+    pub top_p: f32,
+    /// 0: off
+    pub min_p: f32,
+    /// 0 or 1: off
+    pub typical_p: f32,
+    /// 0 or 1: off
+    pub repetition_penalty: f32,
+    /// 0: off
+    pub frequency_penalty: f32,
+    /// 0: off
+    pub presence_penalty: f32,
+    /// 0: off
+    pub top_k: i32,
+    /// tokens that the penalties look back on; 0: 64, -1: all
+    pub repetition_window: i32,
+    /// end-of-sequence tokens are banned throughout
+    pub ignore_eos: i32,
+    /// the text ends before the first of them
+    pub stop: *const *const c_char,
+    pub stop_count: usize,
+}
+
+impl Default for GenerationOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NetworkOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// unknown keys are warnings, not errors; loom_network_info() lists them
+    pub lenient: i32,
+    /// weights that the source does not bring stay without values
+    pub uninitialised: i32,
+    /// of memory for weights that are drawn: OUT_OF_MEMORY beyond; 0: no limit
+    pub max_bytes: u64,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NetworkSessionOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// a forward keeps what loom_network_session_backward() needs
+    pub backward: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit
+    pub max_bytes: u64,
+    /// above 0: attention and recurrent layers go on from call to call, as one sequence per sample of up to so many
+    /// positions; not with backward
+    pub context: u64,
+    /// of kept keys and values: float32 (the default), bfloat16, int8
+    pub kv_dtype: *const c_char,
+    /// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
+    pub checkpoint_every: u64,
+}
+
+impl Default for NetworkSessionOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// What a forward takes beside its input. Fields that are 0 mean none.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// dropout, batch statistics
+    pub training: i32,
+    /// of the random streams of dropout
+    pub step: u32,
+    /// of a ragged batch: valid steps of each sample, the first ones
+    pub lengths: *const u64,
+    pub lengths_count: usize,
+    /// input of the layers that read an external one
+    pub external: *const f32,
+    pub external_count: usize,
+    pub external_shape: *const u64,
+    pub external_shape_count: usize,
+    /// of attention
+    pub mask: *const f32,
+    pub mask_count: usize,
+    pub mask_shape: *const u64,
+    pub mask_shape_count: usize,
+    /// read between cells: ends the call with CANCELLED
+    pub cancel: Cancel,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainerOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
+    pub max_bytes: u64,
+}
+
+impl Default for TrainerOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Samples that a network learns from: classes or target values, as its loss takes them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Batch {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// row-major
+    pub inputs: *const f32,
+    pub inputs_count: usize,
+    /// of the inputs, samples first
+    pub shape: *const u64,
+    pub shape_count: usize,
+    /// one id per row of the output
+    pub classes: *const i32,
+    pub classes_count: usize,
+    /// as many values per sample as the output has
+    pub targets: *const f32,
+    pub targets_count: usize,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// What one step of a training did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainingStep {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// of the batch, before the step
+    pub loss: f64,
+    /// of the step
+    pub learning_rate: f64,
+    /// 0 unless the config clips by it
+    pub gradient_norm: f64,
+    /// a loss, a gradient or an update was not finite: everything is as before
+    pub skipped: i32,
+    /// of a skipped step; lasts until the next call with the trainer
+    pub why: *const c_char,
+    pub why_size: usize,
+}
+
+impl Default for TrainingStep {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TrainOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file
+    pub out: *const c_char,
+    /// where relative paths of the config start; NULL: where its file lies
+    pub folder: *const c_char,
+    pub start: RunStart,
+    /// in place of the config's; 0: its own
+    pub epochs: u64,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// ends the run behind the step that runs, with its checkpoint
+    pub cancel: Cancel,
+    /// NULL: none
+    pub progress: OnTraining,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for TrainOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct EvolveOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// folder of the run; NULL: none, or beside a config file
+    pub out: *const c_char,
+    /// where relative paths of the config start; NULL: where its file lies
+    pub folder: *const c_char,
+    pub start: RunStart,
+    /// in place of the config's; 0: its own
+    pub generations: u64,
+    /// 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// ends the run behind the generation that runs
+    pub cancel: Cancel,
+    /// NULL: none
+    pub progress: OnGeneration,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for EvolveOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct StepMeshOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// captured ticks that a state keeps, at most 65536; 0: none
+    pub history: u64,
+    /// loom_step_mesh_backward() will be called
+    pub backward: i32,
+    /// every tick leaves what it read, which learning by targets starts from
+    pub keep_inputs: i32,
+}
+
+impl Default for StepMeshOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TickOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// 0: one
+    pub ticks: u64,
+    /// keeps what backward needs of these ticks
+    pub capture: i32,
+    /// dropout, batch statistics
+    pub training: i32,
+    /// read between cells: ends the call with CANCELLED
+    pub cancel: Cancel,
+}
+
+impl Default for TickOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ConvertOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// matrices to this type, by name; NULL: as stored
+    pub dtype: *const c_char,
+    /// folder of an adapter to merge into the weights
+    pub adapter: *const c_char,
+    /// 0: one per physical core
+    pub thread_count: i32,
+    /// NULL: none
+    pub progress: OnProgress,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for ConvertOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// What one call of loom_generator_next() did.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// text that can no longer change, behind what came before; may be empty; lasts until the next call with the
+    /// generator
+    pub text: *const c_char,
+    pub text_size: usize,
+    /// of the prompt read so far
+    pub prompt_tokens: u64,
+    /// drawn so far
+    pub generated_tokens: u64,
+    /// STOP_NOT_YET: call again
+    pub stop: Stop,
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// A generation so far, or whole. Pointers last until the next call with the generator.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Generation {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end
+    pub text: *const c_char,
+    pub text_size: usize,
+    /// drawn tokens, the end-of-sequence token not included
+    pub ids: *const i32,
+    pub ids_count: usize,
+    pub prompt_tokens: u64,
+    /// of the prompt's text that have no token in the vocabulary
+    pub dropped_bytes: u64,
+    /// spent on reading the prompt
+    pub prefill_seconds: f64,
+    /// spent on drawing
+    pub decode_seconds: f64,
+    pub stop: Stop,
+    /// SHA-256 of the ids and the bits of the last logits; zero before the end
+    pub hash: [u8; 32],
+}
+
+impl Default for Generation {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+#[cfg(target_pointer_width = "32")]
+const _: () = {
+    assert!(core::mem::size_of::<ModelOptions>() == 48);
+    assert!(core::mem::offset_of!(ModelOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ModelOptions, threads) == 8);
+    assert!(core::mem::offset_of!(ModelOptions, cancel) == 16);
+    assert!(core::mem::offset_of!(ModelOptions, progress) == 24);
+    assert!(core::mem::offset_of!(ModelOptions, user) == 28);
+    assert!(core::mem::offset_of!(ModelOptions, dtype) == 32);
+    assert!(core::mem::offset_of!(ModelOptions, adapters) == 36);
+    assert!(core::mem::offset_of!(ModelOptions, adapters_count) == 40);
+    assert!(core::mem::size_of::<SessionOptions>() == 48);
+    assert!(core::mem::offset_of!(SessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(SessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(SessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(SessionOptions, sequences) == 20);
+    assert!(core::mem::offset_of!(SessionOptions, context_tokens) == 24);
+    assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
+    assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
+    assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
+    assert!(core::mem::size_of::<GenerationOptions>() == 80);
+    assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
+    assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
+    assert!(core::mem::offset_of!(GenerationOptions, seed) == 24);
+    assert!(core::mem::offset_of!(GenerationOptions, temperature) == 32);
+    assert!(core::mem::offset_of!(GenerationOptions, top_p) == 36);
+    assert!(core::mem::offset_of!(GenerationOptions, min_p) == 40);
+    assert!(core::mem::offset_of!(GenerationOptions, typical_p) == 44);
+    assert!(core::mem::offset_of!(GenerationOptions, repetition_penalty) == 48);
+    assert!(core::mem::offset_of!(GenerationOptions, frequency_penalty) == 52);
+    assert!(core::mem::offset_of!(GenerationOptions, presence_penalty) == 56);
+    assert!(core::mem::offset_of!(GenerationOptions, top_k) == 60);
+    assert!(core::mem::offset_of!(GenerationOptions, repetition_window) == 64);
+    assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
+    assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
+    assert!(core::mem::size_of::<NetworkOptions>() == 24);
+    assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
+    assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
+    assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, backward) == 20);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, isa) == 24);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, max_bytes) == 32);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::size_of::<Pass>() == 64);
+    assert!(core::mem::offset_of!(Pass, struct_size) == 0);
+    assert!(core::mem::offset_of!(Pass, training) == 4);
+    assert!(core::mem::offset_of!(Pass, step) == 8);
+    assert!(core::mem::offset_of!(Pass, lengths) == 12);
+    assert!(core::mem::offset_of!(Pass, lengths_count) == 16);
+    assert!(core::mem::offset_of!(Pass, external) == 20);
+    assert!(core::mem::offset_of!(Pass, external_count) == 24);
+    assert!(core::mem::offset_of!(Pass, external_shape) == 28);
+    assert!(core::mem::offset_of!(Pass, external_shape_count) == 32);
+    assert!(core::mem::offset_of!(Pass, mask) == 36);
+    assert!(core::mem::offset_of!(Pass, mask_count) == 40);
+    assert!(core::mem::offset_of!(Pass, mask_shape) == 44);
+    assert!(core::mem::offset_of!(Pass, mask_shape_count) == 48);
+    assert!(core::mem::offset_of!(Pass, cancel) == 56);
+    assert!(core::mem::size_of::<TrainerOptions>() == 32);
+    assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
+    assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(TrainerOptions, isa) == 20);
+    assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 24);
+    assert!(core::mem::size_of::<Batch>() == 36);
+    assert!(core::mem::offset_of!(Batch, struct_size) == 0);
+    assert!(core::mem::offset_of!(Batch, inputs) == 4);
+    assert!(core::mem::offset_of!(Batch, inputs_count) == 8);
+    assert!(core::mem::offset_of!(Batch, shape) == 12);
+    assert!(core::mem::offset_of!(Batch, shape_count) == 16);
+    assert!(core::mem::offset_of!(Batch, classes) == 20);
+    assert!(core::mem::offset_of!(Batch, classes_count) == 24);
+    assert!(core::mem::offset_of!(Batch, targets) == 28);
+    assert!(core::mem::offset_of!(Batch, targets_count) == 32);
+    assert!(core::mem::size_of::<TrainingStep>() == 48);
+    assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
+    assert!(core::mem::offset_of!(TrainingStep, learning_rate) == 16);
+    assert!(core::mem::offset_of!(TrainingStep, gradient_norm) == 24);
+    assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
+    assert!(core::mem::offset_of!(TrainingStep, why) == 36);
+    assert!(core::mem::offset_of!(TrainingStep, why_size) == 40);
+    assert!(core::mem::size_of::<TrainOptions>() == 56);
+    assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainOptions, out) == 4);
+    assert!(core::mem::offset_of!(TrainOptions, folder) == 8);
+    assert!(core::mem::offset_of!(TrainOptions, start) == 12);
+    assert!(core::mem::offset_of!(TrainOptions, epochs) == 16);
+    assert!(core::mem::offset_of!(TrainOptions, threads) == 24);
+    assert!(core::mem::offset_of!(TrainOptions, thread_count) == 32);
+    assert!(core::mem::offset_of!(TrainOptions, isa) == 36);
+    assert!(core::mem::offset_of!(TrainOptions, cancel) == 40);
+    assert!(core::mem::offset_of!(TrainOptions, progress) == 48);
+    assert!(core::mem::offset_of!(TrainOptions, user) == 52);
+    assert!(core::mem::size_of::<EvolveOptions>() == 48);
+    assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EvolveOptions, out) == 4);
+    assert!(core::mem::offset_of!(EvolveOptions, folder) == 8);
+    assert!(core::mem::offset_of!(EvolveOptions, start) == 12);
+    assert!(core::mem::offset_of!(EvolveOptions, generations) == 16);
+    assert!(core::mem::offset_of!(EvolveOptions, thread_count) == 24);
+    assert!(core::mem::offset_of!(EvolveOptions, isa) == 28);
+    assert!(core::mem::offset_of!(EvolveOptions, cancel) == 32);
+    assert!(core::mem::offset_of!(EvolveOptions, progress) == 40);
+    assert!(core::mem::offset_of!(EvolveOptions, user) == 44);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 40);
+    assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
+    assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(StepMeshOptions, isa) == 20);
+    assert!(core::mem::offset_of!(StepMeshOptions, history) == 24);
+    assert!(core::mem::offset_of!(StepMeshOptions, backward) == 32);
+    assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 36);
+    assert!(core::mem::size_of::<TickOptions>() == 32);
+    assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
+    assert!(core::mem::offset_of!(TickOptions, capture) == 16);
+    assert!(core::mem::offset_of!(TickOptions, training) == 20);
+    assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
+    assert!(core::mem::size_of::<ConvertOptions>() == 24);
+    assert!(core::mem::offset_of!(ConvertOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ConvertOptions, dtype) == 4);
+    assert!(core::mem::offset_of!(ConvertOptions, adapter) == 8);
+    assert!(core::mem::offset_of!(ConvertOptions, thread_count) == 12);
+    assert!(core::mem::offset_of!(ConvertOptions, progress) == 16);
+    assert!(core::mem::offset_of!(ConvertOptions, user) == 20);
+    assert!(core::mem::size_of::<Step>() == 40);
+    assert!(core::mem::offset_of!(Step, struct_size) == 0);
+    assert!(core::mem::offset_of!(Step, text) == 4);
+    assert!(core::mem::offset_of!(Step, text_size) == 8);
+    assert!(core::mem::offset_of!(Step, prompt_tokens) == 16);
+    assert!(core::mem::offset_of!(Step, generated_tokens) == 24);
+    assert!(core::mem::offset_of!(Step, stop) == 32);
+    assert!(core::mem::size_of::<Generation>() == 96);
+    assert!(core::mem::offset_of!(Generation, struct_size) == 0);
+    assert!(core::mem::offset_of!(Generation, text) == 4);
+    assert!(core::mem::offset_of!(Generation, text_size) == 8);
+    assert!(core::mem::offset_of!(Generation, ids) == 12);
+    assert!(core::mem::offset_of!(Generation, ids_count) == 16);
+    assert!(core::mem::offset_of!(Generation, prompt_tokens) == 24);
+    assert!(core::mem::offset_of!(Generation, dropped_bytes) == 32);
+    assert!(core::mem::offset_of!(Generation, prefill_seconds) == 40);
+    assert!(core::mem::offset_of!(Generation, decode_seconds) == 48);
+    assert!(core::mem::offset_of!(Generation, stop) == 56);
+    assert!(core::mem::offset_of!(Generation, hash) == 60);
+};
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<ModelOptions>() == 64);
+    assert!(core::mem::offset_of!(ModelOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ModelOptions, threads) == 8);
+    assert!(core::mem::offset_of!(ModelOptions, cancel) == 16);
+    assert!(core::mem::offset_of!(ModelOptions, progress) == 24);
+    assert!(core::mem::offset_of!(ModelOptions, user) == 32);
+    assert!(core::mem::offset_of!(ModelOptions, dtype) == 40);
+    assert!(core::mem::offset_of!(ModelOptions, adapters) == 48);
+    assert!(core::mem::offset_of!(ModelOptions, adapters_count) == 56);
+    assert!(core::mem::size_of::<SessionOptions>() == 56);
+    assert!(core::mem::offset_of!(SessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(SessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(SessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(SessionOptions, sequences) == 20);
+    assert!(core::mem::offset_of!(SessionOptions, context_tokens) == 24);
+    assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
+    assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
+    assert!(core::mem::offset_of!(SessionOptions, isa) == 48);
+    assert!(core::mem::size_of::<GenerationOptions>() == 88);
+    assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
+    assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
+    assert!(core::mem::offset_of!(GenerationOptions, seed) == 24);
+    assert!(core::mem::offset_of!(GenerationOptions, temperature) == 32);
+    assert!(core::mem::offset_of!(GenerationOptions, top_p) == 36);
+    assert!(core::mem::offset_of!(GenerationOptions, min_p) == 40);
+    assert!(core::mem::offset_of!(GenerationOptions, typical_p) == 44);
+    assert!(core::mem::offset_of!(GenerationOptions, repetition_penalty) == 48);
+    assert!(core::mem::offset_of!(GenerationOptions, frequency_penalty) == 52);
+    assert!(core::mem::offset_of!(GenerationOptions, presence_penalty) == 56);
+    assert!(core::mem::offset_of!(GenerationOptions, top_k) == 60);
+    assert!(core::mem::offset_of!(GenerationOptions, repetition_window) == 64);
+    assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
+    assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
+    assert!(core::mem::size_of::<NetworkOptions>() == 24);
+    assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
+    assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
+    assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, backward) == 20);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, isa) == 24);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, max_bytes) == 32);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::size_of::<Pass>() == 104);
+    assert!(core::mem::offset_of!(Pass, struct_size) == 0);
+    assert!(core::mem::offset_of!(Pass, training) == 4);
+    assert!(core::mem::offset_of!(Pass, step) == 8);
+    assert!(core::mem::offset_of!(Pass, lengths) == 16);
+    assert!(core::mem::offset_of!(Pass, lengths_count) == 24);
+    assert!(core::mem::offset_of!(Pass, external) == 32);
+    assert!(core::mem::offset_of!(Pass, external_count) == 40);
+    assert!(core::mem::offset_of!(Pass, external_shape) == 48);
+    assert!(core::mem::offset_of!(Pass, external_shape_count) == 56);
+    assert!(core::mem::offset_of!(Pass, mask) == 64);
+    assert!(core::mem::offset_of!(Pass, mask_count) == 72);
+    assert!(core::mem::offset_of!(Pass, mask_shape) == 80);
+    assert!(core::mem::offset_of!(Pass, mask_shape_count) == 88);
+    assert!(core::mem::offset_of!(Pass, cancel) == 96);
+    assert!(core::mem::size_of::<TrainerOptions>() == 40);
+    assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
+    assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(TrainerOptions, isa) == 24);
+    assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 32);
+    assert!(core::mem::size_of::<Batch>() == 72);
+    assert!(core::mem::offset_of!(Batch, struct_size) == 0);
+    assert!(core::mem::offset_of!(Batch, inputs) == 8);
+    assert!(core::mem::offset_of!(Batch, inputs_count) == 16);
+    assert!(core::mem::offset_of!(Batch, shape) == 24);
+    assert!(core::mem::offset_of!(Batch, shape_count) == 32);
+    assert!(core::mem::offset_of!(Batch, classes) == 40);
+    assert!(core::mem::offset_of!(Batch, classes_count) == 48);
+    assert!(core::mem::offset_of!(Batch, targets) == 56);
+    assert!(core::mem::offset_of!(Batch, targets_count) == 64);
+    assert!(core::mem::size_of::<TrainingStep>() == 56);
+    assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
+    assert!(core::mem::offset_of!(TrainingStep, learning_rate) == 16);
+    assert!(core::mem::offset_of!(TrainingStep, gradient_norm) == 24);
+    assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
+    assert!(core::mem::offset_of!(TrainingStep, why) == 40);
+    assert!(core::mem::offset_of!(TrainingStep, why_size) == 48);
+    assert!(core::mem::size_of::<TrainOptions>() == 88);
+    assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TrainOptions, out) == 8);
+    assert!(core::mem::offset_of!(TrainOptions, folder) == 16);
+    assert!(core::mem::offset_of!(TrainOptions, start) == 24);
+    assert!(core::mem::offset_of!(TrainOptions, epochs) == 32);
+    assert!(core::mem::offset_of!(TrainOptions, threads) == 40);
+    assert!(core::mem::offset_of!(TrainOptions, thread_count) == 48);
+    assert!(core::mem::offset_of!(TrainOptions, isa) == 56);
+    assert!(core::mem::offset_of!(TrainOptions, cancel) == 64);
+    assert!(core::mem::offset_of!(TrainOptions, progress) == 72);
+    assert!(core::mem::offset_of!(TrainOptions, user) == 80);
+    assert!(core::mem::size_of::<EvolveOptions>() == 80);
+    assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
+    assert!(core::mem::offset_of!(EvolveOptions, folder) == 16);
+    assert!(core::mem::offset_of!(EvolveOptions, start) == 24);
+    assert!(core::mem::offset_of!(EvolveOptions, generations) == 32);
+    assert!(core::mem::offset_of!(EvolveOptions, thread_count) == 40);
+    assert!(core::mem::offset_of!(EvolveOptions, isa) == 48);
+    assert!(core::mem::offset_of!(EvolveOptions, cancel) == 56);
+    assert!(core::mem::offset_of!(EvolveOptions, progress) == 64);
+    assert!(core::mem::offset_of!(EvolveOptions, user) == 72);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 48);
+    assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
+    assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(StepMeshOptions, isa) == 24);
+    assert!(core::mem::offset_of!(StepMeshOptions, history) == 32);
+    assert!(core::mem::offset_of!(StepMeshOptions, backward) == 40);
+    assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 44);
+    assert!(core::mem::size_of::<TickOptions>() == 32);
+    assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
+    assert!(core::mem::offset_of!(TickOptions, capture) == 16);
+    assert!(core::mem::offset_of!(TickOptions, training) == 20);
+    assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
+    assert!(core::mem::size_of::<ConvertOptions>() == 48);
+    assert!(core::mem::offset_of!(ConvertOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ConvertOptions, dtype) == 8);
+    assert!(core::mem::offset_of!(ConvertOptions, adapter) == 16);
+    assert!(core::mem::offset_of!(ConvertOptions, thread_count) == 24);
+    assert!(core::mem::offset_of!(ConvertOptions, progress) == 32);
+    assert!(core::mem::offset_of!(ConvertOptions, user) == 40);
+    assert!(core::mem::size_of::<Step>() == 48);
+    assert!(core::mem::offset_of!(Step, struct_size) == 0);
+    assert!(core::mem::offset_of!(Step, text) == 8);
+    assert!(core::mem::offset_of!(Step, text_size) == 16);
+    assert!(core::mem::offset_of!(Step, prompt_tokens) == 24);
+    assert!(core::mem::offset_of!(Step, generated_tokens) == 32);
+    assert!(core::mem::offset_of!(Step, stop) == 40);
+    assert!(core::mem::size_of::<Generation>() == 112);
+    assert!(core::mem::offset_of!(Generation, struct_size) == 0);
+    assert!(core::mem::offset_of!(Generation, text) == 8);
+    assert!(core::mem::offset_of!(Generation, text_size) == 16);
+    assert!(core::mem::offset_of!(Generation, ids) == 24);
+    assert!(core::mem::offset_of!(Generation, ids_count) == 32);
+    assert!(core::mem::offset_of!(Generation, prompt_tokens) == 40);
+    assert!(core::mem::offset_of!(Generation, dropped_bytes) == 48);
+    assert!(core::mem::offset_of!(Generation, prefill_seconds) == 56);
+    assert!(core::mem::offset_of!(Generation, decode_seconds) == 64);
+    assert!(core::mem::offset_of!(Generation, stop) == 72);
+    assert!(core::mem::offset_of!(Generation, hash) == 76);
+};
+
+#[link(name = "loom")]
+extern "C" {
+    /// Returns the version, "0.1.0".
+    pub fn loom_version() -> *const c_char;
+
+    /// Returns the text of the last call on this thread that failed, one line; empty before any. It lasts until the
+    /// next one fails.
+    pub fn loom_last_error() -> *const c_char;
+
+    /// Returns the name of a status, "Busy"; "Unknown" for a number that is none.
+    pub fn loom_status_name(status: i32) -> *const c_char;
+
+    /// Gives the version of the arithmetic: results of equal versions have equal bits.
+    pub fn loom_numerics_version(version: *mut u32) -> Status;
+
+    /// Gives a JSON object: version, CPU, instruction sets, cores.
+    pub fn loom_system_info(info: *mut Blob) -> Status;
+
+    /// Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
+    /// Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
+    pub fn loom_verify(isa: *const c_char, threads: i32, digest: *mut Blob) -> Status;
+
+    /// Counts one more owner.
+    pub fn loom_retain(handle: Handle) -> Status;
+
+    /// Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
+    /// ignored.
+    pub fn loom_release(handle: Handle) -> Status;
+
+    /// Gives what the handle stands for.
+    pub fn loom_kind_of(handle: Handle, kind: *mut Kind) -> Status;
+
+    /// Gives the bytes of a blob; they last until it is released. A text ends with a NUL that the size does not
+    /// count.
+    pub fn loom_blob_view(blob: Blob, data: *mut *const c_void, data_size: *mut usize) -> Status;
+
+    /// Makes a flag that is not set.
+    pub fn loom_cancel_create(cancel: *mut Cancel) -> Status;
+
+    /// Sets or clears the flag, from any thread.
+    pub fn loom_cancel_set(cancel: Cancel, set: i32) -> Status;
+
+    /// Starts workers. Sessions that use them at the same time take turns; no result depends on it. (count: the
+    /// caller's thread included; 0: one per physical core)
+    pub fn loom_threads_create(count: i32, threads: *mut Threads) -> Status;
+
+    /// Uses the host's own workers. (count: at least 1)
+    pub fn loom_threads_from_host(count: i32, run: RunWork, user: *mut c_void, threads: *mut Threads) -> Status;
+
+    /// Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json.
+    pub fn loom_tokenizer_open(path: *const c_char, tokenizer: *mut Tokenizer) -> Status;
+
+    /// Reads a tokenizer.json from memory.
+    pub fn loom_tokenizer_from_json(json: *const c_void, json_size: usize, tokenizer: *mut Tokenizer) -> Status;
+
+    /// Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory.
+    pub fn loom_tokenizer_from_memory(data: *const c_void, data_size: usize, tokenizer: *mut Tokenizer) -> Status;
+
+    /// Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
+    /// parse_special: a marker in the text is the marker; 0: it is ordinary text)
+    pub fn loom_tokenizer_encode(tokenizer: Tokenizer, text: *const c_void, text_size: usize,
+        add_special_tokens: i32, parse_special: i32, ids: *mut Blob) -> Status;
+
+    /// Gives the text of ids: bytes, not valid UTF-8 when the ids are not. Ids without a text add nothing.
+    pub fn loom_tokenizer_decode(tokenizer: Tokenizer, ids: *const i32, ids_count: usize, skip_special_tokens: i32,
+        text: *mut Blob) -> Status;
+
+    /// Gives one more than the greatest id.
+    pub fn loom_tokenizer_vocab_size(tokenizer: Tokenizer, size: *mut u64) -> Status;
+
+    /// Gives the id of a token by its text as the vocabulary spells it; NOT_FOUND when it has none.
+    pub fn loom_tokenizer_id(tokenizer: Tokenizer, text: *const c_void, text_size: usize, id: *mut i32) -> Status;
+
+    /// Gives the text of one id as the vocabulary spells it; empty for an unknown id.
+    pub fn loom_tokenizer_token(tokenizer: Tokenizer, id: i32, text: *mut Blob) -> Status;
+
+    /// Loads a language model: a GGUF file, a Hugging Face folder or an .entity.
+    pub fn loom_model_open(path: *const c_char, options: *const ModelOptions, model: *mut Model) -> Status;
+
+    /// The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the
+    /// end)
+    pub fn loom_model_open_part(path: *const c_char, offset: u64, size: u64, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
+    /// The same of bytes, which are read during the call only.
+    pub fn loom_model_from_memory(data: *const c_void, data_size: usize, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
+    /// The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes)
+    pub fn loom_model_from_callback(size: u64, read: ReadAt, user: *mut c_void, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
+    /// Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
+    pub fn loom_model_info(model: Model, info: *mut Blob) -> Status;
+
+    /// Gives the model's tokenizer; NOT_FOUND, or why it cannot be read.
+    pub fn loom_model_tokenizer(model: Model, tokenizer: *mut Tokenizer) -> Status;
+
+    /// Writes messages as the model's chat template has them: a JSON list of objects with role and content.
+    pub fn loom_model_render_chat(model: Model, messages: *const c_void, messages_size: usize,
+        add_generation_prompt: i32, text: *mut Blob) -> Status;
+
+    /// Makes a session with empty sequences.
+    pub fn loom_session_create(model: Model, options: *const SessionOptions, session: *mut Session) -> Status;
+
+    /// Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with
+    /// the session. A call that fails leaves the sequence as it was.
+    pub fn loom_session_feed(session: Session, sequence: u64, ids: *const i32, ids_count: usize, cancel: Cancel,
+        logits: *mut *const f32, logits_count: *mut usize) -> Status;
+
+    /// Gives the tokens of a sequence; they last until the next call with the session.
+    pub fn loom_session_tokens(session: Session, sequence: u64, ids: *mut *const i32,
+        ids_count: *mut usize) -> Status;
+
+    /// Drops what follows the first length tokens of a sequence.
+    pub fn loom_session_rewind(session: Session, sequence: u64, length: u64) -> Status;
+
+    /// Copies a sequence onto another.
+    pub fn loom_session_fork(session: Session, from: u64, to: u64) -> Status;
+
+    /// Gives tokens, keys and values of a sequence as bytes.
+    pub fn loom_session_snapshot(session: Session, sequence: u64, bytes: *mut Blob) -> Status;
+
+    /// Puts a snapshot into a sequence; SHAPE_MISMATCH when it is of another model.
+    pub fn loom_session_restore(session: Session, sequence: u64, bytes: *const c_void, bytes_size: usize) -> Status;
+
+    /// Gives a JSON object: instruction set, threads, context, sequences, memory.
+    pub fn loom_session_info(session: Session, info: *mut Blob) -> Status;
+
+    /// Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet.
+    pub fn loom_generator_create(session: Session, prompt: *const i32, prompt_count: usize,
+        options: *const GenerationOptions, generator: *mut Generator) -> Status;
+
+    /// The same of a text.
+    pub fn loom_generator_from_text(session: Session, text: *const c_void, text_size: usize, form: PromptForm,
+        options: *const GenerationOptions, generator: *mut Generator) -> Status;
+
+    /// Does one bounded piece of work: reads a part of the prompt, or draws tokens until a piece of text has settled.
+    /// At the end it does nothing.
+    pub fn loom_generator_next(generator: Generator, cancel: Cancel, step: *mut Step) -> Status;
+
+    /// Gives the generation so far.
+    pub fn loom_generator_result(generator: Generator, result: *mut Generation) -> Status;
+
+    /// Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+    /// NULL: none; options: of every answer)
+    pub fn loom_chat_create(session: Session, system: *const c_char, options: *const GenerationOptions,
+        chat: *mut Chat) -> Status;
+
+    /// Adds a message of the user and begins the answer. After an error the conversation is as before.
+    pub fn loom_chat_say(chat: Chat, text: *const c_void, text_size: usize, cancel: Cancel) -> Status;
+
+    /// Begins an answer to the messages as they stand.
+    pub fn loom_chat_answer(chat: Chat, cancel: Cancel) -> Status;
+
+    /// Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+    /// also when the cancel ended it early.
+    pub fn loom_chat_next(chat: Chat, cancel: Cancel, step: *mut Step) -> Status;
+
+    /// Ends an answer that runs; what it has said so far joins the conversation.
+    pub fn loom_chat_stop(chat: Chat) -> Status;
+
+    /// Gives the answer that runs, or the last one.
+    pub fn loom_chat_result(chat: Chat, result: *mut Generation) -> Status;
+
+    /// Gives the conversation as JSON: a list of messages with role and content.
+    pub fn loom_chat_messages(chat: Chat, messages: *mut Blob) -> Status;
+
+    /// Puts another conversation in its place.
+    pub fn loom_chat_set_messages(chat: Chat, messages: *const c_void, messages_size: usize) -> Status;
+
+    /// Keeps the first so many messages.
+    pub fn loom_chat_rewind(chat: Chat, count: u64) -> Status;
+
+    /// Gives a message another text and forgets what follows.
+    pub fn loom_chat_edit(chat: Chat, index: u64, text: *const c_void, text_size: usize) -> Status;
+
+    /// Writes the conversation into a file, whole or not at all.
+    pub fn loom_chat_save(chat: Chat, path: *const c_char) -> Status;
+
+    /// Reads a conversation from a file.
+    pub fn loom_chat_load(chat: Chat, path: *const c_char) -> Status;
+
+    /// Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+    /// its seed.
+    pub fn loom_network_from_json(json: *const c_void, json_size: usize, options: *const NetworkOptions,
+        network: *mut Network) -> Status;
+
+    /// Makes a transformer of an arch_config.
+    pub fn loom_network_from_arch(json: *const c_void, json_size: usize, network: *mut Network) -> Status;
+
+    /// Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+    pub fn loom_network_open(path: *const c_char, options: *const NetworkOptions, network: *mut Network) -> Status;
+
+    /// The same of bytes.
+    pub fn loom_network_from_memory(data: *const c_void, data_size: usize, options: *const NetworkOptions,
+        network: *mut Network) -> Status;
+
+    /// Makes a copy that shares nothing which can change.
+    pub fn loom_network_clone(network: Network, copy: *mut Network) -> Status;
+
+    /// Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode:
+    /// concat, add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the
+    /// branches link to)
+    pub fn loom_network_graft(networks: *const Network, networks_count: usize, combine_mode: *const c_char,
+        share: i32, grafted: *mut Network) -> Status;
+
+    /// Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+    /// beside packed weights, for further training)
+    pub fn loom_network_save(network: Network, path: *const c_char, keep_master: i32) -> Status;
+
+    /// The same as bytes. (keep_master: of FORMAT_ENTITY)
+    pub fn loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: i32,
+        bytes: *mut Blob) -> Status;
+
+    /// Gives the spec as JSON: every setting that is not the default, without weights.
+    pub fn loom_network_spec(network: Network, spec: *mut Blob) -> Status;
+
+    /// Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a
+    /// lenient reader met.
+    pub fn loom_network_info(network: Network, info: *mut Blob) -> Status;
+
+    /// Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)
+    pub fn loom_network_draw(network: Network, title: *const c_char, svg: *mut Blob) -> Status;
+
+    /// Gives the SHA-256 of all weights as text, 64 hexadecimal digits.
+    pub fn loom_network_hash(network: Network, hash: *mut Blob) -> Status;
+
+    /// Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
+    pub fn loom_network_prepare(network: Network, input: *const u64, input_count: usize, output: *mut *const u64,
+        output_count: *mut usize) -> Status;
+
+    /// Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+    /// Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+    pub fn loom_network_place(network: Network, address: *const u64, address_count: usize, layer: *const c_void,
+        layer_size: usize) -> Status;
+
+    /// Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer
+    /// and all below it, "layers.3"; NULL: all)
+    pub fn loom_network_morph(network: Network, path: *const c_char, dtype: *const c_char) -> Status;
+
+    /// Frees the exact masters of weights whose type holds their values.
+    pub fn loom_network_release_masters(network: Network) -> Status;
+
+    /// Adds every enabled adapter to its matrix and removes it.
+    pub fn loom_network_merge_adapters(network: Network) -> Status;
+
+    /// Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
+    pub fn loom_network_weights(network: Network, list: *mut Blob) -> Status;
+
+    /// Gives the values that a weight stands for. (values: the weight's number of elements)
+    pub fn loom_network_get_weight(network: Network, name: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// The same in double precision.
+    pub fn loom_network_get_weight_f64(network: Network, name: *const c_char, values: *mut f64,
+        values_count: usize) -> Status;
+
+    /// Gives a weight new values. NON_FINITE names the first that is not finite.
+    pub fn loom_network_set_weight(network: Network, name: *const c_char, values: *const f32,
+        values_count: usize) -> Status;
+
+    /// The same in double precision.
+    pub fn loom_network_set_weight_f64(network: Network, name: *const c_char, values: *const f64,
+        values_count: usize) -> Status;
+
+    /// Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
+    pub fn loom_network_weight_codes(network: Network, name: *const c_char, codes: *mut Blob) -> Status;
+
+    /// Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
+    pub fn loom_network_freeze(network: Network, path: *const c_char, frozen: i32) -> Status;
+
+    /// Makes a session.
+    pub fn loom_network_session_create(network: Network, options: *const NetworkSessionOptions,
+        session: *mut NetworkSession) -> Status;
+
+    /// Runs the network. The output lasts until the next call with the session.
+    pub fn loom_network_session_forward(session: NetworkSession, input: *const f32, input_count: usize,
+        shape: *const u64, shape_count: usize, pass: *const Pass, output: *mut *const f32, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// The same for a network that computes in f64.
+    pub fn loom_network_session_forward_f64(session: NetworkSession, input: *const f64, input_count: usize,
+        shape: *const u64, shape_count: usize, pass: *const Pass, output: *mut *const f64, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is
+    /// bound; NULL unbinds. (output: the output's number of elements)
+    pub fn loom_network_session_bind(session: NetworkSession, input: *const f32, input_count: usize,
+        shape: *const u64, shape_count: usize, output: *mut f32, output_count: usize) -> Status;
+
+    /// Runs the network from the bound input into the bound output.
+    pub fn loom_network_session_run(session: NetworkSession) -> Status;
+
+    /// Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+    /// the input, which lasts until the next call. (output_gradient: of the last output's shape)
+    pub fn loom_network_session_backward(session: NetworkSession, output_gradient: *const f32,
+        output_gradient_count: usize, cancel: Cancel, input_gradient: *mut *const f32,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// The same for a network that computes in f64.
+    pub fn loom_network_session_backward_f64(session: NetworkSession, output_gradient: *const f64,
+        output_gradient_count: usize, cancel: Cancel, input_gradient: *mut *const f64,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// Gives the gradient of a weight, added up since it was last cleared.
+    pub fn loom_network_session_gradient(session: NetworkSession, weight: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// Sets every gradient to 0.
+    pub fn loom_network_session_clear_gradients(session: NetworkSession) -> Status;
+
+    /// Begins every sequence and state anew.
+    pub fn loom_network_session_reset(session: NetworkSession) -> Status;
+
+    /// Goes back to where the sequences of a session with a context had so many positions.
+    pub fn loom_network_session_rewind(session: NetworkSession, length: u64) -> Status;
+
+    /// Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values.
+    pub fn loom_network_session_snapshot(session: NetworkSession, bytes: *mut Blob) -> Status;
+
+    /// Puts such a state back, into a session of the same network and options.
+    pub fn loom_network_session_restore(session: NetworkSession, bytes: *const c_void, bytes_size: usize) -> Status;
+
+    /// Gives a JSON object: threads, memory, element type, positions, states.
+    pub fn loom_network_session_info(session: NetworkSession, info: *mut Blob) -> Status;
+
+    /// Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+    /// while it learns; calls that try answer BUSY, and a changed grid ends the training.
+    pub fn loom_trainer_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
+        shape_count: usize, options: *const TrainerOptions, trainer: *mut Trainer) -> Status;
+
+    /// Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before)
+    pub fn loom_trainer_step(trainer: Trainer, batch: *const Batch, cancel: Cancel,
+        step: *mut TrainingStep) -> Status;
+
+    /// Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
+    pub fn loom_trainer_evaluate(trainer: Trainer, batch: *const Batch, loss: *mut f64, output: *mut *const f32,
+        output_count: *mut usize, output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// Tells schedules that count epochs which one it is, from 0.
+    pub fn loom_trainer_set_epoch(trainer: Trainer, epoch: u64) -> Status;
+
+    /// Gives the schedule "plateau" a validation metric.
+    pub fn loom_trainer_observe(trainer: Trainer, metric: f64) -> Status;
+
+    /// Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a
+    /// JSON object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names
+    /// one; samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+    pub fn loom_train(config: *const c_void, config_size: usize, network: Network, samples: *const Batch,
+        validation: *const Batch, options: *const TrainOptions, outcome: *mut Blob) -> Status;
+
+    /// The same of a config file.
+    pub fn loom_train_file(path: *const c_char, options: *const TrainOptions, outcome: *mut Blob) -> Status;
+
+    /// Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
+    /// that differs. (path: a run's folder, or its journal)
+    pub fn loom_replay(path: *const c_char, options: *const TrainOptions, report: *mut Blob) -> Status;
+
+    /// Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+    /// cell's target.
+    pub fn loom_trainer_info(trainer: Trainer, info: *mut Blob) -> Status;
+
+    /// Makes a network ready to learn by targets from batches of that shape.
+    pub fn loom_tween_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
+        shape_count: usize, options: *const TrainerOptions, tween: *mut Tween) -> Status;
+
+    /// Runs the network; the output lasts until the next call.
+    pub fn loom_tween_forward(tween: Tween, input: *const f32, input_count: usize, shape: *const u64,
+        shape_count: usize, output: *mut *const f32, output_count: *mut usize, output_shape: *mut *const u64,
+        output_shape_count: *mut usize) -> Status;
+
+    /// Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape)
+    pub fn loom_tween_step(tween: Tween, target: *const f32, target_count: usize, learning_rate: f64) -> Status;
+
+    /// The same in three calls: gives every cell its target. (target: of the output's shape)
+    pub fn loom_tween_backward(tween: Tween, target: *const f32, target_count: usize) -> Status;
+
+    /// Measures how well each cell agrees with its target.
+    pub fn loom_tween_budgets(tween: Tween) -> Status;
+
+    /// Moves the weights.
+    pub fn loom_tween_apply(tween: Tween, learning_rate: f64) -> Status;
+
+    /// Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update.
+    pub fn loom_tween_info(tween: Tween, info: *mut Blob) -> Status;
+
+    /// Prepares a network for ticks with such inputs, samples first.
+    pub fn loom_step_mesh_create(network: Network, shape: *const u64, shape_count: usize,
+        options: *const StepMeshOptions, mesh: *mut StepMesh) -> Status;
+
+    /// Moves states by some ticks; after an error none of them has moved in that tick.
+    pub fn loom_step_mesh_step(mesh: StepMesh, states: *const StepState, states_count: usize,
+        options: *const TickOptions) -> Status;
+
+    /// Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
+    /// weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+    pub fn loom_step_mesh_backward(mesh: StepMesh, state: StepState, output_gradient: *const f32,
+        output_gradient_count: usize, ticks: u64, input_gradient: *mut *const f32,
+        input_gradient_count: *mut usize) -> Status;
+
+    /// Gives the gradient of a weight, added up since it was last cleared.
+    pub fn loom_step_mesh_gradient(mesh: StepMesh, weight: *const c_char, values: *mut f32,
+        values_count: usize) -> Status;
+
+    /// Sets every gradient to 0.
+    pub fn loom_step_mesh_clear_gradients(mesh: StepMesh) -> Status;
+
+    /// Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
+    pub fn loom_step_mesh_info(mesh: StepMesh, info: *mut Blob) -> Status;
+
+    /// Makes a state without outputs.
+    pub fn loom_step_state_create(mesh: StepMesh, state: *mut StepState) -> Status;
+
+    /// Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone)
+    pub fn loom_step_state_set_input(state: StepState, input: *const f32, input_count: usize, hold: i32) -> Status;
+
+    /// Takes the input away.
+    pub fn loom_step_state_clear_input(state: StepState) -> Status;
+
+    /// Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived
+    /// there. (cell: its index; -1: the last one)
+    pub fn loom_step_state_output(state: StepState, cell: i64, output: *mut *const f32, output_count: *mut usize,
+        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+
+    /// No input, no outputs, no history, tick 0.
+    pub fn loom_step_state_reset(state: StepState) -> Status;
+
+    /// Makes a copy that goes its own way.
+    pub fn loom_step_state_fork(state: StepState, copy: *mut StepState) -> Status;
+
+    /// Gives the whole state as bytes that any machine reads.
+    pub fn loom_step_state_snapshot(state: StepState, bytes: *mut Blob) -> Status;
+
+    /// Puts a snapshot into a state of a mesh of the same shapes.
+    pub fn loom_step_state_restore(state: StepState, bytes: *const c_void, bytes_size: usize) -> Status;
+
+    /// Gives the SHA-256 of the whole state as text, 64 hexadecimal digits.
+    pub fn loom_step_state_hash(state: StepState, hash: *mut Blob) -> Status;
+
+    /// Gives the number of ticks since the start.
+    pub fn loom_step_state_ticks(state: StepState, ticks: *mut u64) -> Status;
+
+    /// Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick
+    /// alone; above: through so many captured ones)
+    pub fn loom_mesh_tween_create(mesh: StepMesh, config: *const c_void, config_size: usize, ticks: u64,
+        tween: *mut MeshTween) -> Status;
+
+    /// Moves all weights once towards targets of the last cell's outputs, one behind the other.
+    pub fn loom_mesh_tween_step(tween: MeshTween, states: *const StepState, states_count: usize, targets: *const f32,
+        targets_count: usize, learning_rate: f64) -> Status;
+
+    /// Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+    /// too)
+    pub fn loom_dna_extract(network: Network, nested: i32, dna: *mut Blob) -> Status;
+
+    /// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+    pub fn loom_dna_compare(first: Network, second: Network, nested: i32, comparison: *mut Blob) -> Status;
+
+    /// Gives that as a picture, SVG.
+    pub fn loom_dna_draw(first: Network, second: Network, nested: i32, svg: *mut Blob) -> Status;
+
+    /// Gives what differs between the specs and weights of two networks, a JSON object.
+    pub fn loom_network_compare(first: Network, second: Network, differences: *mut Blob) -> Status;
+
+    /// Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+    /// split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+    pub fn loom_network_splice(first: Network, second: Network, config: *const c_void, config_size: usize,
+        child: *mut Network) -> Status;
+
+    /// Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution,
+    /// and seed, generation, individual. The report says what was done. (shape: of the input, samples first; config:
+    /// of size 0: all defaults)
+    pub fn loom_network_mutate(network: Network, shape: *const u64, shape_count: usize, config: *const c_void,
+        config_size: usize, report: *mut Blob) -> Status;
+
+    /// Runs a whole evolution by a config in JSON. The outcome is a JSON object.
+    pub fn loom_evolve(config: *const c_void, config_size: usize, options: *const EvolveOptions,
+        outcome: *mut Blob) -> Status;
+
+    /// The same of a config file.
+    pub fn loom_evolve_file(path: *const c_char, options: *const EvolveOptions, outcome: *mut Blob) -> Status;
+
+    /// Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+    /// objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+    /// defaults; thread_count: 0: one per physical core)
+    pub fn loom_population_create(base: Network, shape: *const u64, shape_count: usize, config: *const c_void,
+        config_size: usize, thread_count: i32, population: *mut Population) -> Status;
+
+    /// Gives the places of the members that have no fitness yet, until the next call with the population.
+    pub fn loom_population_ask(population: Population, places: *mut *const u64, places_count: *mut usize) -> Status;
+
+    /// Gives a copy of a member.
+    pub fn loom_population_network(population: Population, place: u64, network: *mut Network) -> Status;
+
+    /// Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With
+    /// several objectives all numbers of a member stand together. The report is a JSON object: scores, best, average,
+    /// worst, hash.
+    pub fn loom_population_tell(population: Population, fitness: *const f64, fitness_count: usize,
+        report: *mut Blob) -> Status;
+
+    /// Gives a copy of the network with the best score so far; NO_VALUE before the first generation.
+    pub fn loom_population_best(population: Population, network: *mut Network) -> Status;
+
+    /// Gives a JSON object: generation, best score, members with identity, parents, operations, species.
+    pub fn loom_population_info(population: Population, info: *mut Blob) -> Status;
+
+    /// Gives a population as bytes, to go on from elsewhere.
+    pub fn loom_population_snapshot(population: Population, bytes: *mut Blob) -> Status;
+
+    /// Makes a population of a snapshot; config and shape are those it was made with.
+    pub fn loom_population_restore(bytes: *const c_void, bytes_size: usize, shape: *const u64, shape_count: usize,
+        config: *const c_void, config_size: usize, thread_count: i32, population: *mut Population) -> Status;
+
+    /// Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors
+    /// of a language model)
+    pub fn loom_inspect(path: *const c_char, tensors: i32, facts: *mut Blob) -> Status;
+
+    /// Writes a GGUF file with the matrices of another one in a type, whole or not at all.
+    pub fn loom_quantize(from: *const c_char, to: *const c_char, dtype: *const c_char,
+        options: *const ConvertOptions, report: *mut Blob) -> Status;
+
+    /// Writes a language model of any format as .entity, whole or not at all.
+    pub fn loom_convert(from: *const c_char, to: *const c_char, options: *const ConvertOptions,
+        report: *mut Blob) -> Status;
+
+    /// Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence
+    /// begins anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+    pub fn loom_perplexity(session: Session, text: *const c_void, text_size: usize, window: u64, max_windows: u64,
+        cancel: Cancel, result: *mut Blob) -> Status;
+
+    /// Gives the JSON Schema of a file that Loom reads.
+    pub fn loom_schema(file: FileSchema, json: *mut Blob) -> Status;
+}

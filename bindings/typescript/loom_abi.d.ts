@@ -1,0 +1,918 @@
+// The C ABI of Loom: constants, layouts of structs, functions. Made by tools/gen_bindings.py from api/loom.json.
+
+/** done */
+export declare const OK: 0;
+/** an argument is outside what the function takes */
+export declare const INVALID_ARGUMENT: 1;
+/** a configuration contradicts itself */
+export declare const INVALID_CONFIG: 2;
+/** shapes that must fit do not */
+export declare const SHAPE_MISMATCH: 3;
+/** a size is beyond what can be counted */
+export declare const SIZE_OVERFLOW: 4;
+/** a number is outside its range */
+export declare const OUT_OF_RANGE: 5;
+/** an index is outside of what it counts */
+export declare const INDEX_OUT_OF_RANGE: 6;
+/** a value is infinite or NaN */
+export declare const NON_FINITE: 7;
+/** a name means nothing here */
+export declare const UNKNOWN_NAME: 8;
+/** a key means nothing here */
+export declare const UNKNOWN_KEY: 9;
+/** there is no such file or part */
+export declare const NOT_FOUND: 10;
+/** the system refused to read or write */
+export declare const IO_ERROR: 11;
+/** no room is left on the disk */
+export declare const DISK_FULL: 12;
+/** the content makes no sense */
+export declare const CORRUPT_DATA: 13;
+/** the content is known and not supported */
+export declare const UNSUPPORTED: 14;
+/** memory is not to be had */
+export declare const OUT_OF_MEMORY: 15;
+/** the context of a session holds no more tokens */
+export declare const CONTEXT_FULL: 16;
+/** the model brings no chat template */
+export declare const NO_TEMPLATE: 17;
+/** a chat template failed */
+export declare const TEMPLATE_ERROR: 18;
+/** a limit that guards against hostile input was met */
+export declare const LIMIT_EXCEEDED: 19;
+/** links lead in a circle */
+export declare const LINK_CYCLE: 20;
+/** the caller's cancel ended the call */
+export declare const CANCELLED: 21;
+/** a tensor has no values */
+export declare const EMPTY_TENSOR: 22;
+/** a link leads backwards where none may */
+export declare const FEEDBACK_LINK: 23;
+/** a link leads to an empty cell */
+export declare const LINK_TO_EMPTY: 24;
+/** containers lie too deep in each other */
+export declare const NESTING_TOO_DEEP: 25;
+/** the object is not in the state that the call needs */
+export declare const INVALID_STATE: 26;
+/** there is no value so far */
+export declare const NO_VALUE: 27;
+/** there is no history so far */
+export declare const NO_HISTORY: 28;
+/** the format cannot hold the values exactly */
+export declare const LOSSY_SAVE: 29;
+/** another thread uses the object, or this call was made from a callback of it */
+export declare const BUSY: 30;
+/** the handle is none, was released, or is of another kind */
+export declare const BAD_HANDLE: 31;
+/** What every function returns: OK, or why it failed. loom_last_error() has the text. */
+export type Status =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 |
+  25 | 26 | 27 | 28 | 29 | 30 | 31;
+
+export declare const KIND_NONE: 0;
+export declare const KIND_BLOB: 1;
+export declare const KIND_CANCEL: 2;
+export declare const KIND_THREADS: 3;
+export declare const KIND_TOKENIZER: 4;
+export declare const KIND_MODEL: 5;
+export declare const KIND_SESSION: 6;
+export declare const KIND_GENERATOR: 7;
+export declare const KIND_NETWORK: 8;
+export declare const KIND_NETWORK_SESSION: 9;
+export declare const KIND_TRAINER: 10;
+export declare const KIND_STEP_MESH: 11;
+export declare const KIND_STEP_STATE: 12;
+export declare const KIND_TWEEN: 13;
+export declare const KIND_MESH_TWEEN: 14;
+export declare const KIND_POPULATION: 15;
+export declare const KIND_CHAT: 16;
+/** What a handle stands for. */
+export type Kind =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+
+/** begins; a folder that holds a run is INVALID_ARGUMENT */
+export declare const RUN_FRESH: 0;
+/** goes on from the last checkpoint, or begins where there is none */
+export declare const RUN_RESUME: 1;
+/** begins anew, whatever is there */
+export declare const RUN_OVERWRITE: 2;
+/** What a training does with a folder that holds a run. */
+export type RunStart =
+  0 | 1 | 2;
+
+export declare const TRAINING_BEGIN: 0;
+export declare const TRAINING_EPOCH_BEGIN: 1;
+export declare const TRAINING_BATCH_BEGIN: 2;
+export declare const TRAINING_BATCH_END: 3;
+export declare const TRAINING_VALIDATION_END: 4;
+export declare const TRAINING_CHECKPOINT: 5;
+export declare const TRAINING_EPOCH_END: 6;
+export declare const TRAINING_END: 7;
+/** Where a training is. */
+export type TrainingEvent =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+
+/** the spec of a network */
+export declare const SCHEMA_NETWORK: 0;
+/** the config of a training */
+export declare const SCHEMA_TRAINING: 1;
+/** the config of an evolution */
+export declare const SCHEMA_EVOLUTION: 2;
+/** A file that Loom reads. */
+export type FileSchema =
+  0 | 1 | 2;
+
+/** the binary format: every weight as it is */
+export declare const FORMAT_ENTITY: 0;
+/** a JSON checkpoint: the spec, and packed weights in Base64 */
+export declare const FORMAT_JSON: 1;
+/** How a network becomes bytes. */
+export type NetworkFormat =
+  0 | 1;
+
+/** a question for a model with a chat template, a text to continue for the others */
+export declare const PROMPT_AUTO: 0;
+/** the text is continued as it is */
+export declare const PROMPT_RAW: 1;
+/** the text is a question; NO_TEMPLATE when the model brings no template */
+export declare const PROMPT_CHAT: 2;
+/** How a text becomes a prompt. */
+export type PromptForm =
+  0 | 1 | 2;
+
+/** it goes on */
+export declare const STOP_NOT_YET: 0;
+/** an end-of-sequence token */
+export declare const STOP_EOS: 1;
+/** a stop string */
+export declare const STOP_TEXT: 2;
+/** max_tokens */
+export declare const STOP_LENGTH: 3;
+/** the context is full */
+export declare const STOP_CONTEXT: 4;
+/** the caller's cancel */
+export declare const STOP_CANCELLED: 5;
+/** Why a generation ended. */
+export type Stop =
+  0 | 1 | 2 | 3 | 4 | 5;
+
+/** Any of the handles below. 0n stands for none. */
+export type Handle = bigint;
+/** Bytes that a function returns: a text, ids, a snapshot. */
+export type Blob = Handle;
+/** A flag that ends one long call from another thread. */
+export type Cancel = Handle;
+/** Workers that any number of sessions share. */
+export type Threads = Handle;
+/** Text to token ids and back. Immutable. */
+export type Tokenizer = Handle;
+/** A language model: weights, tokenizer, chat template. Immutable. */
+export type Model = Handle;
+/** Sequences of tokens with their keys and values, over one model. */
+export type Session = Handle;
+/** One generation, step by step, over one session. */
+export type Generator = Handle;
+/** A conversation over a session. */
+export type Chat = Handle;
+/**
+ * A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+ * way round.
+ */
+export type Network = Handle;
+/** One user of a network: activations, gradients, states. Several may run one network at the same time. */
+export type NetworkSession = Handle;
+/** A network that learns, step by step. */
+export type Trainer = Handle;
+/** A network that moves in ticks: in each every cell reads what the others left in the tick before. */
+export type StepMesh = Handle;
+/** One user of a step mesh: outputs of the cells, recurrent states, captured ticks. */
+export type StepState = Handle;
+/** A network that learns by targets, in single calls. */
+export type Tween = Handle;
+/** A step mesh that learns by targets between its ticks. */
+export type MeshTween = Handle;
+/** Networks that are judged, mixed and changed, generation by generation. */
+export type Population = Handle;
+
+export interface Field {
+  readonly offset: number;
+  readonly size: number;
+  /** A pointer and a size have 4 bytes in wasm32 and 8 in lp64; u8 may be an array of them. */
+  readonly kind: 'i32' | 'u32' | 'i64' | 'u64' | 'f32' | 'f64' | 'u8' | 'size' | 'pointer';
+}
+export interface Layout<Name extends string> {
+  readonly size: number;
+  readonly fields: Readonly<Record<'struct_size' | Name, Field>>;
+}
+export interface Layouts {
+  /** Fields that are 0 mean the default. */
+  readonly model_options: Layout<
+    'threads' | 'cancel' | 'progress' | 'user' | 'dtype' | 'adapters' | 'adapters_count'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly session_options: Layout<
+    'threads' | 'thread_count' | 'sequences' | 'context_tokens' | 'kv_dtype' | 'int8_activations' | 'isa'
+  >;
+  /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
+  readonly generation_options: Layout<
+    'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
+    'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly network_options: Layout<
+    'lenient' | 'uninitialised' | 'max_bytes'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly network_session_options: Layout<
+    'threads' | 'thread_count' | 'backward' | 'isa' | 'max_bytes' | 'context' | 'kv_dtype' | 'checkpoint_every'
+  >;
+  /** What a forward takes beside its input. Fields that are 0 mean none. */
+  readonly pass: Layout<
+    'training' | 'step' | 'lengths' | 'lengths_count' | 'external' | 'external_count' | 'external_shape' |
+    'external_shape_count' | 'mask' | 'mask_count' | 'mask_shape' | 'mask_shape_count' | 'cancel'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly trainer_options: Layout<
+    'threads' | 'thread_count' | 'isa' | 'max_bytes'
+  >;
+  /** Samples that a network learns from: classes or target values, as its loss takes them. */
+  readonly batch: Layout<
+    'inputs' | 'inputs_count' | 'shape' | 'shape_count' | 'classes' | 'classes_count' | 'targets' | 'targets_count'
+  >;
+  /** What one step of a training did. */
+  readonly training_step: Layout<
+    'loss' | 'learning_rate' | 'gradient_norm' | 'skipped' | 'why' | 'why_size'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly train_options: Layout<
+    'out' | 'folder' | 'start' | 'epochs' | 'threads' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly evolve_options: Layout<
+    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly step_mesh_options: Layout<
+    'threads' | 'thread_count' | 'isa' | 'history' | 'backward' | 'keep_inputs'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly tick_options: Layout<
+    'ticks' | 'capture' | 'training' | 'cancel'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly convert_options: Layout<
+    'dtype' | 'adapter' | 'thread_count' | 'progress' | 'user'
+  >;
+  /** What one call of loom_generator_next() did. */
+  readonly step: Layout<
+    'text' | 'text_size' | 'prompt_tokens' | 'generated_tokens' | 'stop'
+  >;
+  /** A generation so far, or whole. Pointers last until the next call with the generator. */
+  readonly generation: Layout<
+    'text' | 'text_size' | 'ids' | 'ids_count' | 'prompt_tokens' | 'dropped_bytes' | 'prefill_seconds' |
+    'decode_seconds' | 'stop' | 'hash'
+  >;
+}
+/** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */
+export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts };
+
+/** Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
+export type OnProgress<Pointer = number> = (user: Pointer, fraction: number) => number;
+
+/**
+ * Called on the thread of the caller. epoch and batch count from 0; loss is that of the last batch, at
+ * TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
+ * Returning 0 ends the training behind this event.
+ */
+export type OnTraining<Pointer = number> = (user: Pointer, event: TrainingEvent, epoch: bigint, epochs: bigint, batch: bigint, batches: bigint, loss: number, learning_rate: number, validation: Pointer) => number;
+
+/**
+ * Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
+ * evolution.
+ */
+export type OnGeneration<Pointer = number> = (user: Pointer, report: Pointer) => number;
+
+/** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
+export type ReadAt<Pointer = number> = (user: Pointer, offset: bigint, to: Pointer, size: Pointer) => bigint;
+
+/** What a host's worker calls. */
+export type Work<Pointer = number> = (job: Pointer, worker: number) => void;
+
+/**
+ * Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
+ * returned.
+ */
+export type RunWork<Pointer = number> = (user: Pointer, work: Pointer, job: Pointer, workers: number) => void;
+
+/** The functions as they are exported; pointers are numbers in wasm32. */
+export interface Functions<Pointer = number> {
+  /** Returns the version, "0.1.0". */
+  loom_version(): Pointer;
+  /**
+   * Returns the text of the last call on this thread that failed, one line; empty before any. It lasts until the next
+   * one fails.
+   */
+  loom_last_error(): Pointer;
+  /** Returns the name of a status, "Busy"; "Unknown" for a number that is none. */
+  loom_status_name(status: number): Pointer;
+  /** Gives the version of the arithmetic: results of equal versions have equal bits. */
+  loom_numerics_version(version: Pointer): Status;
+  /** Gives a JSON object: version, CPU, instruction sets, cores. */
+  loom_system_info(info: Pointer): Status;
+  /**
+   * Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
+   * Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
+   */
+  loom_verify(isa: Pointer, threads: number, digest: Pointer): Status;
+  /** Counts one more owner. */
+  loom_retain(handle: Handle): Status;
+  /**
+   * Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
+   * ignored.
+   */
+  loom_release(handle: Handle): Status;
+  /** Gives what the handle stands for. */
+  loom_kind_of(handle: Handle, kind: Pointer): Status;
+  /**
+   * Gives the bytes of a blob; they last until it is released. A text ends with a NUL that the size does not count.
+   */
+  loom_blob_view(blob: Blob, data: Pointer, data_size: Pointer): Status;
+  /** Makes a flag that is not set. */
+  loom_cancel_create(cancel: Pointer): Status;
+  /** Sets or clears the flag, from any thread. */
+  loom_cancel_set(cancel: Cancel, set: number): Status;
+  /**
+   * Starts workers. Sessions that use them at the same time take turns; no result depends on it. (count: the caller's
+   * thread included; 0: one per physical core)
+   */
+  loom_threads_create(count: number, threads: Pointer): Status;
+  /** Uses the host's own workers. (count: at least 1) */
+  loom_threads_from_host(count: number, run: Pointer, user: Pointer, threads: Pointer): Status;
+  /** Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json. */
+  loom_tokenizer_open(path: Pointer, tokenizer: Pointer): Status;
+  /** Reads a tokenizer.json from memory. */
+  loom_tokenizer_from_json(json: Pointer, json_size: Pointer, tokenizer: Pointer): Status;
+  /** Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory. */
+  loom_tokenizer_from_memory(data: Pointer, data_size: Pointer, tokenizer: Pointer): Status;
+  /**
+   * Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
+   * parse_special: a marker in the text is the marker; 0: it is ordinary text)
+   */
+  loom_tokenizer_encode(
+    tokenizer: Tokenizer,
+    text: Pointer,
+    text_size: Pointer,
+    add_special_tokens: number,
+    parse_special: number,
+    ids: Pointer,
+  ): Status;
+  /** Gives the text of ids: bytes, not valid UTF-8 when the ids are not. Ids without a text add nothing. */
+  loom_tokenizer_decode(
+    tokenizer: Tokenizer,
+    ids: Pointer,
+    ids_count: Pointer,
+    skip_special_tokens: number,
+    text: Pointer,
+  ): Status;
+  /** Gives one more than the greatest id. */
+  loom_tokenizer_vocab_size(tokenizer: Tokenizer, size: Pointer): Status;
+  /** Gives the id of a token by its text as the vocabulary spells it; NOT_FOUND when it has none. */
+  loom_tokenizer_id(tokenizer: Tokenizer, text: Pointer, text_size: Pointer, id: Pointer): Status;
+  /** Gives the text of one id as the vocabulary spells it; empty for an unknown id. */
+  loom_tokenizer_token(tokenizer: Tokenizer, id: number, text: Pointer): Status;
+  /** Loads a language model: a GGUF file, a Hugging Face folder or an .entity. */
+  loom_model_open(path: Pointer, options: Pointer, model: Pointer): Status;
+  /**
+   * The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end)
+   */
+  loom_model_open_part(path: Pointer, offset: bigint, size: bigint, options: Pointer, model: Pointer): Status;
+  /** The same of bytes, which are read during the call only. */
+  loom_model_from_memory(data: Pointer, data_size: Pointer, options: Pointer, model: Pointer): Status;
+  /** The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
+  loom_model_from_callback(size: bigint, read: Pointer, user: Pointer, options: Pointer, model: Pointer): Status;
+  /** Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
+  loom_model_info(model: Model, info: Pointer): Status;
+  /** Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
+  loom_model_tokenizer(model: Model, tokenizer: Pointer): Status;
+  /** Writes messages as the model's chat template has them: a JSON list of objects with role and content. */
+  loom_model_render_chat(
+    model: Model,
+    messages: Pointer,
+    messages_size: Pointer,
+    add_generation_prompt: number,
+    text: Pointer,
+  ): Status;
+  /** Makes a session with empty sequences. */
+  loom_session_create(model: Model, options: Pointer, session: Pointer): Status;
+  /**
+   * Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with the
+   * session. A call that fails leaves the sequence as it was.
+   */
+  loom_session_feed(
+    session: Session,
+    sequence: bigint,
+    ids: Pointer,
+    ids_count: Pointer,
+    cancel: Cancel,
+    logits: Pointer,
+    logits_count: Pointer,
+  ): Status;
+  /** Gives the tokens of a sequence; they last until the next call with the session. */
+  loom_session_tokens(session: Session, sequence: bigint, ids: Pointer, ids_count: Pointer): Status;
+  /** Drops what follows the first length tokens of a sequence. */
+  loom_session_rewind(session: Session, sequence: bigint, length: bigint): Status;
+  /** Copies a sequence onto another. */
+  loom_session_fork(session: Session, from: bigint, to: bigint): Status;
+  /** Gives tokens, keys and values of a sequence as bytes. */
+  loom_session_snapshot(session: Session, sequence: bigint, bytes: Pointer): Status;
+  /** Puts a snapshot into a sequence; SHAPE_MISMATCH when it is of another model. */
+  loom_session_restore(session: Session, sequence: bigint, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives a JSON object: instruction set, threads, context, sequences, memory. */
+  loom_session_info(session: Session, info: Pointer): Status;
+  /** Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet. */
+  loom_generator_create(
+    session: Session,
+    prompt: Pointer,
+    prompt_count: Pointer,
+    options: Pointer,
+    generator: Pointer,
+  ): Status;
+  /** The same of a text. */
+  loom_generator_from_text(
+    session: Session,
+    text: Pointer,
+    text_size: Pointer,
+    form: PromptForm,
+    options: Pointer,
+    generator: Pointer,
+  ): Status;
+  /**
+   * Does one bounded piece of work: reads a part of the prompt, or draws tokens until a piece of text has settled. At
+   * the end it does nothing.
+   */
+  loom_generator_next(generator: Generator, cancel: Cancel, step: Pointer): Status;
+  /** Gives the generation so far. */
+  loom_generator_result(generator: Generator, result: Pointer): Status;
+  /**
+   * Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+   * NULL: none; options: of every answer)
+   */
+  loom_chat_create(session: Session, system: Pointer, options: Pointer, chat: Pointer): Status;
+  /** Adds a message of the user and begins the answer. After an error the conversation is as before. */
+  loom_chat_say(chat: Chat, text: Pointer, text_size: Pointer, cancel: Cancel): Status;
+  /** Begins an answer to the messages as they stand. */
+  loom_chat_answer(chat: Chat, cancel: Cancel): Status;
+  /**
+   * Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+   * also when the cancel ended it early.
+   */
+  loom_chat_next(chat: Chat, cancel: Cancel, step: Pointer): Status;
+  /** Ends an answer that runs; what it has said so far joins the conversation. */
+  loom_chat_stop(chat: Chat): Status;
+  /** Gives the answer that runs, or the last one. */
+  loom_chat_result(chat: Chat, result: Pointer): Status;
+  /** Gives the conversation as JSON: a list of messages with role and content. */
+  loom_chat_messages(chat: Chat, messages: Pointer): Status;
+  /** Puts another conversation in its place. */
+  loom_chat_set_messages(chat: Chat, messages: Pointer, messages_size: Pointer): Status;
+  /** Keeps the first so many messages. */
+  loom_chat_rewind(chat: Chat, count: bigint): Status;
+  /** Gives a message another text and forgets what follows. */
+  loom_chat_edit(chat: Chat, index: bigint, text: Pointer, text_size: Pointer): Status;
+  /** Writes the conversation into a file, whole or not at all. */
+  loom_chat_save(chat: Chat, path: Pointer): Status;
+  /** Reads a conversation from a file. */
+  loom_chat_load(chat: Chat, path: Pointer): Status;
+  /**
+   * Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+   * its seed.
+   */
+  loom_network_from_json(json: Pointer, json_size: Pointer, options: Pointer, network: Pointer): Status;
+  /** Makes a transformer of an arch_config. */
+  loom_network_from_arch(json: Pointer, json_size: Pointer, network: Pointer): Status;
+  /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+  loom_network_open(path: Pointer, options: Pointer, network: Pointer): Status;
+  /** The same of bytes. */
+  loom_network_from_memory(data: Pointer, data_size: Pointer, options: Pointer, network: Pointer): Status;
+  /** Makes a copy that shares nothing which can change. */
+  loom_network_clone(network: Network, copy: Pointer): Status;
+  /**
+   * Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode: concat,
+   * add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the branches link
+   * to)
+   */
+  loom_network_graft(
+    networks: Pointer,
+    networks_count: Pointer,
+    combine_mode: Pointer,
+    share: number,
+    grafted: Pointer,
+  ): Status;
+  /**
+   * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+   * beside packed weights, for further training)
+   */
+  loom_network_save(network: Network, path: Pointer, keep_master: number): Status;
+  /** The same as bytes. (keep_master: of FORMAT_ENTITY) */
+  loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: number, bytes: Pointer): Status;
+  /** Gives the spec as JSON: every setting that is not the default, without weights. */
+  loom_network_spec(network: Network, spec: Pointer): Status;
+  /**
+   * Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+   * reader met.
+   */
+  loom_network_info(network: Network, info: Pointer): Status;
+  /** Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name) */
+  loom_network_draw(network: Network, title: Pointer, svg: Pointer): Status;
+  /** Gives the SHA-256 of all weights as text, 64 hexadecimal digits. */
+  loom_network_hash(network: Network, hash: Pointer): Status;
+  /** Resolves links and infers all shapes from the input's, samples first; a session does so by itself. */
+  loom_network_prepare(
+    network: Network,
+    input: Pointer,
+    input_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+  ): Status;
+  /**
+   * Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+   * Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+   */
+  loom_network_place(
+    network: Network,
+    address: Pointer,
+    address_count: Pointer,
+    layer: Pointer,
+    layer_size: Pointer,
+  ): Status;
+  /**
+   * Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
+   * all below it, "layers.3"; NULL: all)
+   */
+  loom_network_morph(network: Network, path: Pointer, dtype: Pointer): Status;
+  /** Frees the exact masters of weights whose type holds their values. */
+  loom_network_release_masters(network: Network): Status;
+  /** Adds every enabled adapter to its matrix and removes it. */
+  loom_network_merge_adapters(network: Network): Status;
+  /** Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master. */
+  loom_network_weights(network: Network, list: Pointer): Status;
+  /** Gives the values that a weight stands for. (values: the weight's number of elements) */
+  loom_network_get_weight(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** The same in double precision. */
+  loom_network_get_weight_f64(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Gives a weight new values. NON_FINITE names the first that is not finite. */
+  loom_network_set_weight(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** The same in double precision. */
+  loom_network_set_weight_f64(network: Network, name: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64. */
+  loom_network_weight_codes(network: Network, name: Pointer, codes: Pointer): Status;
+  /** Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all) */
+  loom_network_freeze(network: Network, path: Pointer, frozen: number): Status;
+  /** Makes a session. */
+  loom_network_session_create(network: Network, options: Pointer, session: Pointer): Status;
+  /** Runs the network. The output lasts until the next call with the session. */
+  loom_network_session_forward(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    pass: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** The same for a network that computes in f64. */
+  loom_network_session_forward_f64(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    pass: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /**
+   * Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+   * NULL unbinds. (output: the output's number of elements)
+   */
+  loom_network_session_bind(
+    session: NetworkSession,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+  ): Status;
+  /** Runs the network from the bound input into the bound output. */
+  loom_network_session_run(session: NetworkSession): Status;
+  /**
+   * Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+   * the input, which lasts until the next call. (output_gradient: of the last output's shape)
+   */
+  loom_network_session_backward(
+    session: NetworkSession,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    cancel: Cancel,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** The same for a network that computes in f64. */
+  loom_network_session_backward_f64(
+    session: NetworkSession,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    cancel: Cancel,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** Gives the gradient of a weight, added up since it was last cleared. */
+  loom_network_session_gradient(
+    session: NetworkSession,
+    weight: Pointer,
+    values: Pointer,
+    values_count: Pointer,
+  ): Status;
+  /** Sets every gradient to 0. */
+  loom_network_session_clear_gradients(session: NetworkSession): Status;
+  /** Begins every sequence and state anew. */
+  loom_network_session_reset(session: NetworkSession): Status;
+  /** Goes back to where the sequences of a session with a context had so many positions. */
+  loom_network_session_rewind(session: NetworkSession, length: bigint): Status;
+  /** Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values. */
+  loom_network_session_snapshot(session: NetworkSession, bytes: Pointer): Status;
+  /** Puts such a state back, into a session of the same network and options. */
+  loom_network_session_restore(session: NetworkSession, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives a JSON object: threads, memory, element type, positions, states. */
+  loom_network_session_info(session: NetworkSession, info: Pointer): Status;
+  /**
+   * Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+   * while it learns; calls that try answer BUSY, and a changed grid ends the training.
+   */
+  loom_trainer_create(
+    network: Network,
+    config: Pointer,
+    config_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    trainer: Pointer,
+  ): Status;
+  /** Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
+  loom_trainer_step(trainer: Trainer, batch: Pointer, cancel: Cancel, step: Pointer): Status;
+  /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
+  loom_trainer_evaluate(
+    trainer: Trainer,
+    batch: Pointer,
+    loss: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** Tells schedules that count epochs which one it is, from 0. */
+  loom_trainer_set_epoch(trainer: Trainer, epoch: bigint): Status;
+  /** Gives the schedule "plateau" a validation metric. */
+  loom_trainer_observe(trainer: Trainer, metric: number): Status;
+  /**
+   * Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
+   * object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
+   * samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+   */
+  loom_train(
+    config: Pointer,
+    config_size: Pointer,
+    network: Network,
+    samples: Pointer,
+    validation: Pointer,
+    options: Pointer,
+    outcome: Pointer,
+  ): Status;
+  /** The same of a config file. */
+  loom_train_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
+  /**
+   * Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
+   * differs. (path: a run's folder, or its journal)
+   */
+  loom_replay(path: Pointer, options: Pointer, report: Pointer): Status;
+  /**
+   * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+   * cell's target.
+   */
+  loom_trainer_info(trainer: Trainer, info: Pointer): Status;
+  /** Makes a network ready to learn by targets from batches of that shape. */
+  loom_tween_create(
+    network: Network,
+    config: Pointer,
+    config_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    tween: Pointer,
+  ): Status;
+  /** Runs the network; the output lasts until the next call. */
+  loom_tween_forward(
+    tween: Tween,
+    input: Pointer,
+    input_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape) */
+  loom_tween_step(tween: Tween, target: Pointer, target_count: Pointer, learning_rate: number): Status;
+  /** The same in three calls: gives every cell its target. (target: of the output's shape) */
+  loom_tween_backward(tween: Tween, target: Pointer, target_count: Pointer): Status;
+  /** Measures how well each cell agrees with its target. */
+  loom_tween_budgets(tween: Tween): Status;
+  /** Moves the weights. */
+  loom_tween_apply(tween: Tween, learning_rate: number): Status;
+  /** Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update. */
+  loom_tween_info(tween: Tween, info: Pointer): Status;
+  /** Prepares a network for ticks with such inputs, samples first. */
+  loom_step_mesh_create(
+    network: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    options: Pointer,
+    mesh: Pointer,
+  ): Status;
+  /** Moves states by some ticks; after an error none of them has moved in that tick. */
+  loom_step_mesh_step(mesh: StepMesh, states: Pointer, states_count: Pointer, options: Pointer): Status;
+  /**
+   * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
+   * and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+   */
+  loom_step_mesh_backward(
+    mesh: StepMesh,
+    state: StepState,
+    output_gradient: Pointer,
+    output_gradient_count: Pointer,
+    ticks: bigint,
+    input_gradient: Pointer,
+    input_gradient_count: Pointer,
+  ): Status;
+  /** Gives the gradient of a weight, added up since it was last cleared. */
+  loom_step_mesh_gradient(mesh: StepMesh, weight: Pointer, values: Pointer, values_count: Pointer): Status;
+  /** Sets every gradient to 0. */
+  loom_step_mesh_clear_gradients(mesh: StepMesh): Status;
+  /** Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
+  loom_step_mesh_info(mesh: StepMesh, info: Pointer): Status;
+  /** Makes a state without outputs. */
+  loom_step_state_create(mesh: StepMesh, state: Pointer): Status;
+  /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
+  loom_step_state_set_input(state: StepState, input: Pointer, input_count: Pointer, hold: number): Status;
+  /** Takes the input away. */
+  loom_step_state_clear_input(state: StepState): Status;
+  /**
+   * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+   * (cell: its index; -1: the last one)
+   */
+  loom_step_state_output(
+    state: StepState,
+    cell: bigint,
+    output: Pointer,
+    output_count: Pointer,
+    output_shape: Pointer,
+    output_shape_count: Pointer,
+  ): Status;
+  /** No input, no outputs, no history, tick 0. */
+  loom_step_state_reset(state: StepState): Status;
+  /** Makes a copy that goes its own way. */
+  loom_step_state_fork(state: StepState, copy: Pointer): Status;
+  /** Gives the whole state as bytes that any machine reads. */
+  loom_step_state_snapshot(state: StepState, bytes: Pointer): Status;
+  /** Puts a snapshot into a state of a mesh of the same shapes. */
+  loom_step_state_restore(state: StepState, bytes: Pointer, bytes_size: Pointer): Status;
+  /** Gives the SHA-256 of the whole state as text, 64 hexadecimal digits. */
+  loom_step_state_hash(state: StepState, hash: Pointer): Status;
+  /** Gives the number of ticks since the start. */
+  loom_step_state_ticks(state: StepState, ticks: Pointer): Status;
+  /**
+   * Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick alone;
+   * above: through so many captured ones)
+   */
+  loom_mesh_tween_create(
+    mesh: StepMesh,
+    config: Pointer,
+    config_size: Pointer,
+    ticks: bigint,
+    tween: Pointer,
+  ): Status;
+  /** Moves all weights once towards targets of the last cell's outputs, one behind the other. */
+  loom_mesh_tween_step(
+    tween: MeshTween,
+    states: Pointer,
+    states_count: Pointer,
+    targets: Pointer,
+    targets_count: Pointer,
+    learning_rate: number,
+  ): Status;
+  /**
+   * Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
+   * too)
+   */
+  loom_dna_extract(network: Network, nested: number, dna: Pointer): Status;
+  /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+  loom_dna_compare(first: Network, second: Network, nested: number, comparison: Pointer): Status;
+  /** Gives that as a picture, SVG. */
+  loom_dna_draw(first: Network, second: Network, nested: number, svg: Pointer): Status;
+  /** Gives what differs between the specs and weights of two networks, a JSON object. */
+  loom_network_compare(first: Network, second: Network, differences: Pointer): Status;
+  /**
+   * Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+   * split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+   */
+  loom_network_splice(first: Network, second: Network, config: Pointer, config_size: Pointer, child: Pointer): Status;
+  /**
+   * Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution, and
+   * seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
+   * 0: all defaults)
+   */
+  loom_network_mutate(
+    network: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    report: Pointer,
+  ): Status;
+  /** Runs a whole evolution by a config in JSON. The outcome is a JSON object. */
+  loom_evolve(config: Pointer, config_size: Pointer, options: Pointer, outcome: Pointer): Status;
+  /** The same of a config file. */
+  loom_evolve_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
+  /**
+   * Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+   * objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+   * defaults; thread_count: 0: one per physical core)
+   */
+  loom_population_create(
+    base: Network,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    thread_count: number,
+    population: Pointer,
+  ): Status;
+  /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+  loom_population_ask(population: Population, places: Pointer, places_count: Pointer): Status;
+  /** Gives a copy of a member. */
+  loom_population_network(population: Population, place: bigint, network: Pointer): Status;
+  /**
+   * Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With several
+   * objectives all numbers of a member stand together. The report is a JSON object: scores, best, average, worst,
+   * hash.
+   */
+  loom_population_tell(population: Population, fitness: Pointer, fitness_count: Pointer, report: Pointer): Status;
+  /** Gives a copy of the network with the best score so far; NO_VALUE before the first generation. */
+  loom_population_best(population: Population, network: Pointer): Status;
+  /** Gives a JSON object: generation, best score, members with identity, parents, operations, species. */
+  loom_population_info(population: Population, info: Pointer): Status;
+  /** Gives a population as bytes, to go on from elsewhere. */
+  loom_population_snapshot(population: Population, bytes: Pointer): Status;
+  /** Makes a population of a snapshot; config and shape are those it was made with. */
+  loom_population_restore(
+    bytes: Pointer,
+    bytes_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    config: Pointer,
+    config_size: Pointer,
+    thread_count: number,
+    population: Pointer,
+  ): Status;
+  /**
+   * Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of
+   * a language model)
+   */
+  loom_inspect(path: Pointer, tensors: number, facts: Pointer): Status;
+  /** Writes a GGUF file with the matrices of another one in a type, whole or not at all. */
+  loom_quantize(from: Pointer, to: Pointer, dtype: Pointer, options: Pointer, report: Pointer): Status;
+  /** Writes a language model of any format as .entity, whole or not at all. */
+  loom_convert(from: Pointer, to: Pointer, options: Pointer, report: Pointer): Status;
+  /**
+   * Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence begins
+   * anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+   */
+  loom_perplexity(
+    session: Session,
+    text: Pointer,
+    text_size: Pointer,
+    window: bigint,
+    max_windows: bigint,
+    cancel: Cancel,
+    result: Pointer,
+  ): Status;
+  /** Gives the JSON Schema of a file that Loom reads. */
+  loom_schema(file: FileSchema, json: Pointer): Status;
+}

@@ -1,0 +1,531 @@
+// The C ABI of Loom: constants, and where the fields of structs lie. Made by tools/gen_bindings.py from api/loom.json.
+
+// What every function returns: OK, or why it failed. loom_last_error() has the text.
+export const OK = 0;
+export const INVALID_ARGUMENT = 1;
+export const INVALID_CONFIG = 2;
+export const SHAPE_MISMATCH = 3;
+export const SIZE_OVERFLOW = 4;
+export const OUT_OF_RANGE = 5;
+export const INDEX_OUT_OF_RANGE = 6;
+export const NON_FINITE = 7;
+export const UNKNOWN_NAME = 8;
+export const UNKNOWN_KEY = 9;
+export const NOT_FOUND = 10;
+export const IO_ERROR = 11;
+export const DISK_FULL = 12;
+export const CORRUPT_DATA = 13;
+export const UNSUPPORTED = 14;
+export const OUT_OF_MEMORY = 15;
+export const CONTEXT_FULL = 16;
+export const NO_TEMPLATE = 17;
+export const TEMPLATE_ERROR = 18;
+export const LIMIT_EXCEEDED = 19;
+export const LINK_CYCLE = 20;
+export const CANCELLED = 21;
+export const EMPTY_TENSOR = 22;
+export const FEEDBACK_LINK = 23;
+export const LINK_TO_EMPTY = 24;
+export const NESTING_TOO_DEEP = 25;
+export const INVALID_STATE = 26;
+export const NO_VALUE = 27;
+export const NO_HISTORY = 28;
+export const LOSSY_SAVE = 29;
+export const BUSY = 30;
+export const BAD_HANDLE = 31;
+
+// What a handle stands for.
+export const KIND_NONE = 0;
+export const KIND_BLOB = 1;
+export const KIND_CANCEL = 2;
+export const KIND_THREADS = 3;
+export const KIND_TOKENIZER = 4;
+export const KIND_MODEL = 5;
+export const KIND_SESSION = 6;
+export const KIND_GENERATOR = 7;
+export const KIND_NETWORK = 8;
+export const KIND_NETWORK_SESSION = 9;
+export const KIND_TRAINER = 10;
+export const KIND_STEP_MESH = 11;
+export const KIND_STEP_STATE = 12;
+export const KIND_TWEEN = 13;
+export const KIND_MESH_TWEEN = 14;
+export const KIND_POPULATION = 15;
+export const KIND_CHAT = 16;
+
+// What a training does with a folder that holds a run.
+export const RUN_FRESH = 0;
+export const RUN_RESUME = 1;
+export const RUN_OVERWRITE = 2;
+
+// Where a training is.
+export const TRAINING_BEGIN = 0;
+export const TRAINING_EPOCH_BEGIN = 1;
+export const TRAINING_BATCH_BEGIN = 2;
+export const TRAINING_BATCH_END = 3;
+export const TRAINING_VALIDATION_END = 4;
+export const TRAINING_CHECKPOINT = 5;
+export const TRAINING_EPOCH_END = 6;
+export const TRAINING_END = 7;
+
+// A file that Loom reads.
+export const SCHEMA_NETWORK = 0;
+export const SCHEMA_TRAINING = 1;
+export const SCHEMA_EVOLUTION = 2;
+
+// How a network becomes bytes.
+export const FORMAT_ENTITY = 0;
+export const FORMAT_JSON = 1;
+
+// How a text becomes a prompt.
+export const PROMPT_AUTO = 0;
+export const PROMPT_RAW = 1;
+export const PROMPT_CHAT = 2;
+
+// Why a generation ended.
+export const STOP_NOT_YET = 0;
+export const STOP_EOS = 1;
+export const STOP_TEXT = 2;
+export const STOP_LENGTH = 3;
+export const STOP_CONTEXT = 4;
+export const STOP_CANCELLED = 5;
+
+// Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64.
+export const layouts = {
+  wasm32: {
+    model_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        cancel: { offset: 16, size: 8, kind: 'u64' },
+        progress: { offset: 24, size: 4, kind: 'pointer' },
+        user: { offset: 28, size: 4, kind: 'pointer' },
+        dtype: { offset: 32, size: 4, kind: 'pointer' },
+        adapters: { offset: 36, size: 4, kind: 'pointer' },
+        adapters_count: { offset: 40, size: 4, kind: 'size' },
+      },
+    },
+    session_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        sequences: { offset: 20, size: 4, kind: 'u32' },
+        context_tokens: { offset: 24, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 32, size: 4, kind: 'pointer' },
+        int8_activations: { offset: 36, size: 4, kind: 'i32' },
+        isa: { offset: 40, size: 4, kind: 'pointer' },
+      },
+    },
+    generation_options: {
+      size: 80,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        max_tokens: { offset: 8, size: 8, kind: 'u64' },
+        min_tokens: { offset: 16, size: 8, kind: 'u64' },
+        seed: { offset: 24, size: 8, kind: 'u64' },
+        temperature: { offset: 32, size: 4, kind: 'f32' },
+        top_p: { offset: 36, size: 4, kind: 'f32' },
+        min_p: { offset: 40, size: 4, kind: 'f32' },
+        typical_p: { offset: 44, size: 4, kind: 'f32' },
+        repetition_penalty: { offset: 48, size: 4, kind: 'f32' },
+        frequency_penalty: { offset: 52, size: 4, kind: 'f32' },
+        presence_penalty: { offset: 56, size: 4, kind: 'f32' },
+        top_k: { offset: 60, size: 4, kind: 'i32' },
+        repetition_window: { offset: 64, size: 4, kind: 'i32' },
+        ignore_eos: { offset: 68, size: 4, kind: 'i32' },
+        stop: { offset: 72, size: 4, kind: 'pointer' },
+        stop_count: { offset: 76, size: 4, kind: 'size' },
+      },
+    },
+    network_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        lenient: { offset: 4, size: 4, kind: 'i32' },
+        uninitialised: { offset: 8, size: 4, kind: 'i32' },
+        max_bytes: { offset: 16, size: 8, kind: 'u64' },
+      },
+    },
+    network_session_options: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        backward: { offset: 20, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 4, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+        context: { offset: 40, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 48, size: 4, kind: 'pointer' },
+        checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    pass: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        training: { offset: 4, size: 4, kind: 'i32' },
+        step: { offset: 8, size: 4, kind: 'u32' },
+        lengths: { offset: 12, size: 4, kind: 'pointer' },
+        lengths_count: { offset: 16, size: 4, kind: 'size' },
+        external: { offset: 20, size: 4, kind: 'pointer' },
+        external_count: { offset: 24, size: 4, kind: 'size' },
+        external_shape: { offset: 28, size: 4, kind: 'pointer' },
+        external_shape_count: { offset: 32, size: 4, kind: 'size' },
+        mask: { offset: 36, size: 4, kind: 'pointer' },
+        mask_count: { offset: 40, size: 4, kind: 'size' },
+        mask_shape: { offset: 44, size: 4, kind: 'pointer' },
+        mask_shape_count: { offset: 48, size: 4, kind: 'size' },
+        cancel: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    trainer_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+        max_bytes: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    batch: {
+      size: 36,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        inputs: { offset: 4, size: 4, kind: 'pointer' },
+        inputs_count: { offset: 8, size: 4, kind: 'size' },
+        shape: { offset: 12, size: 4, kind: 'pointer' },
+        shape_count: { offset: 16, size: 4, kind: 'size' },
+        classes: { offset: 20, size: 4, kind: 'pointer' },
+        classes_count: { offset: 24, size: 4, kind: 'size' },
+        targets: { offset: 28, size: 4, kind: 'pointer' },
+        targets_count: { offset: 32, size: 4, kind: 'size' },
+      },
+    },
+    training_step: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        loss: { offset: 8, size: 8, kind: 'f64' },
+        learning_rate: { offset: 16, size: 8, kind: 'f64' },
+        gradient_norm: { offset: 24, size: 8, kind: 'f64' },
+        skipped: { offset: 32, size: 4, kind: 'i32' },
+        why: { offset: 36, size: 4, kind: 'pointer' },
+        why_size: { offset: 40, size: 4, kind: 'size' },
+      },
+    },
+    train_options: {
+      size: 56,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 4, size: 4, kind: 'pointer' },
+        folder: { offset: 8, size: 4, kind: 'pointer' },
+        start: { offset: 12, size: 4, kind: 'i32' },
+        epochs: { offset: 16, size: 8, kind: 'u64' },
+        threads: { offset: 24, size: 8, kind: 'u64' },
+        thread_count: { offset: 32, size: 4, kind: 'i32' },
+        isa: { offset: 36, size: 4, kind: 'pointer' },
+        cancel: { offset: 40, size: 8, kind: 'u64' },
+        progress: { offset: 48, size: 4, kind: 'pointer' },
+        user: { offset: 52, size: 4, kind: 'pointer' },
+      },
+    },
+    evolve_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 4, size: 4, kind: 'pointer' },
+        folder: { offset: 8, size: 4, kind: 'pointer' },
+        start: { offset: 12, size: 4, kind: 'i32' },
+        generations: { offset: 16, size: 8, kind: 'u64' },
+        thread_count: { offset: 24, size: 4, kind: 'i32' },
+        isa: { offset: 28, size: 4, kind: 'pointer' },
+        cancel: { offset: 32, size: 8, kind: 'u64' },
+        progress: { offset: 40, size: 4, kind: 'pointer' },
+        user: { offset: 44, size: 4, kind: 'pointer' },
+      },
+    },
+    step_mesh_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+        history: { offset: 24, size: 8, kind: 'u64' },
+        backward: { offset: 32, size: 4, kind: 'i32' },
+        keep_inputs: { offset: 36, size: 4, kind: 'i32' },
+      },
+    },
+    tick_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        ticks: { offset: 8, size: 8, kind: 'u64' },
+        capture: { offset: 16, size: 4, kind: 'i32' },
+        training: { offset: 20, size: 4, kind: 'i32' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    convert_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        dtype: { offset: 4, size: 4, kind: 'pointer' },
+        adapter: { offset: 8, size: 4, kind: 'pointer' },
+        thread_count: { offset: 12, size: 4, kind: 'i32' },
+        progress: { offset: 16, size: 4, kind: 'pointer' },
+        user: { offset: 20, size: 4, kind: 'pointer' },
+      },
+    },
+    step: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        text: { offset: 4, size: 4, kind: 'pointer' },
+        text_size: { offset: 8, size: 4, kind: 'size' },
+        prompt_tokens: { offset: 16, size: 8, kind: 'u64' },
+        generated_tokens: { offset: 24, size: 8, kind: 'u64' },
+        stop: { offset: 32, size: 4, kind: 'i32' },
+      },
+    },
+    generation: {
+      size: 96,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        text: { offset: 4, size: 4, kind: 'pointer' },
+        text_size: { offset: 8, size: 4, kind: 'size' },
+        ids: { offset: 12, size: 4, kind: 'pointer' },
+        ids_count: { offset: 16, size: 4, kind: 'size' },
+        prompt_tokens: { offset: 24, size: 8, kind: 'u64' },
+        dropped_bytes: { offset: 32, size: 8, kind: 'u64' },
+        prefill_seconds: { offset: 40, size: 8, kind: 'f64' },
+        decode_seconds: { offset: 48, size: 8, kind: 'f64' },
+        stop: { offset: 56, size: 4, kind: 'i32' },
+        hash: { offset: 60, size: 32, kind: 'u8' },
+      },
+    },
+  },
+  lp64: {
+    model_options: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        cancel: { offset: 16, size: 8, kind: 'u64' },
+        progress: { offset: 24, size: 8, kind: 'pointer' },
+        user: { offset: 32, size: 8, kind: 'pointer' },
+        dtype: { offset: 40, size: 8, kind: 'pointer' },
+        adapters: { offset: 48, size: 8, kind: 'pointer' },
+        adapters_count: { offset: 56, size: 8, kind: 'size' },
+      },
+    },
+    session_options: {
+      size: 56,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        sequences: { offset: 20, size: 4, kind: 'u32' },
+        context_tokens: { offset: 24, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 32, size: 8, kind: 'pointer' },
+        int8_activations: { offset: 40, size: 4, kind: 'i32' },
+        isa: { offset: 48, size: 8, kind: 'pointer' },
+      },
+    },
+    generation_options: {
+      size: 88,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        max_tokens: { offset: 8, size: 8, kind: 'u64' },
+        min_tokens: { offset: 16, size: 8, kind: 'u64' },
+        seed: { offset: 24, size: 8, kind: 'u64' },
+        temperature: { offset: 32, size: 4, kind: 'f32' },
+        top_p: { offset: 36, size: 4, kind: 'f32' },
+        min_p: { offset: 40, size: 4, kind: 'f32' },
+        typical_p: { offset: 44, size: 4, kind: 'f32' },
+        repetition_penalty: { offset: 48, size: 4, kind: 'f32' },
+        frequency_penalty: { offset: 52, size: 4, kind: 'f32' },
+        presence_penalty: { offset: 56, size: 4, kind: 'f32' },
+        top_k: { offset: 60, size: 4, kind: 'i32' },
+        repetition_window: { offset: 64, size: 4, kind: 'i32' },
+        ignore_eos: { offset: 68, size: 4, kind: 'i32' },
+        stop: { offset: 72, size: 8, kind: 'pointer' },
+        stop_count: { offset: 80, size: 8, kind: 'size' },
+      },
+    },
+    network_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        lenient: { offset: 4, size: 4, kind: 'i32' },
+        uninitialised: { offset: 8, size: 4, kind: 'i32' },
+        max_bytes: { offset: 16, size: 8, kind: 'u64' },
+      },
+    },
+    network_session_options: {
+      size: 64,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        backward: { offset: 20, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+        context: { offset: 40, size: 8, kind: 'u64' },
+        kv_dtype: { offset: 48, size: 8, kind: 'pointer' },
+        checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+      },
+    },
+    pass: {
+      size: 104,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        training: { offset: 4, size: 4, kind: 'i32' },
+        step: { offset: 8, size: 4, kind: 'u32' },
+        lengths: { offset: 16, size: 8, kind: 'pointer' },
+        lengths_count: { offset: 24, size: 8, kind: 'size' },
+        external: { offset: 32, size: 8, kind: 'pointer' },
+        external_count: { offset: 40, size: 8, kind: 'size' },
+        external_shape: { offset: 48, size: 8, kind: 'pointer' },
+        external_shape_count: { offset: 56, size: 8, kind: 'size' },
+        mask: { offset: 64, size: 8, kind: 'pointer' },
+        mask_count: { offset: 72, size: 8, kind: 'size' },
+        mask_shape: { offset: 80, size: 8, kind: 'pointer' },
+        mask_shape_count: { offset: 88, size: 8, kind: 'size' },
+        cancel: { offset: 96, size: 8, kind: 'u64' },
+      },
+    },
+    trainer_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        max_bytes: { offset: 32, size: 8, kind: 'u64' },
+      },
+    },
+    batch: {
+      size: 72,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        inputs: { offset: 8, size: 8, kind: 'pointer' },
+        inputs_count: { offset: 16, size: 8, kind: 'size' },
+        shape: { offset: 24, size: 8, kind: 'pointer' },
+        shape_count: { offset: 32, size: 8, kind: 'size' },
+        classes: { offset: 40, size: 8, kind: 'pointer' },
+        classes_count: { offset: 48, size: 8, kind: 'size' },
+        targets: { offset: 56, size: 8, kind: 'pointer' },
+        targets_count: { offset: 64, size: 8, kind: 'size' },
+      },
+    },
+    training_step: {
+      size: 56,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        loss: { offset: 8, size: 8, kind: 'f64' },
+        learning_rate: { offset: 16, size: 8, kind: 'f64' },
+        gradient_norm: { offset: 24, size: 8, kind: 'f64' },
+        skipped: { offset: 32, size: 4, kind: 'i32' },
+        why: { offset: 40, size: 8, kind: 'pointer' },
+        why_size: { offset: 48, size: 8, kind: 'size' },
+      },
+    },
+    train_options: {
+      size: 88,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 8, size: 8, kind: 'pointer' },
+        folder: { offset: 16, size: 8, kind: 'pointer' },
+        start: { offset: 24, size: 4, kind: 'i32' },
+        epochs: { offset: 32, size: 8, kind: 'u64' },
+        threads: { offset: 40, size: 8, kind: 'u64' },
+        thread_count: { offset: 48, size: 4, kind: 'i32' },
+        isa: { offset: 56, size: 8, kind: 'pointer' },
+        cancel: { offset: 64, size: 8, kind: 'u64' },
+        progress: { offset: 72, size: 8, kind: 'pointer' },
+        user: { offset: 80, size: 8, kind: 'pointer' },
+      },
+    },
+    evolve_options: {
+      size: 80,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        out: { offset: 8, size: 8, kind: 'pointer' },
+        folder: { offset: 16, size: 8, kind: 'pointer' },
+        start: { offset: 24, size: 4, kind: 'i32' },
+        generations: { offset: 32, size: 8, kind: 'u64' },
+        thread_count: { offset: 40, size: 4, kind: 'i32' },
+        isa: { offset: 48, size: 8, kind: 'pointer' },
+        cancel: { offset: 56, size: 8, kind: 'u64' },
+        progress: { offset: 64, size: 8, kind: 'pointer' },
+        user: { offset: 72, size: 8, kind: 'pointer' },
+      },
+    },
+    step_mesh_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        history: { offset: 32, size: 8, kind: 'u64' },
+        backward: { offset: 40, size: 4, kind: 'i32' },
+        keep_inputs: { offset: 44, size: 4, kind: 'i32' },
+      },
+    },
+    tick_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        ticks: { offset: 8, size: 8, kind: 'u64' },
+        capture: { offset: 16, size: 4, kind: 'i32' },
+        training: { offset: 20, size: 4, kind: 'i32' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+      },
+    },
+    convert_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        dtype: { offset: 8, size: 8, kind: 'pointer' },
+        adapter: { offset: 16, size: 8, kind: 'pointer' },
+        thread_count: { offset: 24, size: 4, kind: 'i32' },
+        progress: { offset: 32, size: 8, kind: 'pointer' },
+        user: { offset: 40, size: 8, kind: 'pointer' },
+      },
+    },
+    step: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        text: { offset: 8, size: 8, kind: 'pointer' },
+        text_size: { offset: 16, size: 8, kind: 'size' },
+        prompt_tokens: { offset: 24, size: 8, kind: 'u64' },
+        generated_tokens: { offset: 32, size: 8, kind: 'u64' },
+        stop: { offset: 40, size: 4, kind: 'i32' },
+      },
+    },
+    generation: {
+      size: 112,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        text: { offset: 8, size: 8, kind: 'pointer' },
+        text_size: { offset: 16, size: 8, kind: 'size' },
+        ids: { offset: 24, size: 8, kind: 'pointer' },
+        ids_count: { offset: 32, size: 8, kind: 'size' },
+        prompt_tokens: { offset: 40, size: 8, kind: 'u64' },
+        dropped_bytes: { offset: 48, size: 8, kind: 'u64' },
+        prefill_seconds: { offset: 56, size: 8, kind: 'f64' },
+        decode_seconds: { offset: 64, size: 8, kind: 'f64' },
+        stop: { offset: 72, size: 4, kind: 'i32' },
+        hash: { offset: 76, size: 32, kind: 'u8' },
+      },
+    },
+  },
+};

@@ -1,0 +1,1503 @@
+// Loom for C++17: owning handles over loom.h. Made by tools/gen_bindings.py from api/loom.json.
+//
+// A call that fails throws loom::Error, which has the code and the text. With LOOM_NO_EXCEPTIONS defined before this
+// header (it is where the compiler has none) each call returns a loom::Result instead: if (auto r = ...) use(*r).
+//
+//   loom::Model model = loom::Model::open("model.gguf");
+//   loom::Session session = loom::Session::create(model);
+//   loom::Generator generator = loom::Generator::from_text(session, "What is gravity?", LOOM_PROMPT_AUTO);
+//
+// Structs are those of loom.h; loom::sized<loom_session_options>() makes one with its size set. Views of memory of the
+// library last as long as loom.h says.
+#pragma once
+
+#include <loom/loom.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#if !defined(LOOM_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
+#define LOOM_NO_EXCEPTIONS
+#endif
+#ifndef LOOM_NO_EXCEPTIONS
+#include <stdexcept>
+#endif
+
+namespace loom {
+// Programs that link the engine itself, or files of both ways of errors, have no two things of one name.
+#ifdef LOOM_NO_EXCEPTIONS
+inline namespace api_results {
+#else
+inline namespace api {
+#endif
+
+// What a call failed with.
+#ifdef LOOM_NO_EXCEPTIONS
+class Error {
+ public:
+  Error(loom_status code, std::string text) : code_(code), text_(std::move(text)) {}
+  const char* what() const { return text_.c_str(); }
+  loom_status code() const { return code_; }
+
+ private:
+  loom_status code_;
+  std::string text_;
+};
+#else
+class Error : public std::runtime_error {
+ public:
+  Error(loom_status code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  loom_status code() const { return code_; }
+
+ private:
+  loom_status code_;
+};
+#endif
+
+#ifdef LOOM_NO_EXCEPTIONS
+// A value, or the error that came instead.
+template <class T>
+class Result {
+ public:
+  Result(T value) : value_(std::move(value)), error_(LOOM_OK, {}) {}
+  Result(Error error) : value_(), error_(std::move(error)) {}
+  explicit operator bool() const { return error_.code() == LOOM_OK; }
+  T& operator*() { return value_; }
+  T* operator->() { return &value_; }
+  const Error& error() const { return error_; }
+
+ private:
+  T value_;
+  Error error_;
+};
+template <>
+class Result<void> {
+ public:
+  Result() : error_(LOOM_OK, {}) {}
+  Result(Error error) : error_(std::move(error)) {}
+  explicit operator bool() const { return error_.code() == LOOM_OK; }
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+#else
+template <class T>
+using Result = T;
+#endif
+
+// Values that lie one behind the other in memory of somebody else.
+template <class T>
+class View {
+ public:
+  View() = default;
+  View(const T* data, std::size_t size) : data_(data), size_(size) {}
+  View(const std::vector<T>& values) : data_(values.data()), size_(values.size()) {}
+  View(std::initializer_list<T> values) : data_(values.begin()), size_(values.size()) {}  // for the time of a call
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  const T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A struct of loom.h with its size set and all else 0.
+template <class S>
+S sized() {
+  S out{};
+  out.struct_size = sizeof out;
+  return out;
+}
+
+namespace detail {
+
+#ifdef LOOM_NO_EXCEPTIONS
+template <class T, class Make>
+Result<T> finish(loom_status status, Make&& make) {
+  if (status != LOOM_OK) return Error(status, loom_last_error());
+  return make();
+}
+inline Result<void> finish(loom_status status) {
+  return status == LOOM_OK ? Result<void>() : Result<void>(Error(status, loom_last_error()));
+}
+#else
+inline void finish(loom_status status) {
+  if (status != LOOM_OK) throw Error(status, loom_last_error());
+}
+template <class T, class Make>
+T finish(loom_status status, Make&& make) {
+  finish(status);
+  return make();
+}
+#endif
+
+// A handle that is given back at the end. A copy is one more owner of the same object.
+class Owner {
+ public:
+  Owner() = default;
+  explicit Owner(loom_handle handle) : handle_(handle) {}
+  Owner(const Owner& other) : handle_(other.handle_) {
+    if (handle_ != 0 && loom_retain(handle_) != LOOM_OK) handle_ = 0;
+  }
+  Owner(Owner&& other) noexcept : handle_(std::exchange(other.handle_, 0)) {}
+  Owner& operator=(Owner other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owner() { loom_release(handle_); }
+
+  // The handle for loom.h; it stays with this object.
+  loom_handle get() const { return handle_; }
+  // The same, which the caller has to release from now on.
+  loom_handle take() { return std::exchange(handle_, 0); }
+  explicit operator bool() const { return handle_ != 0; }
+
+ private:
+  loom_handle handle_ = 0;
+};
+
+}  // namespace detail
+
+class Cancel;
+class Network;
+class Blob;
+class Threads;
+class Tokenizer;
+class Model;
+class Session;
+class Generator;
+class Chat;
+class NetworkSession;
+class Trainer;
+class StepMesh;
+class StepState;
+class Tween;
+class MeshTween;
+class Population;
+
+// A flag that ends one long call from another thread.
+class Cancel : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a flag that is not set.
+  static Result<Cancel> create();
+
+  // Sets or clears the flag, from any thread.
+  Result<void> set(bool set) const;
+};
+
+// A grid of layers with their weights. Calls that change it answer BUSY while another thread runs it, and the other
+// way round.
+class Network : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from
+  // its seed.
+  static Result<Network> from_json(std::string_view json,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // Makes a transformer of an arch_config.
+  static Result<Network> from_arch(std::string_view json);
+
+  // Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+  static Result<Network> open(const std::string& path,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // The same of bytes.
+  static Result<Network> from_memory(std::string_view data,
+      const loom_network_options& options = sized<loom_network_options>());
+
+  // Makes a copy that shares nothing which can change.
+  Result<Network> clone() const;
+
+  // Makes a network of one parallel cell whose branches are copies of cell 0 of each network. (combine_mode: concat,
+  // add, avg, ..., as of the kind parallel; share: the copies stand in cells of their own, which the branches link
+  // to)
+  static Result<Network> graft(View<loom_network> networks, const std::string& combine_mode, bool share);
+
+  // Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
+  // beside packed weights, for further training)
+  Result<void> save(const std::string& path, bool keep_master) const;
+
+  // The same as bytes. (keep_master: of FORMAT_ENTITY)
+  Result<Blob> to_bytes(loom_network_format format, bool keep_master) const;
+
+  // Gives the spec as JSON: every setting that is not the default, without weights.
+  Result<Blob> spec() const;
+
+  // Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
+  // reader met.
+  Result<Blob> info() const;
+
+  // Gives a picture of the grid, SVG. (title: above the picture; NULL: the network's name)
+  Result<Blob> draw(const char* title = nullptr) const;
+
+  // Gives the SHA-256 of all weights as text, 64 hexadecimal digits.
+  Result<Blob> hash() const;
+
+  // Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
+  Result<View<uint64_t>> prepare(View<uint64_t> input) const;
+
+  // Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
+  // Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+  Result<void> place(View<uint64_t> address, std::string_view layer) const;
+
+  // Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
+  // all below it, "layers.3"; NULL: all)
+  Result<void> morph(const char* path, const std::string& dtype) const;
+
+  // Frees the exact masters of weights whose type holds their values.
+  Result<void> release_masters() const;
+
+  // Adds every enabled adapter to its matrix and removes it.
+  Result<void> merge_adapters() const;
+
+  // Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
+  Result<Blob> weights() const;
+
+  // Gives the values that a weight stands for. (values: the weight's number of elements)
+  Result<void> get_weight(const std::string& name, float* values, size_t values_count) const;
+
+  // The same in double precision.
+  Result<void> get_weight_f64(const std::string& name, double* values, size_t values_count) const;
+
+  // Gives a weight new values. NON_FINITE names the first that is not finite.
+  Result<void> set_weight(const std::string& name, View<float> values) const;
+
+  // The same in double precision.
+  Result<void> set_weight_f64(const std::string& name, View<double> values) const;
+
+  // Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
+  Result<Blob> weight_codes(const std::string& name) const;
+
+  // Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
+  Result<void> freeze(const char* path, bool frozen) const;
+
+  // Gives what differs between the specs and weights of two networks, a JSON object.
+  Result<Blob> compare(const Network& second) const;
+
+  // Makes a child of two networks. The config is a JSON object: mode blend, point or uniform, blend_alpha,
+  // split_ratio, fitness_a, fitness_b, seed. (config: of size 0: all defaults)
+  Result<Network> splice(const Network& second, std::string_view config) const;
+
+  // Changes a network at random; its output keeps its shape. The config is the object `mutation` of an evolution, and
+  // seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
+  // 0: all defaults)
+  Result<Blob> mutate(View<uint64_t> shape, std::string_view config) const;
+};
+
+// Bytes that a function returns: a text, ids, a snapshot.
+class Blob : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // The bytes, which last as long as the blob.
+  std::string_view bytes() const {
+    const void* data = nullptr;
+    std::size_t size = 0;
+    if (loom_blob_view(get(), &data, &size) != LOOM_OK) return {};
+    return {static_cast<const char*>(data), size};
+  }
+  std::string text() const { return std::string(bytes()); }
+};
+
+// Workers that any number of sessions share.
+class Threads : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Starts workers. Sessions that use them at the same time take turns; no result depends on it. (count: the caller's
+  // thread included; 0: one per physical core)
+  static Result<Threads> create(int32_t count);
+
+  // Uses the host's own workers. (count: at least 1)
+  static Result<Threads> from_host(int32_t count, loom_run_work run, void* user);
+};
+
+// Text to token ids and back. Immutable.
+class Tokenizer : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json.
+  static Result<Tokenizer> open(const std::string& path);
+
+  // Reads a tokenizer.json from memory.
+  static Result<Tokenizer> from_json(std::string_view json);
+
+  // Reads the tokenizer of a GGUF file, an .entity or a tokenizer.json from memory.
+  static Result<Tokenizer> from_memory(std::string_view data);
+
+  // Gives the ids of a text, as int32 values. (add_special_tokens: what the vocabulary puts around a text;
+  // parse_special: a marker in the text is the marker; 0: it is ordinary text)
+  Result<Blob> encode(std::string_view text, bool add_special_tokens, bool parse_special) const;
+
+  // Gives the text of ids: bytes, not valid UTF-8 when the ids are not. Ids without a text add nothing.
+  Result<Blob> decode(View<int32_t> ids, bool skip_special_tokens) const;
+
+  // Gives one more than the greatest id.
+  Result<uint64_t> vocab_size() const;
+
+  // Gives the id of a token by its text as the vocabulary spells it; NOT_FOUND when it has none.
+  Result<int32_t> id(std::string_view text) const;
+
+  // Gives the text of one id as the vocabulary spells it; empty for an unknown id.
+  Result<Blob> token(int32_t id) const;
+};
+
+// A language model: weights, tokenizer, chat template. Immutable.
+class Model : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Loads a language model: a GGUF file, a Hugging Face folder or an .entity.
+  static Result<Model> open(const std::string& path, const loom_model_options& options = sized<loom_model_options>());
+
+  // The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end)
+  static Result<Model> open_part(const std::string& path, uint64_t offset, uint64_t size,
+      const loom_model_options& options = sized<loom_model_options>());
+
+  // The same of bytes, which are read during the call only.
+  static Result<Model> from_memory(std::string_view data,
+      const loom_model_options& options = sized<loom_model_options>());
+
+  // The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes)
+  static Result<Model> from_callback(uint64_t size, loom_read_at read, void* user,
+      const loom_model_options& options = sized<loom_model_options>());
+
+  // Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
+  Result<Blob> info() const;
+
+  // Gives the model's tokenizer; NOT_FOUND, or why it cannot be read.
+  Result<Tokenizer> tokenizer() const;
+
+  // Writes messages as the model's chat template has them: a JSON list of objects with role and content.
+  Result<Blob> render_chat(std::string_view messages, bool add_generation_prompt) const;
+};
+
+// Sequences of tokens with their keys and values, over one model.
+class Session : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a session with empty sequences.
+  static Result<Session> create(const Model& model,
+      const loom_session_options& options = sized<loom_session_options>());
+
+  // Appends ids to a sequence and gives the logits that follow the last one; they last until the next call with the
+  // session. A call that fails leaves the sequence as it was.
+  Result<View<float>> feed(uint64_t sequence, View<int32_t> ids, const Cancel& cancel = {}) const;
+
+  // Gives the tokens of a sequence; they last until the next call with the session.
+  Result<View<int32_t>> tokens(uint64_t sequence) const;
+
+  // Drops what follows the first length tokens of a sequence.
+  Result<void> rewind(uint64_t sequence, uint64_t length) const;
+
+  // Copies a sequence onto another.
+  Result<void> fork(uint64_t from, uint64_t to) const;
+
+  // Gives tokens, keys and values of a sequence as bytes.
+  Result<Blob> snapshot(uint64_t sequence) const;
+
+  // Puts a snapshot into a sequence; SHAPE_MISMATCH when it is of another model.
+  Result<void> restore(uint64_t sequence, std::string_view bytes) const;
+
+  // Gives a JSON object: instruction set, threads, context, sequences, memory.
+  Result<Blob> info() const;
+};
+
+// One generation, step by step, over one session.
+class Generator : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet.
+  static Result<Generator> create(const Session& session, View<int32_t> prompt,
+      const loom_generation_options& options = sized<loom_generation_options>());
+
+  // The same of a text.
+  static Result<Generator> from_text(const Session& session, std::string_view text, loom_prompt_form form,
+      const loom_generation_options& options = sized<loom_generation_options>());
+
+  // Does one bounded piece of work: reads a part of the prompt, or draws tokens until a piece of text has settled. At
+  // the end it does nothing.
+  Result<loom_step> next(const Cancel& cancel = {}) const;
+
+  // Gives the generation so far.
+  Result<loom_generation> result() const;
+};
+
+// A conversation over a session.
+class Chat : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
+  // NULL: none; options: of every answer)
+  static Result<Chat> create(const Session& session, const char* system = nullptr,
+      const loom_generation_options& options = sized<loom_generation_options>());
+
+  // Adds a message of the user and begins the answer. After an error the conversation is as before.
+  Result<void> say(std::string_view text, const Cancel& cancel = {}) const;
+
+  // Begins an answer to the messages as they stand.
+  Result<void> answer(const Cancel& cancel = {}) const;
+
+  // Does one bounded piece of work, as loom_generator_next(). With the last one the answer joins the conversation,
+  // also when the cancel ended it early.
+  Result<loom_step> next(const Cancel& cancel = {}) const;
+
+  // Ends an answer that runs; what it has said so far joins the conversation.
+  Result<void> stop() const;
+
+  // Gives the answer that runs, or the last one.
+  Result<loom_generation> result() const;
+
+  // Gives the conversation as JSON: a list of messages with role and content.
+  Result<Blob> messages() const;
+
+  // Puts another conversation in its place.
+  Result<void> set_messages(std::string_view messages) const;
+
+  // Keeps the first so many messages.
+  Result<void> rewind(uint64_t count) const;
+
+  // Gives a message another text and forgets what follows.
+  Result<void> edit(uint64_t index, std::string_view text) const;
+
+  // Writes the conversation into a file, whole or not at all.
+  Result<void> save(const std::string& path) const;
+
+  // Reads a conversation from a file.
+  Result<void> load(const std::string& path) const;
+};
+
+// One user of a network: activations, gradients, states. Several may run one network at the same time.
+class NetworkSession : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a session.
+  static Result<NetworkSession> create(const Network& network,
+      const loom_network_session_options& options = sized<loom_network_session_options>());
+
+  // Runs the network. The output lasts until the next call with the session.
+  Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape,
+      const loom_pass& pass = sized<loom_pass>()) const;
+
+  // The same for a network that computes in f64.
+  Result<std::tuple<View<double>, View<uint64_t>>> forward_f64(View<double> input, View<uint64_t> shape,
+      const loom_pass& pass = sized<loom_pass>()) const;
+
+  // Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
+  // NULL unbinds. (output: the output's number of elements)
+  Result<void> bind(View<float> input, View<uint64_t> shape, float* output, size_t output_count) const;
+
+  // Runs the network from the bound input into the bound output.
+  Result<void> run() const;
+
+  // Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
+  // the input, which lasts until the next call. (output_gradient: of the last output's shape)
+  Result<View<float>> backward(View<float> output_gradient, const Cancel& cancel = {}) const;
+
+  // The same for a network that computes in f64.
+  Result<View<double>> backward_f64(View<double> output_gradient, const Cancel& cancel = {}) const;
+
+  // Gives the gradient of a weight, added up since it was last cleared.
+  Result<void> gradient(const std::string& weight, float* values, size_t values_count) const;
+
+  // Sets every gradient to 0.
+  Result<void> clear_gradients() const;
+
+  // Begins every sequence and state anew.
+  Result<void> reset() const;
+
+  // Goes back to where the sequences of a session with a context had so many positions.
+  Result<void> rewind(uint64_t length) const;
+
+  // Gives the state that the next call depends on as bytes: recurrent states, memories, keys and values.
+  Result<Blob> snapshot() const;
+
+  // Puts such a state back, into a session of the same network and options.
+  Result<void> restore(std::string_view bytes) const;
+
+  // Gives a JSON object: threads, memory, element type, positions, states.
+  Result<Blob> info() const;
+};
+
+// A network that learns, step by step.
+class Trainer : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
+  // while it learns; calls that try answer BUSY, and a changed grid ends the training.
+  static Result<Trainer> create(const Network& network, std::string_view config, View<uint64_t> shape,
+      const loom_trainer_options& options = sized<loom_trainer_options>());
+
+  // Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before)
+  Result<loom_training_step> step(const loom_batch& batch, const Cancel& cancel = {}) const;
+
+  // Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
+  Result<std::tuple<double, View<float>, View<uint64_t>>> evaluate(const loom_batch& batch) const;
+
+  // Tells schedules that count epochs which one it is, from 0.
+  Result<void> set_epoch(uint64_t epoch) const;
+
+  // Gives the schedule "plateau" a validation metric.
+  Result<void> observe(double metric) const;
+
+  // Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
+  // cell's target.
+  Result<Blob> info() const;
+};
+
+// A network that moves in ticks: in each every cell reads what the others left in the tick before.
+class StepMesh : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Prepares a network for ticks with such inputs, samples first.
+  static Result<StepMesh> create(const Network& network, View<uint64_t> shape,
+      const loom_step_mesh_options& options = sized<loom_step_mesh_options>());
+
+  // Moves states by some ticks; after an error none of them has moved in that tick.
+  Result<void> step(View<loom_step_state> states,
+      const loom_tick_options& options = sized<loom_tick_options>()) const;
+
+  // Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
+  // and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+  Result<View<float>> backward(const StepState& state, View<float> output_gradient, uint64_t ticks) const;
+
+  // Gives the gradient of a weight, added up since it was last cleared.
+  Result<void> gradient(const std::string& weight, float* values, size_t values_count) const;
+
+  // Sets every gradient to 0.
+  Result<void> clear_gradients() const;
+
+  // Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
+  Result<Blob> info() const;
+};
+
+// One user of a step mesh: outputs of the cells, recurrent states, captured ticks.
+class StepState : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a state without outputs.
+  static Result<StepState> create(const StepMesh& mesh);
+
+  // Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone)
+  Result<void> set_input(View<float> input, bool hold) const;
+
+  // Takes the input away.
+  Result<void> clear_input() const;
+
+  // Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
+  // (cell: its index; -1: the last one)
+  Result<std::tuple<View<float>, View<uint64_t>>> output(int64_t cell) const;
+
+  // No input, no outputs, no history, tick 0.
+  Result<void> reset() const;
+
+  // Makes a copy that goes its own way.
+  Result<StepState> fork() const;
+
+  // Gives the whole state as bytes that any machine reads.
+  Result<Blob> snapshot() const;
+
+  // Puts a snapshot into a state of a mesh of the same shapes.
+  Result<void> restore(std::string_view bytes) const;
+
+  // Gives the SHA-256 of the whole state as text, 64 hexadecimal digits.
+  Result<Blob> hash() const;
+
+  // Gives the number of ticks since the start.
+  Result<uint64_t> ticks() const;
+};
+
+// A network that learns by targets, in single calls.
+class Tween : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a network ready to learn by targets from batches of that shape.
+  static Result<Tween> create(const Network& network, std::string_view config, View<uint64_t> shape,
+      const loom_trainer_options& options = sized<loom_trainer_options>());
+
+  // Runs the network; the output lasts until the next call.
+  Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape) const;
+
+  // Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape)
+  Result<void> step(View<float> target, double learning_rate) const;
+
+  // The same in three calls: gives every cell its target. (target: of the output's shape)
+  Result<void> backward(View<float> target) const;
+
+  // Measures how well each cell agrees with its target.
+  Result<void> budgets() const;
+
+  // Moves the weights.
+  Result<void> apply(double learning_rate) const;
+
+  // Gives a JSON object: the gap of the output, and of each use of a layer gap, budget and size of the update.
+  Result<Blob> info() const;
+};
+
+// A step mesh that learns by targets between its ticks.
+class MeshTween : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a mesh that was created with keep_inputs ready to learn by targets. (ticks: 0: through the last tick alone;
+  // above: through so many captured ones)
+  static Result<MeshTween> create(const StepMesh& mesh, std::string_view config, uint64_t ticks);
+
+  // Moves all weights once towards targets of the last cell's outputs, one behind the other.
+  Result<void> step(View<loom_step_state> states, View<float> targets, double learning_rate) const;
+};
+
+// Networks that are judged, mixed and changed, generation by generation.
+class Population : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
+  // objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
+  // defaults; thread_count: 0: one per physical core)
+  static Result<Population> create(const Network& base, View<uint64_t> shape, std::string_view config,
+      int32_t thread_count);
+
+  // Gives the places of the members that have no fitness yet, until the next call with the population.
+  Result<View<uint64_t>> ask() const;
+
+  // Gives a copy of a member.
+  Result<Network> network(uint64_t place) const;
+
+  // Takes the fitness of those members, more is better, NaN ranks last, and breeds the next generation. With several
+  // objectives all numbers of a member stand together. The report is a JSON object: scores, best, average, worst,
+  // hash.
+  Result<Blob> tell(View<double> fitness) const;
+
+  // Gives a copy of the network with the best score so far; NO_VALUE before the first generation.
+  Result<Network> best() const;
+
+  // Gives a JSON object: generation, best score, members with identity, parents, operations, species.
+  Result<Blob> info() const;
+
+  // Gives a population as bytes, to go on from elsewhere.
+  Result<Blob> snapshot() const;
+
+  // Makes a population of a snapshot; config and shape are those it was made with.
+  static Result<Population> restore(std::string_view bytes, View<uint64_t> shape, std::string_view config,
+      int32_t thread_count);
+};
+
+inline Result<Cancel> Cancel::create() {
+  loom_handle cancel = 0;
+  return detail::finish<Cancel>(loom_cancel_create(&cancel), [&] { return Cancel(cancel); });
+}
+
+inline Result<void> Cancel::set(bool set) const {
+  return detail::finish(loom_cancel_set(get(), set ? 1 : 0));
+}
+
+inline Result<Network> Network::from_json(std::string_view json, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_json(json.data(), json.size(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::from_arch(std::string_view json) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_arch(json.data(), json.size(), &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::open(const std::string& path, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_open(path.c_str(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::from_memory(std::string_view data, const loom_network_options& options) {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_network_from_memory(data.data(), data.size(), &options, &network),
+      [&] { return Network(network); });
+}
+
+inline Result<Network> Network::clone() const {
+  loom_handle copy = 0;
+  return detail::finish<Network>(loom_network_clone(get(), &copy), [&] { return Network(copy); });
+}
+
+inline Result<Network> Network::graft(View<loom_network> networks, const std::string& combine_mode, bool share) {
+  loom_handle grafted = 0;
+  return detail::finish<Network>(loom_network_graft(networks.data(), networks.size(), combine_mode.c_str(),
+      share ? 1 : 0, &grafted), [&] { return Network(grafted); });
+}
+
+inline Result<void> Network::save(const std::string& path, bool keep_master) const {
+  return detail::finish(loom_network_save(get(), path.c_str(), keep_master ? 1 : 0));
+}
+
+inline Result<Blob> Network::to_bytes(loom_network_format format, bool keep_master) const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_network_to_bytes(get(), format, keep_master ? 1 : 0, &bytes),
+      [&] { return Blob(bytes); });
+}
+
+inline Result<Blob> Network::spec() const {
+  loom_handle spec = 0;
+  return detail::finish<Blob>(loom_network_spec(get(), &spec), [&] { return Blob(spec); });
+}
+
+inline Result<Blob> Network::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_network_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Blob> Network::draw(const char* title) const {
+  loom_handle svg = 0;
+  return detail::finish<Blob>(loom_network_draw(get(), title, &svg), [&] { return Blob(svg); });
+}
+
+inline Result<Blob> Network::hash() const {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(loom_network_hash(get(), &hash), [&] { return Blob(hash); });
+}
+
+inline Result<View<uint64_t>> Network::prepare(View<uint64_t> input) const {
+  const uint64_t* output = nullptr;
+  std::size_t output_count = 0;
+  return detail::finish<View<uint64_t>>(loom_network_prepare(get(), input.data(), input.size(), &output,
+      &output_count), [&] { return View<uint64_t>(output, output_count); });
+}
+
+inline Result<void> Network::place(View<uint64_t> address, std::string_view layer) const {
+  return detail::finish(loom_network_place(get(), address.data(), address.size(), layer.data(), layer.size()));
+}
+
+inline Result<void> Network::morph(const char* path, const std::string& dtype) const {
+  return detail::finish(loom_network_morph(get(), path, dtype.c_str()));
+}
+
+inline Result<void> Network::release_masters() const {
+  return detail::finish(loom_network_release_masters(get()));
+}
+
+inline Result<void> Network::merge_adapters() const {
+  return detail::finish(loom_network_merge_adapters(get()));
+}
+
+inline Result<Blob> Network::weights() const {
+  loom_handle list = 0;
+  return detail::finish<Blob>(loom_network_weights(get(), &list), [&] { return Blob(list); });
+}
+
+inline Result<void> Network::get_weight(const std::string& name, float* values, size_t values_count) const {
+  return detail::finish(loom_network_get_weight(get(), name.c_str(), values, values_count));
+}
+
+inline Result<void> Network::get_weight_f64(const std::string& name, double* values, size_t values_count) const {
+  return detail::finish(loom_network_get_weight_f64(get(), name.c_str(), values, values_count));
+}
+
+inline Result<void> Network::set_weight(const std::string& name, View<float> values) const {
+  return detail::finish(loom_network_set_weight(get(), name.c_str(), values.data(), values.size()));
+}
+
+inline Result<void> Network::set_weight_f64(const std::string& name, View<double> values) const {
+  return detail::finish(loom_network_set_weight_f64(get(), name.c_str(), values.data(), values.size()));
+}
+
+inline Result<Blob> Network::weight_codes(const std::string& name) const {
+  loom_handle codes = 0;
+  return detail::finish<Blob>(loom_network_weight_codes(get(), name.c_str(), &codes), [&] { return Blob(codes); });
+}
+
+inline Result<void> Network::freeze(const char* path, bool frozen) const {
+  return detail::finish(loom_network_freeze(get(), path, frozen ? 1 : 0));
+}
+
+inline Result<Blob> Network::compare(const Network& second) const {
+  loom_handle differences = 0;
+  return detail::finish<Blob>(loom_network_compare(get(), second.get(), &differences),
+      [&] { return Blob(differences); });
+}
+
+inline Result<Network> Network::splice(const Network& second, std::string_view config) const {
+  loom_handle child = 0;
+  return detail::finish<Network>(loom_network_splice(get(), second.get(), config.data(), config.size(), &child),
+      [&] { return Network(child); });
+}
+
+inline Result<Blob> Network::mutate(View<uint64_t> shape, std::string_view config) const {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_network_mutate(get(), shape.data(), shape.size(), config.data(), config.size(),
+      &report), [&] { return Blob(report); });
+}
+
+inline Result<Threads> Threads::create(int32_t count) {
+  loom_handle threads = 0;
+  return detail::finish<Threads>(loom_threads_create(count, &threads), [&] { return Threads(threads); });
+}
+
+inline Result<Threads> Threads::from_host(int32_t count, loom_run_work run, void* user) {
+  loom_handle threads = 0;
+  return detail::finish<Threads>(loom_threads_from_host(count, run, user, &threads),
+      [&] { return Threads(threads); });
+}
+
+inline Result<Tokenizer> Tokenizer::open(const std::string& path) {
+  loom_handle tokenizer = 0;
+  return detail::finish<Tokenizer>(loom_tokenizer_open(path.c_str(), &tokenizer),
+      [&] { return Tokenizer(tokenizer); });
+}
+
+inline Result<Tokenizer> Tokenizer::from_json(std::string_view json) {
+  loom_handle tokenizer = 0;
+  return detail::finish<Tokenizer>(loom_tokenizer_from_json(json.data(), json.size(), &tokenizer),
+      [&] { return Tokenizer(tokenizer); });
+}
+
+inline Result<Tokenizer> Tokenizer::from_memory(std::string_view data) {
+  loom_handle tokenizer = 0;
+  return detail::finish<Tokenizer>(loom_tokenizer_from_memory(data.data(), data.size(), &tokenizer),
+      [&] { return Tokenizer(tokenizer); });
+}
+
+inline Result<Blob> Tokenizer::encode(std::string_view text, bool add_special_tokens, bool parse_special) const {
+  loom_handle ids = 0;
+  return detail::finish<Blob>(loom_tokenizer_encode(get(), text.data(), text.size(), add_special_tokens ? 1 : 0,
+      parse_special ? 1 : 0, &ids), [&] { return Blob(ids); });
+}
+
+inline Result<Blob> Tokenizer::decode(View<int32_t> ids, bool skip_special_tokens) const {
+  loom_handle text = 0;
+  return detail::finish<Blob>(loom_tokenizer_decode(get(), ids.data(), ids.size(), skip_special_tokens ? 1 : 0,
+      &text), [&] { return Blob(text); });
+}
+
+inline Result<uint64_t> Tokenizer::vocab_size() const {
+  uint64_t size{};
+  return detail::finish<uint64_t>(loom_tokenizer_vocab_size(get(), &size), [&] { return size; });
+}
+
+inline Result<int32_t> Tokenizer::id(std::string_view text) const {
+  int32_t id{};
+  return detail::finish<int32_t>(loom_tokenizer_id(get(), text.data(), text.size(), &id), [&] { return id; });
+}
+
+inline Result<Blob> Tokenizer::token(int32_t id) const {
+  loom_handle text = 0;
+  return detail::finish<Blob>(loom_tokenizer_token(get(), id, &text), [&] { return Blob(text); });
+}
+
+inline Result<Model> Model::open(const std::string& path, const loom_model_options& options) {
+  loom_handle model = 0;
+  return detail::finish<Model>(loom_model_open(path.c_str(), &options, &model), [&] { return Model(model); });
+}
+
+inline Result<Model> Model::open_part(const std::string& path, uint64_t offset, uint64_t size,
+    const loom_model_options& options) {
+  loom_handle model = 0;
+  return detail::finish<Model>(loom_model_open_part(path.c_str(), offset, size, &options, &model),
+      [&] { return Model(model); });
+}
+
+inline Result<Model> Model::from_memory(std::string_view data, const loom_model_options& options) {
+  loom_handle model = 0;
+  return detail::finish<Model>(loom_model_from_memory(data.data(), data.size(), &options, &model),
+      [&] { return Model(model); });
+}
+
+inline Result<Model> Model::from_callback(uint64_t size, loom_read_at read, void* user,
+    const loom_model_options& options) {
+  loom_handle model = 0;
+  return detail::finish<Model>(loom_model_from_callback(size, read, user, &options, &model),
+      [&] { return Model(model); });
+}
+
+inline Result<Blob> Model::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_model_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Tokenizer> Model::tokenizer() const {
+  loom_handle tokenizer = 0;
+  return detail::finish<Tokenizer>(loom_model_tokenizer(get(), &tokenizer), [&] { return Tokenizer(tokenizer); });
+}
+
+inline Result<Blob> Model::render_chat(std::string_view messages, bool add_generation_prompt) const {
+  loom_handle text = 0;
+  return detail::finish<Blob>(loom_model_render_chat(get(), messages.data(), messages.size(),
+      add_generation_prompt ? 1 : 0, &text), [&] { return Blob(text); });
+}
+
+inline Result<Session> Session::create(const Model& model, const loom_session_options& options) {
+  loom_handle session = 0;
+  return detail::finish<Session>(loom_session_create(model.get(), &options, &session),
+      [&] { return Session(session); });
+}
+
+inline Result<View<float>> Session::feed(uint64_t sequence, View<int32_t> ids, const Cancel& cancel) const {
+  const float* logits = nullptr;
+  std::size_t logits_count = 0;
+  return detail::finish<View<float>>(loom_session_feed(get(), sequence, ids.data(), ids.size(), cancel.get(),
+      &logits, &logits_count), [&] { return View<float>(logits, logits_count); });
+}
+
+inline Result<View<int32_t>> Session::tokens(uint64_t sequence) const {
+  const int32_t* ids = nullptr;
+  std::size_t ids_count = 0;
+  return detail::finish<View<int32_t>>(loom_session_tokens(get(), sequence, &ids, &ids_count),
+      [&] { return View<int32_t>(ids, ids_count); });
+}
+
+inline Result<void> Session::rewind(uint64_t sequence, uint64_t length) const {
+  return detail::finish(loom_session_rewind(get(), sequence, length));
+}
+
+inline Result<void> Session::fork(uint64_t from, uint64_t to) const {
+  return detail::finish(loom_session_fork(get(), from, to));
+}
+
+inline Result<Blob> Session::snapshot(uint64_t sequence) const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_session_snapshot(get(), sequence, &bytes), [&] { return Blob(bytes); });
+}
+
+inline Result<void> Session::restore(uint64_t sequence, std::string_view bytes) const {
+  return detail::finish(loom_session_restore(get(), sequence, bytes.data(), bytes.size()));
+}
+
+inline Result<Blob> Session::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_session_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Generator> Generator::create(const Session& session, View<int32_t> prompt,
+    const loom_generation_options& options) {
+  loom_handle generator = 0;
+  return detail::finish<Generator>(loom_generator_create(session.get(), prompt.data(), prompt.size(), &options,
+      &generator), [&] { return Generator(generator); });
+}
+
+inline Result<Generator> Generator::from_text(const Session& session, std::string_view text, loom_prompt_form form,
+    const loom_generation_options& options) {
+  loom_handle generator = 0;
+  return detail::finish<Generator>(loom_generator_from_text(session.get(), text.data(), text.size(), form, &options,
+      &generator), [&] { return Generator(generator); });
+}
+
+inline Result<loom_step> Generator::next(const Cancel& cancel) const {
+  auto step = sized<loom_step>();
+  return detail::finish<loom_step>(loom_generator_next(get(), cancel.get(), &step), [&] { return step; });
+}
+
+inline Result<loom_generation> Generator::result() const {
+  auto result = sized<loom_generation>();
+  return detail::finish<loom_generation>(loom_generator_result(get(), &result), [&] { return result; });
+}
+
+inline Result<Chat> Chat::create(const Session& session, const char* system, const loom_generation_options& options) {
+  loom_handle chat = 0;
+  return detail::finish<Chat>(loom_chat_create(session.get(), system, &options, &chat), [&] { return Chat(chat); });
+}
+
+inline Result<void> Chat::say(std::string_view text, const Cancel& cancel) const {
+  return detail::finish(loom_chat_say(get(), text.data(), text.size(), cancel.get()));
+}
+
+inline Result<void> Chat::answer(const Cancel& cancel) const {
+  return detail::finish(loom_chat_answer(get(), cancel.get()));
+}
+
+inline Result<loom_step> Chat::next(const Cancel& cancel) const {
+  auto step = sized<loom_step>();
+  return detail::finish<loom_step>(loom_chat_next(get(), cancel.get(), &step), [&] { return step; });
+}
+
+inline Result<void> Chat::stop() const {
+  return detail::finish(loom_chat_stop(get()));
+}
+
+inline Result<loom_generation> Chat::result() const {
+  auto result = sized<loom_generation>();
+  return detail::finish<loom_generation>(loom_chat_result(get(), &result), [&] { return result; });
+}
+
+inline Result<Blob> Chat::messages() const {
+  loom_handle messages = 0;
+  return detail::finish<Blob>(loom_chat_messages(get(), &messages), [&] { return Blob(messages); });
+}
+
+inline Result<void> Chat::set_messages(std::string_view messages) const {
+  return detail::finish(loom_chat_set_messages(get(), messages.data(), messages.size()));
+}
+
+inline Result<void> Chat::rewind(uint64_t count) const {
+  return detail::finish(loom_chat_rewind(get(), count));
+}
+
+inline Result<void> Chat::edit(uint64_t index, std::string_view text) const {
+  return detail::finish(loom_chat_edit(get(), index, text.data(), text.size()));
+}
+
+inline Result<void> Chat::save(const std::string& path) const {
+  return detail::finish(loom_chat_save(get(), path.c_str()));
+}
+
+inline Result<void> Chat::load(const std::string& path) const {
+  return detail::finish(loom_chat_load(get(), path.c_str()));
+}
+
+inline Result<NetworkSession> NetworkSession::create(const Network& network,
+    const loom_network_session_options& options) {
+  loom_handle session = 0;
+  return detail::finish<NetworkSession>(loom_network_session_create(network.get(), &options, &session),
+      [&] { return NetworkSession(session); });
+}
+
+inline Result<std::tuple<View<float>, View<uint64_t>>> NetworkSession::forward(View<float> input,
+    View<uint64_t> shape, const loom_pass& pass) const {
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_network_session_forward(get(), input.data(),
+      input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape, &output_shape_count),
+          [&] { return std::tuple<View<float>, View<uint64_t>>(View<float>(output, output_count),
+              View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<std::tuple<View<double>, View<uint64_t>>> NetworkSession::forward_f64(View<double> input,
+    View<uint64_t> shape, const loom_pass& pass) const {
+  const double* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<double>, View<uint64_t>>>(loom_network_session_forward_f64(get(),
+      input.data(), input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape,
+          &output_shape_count), [&] { return std::tuple<View<double>, View<uint64_t>>(View<double>(output,
+              output_count), View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<void> NetworkSession::bind(View<float> input, View<uint64_t> shape, float* output,
+    size_t output_count) const {
+  return detail::finish(loom_network_session_bind(get(), input.data(), input.size(), shape.data(), shape.size(),
+      output, output_count));
+}
+
+inline Result<void> NetworkSession::run() const {
+  return detail::finish(loom_network_session_run(get()));
+}
+
+inline Result<View<float>> NetworkSession::backward(View<float> output_gradient, const Cancel& cancel) const {
+  const float* input_gradient = nullptr;
+  std::size_t input_gradient_count = 0;
+  return detail::finish<View<float>>(loom_network_session_backward(get(), output_gradient.data(),
+      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
+          [&] { return View<float>(input_gradient, input_gradient_count); });
+}
+
+inline Result<View<double>> NetworkSession::backward_f64(View<double> output_gradient, const Cancel& cancel) const {
+  const double* input_gradient = nullptr;
+  std::size_t input_gradient_count = 0;
+  return detail::finish<View<double>>(loom_network_session_backward_f64(get(), output_gradient.data(),
+      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
+          [&] { return View<double>(input_gradient, input_gradient_count); });
+}
+
+inline Result<void> NetworkSession::gradient(const std::string& weight, float* values, size_t values_count) const {
+  return detail::finish(loom_network_session_gradient(get(), weight.c_str(), values, values_count));
+}
+
+inline Result<void> NetworkSession::clear_gradients() const {
+  return detail::finish(loom_network_session_clear_gradients(get()));
+}
+
+inline Result<void> NetworkSession::reset() const {
+  return detail::finish(loom_network_session_reset(get()));
+}
+
+inline Result<void> NetworkSession::rewind(uint64_t length) const {
+  return detail::finish(loom_network_session_rewind(get(), length));
+}
+
+inline Result<Blob> NetworkSession::snapshot() const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_network_session_snapshot(get(), &bytes), [&] { return Blob(bytes); });
+}
+
+inline Result<void> NetworkSession::restore(std::string_view bytes) const {
+  return detail::finish(loom_network_session_restore(get(), bytes.data(), bytes.size()));
+}
+
+inline Result<Blob> NetworkSession::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_network_session_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Trainer> Trainer::create(const Network& network, std::string_view config, View<uint64_t> shape,
+    const loom_trainer_options& options) {
+  loom_handle trainer = 0;
+  return detail::finish<Trainer>(loom_trainer_create(network.get(), config.data(), config.size(), shape.data(),
+      shape.size(), &options, &trainer), [&] { return Trainer(trainer); });
+}
+
+inline Result<loom_training_step> Trainer::step(const loom_batch& batch, const Cancel& cancel) const {
+  auto step = sized<loom_training_step>();
+  return detail::finish<loom_training_step>(loom_trainer_step(get(), &batch, cancel.get(), &step),
+      [&] { return step; });
+}
+
+inline Result<std::tuple<double, View<float>, View<uint64_t>>> Trainer::evaluate(const loom_batch& batch) const {
+  double loss{};
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<double, View<float>, View<uint64_t>>>(loom_trainer_evaluate(get(), &batch, &loss,
+      &output, &output_count, &output_shape, &output_shape_count), [&] { return std::tuple<double, View<float>,
+          View<uint64_t>>(loss, View<float>(output, output_count), View<uint64_t>(output_shape,
+              output_shape_count)); });
+}
+
+inline Result<void> Trainer::set_epoch(uint64_t epoch) const {
+  return detail::finish(loom_trainer_set_epoch(get(), epoch));
+}
+
+inline Result<void> Trainer::observe(double metric) const {
+  return detail::finish(loom_trainer_observe(get(), metric));
+}
+
+inline Result<Blob> Trainer::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_trainer_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<StepMesh> StepMesh::create(const Network& network, View<uint64_t> shape,
+    const loom_step_mesh_options& options) {
+  loom_handle mesh = 0;
+  return detail::finish<StepMesh>(loom_step_mesh_create(network.get(), shape.data(), shape.size(), &options, &mesh),
+      [&] { return StepMesh(mesh); });
+}
+
+inline Result<void> StepMesh::step(View<loom_step_state> states, const loom_tick_options& options) const {
+  return detail::finish(loom_step_mesh_step(get(), states.data(), states.size(), &options));
+}
+
+inline Result<View<float>> StepMesh::backward(const StepState& state, View<float> output_gradient,
+    uint64_t ticks) const {
+  const float* input_gradient = nullptr;
+  std::size_t input_gradient_count = 0;
+  return detail::finish<View<float>>(loom_step_mesh_backward(get(), state.get(), output_gradient.data(),
+      output_gradient.size(), ticks, &input_gradient, &input_gradient_count),
+          [&] { return View<float>(input_gradient, input_gradient_count); });
+}
+
+inline Result<void> StepMesh::gradient(const std::string& weight, float* values, size_t values_count) const {
+  return detail::finish(loom_step_mesh_gradient(get(), weight.c_str(), values, values_count));
+}
+
+inline Result<void> StepMesh::clear_gradients() const {
+  return detail::finish(loom_step_mesh_clear_gradients(get()));
+}
+
+inline Result<Blob> StepMesh::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_step_mesh_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<StepState> StepState::create(const StepMesh& mesh) {
+  loom_handle state = 0;
+  return detail::finish<StepState>(loom_step_state_create(mesh.get(), &state), [&] { return StepState(state); });
+}
+
+inline Result<void> StepState::set_input(View<float> input, bool hold) const {
+  return detail::finish(loom_step_state_set_input(get(), input.data(), input.size(), hold ? 1 : 0));
+}
+
+inline Result<void> StepState::clear_input() const {
+  return detail::finish(loom_step_state_clear_input(get()));
+}
+
+inline Result<std::tuple<View<float>, View<uint64_t>>> StepState::output(int64_t cell) const {
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_step_state_output(get(), cell, &output,
+      &output_count, &output_shape, &output_shape_count), [&] { return std::tuple<View<float>,
+          View<uint64_t>>(View<float>(output, output_count), View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<void> StepState::reset() const {
+  return detail::finish(loom_step_state_reset(get()));
+}
+
+inline Result<StepState> StepState::fork() const {
+  loom_handle copy = 0;
+  return detail::finish<StepState>(loom_step_state_fork(get(), &copy), [&] { return StepState(copy); });
+}
+
+inline Result<Blob> StepState::snapshot() const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_step_state_snapshot(get(), &bytes), [&] { return Blob(bytes); });
+}
+
+inline Result<void> StepState::restore(std::string_view bytes) const {
+  return detail::finish(loom_step_state_restore(get(), bytes.data(), bytes.size()));
+}
+
+inline Result<Blob> StepState::hash() const {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(loom_step_state_hash(get(), &hash), [&] { return Blob(hash); });
+}
+
+inline Result<uint64_t> StepState::ticks() const {
+  uint64_t ticks{};
+  return detail::finish<uint64_t>(loom_step_state_ticks(get(), &ticks), [&] { return ticks; });
+}
+
+inline Result<Tween> Tween::create(const Network& network, std::string_view config, View<uint64_t> shape,
+    const loom_trainer_options& options) {
+  loom_handle tween = 0;
+  return detail::finish<Tween>(loom_tween_create(network.get(), config.data(), config.size(), shape.data(),
+      shape.size(), &options, &tween), [&] { return Tween(tween); });
+}
+
+inline Result<std::tuple<View<float>, View<uint64_t>>> Tween::forward(View<float> input, View<uint64_t> shape) const {
+  const float* output = nullptr;
+  std::size_t output_count = 0;
+  const uint64_t* output_shape = nullptr;
+  std::size_t output_shape_count = 0;
+  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_tween_forward(get(), input.data(),
+      input.size(), shape.data(), shape.size(), &output, &output_count, &output_shape, &output_shape_count),
+          [&] { return std::tuple<View<float>, View<uint64_t>>(View<float>(output, output_count),
+              View<uint64_t>(output_shape, output_shape_count)); });
+}
+
+inline Result<void> Tween::step(View<float> target, double learning_rate) const {
+  return detail::finish(loom_tween_step(get(), target.data(), target.size(), learning_rate));
+}
+
+inline Result<void> Tween::backward(View<float> target) const {
+  return detail::finish(loom_tween_backward(get(), target.data(), target.size()));
+}
+
+inline Result<void> Tween::budgets() const {
+  return detail::finish(loom_tween_budgets(get()));
+}
+
+inline Result<void> Tween::apply(double learning_rate) const {
+  return detail::finish(loom_tween_apply(get(), learning_rate));
+}
+
+inline Result<Blob> Tween::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_tween_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<MeshTween> MeshTween::create(const StepMesh& mesh, std::string_view config, uint64_t ticks) {
+  loom_handle tween = 0;
+  return detail::finish<MeshTween>(loom_mesh_tween_create(mesh.get(), config.data(), config.size(), ticks, &tween),
+      [&] { return MeshTween(tween); });
+}
+
+inline Result<void> MeshTween::step(View<loom_step_state> states, View<float> targets, double learning_rate) const {
+  return detail::finish(loom_mesh_tween_step(get(), states.data(), states.size(), targets.data(), targets.size(),
+      learning_rate));
+}
+
+inline Result<Population> Population::create(const Network& base, View<uint64_t> shape, std::string_view config,
+    int32_t thread_count) {
+  loom_handle population = 0;
+  return detail::finish<Population>(loom_population_create(base.get(), shape.data(), shape.size(), config.data(),
+      config.size(), thread_count, &population), [&] { return Population(population); });
+}
+
+inline Result<View<uint64_t>> Population::ask() const {
+  const uint64_t* places = nullptr;
+  std::size_t places_count = 0;
+  return detail::finish<View<uint64_t>>(loom_population_ask(get(), &places, &places_count),
+      [&] { return View<uint64_t>(places, places_count); });
+}
+
+inline Result<Network> Population::network(uint64_t place) const {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_population_network(get(), place, &network), [&] { return Network(network); });
+}
+
+inline Result<Blob> Population::tell(View<double> fitness) const {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_population_tell(get(), fitness.data(), fitness.size(), &report),
+      [&] { return Blob(report); });
+}
+
+inline Result<Network> Population::best() const {
+  loom_handle network = 0;
+  return detail::finish<Network>(loom_population_best(get(), &network), [&] { return Network(network); });
+}
+
+inline Result<Blob> Population::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_population_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Blob> Population::snapshot() const {
+  loom_handle bytes = 0;
+  return detail::finish<Blob>(loom_population_snapshot(get(), &bytes), [&] { return Blob(bytes); });
+}
+
+inline Result<Population> Population::restore(std::string_view bytes, View<uint64_t> shape, std::string_view config,
+    int32_t thread_count) {
+  loom_handle population = 0;
+  return detail::finish<Population>(loom_population_restore(bytes.data(), bytes.size(), shape.data(), shape.size(),
+      config.data(), config.size(), thread_count, &population), [&] { return Population(population); });
+}
+
+// Returns the version, "0.1.0".
+inline const char* version() { return loom_version(); }
+
+// Returns the name of a status, "Busy"; "Unknown" for a number that is none.
+inline const char* status_name(int32_t status) { return loom_status_name(status); }
+
+// Gives the version of the arithmetic: results of equal versions have equal bits.
+inline Result<uint32_t> numerics_version() {
+  uint32_t version{};
+  return detail::finish<uint32_t>(loom_numerics_version(&version), [&] { return version; });
+}
+
+// Gives a JSON object: version, CPU, instruction sets, cores.
+inline Result<Blob> system_info() {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_system_info(&info), [&] { return Blob(info); });
+}
+
+// Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
+// Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
+inline Result<Blob> verify(const char* isa, int32_t threads) {
+  loom_handle digest = 0;
+  return detail::finish<Blob>(loom_verify(isa, threads, &digest), [&] { return Blob(digest); });
+}
+
+// Gives what the handle stands for.
+inline Result<loom_kind> kind_of(loom_handle handle) {
+  loom_kind kind{};
+  return detail::finish<loom_kind>(loom_kind_of(handle, &kind), [&] { return kind; });
+}
+
+// Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
+// object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
+// samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
+inline Result<Blob> train(std::string_view config, const Network& network = {}, const loom_batch& samples = sized<loom_batch>(), const loom_batch& validation = sized<loom_batch>(), const loom_train_options& options = sized<loom_train_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(loom_train(config.data(), config.size(), network.get(), &samples, &validation, &options, &outcome), [&] { return Blob(outcome); });
+}
+
+// The same of a config file.
+inline Result<Blob> train_file(const std::string& path, const loom_train_options& options = sized<loom_train_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(loom_train_file(path.c_str(), &options, &outcome), [&] { return Blob(outcome); });
+}
+
+// Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
+// differs. (path: a run's folder, or its journal)
+inline Result<Blob> replay(const std::string& path, const loom_train_options& options = sized<loom_train_options>()) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_replay(path.c_str(), &options, &report), [&] { return Blob(report); });
+}
+
+// Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers too)
+inline Result<Blob> dna_extract(const Network& network, bool nested) {
+  loom_handle dna = 0;
+  return detail::finish<Blob>(loom_dna_extract(network.get(), nested ? 1 : 0, &dna), [&] { return Blob(dna); });
+}
+
+// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+inline Result<Blob> dna_compare(const Network& first, const Network& second, bool nested) {
+  loom_handle comparison = 0;
+  return detail::finish<Blob>(loom_dna_compare(first.get(), second.get(), nested ? 1 : 0, &comparison), [&] { return Blob(comparison); });
+}
+
+// Gives that as a picture, SVG.
+inline Result<Blob> dna_draw(const Network& first, const Network& second, bool nested) {
+  loom_handle svg = 0;
+  return detail::finish<Blob>(loom_dna_draw(first.get(), second.get(), nested ? 1 : 0, &svg), [&] { return Blob(svg); });
+}
+
+// Runs a whole evolution by a config in JSON. The outcome is a JSON object.
+inline Result<Blob> evolve(std::string_view config, const loom_evolve_options& options = sized<loom_evolve_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(loom_evolve(config.data(), config.size(), &options, &outcome), [&] { return Blob(outcome); });
+}
+
+// The same of a config file.
+inline Result<Blob> evolve_file(const std::string& path, const loom_evolve_options& options = sized<loom_evolve_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(loom_evolve_file(path.c_str(), &options, &outcome), [&] { return Blob(outcome); });
+}
+
+// Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of a
+// language model)
+inline Result<Blob> inspect(const std::string& path, bool tensors) {
+  loom_handle facts = 0;
+  return detail::finish<Blob>(loom_inspect(path.c_str(), tensors ? 1 : 0, &facts), [&] { return Blob(facts); });
+}
+
+// Writes a GGUF file with the matrices of another one in a type, whole or not at all.
+inline Result<Blob> quantize(const std::string& from, const std::string& to, const std::string& dtype, const loom_convert_options& options = sized<loom_convert_options>()) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_quantize(from.c_str(), to.c_str(), dtype.c_str(), &options, &report), [&] { return Blob(report); });
+}
+
+// Writes a language model of any format as .entity, whole or not at all.
+inline Result<Blob> convert(const std::string& from, const std::string& to, const loom_convert_options& options = sized<loom_convert_options>()) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_convert(from.c_str(), to.c_str(), &options, &report), [&] { return Blob(report); });
+}
+
+// Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence begins
+// anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
+inline Result<Blob> perplexity(const Session& session, std::string_view text, uint64_t window, uint64_t max_windows, const Cancel& cancel = {}) {
+  loom_handle result = 0;
+  return detail::finish<Blob>(loom_perplexity(session.get(), text.data(), text.size(), window, max_windows, cancel.get(), &result), [&] { return Blob(result); });
+}
+
+// Gives the JSON Schema of a file that Loom reads.
+inline Result<Blob> schema(loom_file_schema file) {
+  loom_handle json = 0;
+  return detail::finish<Blob>(loom_schema(file, &json), [&] { return Blob(json); });
+}
+
+// The words of the mission (engine C-14), for those that are there.
+using VolumetricNetwork = Network;
+inline constexpr auto SystemAudit = [](auto&&... given) {
+  return system_info(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto GetHardwareInfo = [](auto&&... given) {
+  return system_info(std::forward<decltype(given)>(given)...);
+};
+
+#ifdef LOOM_NO_EXCEPTIONS
+}  // namespace api_results
+#else
+}  // namespace api
+#endif
+}  // namespace loom

@@ -1,0 +1,87 @@
+"""Conversations with a language model."""
+
+import ctypes
+import json
+
+from . import _native
+from ._native import library
+from .lm import Answer, generation_options
+
+
+class Chat(_native.Owner):
+    """A conversation: messages in, answers out. What the model has read is not read again.
+
+    model: an LM. system: a message that the conversation begins with. options: of every answer, as those of LM.stream().
+
+    >>> chat = Chat(LM("model.gguf"), system="You are brief.")  # doctest: +SKIP
+    >>> print(chat.say("Who was Ada Lovelace?"))  # doctest: +SKIP
+    """
+
+    def __init__(self, model, system=None, **options):
+        self.model = model
+        values, self._keeps = generation_options(**options)
+        session = model.session()
+        self._handle = _native.make(library.loom_chat_create, session.value,
+                                    _native.utf8(system, "system") if system else None, ctypes.byref(values))
+
+    def say(self, text):
+        """Adds a message of the user and returns the Generation that answers it."""
+        stream = self.stream(text)
+        for _ in stream:
+            pass
+        return stream.result
+
+    def stream(self, text=None):
+        """The same as a Stream of pieces; without a text an answer to the messages as they stand."""
+        if text is None:
+            _native.check(library.loom_chat_answer(self._handle.value, 0))
+        else:
+            data = _native.data_of(text, "text")
+            _native.check(library.loom_chat_say(self._handle.value, data, len(data), 0))
+        return ChatStream(self)
+
+    def stop(self):
+        """Ends an answer that runs; what it has said so far joins the conversation."""
+        _native.check(library.loom_chat_stop(self._handle.value))
+
+    @property
+    def messages(self):
+        """The conversation, a list of dicts with role and content. Assigning another one replaces it."""
+        return json.loads(_native.blob(library.loom_chat_messages, self._handle.value))
+
+    @messages.setter
+    def messages(self, messages):
+        data = json.dumps(list(messages)).encode()
+        _native.check(library.loom_chat_set_messages(self._handle.value, data, len(data)))
+
+    def rewind(self, count):
+        """Keeps the first so many messages."""
+        _native.check(library.loom_chat_rewind(self._handle.value, _native.whole(count, "count", 0, 2**40)))
+
+    def edit(self, index, text):
+        """Gives a message another text and forgets what follows."""
+        data = _native.data_of(text, "text")
+        _native.check(library.loom_chat_edit(self._handle.value, _native.whole(index, "index", 0, 2**40), data,
+                                             len(data)))
+
+    def save(self, path):
+        """Writes the conversation into a file, whole or not at all."""
+        _native.check(library.loom_chat_save(self._handle.value, _native.utf8(path, "path")))
+
+    def load(self, path):
+        """Reads a conversation from a file."""
+        _native.check(library.loom_chat_load(self._handle.value, _native.utf8(path, "path")))
+
+
+class ChatStream(Answer):
+    """An answer of a chat that is being written: an iterator over pieces of text."""
+
+    def __init__(self, chat):
+        super().__init__(library.loom_chat_next, library.loom_chat_result)
+        self._chat, self._handle = chat, chat._handle
+
+    def close(self):
+        """Ends the answer here; what it has said so far joins the conversation."""
+        if self._step.stop == 0 and self._handle is not None:
+            self._chat.stop()
+        self._handle = None

@@ -1,0 +1,44 @@
+"""Files of models and networks."""
+
+import ctypes
+import json
+
+from . import _abi, _native
+from ._native import library
+
+
+def inspect(path, *, tensors=False):
+    """Returns what a file holds, a dict: a language model, a network, a checkpoint. tensors: lists those of a model."""
+    return json.loads(_native.blob(library.loom_inspect, _native.utf8(path, "path"), tensors))
+
+
+def _report(function, first, progress, **options):
+    values = _abi.ConvertOptions(**options)
+    with _native.Progress(progress) as told:
+        values.progress = told.callback
+        return json.loads(_native.blob(function, *first, ctypes.byref(values)))
+
+
+def convert(source, target, *, dtype=None, adapter=None, threads=None, progress=None):
+    """Writes a language model of any format as .entity, whole or not at all; returns a report, a dict.
+
+    dtype: matrices to this type. adapter: folder of an adapter to merge. progress: called with a part from 0 to 1.
+    """
+    return _report(library.loom_convert, (_native.utf8(source, "source"), _native.utf8(target, "target")), progress,
+                   dtype=_native.utf8(dtype, "dtype") if dtype else None,
+                   adapter=_native.utf8(adapter, "adapter") if adapter else None,
+                   thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+
+
+def quantize(source, target, dtype, *, progress=None):
+    """Writes a GGUF file with the matrices of another one in a type; returns a report, a dict."""
+    return _report(library.loom_quantize, (_native.utf8(source, "source"), _native.utf8(target, "target"),
+                                           _native.utf8(dtype, "dtype")), progress)
+
+
+def schema(file="network"):
+    """Returns the JSON Schema of a file that Loom reads: "network", "training" or "evolution"."""
+    files = {"network": _abi.SCHEMA_NETWORK, "training": _abi.SCHEMA_TRAINING, "evolution": _abi.SCHEMA_EVOLUTION}
+    if file not in files:
+        raise ValueError(f"file is {file!r}: expected one of {', '.join(files)}")
+    return json.loads(_native.blob(library.loom_schema, files[file]))

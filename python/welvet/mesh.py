@@ -1,0 +1,140 @@
+"""Step meshes: networks that move in ticks, and learn between them."""
+
+import ctypes
+import json
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+
+class StepMesh(_native.Owner):
+    """A network whose cells all move at once: in each tick a cell reads what the others left in the tick before.
+
+    shape: of the input, samples first. history: captured ticks that a state keeps, for backward().
+    keep_inputs: every tick leaves what it read, which a MeshTween starts from.
+    """
+
+    def __init__(self, network, shape, *, threads=None, history=0, backward=False, keep_inputs=False, isa=None):
+        options = _abi.StepMeshOptions(
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
+            isa=_native.utf8(isa, "isa") if isa else None, history=_native.whole(history, "history", 0, 65536),
+            backward=backward, keep_inputs=keep_inputs)
+        extents = _tensors.shape_of(shape, "shape")
+        self.network, self._shape = network, tuple(extents)
+        self._handle = _native.make(library.loom_step_mesh_create, network._handle.value, extents, len(extents),
+                                    ctypes.byref(options))
+
+    def state(self):
+        """Returns a StepState without outputs."""
+        return StepState(self, _native.make(library.loom_step_state_create, self._handle.value))
+
+    def step(self, states, ticks=1, *, capture=False, training=False):
+        """Moves a state, or a list of states, by some ticks. capture: keeps what backward() needs of them."""
+        states = [states] if isinstance(states, StepState) else list(states)
+        handles = (ctypes.c_uint64 * len(states))(*[s._handle.value for s in states])
+        options = _abi.TickOptions(ticks=_native.whole(ticks, "ticks", 1, 2**40), capture=capture, training=training)
+        _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options)))
+
+    def backward(self, state, output_gradient, ticks=0):
+        """Goes back through at most so many captured ticks (0: all) from a gradient of the last cell's output.
+
+        Adds to the gradients of the weights; returns that of the newest tick's input, None where there was none.
+        """
+        data = _tensors.given(output_gradient, "output_gradient")
+        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        _native.check(library.loom_step_mesh_backward(
+            self._handle.value, state._handle.value, data.pointer, data.count,
+            _native.whole(ticks, "ticks", 0, 65536), ctypes.byref(pointer), ctypes.byref(count)))
+        return _tensors.copied(pointer, count.value, self._shape) if count.value else None
+
+    def gradient(self, weight):
+        """Returns the gradient of a weight, added up since it was last cleared."""
+        out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
+        _native.check(library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), pointer,
+                                                      count))
+        return out
+
+    def clear_gradients(self):
+        """Sets every gradient to 0."""
+        _native.check(library.loom_step_mesh_clear_gradients(self._handle.value))
+
+    @property
+    def info(self):
+        """Cells, memory of a state, warnings, a dict."""
+        return json.loads(_native.blob(library.loom_step_mesh_info, self._handle.value))
+
+    def tween(self, config=None, *, ticks=0, **more):
+        """Returns a MeshTween: learning by targets, options as in docs/tween.md."""
+        data = json.dumps({**(config or {}), **more}).encode()
+        return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
+                                      _native.whole(ticks, "ticks", 0, 65536)))
+
+
+class StepState(_native.Owner):
+    """One user of a mesh: outputs of the cells, recurrent states, captured ticks. Made by StepMesh.state()."""
+
+    def __init__(self, mesh, handle):
+        self.mesh, self._handle = mesh, handle
+
+    def set_input(self, x, *, hold=True):
+        """Lays an input in front of the first cell, until it is replaced or, without hold, for the next tick alone."""
+        data = _tensors.given(x, "x")
+        _native.check(library.loom_step_state_set_input(self._handle.value, data.pointer, data.count, hold))
+
+    def clear_input(self):
+        """Takes the input away."""
+        _native.check(library.loom_step_state_clear_input(self._handle.value))
+
+    def output(self, cell=-1):
+        """Returns what a cell, by its index, left in the last tick; None before data arrived there."""
+        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        status = library.loom_step_state_output(self._handle.value, cell, ctypes.byref(pointer), ctypes.byref(count),
+                                                ctypes.byref(shape), ctypes.byref(rank))
+        if status == _abi.NO_VALUE:
+            return None
+        _native.check(status)
+        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+
+    def reset(self):
+        """No input, no outputs, no history, tick 0."""
+        _native.check(library.loom_step_state_reset(self._handle.value))
+
+    def fork(self):
+        """Returns a copy that goes its own way."""
+        return StepState(self.mesh, _native.make(library.loom_step_state_fork, self._handle.value))
+
+    def snapshot(self):
+        """Returns the whole state, bytes that any machine reads."""
+        return _native.blob(library.loom_step_state_snapshot, self._handle.value)
+
+    def restore(self, snapshot):
+        """Puts a snapshot back."""
+        data = _native.data_of(snapshot, "snapshot")
+        _native.check(library.loom_step_state_restore(self._handle.value, data, len(data)))
+
+    def hash(self):
+        """Returns the SHA-256 of the whole state, hexadecimal."""
+        return _native.blob(library.loom_step_state_hash, self._handle.value).decode()
+
+    @property
+    def ticks(self):
+        """Ticks since the start."""
+        out = ctypes.c_uint64()
+        _native.check(library.loom_step_state_ticks(self._handle.value, ctypes.byref(out)))
+        return out.value
+
+
+class MeshTween(_native.Owner):
+    """Learning by targets between ticks. Made by StepMesh.tween()."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def step(self, states, targets, learning_rate):
+        """Moves all weights once towards targets of the last cell's outputs, one per state."""
+        states = [states] if isinstance(states, StepState) else list(states)
+        handles = (ctypes.c_uint64 * len(states))(*[s._handle.value for s in states])
+        data = _tensors.given(targets, "targets")
+        _native.check(library.loom_mesh_tween_step(self._handle.value, handles, len(handles), data.pointer,
+                                                   data.count, learning_rate))

@@ -1,0 +1,184 @@
+"""Whole trainings: data, epochs, validation, checkpoints, journal, by a config (docs/training.md)."""
+
+import ctypes
+import json
+import sys
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+_EVENTS = ("begin", "epoch_begin", "batch_begin", "batch_end", "validation_end", "checkpoint", "epoch_end", "end")
+_STARTS = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
+
+
+class Run:
+    """A training that has ended: `outcome` is a dict with stop reason, losses by epoch, hash and metrics.
+
+    A notebook shows it as the curve of its losses.
+    """
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    @property
+    def losses(self):
+        """Mean loss of each epoch."""
+        return self.outcome.get("loss_history", [])
+
+    @property
+    def hash(self):
+        """SHA-256 of the final weights, hexadecimal."""
+        return self.outcome.get("hash", "")
+
+    @property
+    def stop_reason(self):
+        """finished, early_stop, stopped or diverged."""
+        return self.outcome.get("stop_reason", "")
+
+    def __repr__(self):
+        loss = f", loss {self.losses[-1]:.6g}" if self.losses else ""
+        return f"<welvet.Run {self.stop_reason}: {len(self.losses)} epochs{loss}>"
+
+    def _repr_svg_(self):
+        return curve(self.losses)
+
+
+def curve(losses, width=480, height=200):
+    """Returns a picture of losses by epoch, SVG."""
+    left, top, right, bottom = 56, 16, width - 12, height - 28
+    shown = [v for v in losses if v == v and abs(v) != float("inf")]
+    low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
+    high = high if high > low else low + 1.0
+
+    def place(i, v):
+        x = left + (right - left) * (i / max(len(losses) - 1, 1))
+        return f"{x:.1f},{bottom - (bottom - top) * (v - low) / (high - low):.1f}"
+
+    points = " ".join(place(i, v) for i, v in enumerate(losses) if v == v and abs(v) != float("inf"))
+    label = 'font-family="sans-serif" font-size="11" fill="#444"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
+            f'<rect width="100%" height="100%" fill="#fff"/>'
+            f'<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#999"/>'
+            f'<polyline points="{points}" fill="none" stroke="#2a6fb0" stroke-width="2"/>'
+            f'<text x="{left - 6}" y="{top + 4}" text-anchor="end" {label}>{high:.3g}</text>'
+            f'<text x="{left - 6}" y="{bottom}" text-anchor="end" {label}>{low:.3g}</text>'
+            f'<text x="{left}" y="{height - 8}" {label}>epoch 1</text>'
+            f'<text x="{right}" y="{height - 8}" text-anchor="end" {label}>{len(losses)}</text></svg>')
+
+
+class _Bar:
+    """A bar by tqdm, where it is installed and somebody looks on."""
+
+    def __init__(self):
+        self._bar = None
+        if not sys.stderr.isatty():
+            return
+        try:
+            from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
+        except ImportError:
+            return
+        self._bar = tqdm(unit="epoch")
+
+    def tell(self, about):
+        """Shows an event."""
+        if self._bar is None:
+            return
+        self._bar.total = about["epochs"]
+        if about["event"] == "epoch_end":
+            self._bar.set_postfix(loss=about["loss"])
+            self._bar.update(1)
+
+    def close(self):
+        """Ends the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Options:
+    """Options of a run for the length of a call, and what was raised in its progress."""
+
+    def __init__(self, out, folder, start, epochs, threads, isa, progress):
+        if start not in _STARTS:
+            raise ValueError(f"start is {start!r}: expected one of {', '.join(_STARTS)}")
+        self._told, self._raised, self._bar = progress, None, _Bar() if progress is None else None
+        self._callback = _abi.OnTraining(self._tell)
+        self.cancel = _native.make(library.loom_cancel_create)
+        self.values = _abi.TrainOptions(
+            out=_native.utf8(out, "out") if out else None, folder=_native.utf8(folder, "folder") if folder else None,
+            start=_STARTS[start], epochs=0 if epochs is None else _native.whole(epochs, "epochs", 1, 10**6),
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
+            isa=_native.utf8(isa, "isa") if isa else None, cancel=self.cancel.value, progress=self._callback)
+
+    def _tell(self, _, event, epoch, epochs, batch, batches, loss, learning_rate, validation):
+        try:
+            about = {"event": _EVENTS[event], "epoch": epoch, "epochs": epochs, "batch": batch, "batches": batches,
+                     "loss": loss, "learning_rate": learning_rate,
+                     "validation": json.loads(validation) if validation else None}
+            if self._bar is not None:
+                self._bar.tell(about)
+                return True
+            return not self._told or self._told(about) is not False
+        except BaseException as error:  # it must not unwind through C
+            self._raised = error
+            return False
+
+    def run(self, function, *args):
+        """Calls a function that ends with options and an outcome."""
+        try:
+            data = _native.long_call(lambda: _native.blob(function, *args, ctypes.byref(self.values)), self.cancel)
+        finally:
+            if self._bar is not None:
+                self._bar.close()
+        if self._raised is not None:
+            raise self._raised from None
+        return json.loads(data)
+
+
+def _samples(inputs, targets, classes):
+    data = _tensors.given(inputs, "inputs")
+    extents = data.extents()
+    batch = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
+    keeps = [data, extents]
+    for name, value, kind in (("targets", targets, "f"), ("classes", classes, "i")):
+        if value is not None:
+            more = _tensors.given(value, name, kind)
+            setattr(batch, name, more.pointer), setattr(batch, name + "_count", more.count)
+            keeps.append(more)
+    return batch, keeps
+
+
+def train(config, network=None, inputs=None, targets=None, *, classes=None, validation=None, out=None, folder=None,
+          start="fresh", epochs=None, threads=None, isa=None, progress=None):
+    """Runs a whole training and returns a Run.
+
+    config: a dict with the keys of docs/training.md, or the path of such a file.
+    network: a Network that learns where it is; None: the config names one.
+    inputs, and targets or classes: samples in memory, in place of the config's data; validation: a pair of inputs and
+    targets (or classes), likewise.
+    out: folder of the run, with journal, checkpoint, model and report; None: none, or beside a config file.
+    start: "fresh", "resume" or "overwrite". progress: called with a dict at every event, returning False ends the run;
+    None: a bar where tqdm is installed and stderr is a terminal; False: nothing.
+    """
+    options = _Options(out, folder, start, epochs, threads, isa, progress)
+    if not isinstance(config, dict):
+        if network is not None or inputs is not None:
+            raise TypeError("a config file names its network and data: give a dict beside those in memory")
+        return Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
+    data, batch, held, keeps = json.dumps(config).encode(), None, None, []
+    if inputs is not None:
+        batch, keeps = _samples(inputs, targets, classes)
+    if validation is not None:
+        pair = (validation[0], validation[1], None) if classes is None else (validation[0], None, validation[1])
+        held, more = _samples(*pair)
+        keeps = [keeps, more]
+    return Run(options.run(library.loom_train, data, len(data), 0 if network is None else network._handle.value,
+                           ctypes.byref(batch) if batch else None, ctypes.byref(held) if held else None))
+
+
+def replay(run, *, folder=None, threads=None, isa=None, progress=None):
+    """Does the run of a journal again and compares every hash, loss and metric; returns a dict.
+
+    LoomError with the first line that differs.
+    """
+    options = _Options(None, folder, "fresh", None, threads, isa, progress)
+    return options.run(library.loom_replay, _native.utf8(run, "run"))

@@ -1,0 +1,55 @@
+"""Target propagation in single calls; Trainer with the key `tween` does whole steps."""
+
+import ctypes
+import json
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+
+class Tween(_native.Owner):
+    """A network that learns by targets instead of gradients.
+
+    shape: of a batch, samples first. config: options of docs/tween.md, as mode="layerwise".
+    """
+
+    def __init__(self, network, shape, config=None, *, threads=None, isa=None, **more):
+        data, extents = json.dumps({**(config or {}), **more}).encode(), _tensors.shape_of(shape, "shape")
+        options = _abi.TrainerOptions(thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
+                                      isa=_native.utf8(isa, "isa") if isa else None)
+        self.network = network
+        self._handle = _native.make(library.loom_tween_create, network._handle.value, data, len(data), extents,
+                                    len(extents), ctypes.byref(options))
+
+    def forward(self, x):
+        """Runs the network."""
+        data = _tensors.given(x, "x")
+        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        _native.check(library.loom_tween_forward(
+            self._handle.value, data.pointer, data.count, data.extents(), len(data.shape), ctypes.byref(pointer),
+            ctypes.byref(count), ctypes.byref(shape), ctypes.byref(rank)))
+        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+
+    def step(self, target, learning_rate):
+        """Does the rest of a step behind forward(): gaps, budgets, updates."""
+        data = _tensors.given(target, "target")
+        _native.check(library.loom_tween_step(self._handle.value, data.pointer, data.count, learning_rate))
+
+    def backward(self, target):
+        """The same in three calls: gives every cell its target."""
+        data = _tensors.given(target, "target")
+        _native.check(library.loom_tween_backward(self._handle.value, data.pointer, data.count))
+
+    def budgets(self):
+        """Measures how well each cell agrees with its target."""
+        _native.check(library.loom_tween_budgets(self._handle.value))
+
+    def apply(self, learning_rate):
+        """Moves the weights."""
+        _native.check(library.loom_tween_apply(self._handle.value, learning_rate))
+
+    @property
+    def info(self):
+        """The gap of the output, and of each use of a layer gap, budget and size of the update, a dict."""
+        return json.loads(_native.blob(library.loom_tween_info, self._handle.value))

@@ -1,0 +1,305 @@
+// Trainings, targets, meshes and populations as a host sees them: loom.h alone.
+
+#include <gtest/gtest.h>
+#include <loom/loom.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "capi/capi_test.h"
+#include "support/files.h"
+
+namespace {
+
+using loom::test::sized;
+using loom::test::take;
+
+loom_network chain(int seed = 3) {
+  const std::string spec = R"({"seed":)" + std::to_string(seed) + R"(,"input_shape":[40],"layers":[
+    {"type":"dense","input_height":40,"output_height":70,"activation":"tanh"},
+    {"type":"dense","input_height":70,"output_height":3}]})";
+  loom_network n = 0;
+  EXPECT_EQ(loom_network_from_json(spec.data(), spec.size(), nullptr, &n), LOOM_OK) << loom_last_error();
+  return n;
+}
+std::string weights_of(loom_network n) {
+  loom_blob b = 0;
+  EXPECT_EQ(loom_network_hash(n, &b), LOOM_OK) << loom_last_error();
+  return take(b);
+}
+
+// Ninety samples of three classes that a network can tell.
+struct Data {
+  std::vector<float> inputs, targets;
+  std::vector<std::int32_t> classes;
+  std::uint64_t shape[2] = {90, 40};
+  Data() : inputs(90 * 40), targets(90 * 3) {
+    unsigned seed = 5;
+    for (std::size_t i = 0; i < 90; ++i) {
+      classes.push_back(static_cast<std::int32_t>(i % 3));
+      targets[i * 3 + i % 3] = 1;
+      for (std::size_t j = 0; j < 40; ++j) {
+        seed = seed * 1664525U + 1013904223U;
+        inputs[i * 40 + j] = static_cast<float>(seed >> 8) / 16777216.0F - 0.5F + (j % 3 == i % 3 ? 0.5F : 0.0F);
+      }
+    }
+  }
+  loom_batch batch(bool with_classes) const {
+    auto out = sized<loom_batch>();
+    out.inputs = inputs.data(), out.inputs_count = inputs.size(), out.shape = shape, out.shape_count = 2;
+    if (with_classes)
+      out.classes = classes.data(), out.classes_count = classes.size();
+    else
+      out.targets = targets.data(), out.targets_count = targets.size();
+    return out;
+  }
+};
+
+// A run over arrays teaches the caller's network; the same config in a folder leaves a journal that replays.
+TEST(CapiTraining, runs_over_arrays_and_says_where_it_is) {
+  const Data data;
+  const loom_batch batch = data.batch(true);
+  const std::string config =
+      R"({"epochs":6,"batch_size":30,"loss":"softmax_crossentropy","optimizer":"adam","learning_rate":0.01,)"
+      R"("shuffle":true})";
+  struct Told {
+    int events = 0, ends = 0;
+    int stop_at = 1000;
+    double loss = 0;
+  };
+  std::vector<std::string> hashes;
+  for (const int threads : {1, 2}) {
+    const loom_network n = chain();
+    Told told;
+    auto options = sized<loom_train_options>();
+    options.thread_count = threads, options.user = &told;
+    options.progress = [](void* user, loom_training_event event, std::uint64_t, std::uint64_t epochs, std::uint64_t,
+                          std::uint64_t batches, double loss, double, const char*) -> std::int32_t {
+      auto& t = *static_cast<Told*>(user);
+      EXPECT_EQ(epochs, 6U);
+      EXPECT_EQ(batches, 3U);
+      ++t.events;
+      if (event == LOOM_TRAINING_EPOCH_END) ++t.ends, t.loss = loss;
+      return t.ends < t.stop_at ? 1 : 0;
+    };
+    loom_blob outcome = 0;
+    ASSERT_EQ(loom_train(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK)
+        << loom_last_error();
+    EXPECT_NE(take(outcome).find("\"finished\""), std::string::npos);
+    EXPECT_EQ(told.ends, 6);
+    EXPECT_LT(told.loss, 0.5);
+    hashes.push_back(weights_of(n));
+    Told early;
+    early.stop_at = 2;
+    options.user = &early;
+    ASSERT_EQ(loom_train(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK);
+    EXPECT_NE(take(outcome).find("\"stopped\""), std::string::npos);
+    EXPECT_EQ(loom_release(n), LOOM_OK);
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+TEST(CapiTraining, wrong_samples_are_answered) {
+  const Data data;
+  const std::string config = R"({"epochs":1,"batch_size":30})";
+  const loom_network n = chain();
+  loom_blob outcome = 0;
+  const auto run = [&](const loom_batch* samples, const std::string& text) {
+    return loom_train(text.data(), text.size(), n, samples, nullptr, nullptr, &outcome);
+  };
+  loom_batch both = data.batch(true), none = data.batch(false);
+  both.targets = data.targets.data(), both.targets_count = data.targets.size();
+  none.targets = nullptr, none.targets_count = 0;
+  EXPECT_EQ(run(&both, config), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(run(&none, config), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(run(nullptr, config), LOOM_INVALID_CONFIG);  // the config names no data
+  const loom_batch good = data.batch(false);
+  EXPECT_EQ(run(&good, R"({"epochs":1,"network":{}})"), LOOM_INVALID_CONFIG);
+  EXPECT_EQ(run(&good, R"({"epochs":0})"), LOOM_INVALID_CONFIG);
+  EXPECT_EQ(loom_release(n), LOOM_OK);
+}
+
+// Three calls and one give the same weights.
+TEST(CapiTween, single_calls_give_the_bits_of_a_step) {
+  const Data data;
+  std::vector<std::string> hashes;
+  for (const bool whole : {true, false}) {
+    const loom_network n = chain();
+    const std::string config = R"({"mode":"layerwise"})";
+    loom_tween t = 0;
+    ASSERT_EQ(loom_tween_create(n, config.data(), config.size(), data.shape, 2, nullptr, &t), LOOM_OK)
+        << loom_last_error();
+    EXPECT_EQ(loom_tween_step(t, data.targets.data(), data.targets.size(), 0.05), LOOM_INVALID_STATE);
+    const float* y = nullptr;
+    const std::uint64_t* shape = nullptr;
+    std::size_t count = 0, rank = 0;
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_EQ(loom_tween_forward(t, data.inputs.data(), data.inputs.size(), data.shape, 2, &y, &count, &shape, &rank),
+                LOOM_OK)
+          << loom_last_error();
+      if (whole) {
+        ASSERT_EQ(loom_tween_step(t, data.targets.data(), data.targets.size(), 0.05), LOOM_OK) << loom_last_error();
+      } else {
+        ASSERT_EQ(loom_tween_backward(t, data.targets.data(), data.targets.size()), LOOM_OK) << loom_last_error();
+        ASSERT_EQ(loom_tween_budgets(t), LOOM_OK) << loom_last_error();
+        ASSERT_EQ(loom_tween_apply(t, 0.05), LOOM_OK) << loom_last_error();
+      }
+    }
+    hashes.push_back(weights_of(n));
+    loom_blob info = 0;
+    ASSERT_EQ(loom_tween_info(t, &info), LOOM_OK);
+    EXPECT_NE(take(info).find("layers.1"), std::string::npos);
+    EXPECT_EQ(loom_tween_step(t, data.targets.data(), 7, 0.05), LOOM_SHAPE_MISMATCH);
+    for (const loom_handle h : {t, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+// A held input settles to the plain output after as many ticks as there are cells; snapshots, forks and gradients.
+TEST(CapiMesh, settles_to_the_plain_output) {
+  const Data data;
+  const loom_network n = chain(), other = chain();
+  loom_network_session s = 0;
+  ASSERT_EQ(loom_network_session_create(other, nullptr, &s), LOOM_OK);
+  const float* y = nullptr;
+  const std::uint64_t* shape = nullptr;
+  std::size_t count = 0, rank = 0;
+  ASSERT_EQ(loom_network_session_forward(s, data.inputs.data(), data.inputs.size(), data.shape, 2, nullptr, &y, &count,
+                                         &shape, &rank),
+            LOOM_OK);
+  const std::vector<float> expected(y, y + count);
+
+  auto options = sized<loom_step_mesh_options>();
+  options.history = 8, options.backward = 1, options.thread_count = 2, options.keep_inputs = 1;
+  loom_step_mesh mesh = 0;
+  ASSERT_EQ(loom_step_mesh_create(n, data.shape, 2, &options, &mesh), LOOM_OK) << loom_last_error();
+  loom_step_state state = 0, copy = 0;
+  ASSERT_EQ(loom_step_state_create(mesh, &state), LOOM_OK);
+  EXPECT_EQ(loom_step_state_output(state, -1, &y, &count, &shape, &rank), LOOM_NO_VALUE);
+  ASSERT_EQ(loom_step_state_set_input(state, data.inputs.data(), data.inputs.size(), 1), LOOM_OK) << loom_last_error();
+  auto ticks = sized<loom_tick_options>();
+  ticks.ticks = 3, ticks.capture = 1;
+  ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, &ticks), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_step_state_output(state, -1, &y, &count, &shape, &rank), LOOM_OK);
+  EXPECT_EQ(std::vector<float>(y, y + count), expected);
+  std::uint64_t moved = 0;
+  ASSERT_EQ(loom_step_state_ticks(state, &moved), LOOM_OK);
+  EXPECT_EQ(moved, 3U);
+
+  ASSERT_EQ(loom_step_state_fork(state, &copy), LOOM_OK);
+  loom_blob a = 0, b = 0, saved = 0;
+  ASSERT_EQ(loom_step_state_snapshot(state, &saved), LOOM_OK);
+  const std::string bytes = take(saved);
+  const loom_step_state both[] = {state, copy}, twice[] = {state, state};
+  ASSERT_EQ(loom_step_mesh_step(mesh, both, 2, nullptr), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_step_mesh_step(mesh, twice, 2, nullptr), LOOM_INVALID_ARGUMENT);
+  ASSERT_EQ(loom_step_state_hash(state, &a), LOOM_OK);
+  ASSERT_EQ(loom_step_state_hash(copy, &b), LOOM_OK);
+  EXPECT_EQ(take(a), take(b));
+  ASSERT_EQ(loom_step_state_restore(state, bytes.data(), bytes.size()), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_step_state_restore(copy, bytes.data(), bytes.size() - 1), LOOM_CORRUPT_DATA);
+
+  const std::vector<float> ones(270, 1.0F);
+  const float* dx = nullptr;
+  ASSERT_EQ(loom_step_mesh_backward(mesh, state, ones.data(), ones.size(), 0, &dx, &count), LOOM_OK)
+      << loom_last_error();
+  std::vector<float> gradient(3 * 70);
+  ASSERT_EQ(loom_step_mesh_gradient(mesh, "layers.1.weight", gradient.data(), gradient.size()), LOOM_OK);
+  EXPECT_NE(gradient, std::vector<float>(gradient.size()));
+
+  const std::string before = weights_of(n);
+  loom_mesh_tween tween = 0;
+  ASSERT_EQ(loom_mesh_tween_create(mesh, nullptr, 0, 0, &tween), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, nullptr), LOOM_OK);
+  ASSERT_EQ(loom_mesh_tween_step(tween, &state, 1, data.targets.data(), data.targets.size(), 0.05), LOOM_OK)
+      << loom_last_error();
+  EXPECT_NE(weights_of(n), before);
+  ASSERT_EQ(loom_network_morph(n, nullptr, "int8"), LOOM_OK);
+  EXPECT_EQ(loom_step_mesh_step(mesh, &state, 1, nullptr), LOOM_INVALID_STATE);
+  for (const loom_handle h : {tween, state, copy, mesh, s, n, other}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+// Fitness told from outside; a snapshot goes on with the same generations, whatever the threads.
+TEST(CapiPopulation, breeds_what_it_is_told) {
+  const std::string config = R"({"population":12,"seed":4,"mutation":{"node_rate":0}})";
+  const std::uint64_t shape[] = {1, 40};
+  const auto judge = [](loom_population p) {
+    const std::uint64_t* places = nullptr;
+    std::size_t count = 0;
+    EXPECT_EQ(loom_population_ask(p, &places, &count), LOOM_OK) << loom_last_error();
+    std::vector<double> fitness;
+    for (const std::uint64_t place : std::vector<std::uint64_t>(places, places + count)) {
+      loom_network n = 0;
+      EXPECT_EQ(loom_population_network(p, place, &n), LOOM_OK) << loom_last_error();
+      std::vector<float> w(70 * 40);
+      const loom_status got = loom_network_get_weight(n, "layers.0.weight", w.data(), w.size());
+      fitness.push_back(got == LOOM_OK ? -std::fabs(static_cast<double>(w[0]) - 0.5) : NAN);
+      EXPECT_EQ(loom_release(n), LOOM_OK);
+    }
+    loom_blob report = 0;
+    EXPECT_EQ(loom_population_tell(p, fitness.data(), fitness.size(), &report), LOOM_OK) << loom_last_error();
+    return take(report);
+  };
+  const loom_network base = chain();
+  loom_population p = 0, q = 0;
+  ASSERT_EQ(loom_population_create(base, shape, 2, config.data(), config.size(), 1, &p), LOOM_OK) << loom_last_error();
+  loom_network best = 0;
+  EXPECT_EQ(loom_population_best(p, &best), LOOM_NO_VALUE);
+  judge(p), judge(p);
+  loom_blob saved = 0;
+  ASSERT_EQ(loom_population_snapshot(p, &saved), LOOM_OK) << loom_last_error();
+  const std::string bytes = take(saved);
+  ASSERT_EQ(loom_population_restore(bytes.data(), bytes.size(), shape, 2, config.data(), config.size(), 2, &q), LOOM_OK)
+      << loom_last_error();
+  EXPECT_EQ(judge(p), judge(q));
+  ASSERT_EQ(loom_population_best(p, &best), LOOM_OK) << loom_last_error();
+  const double few[] = {1};
+  loom_blob report = 0;
+  EXPECT_EQ(loom_population_tell(p, few, 1, &report), LOOM_INVALID_ARGUMENT);
+  const std::string wrong = R"({"generations":5})";
+  loom_population none = 0;
+  EXPECT_EQ(loom_population_create(base, shape, 2, wrong.data(), wrong.size(), 1, &none), LOOM_UNKNOWN_KEY);
+  for (const loom_handle h : {p, q, best, base}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+TEST(CapiEvolution, compares_splices_and_mutates) {
+  const loom_network a = chain(1), b = chain(2);
+  loom_blob blob = 0;
+  ASSERT_EQ(loom_dna_compare(a, a, 0, &blob), LOOM_OK) << loom_last_error();
+  EXPECT_NE(take(blob).find("\"overall_overlap\":1.0"), std::string::npos);
+  ASSERT_EQ(loom_dna_draw(a, b, 0, &blob), LOOM_OK);
+  EXPECT_NE(take(blob).find("<svg"), std::string::npos);
+  ASSERT_EQ(loom_network_compare(a, a, &blob), LOOM_OK);
+  EXPECT_NE(take(blob).find("\"equal\":true"), std::string::npos);
+  loom_network child = 0;
+  const std::string config = R"({"mode":"uniform","seed":9})", wrong = R"({"mode":"halves"})";
+  ASSERT_EQ(loom_network_splice(a, b, config.data(), config.size(), &child), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_network_splice(a, b, wrong.data(), wrong.size(), &child), LOOM_UNKNOWN_NAME) << loom_last_error();
+  const std::string before = weights_of(child), rates = R"({"weight_perturb_rate":1,"seed":3})";
+  const std::uint64_t shape[] = {1, 40};
+  ASSERT_EQ(loom_network_mutate(child, shape, 2, rates.data(), rates.size(), &blob), LOOM_OK) << loom_last_error();
+  EXPECT_NE(take(blob).find("made"), std::string::npos);
+  EXPECT_NE(weights_of(child), before);
+  for (const loom_handle h : {a, b, child}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+TEST(CapiEvolution, runs_by_a_config) {
+  const std::string config =
+      R"({"task":"xor","population":16,"generations":4,"seed":1,"network":{"layers":[
+      {"type":"dense","input_height":2,"output_height":4,"activation":"tanh"},
+      {"type":"dense","input_height":4,"output_height":1,"activation":"sigmoid"}]}})";
+  int told = 0;
+  auto options = sized<loom_evolve_options>();
+  options.user = &told, options.thread_count = 2;
+  options.progress = [](void* user, const char* report) -> std::int32_t {
+    EXPECT_NE(std::string(report).find("best_score"), std::string::npos);
+    return ++*static_cast<int*>(user) < 3 ? 1 : 0;
+  };
+  loom_blob outcome = 0;
+  ASSERT_EQ(loom_evolve(config.data(), config.size(), &options, &outcome), LOOM_OK) << loom_last_error();
+  EXPECT_NE(take(outcome).find("\"generations\":3"), std::string::npos);
+  EXPECT_EQ(told, 3);
+}
+
+}  // namespace

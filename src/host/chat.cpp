@@ -1,0 +1,179 @@
+#include "host/chat.h"
+
+#include <utility>
+
+#include "host/conversation.h"
+
+namespace loom {
+
+Result<Chat> Chat::create(const LanguageModel& model, Session& session, ChatOptions options) {
+  LOOM_TRY_VOID(model.need_tokenizer());
+  Chat chat(model, session);
+  if (!options.prompts) {
+    LOOM_TRY_VOID(model.need_template());
+    options.prompts = Prompts::of(model);
+  }
+  if (!options.prompts->chat_template) return fail(Code::NoTemplate, "{}: no chat template", model.path);
+  chat.prompts_ = *std::move(options.prompts), chat.generation_ = std::move(options.generation);
+  chat.system_ = std::move(options.system);
+  if (!chat.system_.empty()) chat.messages_.push_back(message("system", chat.system_));
+  return chat;
+}
+
+Result<void> Chat::check_idle() const {
+  return is_answering_ ? fail(Code::InvalidState, "an answer runs") : Result<void>();
+}
+
+// The tokens of the conversation that the session does not hold yet; it forgets what it holds beside them.
+Result<std::vector<std::int32_t>> Chat::unread_tokens(const std::atomic<bool>* cancel) {
+  dropped_bytes_ = 0;
+  LOOM_TRY(const std::string text, prompts_.render(messages_, cancel));
+  std::vector<std::int32_t> ids;
+  // Encoding ends at some times the context, so that the error of a text that is a little too long still says how long
+  // it is.
+  const std::size_t context = session_->context_tokens(), limit = 4 * context;
+  const auto encoded = model_->tokenizer->encode(text, {false, /*parse_special=*/true, limit}, ids);
+  if (!encoded && encoded.error().code == Code::ContextFull)
+    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}", limit, context);
+  if (!encoded) return tl::make_unexpected(encoded.error());
+  dropped_bytes_ = encoded->dropped_bytes;
+  if (ids.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
+  std::size_t same = 0;
+  while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
+  if (same == ids.size()) --same;  // the last token is fed again for its logits
+  if (!session_->rewind(same)) {
+    LOOM_TRY_VOID(session_->rewind(0));
+    same = 0;
+  }
+  if (ids.size() >= context)
+    return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}", ids.size(), context);
+  ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(same));
+  return ids;
+}
+
+Result<void> Chat::begin_answer(const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(check_idle());
+  const auto ids = unread_tokens(cancel);
+  if (!ids && ids.error().code == Code::Cancelled) {
+    last_ = {}, prompt_tokens_ = 0;
+    last_.stop_reason = "cancelled";
+    messages_.push_back(message("assistant", ""));
+    return {};
+  }
+  if (!ids) return tl::make_unexpected(ids.error());
+  LOOM_TRY(Generator generator, Generator::create(*session_, *model_, *ids, generation_));
+  generator_.emplace(std::move(generator));
+  prompt_tokens_ = ids->size();
+  is_answering_ = true, said_ = false;
+  return {};
+}
+
+Result<void> Chat::say(std::string text, const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(check_idle());
+  messages_.push_back(message("user", std::move(text)));
+  if (auto begun = begin_answer(cancel); !begun) {
+    messages_.erase(messages_.size() - 1);
+    return begun;
+  }
+  said_ = is_answering_;
+  return {};
+}
+
+Result<Generator::Step> Chat::next(const std::atomic<bool>* cancel) {
+  if (!is_answering_) return fail(Code::InvalidState, "no answer runs");
+  auto step = generator_->next(cancel);
+  if (step && !step->done) return step;
+  last_ = generator_->result();
+  is_answering_ = false;
+  generator_.reset();
+  if (step)
+    messages_.push_back(message("assistant", last_.text));
+  else if (said_)
+    messages_.erase(messages_.size() - 1);
+  return step;
+}
+
+Result<Generation> Chat::ask(std::string text, const std::function<bool(std::string_view)>& on_text,
+                             const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(say(std::move(text), cancel));
+  while (is_answering_) {
+    LOOM_TRY(const Generator::Step step, next(cancel));
+    if (on_text && !step.text.empty() && !on_text(step.text) && is_answering_) LOOM_TRY_VOID(stop());
+  }
+  return last_;
+}
+
+Result<void> Chat::stop() {
+  if (!is_answering_) return {};
+  const std::atomic<bool> cancel = true;
+  LOOM_TRY_VOID(next(&cancel));
+  return {};
+}
+
+Result<void> Chat::push(const Json& message) {
+  LOOM_TRY_VOID(check_idle());
+  LOOM_TRY(const Json checked, conversation_from_json(Json::array({message})));
+  messages_.push_back(checked[0]);
+  return {};
+}
+
+Result<void> Chat::set_messages(const Json& messages) {
+  LOOM_TRY_VOID(check_idle());
+  LOOM_TRY(messages_, conversation_from_json(messages));
+  find_system();
+  return {};
+}
+
+Result<void> Chat::rewind(std::size_t count) {
+  LOOM_TRY_VOID(check_idle());
+  if (count > messages_.size())
+    return fail(Code::OutOfRange, "{} messages of a conversation of {}", count, messages_.size());
+  while (messages_.size() > count) messages_.erase(messages_.size() - 1);
+  return {};
+}
+
+Result<void> Chat::edit(std::size_t index, std::string content) {
+  LOOM_TRY_VOID(check_idle());
+  if (index >= messages_.size())
+    return fail(Code::OutOfRange, "message {} of a conversation of {}", index, messages_.size());
+  LOOM_TRY_VOID(rewind(index + 1));
+  messages_[index]["content"] = std::move(content);
+  find_system();
+  return {};
+}
+
+Result<void> Chat::reset() {
+  LOOM_TRY_VOID(check_idle());
+  messages_ = Json::array();
+  if (!system_.empty()) messages_.push_back(message("system", system_));
+  return session_->rewind(0);
+}
+
+Result<void> Chat::set_system(std::string text) {
+  LOOM_TRY_VOID(check_idle());
+  system_ = std::move(text);
+  return reset();
+}
+
+void Chat::find_system() {
+  const std::string* const role = messages_.empty() ? nullptr : as_string(messages_[0]["role"]);
+  const bool is_first = role != nullptr && (*role == "system" || *role == "developer");
+  system_ = is_first ? *as_string(messages_[0]["content"]) : "";
+}
+
+Result<void> Chat::save(const std::string& path) const { return write_conversation(path, messages_); }
+
+Result<void> Chat::load(const std::string& path) {
+  LOOM_TRY_VOID(check_idle());
+  LOOM_TRY(messages_, read_conversation(path));
+  find_system();
+  return {};
+}
+
+Result<void> Chat::use(Session& session) {
+  LOOM_TRY_VOID(check_idle());
+  session_ = &session;
+  return {};
+}
+
+}  // namespace loom

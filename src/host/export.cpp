@@ -1,0 +1,71 @@
+#include "host/export.h"
+
+#include "core/file.h"
+#include "core/json.h"
+#include "host/export_model.h"
+#include "host/load_any.h"
+#include "io/network_file.h"
+#include "io/network_tensors.h"
+#include "io/onnx_writer/onnx_export.h"
+#include "lm/model_entity.h"
+
+namespace loom {
+namespace {
+
+Digest sha256_of(std::span<const std::byte> bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.finish();
+}
+
+Result<ExportResult> export_onnx(Network& network, const std::string& output, const ExportOptions& options) {
+  LOOM_TRY(const OnnxModelText model, network_to_onnx(network, {options.input_shape, options.dequantize}));
+  const auto bytes = std::as_bytes(std::span(model.bytes));
+  LOOM_TRY_VOID(write_file_atomically(output, bytes));
+  return ExportResult{output, "onnx", bytes.size(), 0, model.nodes, sha256_of(bytes)};
+}
+
+Result<ExportResult> export_tensors(Network& network, const std::string& output, const ExportOptions& options) {
+  LOOM_TRY(const std::size_t tensors, save_network_tensors(output, network, {options.dequantize}));
+  LOOM_TRY(const auto written, MappedFile::open(output));
+  return ExportResult{output, "safetensors", written->bytes().size(), tensors, 0, sha256_of(written->bytes())};
+}
+
+bool is_language_model(const std::string& path) {
+  if (is_model_entity(path)) return true;
+  return !is_network_file(path) && !is_tensor_file(path);
+}
+
+}  // namespace
+
+Result<ExportResult> export_file(const std::string& input, const std::string& output, const ExportOptions& options) {
+  const bool onnx = output.ends_with(".onnx"), safetensors = output.ends_with(".safetensors"),
+             gguf = output.ends_with(".gguf");
+  if (is_language_model(input)) {
+    if (onnx)
+      return fail(Code::Unsupported, "{}: a language model's graph would keep no cache; .gguf or a folder", output);
+    if (safetensors)
+      return fail(Code::Unsupported, "{}: a language model becomes a folder of config.json and model.safetensors",
+                  output);
+    return gguf ? export_gguf(input, output, options) : export_folder(input, output, options);
+  }
+  if (gguf)
+    return fail(Code::Unsupported, "{}: GGUF holds language models; .onnx or .safetensors for a network", output);
+  if (!onnx && !safetensors)
+    return fail(Code::InvalidArgument, "{}: the output must end in .onnx or .safetensors", output);
+  LOOM_TRY(OpenedNetwork opened, open_any_network(input, {options.hints}));
+  Network& network = opened.loaded.network;
+  return onnx ? export_onnx(network, output, options) : export_tensors(network, output, options);
+}
+
+Json to_json(const ExportResult& r) {
+  Json out{{"output", r.output}, {"format", r.format}, {"bytes", r.bytes}};
+  if (r.format == "onnx")
+    out["nodes"] = r.nodes;
+  else
+    out["tensors"] = r.tensors;
+  out["sha256"] = to_hex(r.sha256);
+  return out;
+}
+
+}  // namespace loom

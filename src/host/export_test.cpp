@@ -1,0 +1,116 @@
+#include "host/export.h"
+
+#include <filesystem>
+
+#include "core/json.h"
+#include "lm/language_model.h"
+#include "lm/session.h"
+#include "support/files.h"
+#include "support/small_model.h"
+
+namespace loom::host_export_test {
+namespace {
+
+class HostExport : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto written = test::write_small_model(gguf());
+    ASSERT_TRUE(written) << written.error().text();
+  }
+  std::string gguf() const { return folder_ / "model.gguf"; }
+  static std::string reference(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
+  static Digest logits_of(const std::string& path, std::optional<DType> dtype = {}) {
+    ModelOptions options;
+    options.decoder.dtype = dtype;
+    const auto model = load_language_model(path, options);
+    if (!model) {
+      ADD_FAILURE() << model.error().text();
+      return {};
+    }
+    const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
+    Sha256 hash;
+    if (session) {
+      const std::int32_t ids[] = {1, 2, 3};
+      const auto row = (*session)->feed(ids);
+      EXPECT_TRUE(row) << row.error().text();
+      if (row) hash.update_floats(*row);
+    }
+    return hash.finish();
+  }
+  Error error_of(const std::string& input, const std::string& output, const ExportOptions& options = {}) {
+    const auto result = export_file(input, output, options);
+    EXPECT_FALSE(result) << output;
+    EXPECT_FALSE(std::filesystem::exists(output)) << output;
+    return result ? Error{} : result.error();
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
+  const std::string out = folder_ / "out.gguf";
+  const auto result = export_file(gguf(), out, {});
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->format, "gguf");
+  EXPECT_EQ(logits_of(out), logits_of(gguf()));
+  const std::string half = folder_ / "half.gguf";
+  ASSERT_TRUE(export_file(gguf(), half, {.dtype = DType::float16}));
+  EXPECT_EQ(logits_of(half), logits_of(gguf(), DType::float16));
+}
+
+TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
+  const std::string out = folder_ / "folder";
+  const auto result = export_file(gguf(), out, {.dtype = DType::float16});
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->format, "huggingface");
+  EXPECT_EQ(logits_of(out), logits_of(gguf(), DType::float16));
+  const auto again = export_file(gguf(), out, {.dtype = DType::float16});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::InvalidArgument);
+}
+
+TEST_F(HostExport, F_40_folders_come_back_as_folders) {
+  for (const char* name : {"llama2_untied", "llama2_no_gqa", "llama3_scaled", "llama_biases", "llama_linear",
+                           "llama_yarn", "mistral_window", "qwen2_biases", "qwen3_head_norm"}) {
+    SCOPED_TRACE(name);
+    const std::string out = folder_ / name;
+    const auto result = export_file(reference(name), out, {});
+    ASSERT_TRUE(result) << result.error().text();
+    EXPECT_EQ(logits_of(out), logits_of(reference(name)));
+  }
+}
+
+TEST_F(HostExport, F_43_what_a_format_cannot_hold_is_refused_and_nothing_is_written) {
+  EXPECT_EQ(error_of(gguf(), folder_ / "a.onnx").code, Code::Unsupported);
+  EXPECT_EQ(error_of(gguf(), folder_ / "a.safetensors").code, Code::Unsupported);
+  EXPECT_EQ(error_of(gguf(), folder_ / "a", {.dtype = DType::q8_0}).code, Code::Unsupported);
+  EXPECT_EQ(error_of(gguf(), folder_ / "a.gguf", {.dtype = DType::fp8e4m3}).code, Code::Unsupported);
+  const Error tokenizer = error_of(reference("llama2_untied"), folder_ / "a.gguf");
+  EXPECT_EQ(tokenizer.code, Code::Unsupported);
+  EXPECT_NE(tokenizer.text().find("tokenizer.json"), std::string::npos) << tokenizer.text();
+  const std::string net = folder_ / "net.json";
+  test::write_all(net, R"({"input_shape":[3],"layers":[{"type":"dense","input_height":3,"output_height":2}]})");
+  EXPECT_EQ(error_of(net, folder_ / "a.gguf").code, Code::Unsupported);
+  EXPECT_EQ(error_of(net, folder_ / "a.txt").code, Code::InvalidArgument);
+}
+
+TEST_F(HostExport, F_42_a_network_becomes_onnx_and_comes_back_from_safetensors) {
+  const std::string net = folder_ / "net.json";
+  test::write_all(net, R"({"input_shape":[3],"layers":[{"type":"dense","input_height":3,"output_height":2}]})");
+  const auto onnx = export_file(net, folder_ / "net.onnx", {});
+  ASSERT_TRUE(onnx) << onnx.error().text();
+  EXPECT_EQ(onnx->nodes, 2u);
+  ASSERT_TRUE(export_file(net, folder_ / "net.safetensors", {}));
+  const auto again = export_file(folder_ / "net.safetensors", folder_ / "again.onnx", {});
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(again->sha256, onnx->sha256);
+}
+
+TEST_F(HostExport, F_43_a_stop_leaves_nothing) {
+  const std::string out = folder_ / "stopped";
+  EXPECT_EQ(
+      error_of(gguf(), out, {.dtype = DType::float16, .progress = [](std::size_t, std::size_t) { return false; }}).code,
+      Code::Cancelled);
+}
+
+}  // namespace
+}  // namespace loom::host_export_test

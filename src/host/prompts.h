@@ -1,0 +1,27 @@
+#pragma once
+// From the messages of a conversation to the text that a model reads.
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "lm/language_model.h"
+
+namespace loom {
+
+// A chat template with all that it is rendered with but the messages.
+struct Prompts {
+  std::optional<ChatTemplate> chat_template;  // absent: there is none
+  Json tools = nullptr;                       // a list of functions that the template tells the model about
+  Json variables = Json::object();            // of the template, beside those that Loom sets
+  std::optional<TemplateTime> date;           // for templates that write the day
+  std::string bos_token, eos_token;
+
+  // The model's own template.
+  static Prompts of(const LanguageModel& model);
+  // NoTemplate without a template; what a template refuses; Cancelled when `*cancel` was set.
+  Result<std::string> render(const Json& messages, const std::atomic<bool>* cancel = nullptr) const;
+};
+
+}  // namespace loom

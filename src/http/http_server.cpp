@@ -1,0 +1,409 @@
+#include "http/http_server.h"
+
+#include "http/http_access.h"
+
+#ifdef LOOM_HAVE_BOOST
+// Beast and Asio throw where a caller asks for no error code. Ours asks for one everywhere; what still throws (memory,
+// the first use of the network) ends at the `catch (` below.
+#define BOOST_ASIO_NO_DEPRECATED
+#define BOOST_ASIO_DISABLE_BOOST_REGEX
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <set>
+#include <sstream>
+#endif
+
+namespace loom {
+
+#ifdef LOOM_HAVE_BOOST
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using Tcp = asio::ip::tcp;
+using Parser = http::request_parser<http::string_body>;
+using Message = http::response<http::string_body>;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kReadBuffer = std::size_t{64} << 10;  // beside the header
+
+void set_limits(Parser& parser, const HttpServerOptions& options) {
+  parser.header_limit(static_cast<std::uint32_t>(options.max_header));
+  parser.body_limit(options.max_body);
+}
+
+std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+Message message_of(HttpResponse response, unsigned version, bool keep_alive) {
+  Message message(static_cast<http::status>(response.status), version);
+  message.set(http::field::server, "loom");
+  message.set(http::field::content_type, response.content_type);
+  message.set(http::field::cache_control, "no-store");
+  message.set("X-Content-Type-Options", "nosniff");
+  message.set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  if (response.status == 401) message.set(http::field::www_authenticate, "Basic realm=\"loom\"");
+  message.body() = std::move(response.body);
+  message.keep_alive(keep_alive);
+  message.prepare_payload();
+  return message;
+}
+
+// The status of a request that could not be read; 0: the connection is simply closed.
+int status_of(const error_code& error) {
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+  return error.category() == make_error_code(http::error::bad_method).category() ? 400 : 0;
+}
+
+HttpResponse refused(int status) {
+  constexpr std::pair<int, std::string_view> kTexts[] = {
+      {400, "the request is no valid HTTP/1.1"},
+      {401, "a token is needed: Authorization: Bearer TOKEN"},
+      {403, "the request names another host, or comes from the page of another site"},
+      {413, "the body is too large"},
+      {431, "the header is too large"},
+      {503, "too many bytes are waiting; try again"}};
+  for (const auto& [code, text] : kTexts)
+    if (code == status) return http_error(code, text);
+  return http_error(status, "refused");
+}
+
+int refusal_of(const Parser& parser, const HttpServerOptions& options) {
+  const auto& header = parser.get();
+  return refusal({view_of(header[http::field::authorization]), view_of(header[http::field::host]),
+                  view_of(header[http::field::origin])},
+                 options.token);
+}
+
+// What the handler says. Libraries below may throw when memory runs out; the server goes on.
+HttpResponse handle(const HttpHandler& handler, Parser& parser) {
+  try {
+    HttpRequest request;
+    request.method = std::string(view_of(parser.get().method_string()));
+    if (auto split = split_target(view_of(parser.get().target()), request); !split)
+      return http_error(400, split.error().text());
+    request.body = std::move(parser.get().body());
+    return handler(request);
+  } catch (const std::exception&) {
+    return http_error(500, "no memory is left for the request");
+  }
+}
+
+class BeastServer;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Tcp::socket&& stream, BeastServer& server) : stream_(std::move(stream)), server_(server) {}
+  ~Connection();
+
+  void read_header();
+  // Ends a connection that waits for a request; the others end after their response.
+  void stop();
+
+ private:
+  void on_header(const error_code& error);
+  void allow_body();
+  void read_body();
+  void on_body(const error_code& error);
+  void dispatch();
+  void fail_with(const error_code& error);
+  void write(HttpResponse response, bool keep_alive);
+  void on_written(const error_code& error);
+  void close();
+  void drain();
+  void hold(std::size_t bytes);
+
+  beast::tcp_stream stream_;
+  BeastServer& server_;
+  beast::flat_buffer buffer_{kReadBuffer + (std::size_t{64} << 10)};
+  std::optional<Parser> parser_;
+  std::optional<Message> message_;
+  std::size_t held_ = 0;  // bytes of the server's share for bodies
+  bool waits_ = false;    // for a request
+};
+
+class BeastServer final : public HttpServer {
+ public:
+  BeastServer(const HttpServerOptions& options, HttpHandler handler)
+      : options_(options),
+        handler_(std::move(handler)),
+        acceptor_(io_),
+        retry_(io_),
+        clock_(io_),
+        workers_(options.workers) {}
+  ~BeastServer() override {
+    workers_.join();
+    stopping_ = true;  // connections that end with io_ begin nothing new
+  }
+
+  Result<void> open() {
+    error_code error;
+    const std::string& name = options_.address;
+    const auto address = asio::ip::make_address(name == "localhost" ? "127.0.0.1" : name, error);
+    if (error) return fail(Code::InvalidArgument, "\"{}\" is no address of this computer", name);
+    const Tcp::endpoint endpoint(address, options_.port);
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) port_ = acceptor_.local_endpoint(error).port();
+    if (error) return fail(Code::IoError, "{}:{}: {}", name, options_.port, error.message());
+    return {};
+  }
+
+  std::uint16_t port() const override { return port_; }
+
+  Result<void> run(const std::atomic<bool>& stop) override {
+    stop_ = &stop;
+    try {
+      accept();
+      look_at_clock();
+      io_.run();
+    } catch (const std::exception& e) {
+      return fail(Code::IoError, "the server ended: {}", e.what());
+    }
+    return {};
+  }
+
+  void ended(Connection* connection) {
+    connections_.erase(connection);
+    if (!accepting_ && !stopping_) accept();
+  }
+  // False where so many bytes would be too many.
+  bool hold(std::size_t bytes) {
+    if (bytes > options_.max_waiting - held_) return false;
+    held_ += bytes;
+    return true;
+  }
+  void release(std::size_t bytes) { held_ -= bytes; }
+
+  const HttpServerOptions& options() const { return options_; }
+  const HttpHandler& handler() const { return handler_; }
+  asio::io_context& io() { return io_; }
+  asio::thread_pool& workers() { return workers_; }
+  bool is_stopping() const { return stopping_; }
+
+ private:
+  void accept() {
+    accepting_ = connections_.size() < options_.max_connections;
+    if (!accepting_) return;  // goes on when a connection has ended
+    acceptor_.async_accept([this](const error_code& error, Tcp::socket accepted) {
+      if (error == asio::error::operation_aborted || stopping_) return;
+      if (error) return accept_later();
+      const auto connection = std::make_shared<Connection>(std::move(accepted), *this);
+      connections_.insert(connection.get());
+      connection->read_header();
+      accept();
+    });
+  }
+
+  // Descriptors may have run out: a moment later there may be some.
+  void accept_later() {
+    retry_.expires_after(std::chrono::milliseconds(100));
+    retry_.async_wait([this](const error_code& error) {
+      if (!error && !stopping_) accept();
+    });
+  }
+
+  // A flag that a signal handler sets is looked at ten times a second.
+  void look_at_clock() {
+    clock_.expires_after(std::chrono::milliseconds(100));
+    clock_.async_wait([this](const error_code& error) {
+      if (error) return;
+      if (!stopping_ && stop_->load()) begin_to_stop();
+      if (stopping_ && (connections_.empty() || Clock::now() > stop_by_)) return io_.stop();
+      look_at_clock();
+    });
+  }
+
+  void begin_to_stop() {
+    stopping_ = true, stop_by_ = Clock::now() + options_.stop_timeout;
+    error_code ignored;
+    acceptor_.close(ignored);
+    retry_.cancel();
+    for (Connection* connection : connections_) connection->stop();
+  }
+
+  const HttpServerOptions options_;
+  const HttpHandler handler_;
+  std::uint16_t port_ = 0;
+  std::size_t held_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
+  Clock::time_point stop_by_;
+  bool accepting_ = false, stopping_ = false;
+  std::set<Connection*> connections_;  // all that live
+  // What stands above outlives it, since its last handlers hold connections.
+  asio::io_context io_{1};
+  Tcp::acceptor acceptor_;
+  asio::steady_timer retry_, clock_;
+  asio::thread_pool workers_;
+};
+
+Connection::~Connection() {
+  server_.release(held_);
+  server_.ended(this);
+}
+
+void Connection::hold(std::size_t bytes) {
+  server_.release(held_);
+  held_ = server_.hold(bytes) ? bytes : 0;
+}
+
+void Connection::read_header() {
+  hold(0);
+  parser_.emplace();
+  set_limits(*parser_, server_.options());
+  waits_ = true;
+  stream_.expires_after(server_.options().header_timeout);
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](const error_code& e, std::size_t) { self->on_header(e); });
+}
+
+void Connection::stop() {
+  if (waits_) close();
+}
+
+void Connection::on_header(const error_code& error) {
+  waits_ = false;
+  if (error) return fail_with(error);
+  if (const int status = refusal_of(*parser_, server_.options()); status != 0) return write(refused(status), false);
+  const auto length = parser_->content_length();
+  const std::size_t bytes = length               ? static_cast<std::size_t>(*length)
+                            : parser_->chunked() ? server_.options().max_body
+                                                 : 0;
+  if (bytes > server_.options().max_body) return write(refused(413), false);
+  hold(bytes);
+  if (held_ != bytes) return write(refused(503), false);
+  if (view_of(parser_->get()[http::field::expect]) == "100-continue") return allow_body();
+  read_body();
+}
+
+// A client that asks whether its body is welcome waits for an answer.
+void Connection::allow_body() {
+  message_.emplace(http::status::continue_, 11);
+  stream_.expires_after(server_.options().body_timeout);
+  http::async_write(stream_, *message_, [self = shared_from_this()](const error_code& e, std::size_t) {
+    if (!e) self->read_body();
+  });
+}
+
+void Connection::read_body() {
+  stream_.expires_after(server_.options().body_timeout);
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](const error_code& e, std::size_t) { self->on_body(e); });
+}
+
+void Connection::on_body(const error_code& error) {
+  if (error) return fail_with(error);
+  stream_.expires_never();
+  dispatch();
+}
+
+// A worker makes the response. The connection comes back with it, so that it ends in the thread that serves.
+void Connection::dispatch() {
+  asio::post(server_.workers(), [self = shared_from_this()]() mutable {
+    HttpResponse response = handle(self->server_.handler(), *self->parser_);
+    auto& io = self->server_.io();
+    asio::post(io, [self = std::move(self), response = std::move(response)]() mutable {
+      const bool keep = self->parser_->keep_alive() && !self->server_.is_stopping();
+      self->write(std::move(response), keep);
+    });
+  });
+}
+
+void Connection::fail_with(const error_code& error) {
+  if (const int status = status_of(error); status != 0) return write(refused(status), false);
+  close();
+}
+
+void Connection::write(HttpResponse response, bool keep_alive) {
+  const unsigned version = parser_->is_header_done() ? parser_->get().version() : 11;
+  message_.emplace(message_of(std::move(response), version, keep_alive));
+  stream_.expires_after(server_.options().body_timeout);
+  http::async_write(stream_, *message_,
+                    [self = shared_from_this()](const error_code& e, std::size_t) { self->on_written(e); });
+}
+
+void Connection::on_written(const error_code& error) {
+  const bool keep = !error && message_->keep_alive() && !server_.is_stopping();
+  message_.reset();
+  if (keep) return read_header();
+  close();
+}
+
+// A client that still sends would lose a response that was written already, if the connection were reset under it: what
+// it sends is thrown away for a while.
+void Connection::close() {
+  error_code ignored;
+  stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+  parser_.reset();
+  hold(0);
+  stream_.expires_after(std::chrono::seconds(2));
+  drain();
+}
+
+void Connection::drain() {
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(kReadBuffer),
+                          [self = shared_from_this()](const error_code& error, std::size_t) {
+                            if (!error) self->drain();
+                          });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpServerOptions& options, HttpHandler handler) {
+  if (!is_loopback(options.address) && options.token.empty())
+    return fail(Code::InvalidArgument, "{}: other computers reach this address, so requests need a token",
+                options.address);
+  try {
+    auto server = std::make_unique<BeastServer>(options, std::move(handler));
+    LOOM_TRY_VOID(server->open());
+    return {std::move(server)};
+  } catch (const std::exception& e) {
+    return fail(Code::IoError, "no server: {}", e.what());
+  }
+}
+
+std::string http_answers(std::string_view bytes, const HttpServerOptions& options, const HttpHandler& handler) {
+  std::ostringstream out;
+  for (bool open = true; open && !bytes.empty();) {
+    Parser parser;
+    set_limits(parser, options);
+    parser.eager(true);
+    error_code error;
+    for (std::size_t used = 1; used > 0 && !error && !parser.is_done();) {
+      used = parser.put(asio::buffer(bytes.data(), bytes.size()), error);
+      bytes.remove_prefix(used);
+    }
+    if (error == http::error::need_more || (!error && !parser.is_done())) break;  // waits for more
+    const int status = error ? status_of(error) : refusal_of(parser, options);
+    if (error && status == 0) break;
+    HttpResponse response = status != 0 ? refused(status) : handle(handler, parser);
+    open = status == 0 && parser.keep_alive();
+    out << message_of(std::move(response), 11, open);
+  }
+  return out.str();
+}
+
+#else
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpServerOptions&, HttpHandler) {
+  return fail(Code::Unsupported, "this build has no server: build it with libboost-dev installed");
+}
+
+std::string http_answers(std::string_view, const HttpServerOptions&, const HttpHandler&) { return {}; }
+#endif
+
+}  // namespace loom

@@ -1,0 +1,238 @@
+// A server on a real port, asked by hand: clients that send too much, too slowly, in pieces, all at once or nonsense.
+
+#include "http/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+namespace loom::http_server_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Client {
+ public:
+  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    signal(SIGPIPE, SIG_IGN);
+    sockaddr_in to{};
+    to.sin_family = AF_INET, to.sin_port = htons(port), to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  }
+  ~Client() { ::close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::send(fd_, text.data(), text.size(), 0);
+      if (n <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return connected_;
+  }
+  // Until `end` stands in what came, the other side closes or 20 seconds are over.
+  std::string read_until(std::string_view end = {}) {
+    std::string text;
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (end.empty() || text.find(end) == std::string::npos) {
+      pollfd waiting{fd_, POLLIN, 0};
+      if (std::chrono::steady_clock::now() > deadline) return text + "[late]";
+      if (::poll(&waiting, 1, 100) <= 0) continue;
+      char part[4096];
+      const ssize_t n = ::recv(fd_, part, sizeof part, 0);
+      if (n <= 0) break;
+      text.append(part, static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+constexpr std::string_view kHost = "Host: localhost\r\n";
+
+std::string request(std::string_view line, std::string_view headers = {}, std::string_view body = {}) {
+  std::string text = fmt::format("{} HTTP/1.1\r\n{}{}", line, kHost, headers);
+  if (!body.empty()) text += fmt::format("Content-Length: {}\r\n", body.size());
+  return text + "\r\n" + std::string(body);
+}
+
+class Server : public testing::Test {
+ protected:
+  void start(HttpServerOptions options = {}) {
+    auto server = HttpServer::listen(options, [this](const HttpRequest& r) { return answer(r); });
+    ASSERT_TRUE(server) << server.error().text();
+    server_ = std::move(*server);
+    thread_ = std::thread([this] { EXPECT_TRUE(server_->run(stop_)); });
+  }
+  void stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  void TearDown() override { stop(); }
+
+  HttpResponse answer(const HttpRequest& r) {
+    if (r.path == "/slow") std::this_thread::sleep_for(300ms);
+    return {200, "text/plain", fmt::format("<{} {} {} {}>", r.method, r.path, r.query, r.body.size())};
+  }
+  std::string ask(std::string_view text) {
+    Client client(server_->port());
+    client.send(text);
+    return client.read_until();
+  }
+  std::string ask_closing(std::string_view line, std::string_view headers = {}, std::string_view body = {}) {
+    return ask(request(line, fmt::format("Connection: close\r\n{}", headers), body));
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(Server, F_71_answers) {
+  start();
+  const std::string text = ask_closing("GET /a%20b?c=d");
+  EXPECT_TRUE(text.starts_with("HTTP/1.1 200 OK\r\n")) << text;
+  EXPECT_NE(text.find("<GET /a b c=d 0>"), std::string::npos) << text;
+  EXPECT_NE(text.find("Content-Security-Policy: default-src 'none'"), std::string::npos);
+  EXPECT_NE(ask_closing("POST /x", "", std::string(1000, 'x')).find("<POST /x  1000>"), std::string::npos);
+}
+
+TEST_F(Server, F_71_requests_behind_each_other_are_answered_in_order) {
+  start();
+  const std::string text = ask(request("GET /1") + request("POST /2", "", "abc") + request("GET /slow") +
+                               request("GET /4", "Connection: close\r\n"));
+  const std::size_t one = text.find("<GET /1"), two = text.find("<POST /2  3>"), three = text.find("<GET /slow"),
+                    four = text.find("<GET /4");
+  EXPECT_TRUE(one < two && two < three && three < four && four != text.npos) << text;
+}
+
+TEST_F(Server, F_71_chunks_in_pieces_are_one_body) {
+  start();
+  Client client(server_->port());
+  for (const std::string_view part : {"POST /chunks HTTP/1.1\r\nHost: loc", "alhost\r\nTransfer-Encoding: chunked\r\n",
+                                      "Connection: close\r\n\r\n5\r\nab", "cde\r\n3;x=y\r\nfgh\r\n0\r", "\n\r\n"}) {
+    ASSERT_TRUE(client.send(part));
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_NE(client.read_until().find("<POST /chunks  8>"), std::string::npos);
+}
+
+TEST_F(Server, F_71_a_client_may_ask_before_it_sends) {
+  start();
+  Client client(server_->port());
+  client.send(fmt::format(
+      "POST /x HTTP/1.1\r\n{}Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n", kHost));
+  EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 100 Continue"));
+  client.send("ab");
+  EXPECT_NE(client.read_until().find("<POST /x  2>"), std::string::npos);
+}
+
+TEST_F(Server, F_71_what_is_too_large_is_refused) {
+  start({.max_body = 1000, .max_header = 1024});
+  EXPECT_NE(ask(request("POST /x", "", std::string(1001, 'x'))).find(" 413 "), std::string::npos);
+  // Nothing of the body has been sent: the length alone will do.
+  EXPECT_NE(ask(fmt::format("POST /x HTTP/1.1\r\n{}Content-Length: 99999999999999\r\n\r\n", kHost)).find(" 413 "),
+            std::string::npos);
+  EXPECT_NE(ask(fmt::format("POST /x HTTP/1.1\r\n{}Transfer-Encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n", kHost,
+                            std::string(1001, 'x')))
+                .find(" 413 "),
+            std::string::npos);
+  EXPECT_NE(ask(request("GET /x", fmt::format("X: {}\r\n", std::string(2000, 'x')))).find(" 431 "), std::string::npos);
+  EXPECT_NE(ask(request("GET /" + std::string(2000, 'x'))).find(" 431 "), std::string::npos);
+  EXPECT_NE(ask_closing("POST /x", "", std::string(1000, 'x')).find(" 200 "), std::string::npos);
+}
+
+TEST_F(Server, F_71_nonsense_gets_400_or_is_closed) {
+  start({.header_timeout = 500ms});
+  for (const std::string_view bad :
+       {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost localhost\r\n\r\n", "GET http://a/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+    const std::string text = ask(bad);
+    EXPECT_TRUE(text.empty() || text.starts_with("HTTP/1.1 400 ")) << bad << "\n" << text;
+    EXPECT_EQ(text.find("[late]"), std::string::npos) << bad;
+  }
+  EXPECT_NE(ask_closing("GET /still").find("<GET /still"), std::string::npos);
+}
+
+TEST_F(Server, F_71_slow_clients_are_closed_and_hold_nobody_up) {
+  start({.max_connections = 40, .workers = 1, .header_timeout = 400ms, .body_timeout = 400ms});
+  std::vector<std::unique_ptr<Client>> slow;
+  for (int i = 0; i < 30; ++i) {
+    slow.push_back(std::make_unique<Client>(server_->port()));
+    ASSERT_TRUE(slow.back()->send(i % 2 == 0 ? "GET / HT"
+                                             : "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\na"));
+  }
+  EXPECT_NE(ask_closing("GET /quick").find("<GET /quick"), std::string::npos);
+  for (const auto& client : slow) EXPECT_EQ(client->read_until().find("[late]"), std::string::npos);
+}
+
+TEST_F(Server, F_71_more_connections_than_are_served_wait) {
+  start({.max_connections = 2, .header_timeout = 500ms});
+  Client first(server_->port()), second(server_->port()), third(server_->port());
+  ASSERT_TRUE(third.send(request("GET /third", "Connection: close\r\n")));
+  EXPECT_NE(third.read_until().find("<GET /third"), std::string::npos);  // once the silent ones are closed
+}
+
+TEST_F(Server, F_71_bodies_together_are_bounded) {
+  start({.max_body = 1000, .max_waiting = 1500});
+  Client holds(server_->port());
+  ASSERT_TRUE(holds.send(fmt::format("POST /x HTTP/1.1\r\n{}Content-Length: 1000\r\n\r\na", kHost)));
+  std::this_thread::sleep_for(50ms);
+  EXPECT_NE(ask(request("POST /y", "", std::string(900, 'y'))).find(" 503 "), std::string::npos);
+  EXPECT_NE(ask_closing("POST /z", "", std::string(400, 'z')).find(" 200 "), std::string::npos);
+  ASSERT_TRUE(holds.send(std::string(999, 'a')));
+  EXPECT_NE(holds.read_until("<POST /x  1000>").find(" 200 "), std::string::npos);
+  EXPECT_NE(ask_closing("POST /y", "", std::string(900, 'y')).find(" 200 "), std::string::npos);
+}
+
+TEST_F(Server, F_71_a_token_and_the_own_host_are_asked_for) {
+  EXPECT_EQ(HttpServer::listen({.address = "0.0.0.0"}, {}).error().code, Code::InvalidArgument);
+  EXPECT_EQ(HttpServer::listen({.address = "nonsense", .token = "t"}, {}).error().code, Code::InvalidArgument);
+  start();
+  EXPECT_NE(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").find(" 403 "), std::string::npos);
+  EXPECT_NE(ask("GET / HTTP/1.1\r\n\r\n").find(" 403 "), std::string::npos);
+  EXPECT_NE(ask(request("POST /", "Origin: https://evil.example\r\n", "x")).find(" 403 "), std::string::npos);
+  EXPECT_EQ(HttpServer::listen({.port = server_->port()}, {}).error().code, Code::IoError);
+  stop();
+  stop_ = false;
+  start({.token = "0123456789abcdef"});
+  EXPECT_NE(ask_closing("GET /").find(" 401 "), std::string::npos);
+  EXPECT_NE(ask_closing("GET /", "Authorization: Bearer 0123456789abcdef\r\n").find(" 200 "), std::string::npos);
+}
+
+TEST_F(Server, F_71_a_stop_ends_what_is_under_way_and_takes_nothing_new) {
+  start();
+  Client idle(server_->port()), busy(server_->port());
+  ASSERT_TRUE(busy.send(request("GET /slow")));
+  std::this_thread::sleep_for(100ms);
+  stop_ = true;
+  EXPECT_NE(busy.read_until().find("<GET /slow"), std::string::npos);
+  EXPECT_EQ(idle.read_until(), "");
+  stop();
+  Client late(server_->port());
+  EXPECT_FALSE(late.send("GET"));
+}
+
+TEST(HttpAnswers, F_71_bytes_are_answered_without_a_network) {
+  const HttpHandler handler = [](const HttpRequest& r) { return HttpResponse{200, "text/plain", "<" + r.path + ">"}; };
+  const std::string text = http_answers(request("GET /1") + request("POST /2", "", "abc") + "GET /un", {}, handler);
+  EXPECT_NE(text.find("</1>"), std::string::npos);
+  EXPECT_NE(text.find("</2>"), std::string::npos);
+  EXPECT_EQ(http_answers("GET / HTTP/1.1\r\nHost: localhost\r\n", {}, handler), "");
+  EXPECT_TRUE(http_answers("nonsense\r\n\r\n", {}, handler).starts_with("HTTP/1.1 400"));
+}
+
+}  // namespace
+}  // namespace loom::http_server_test

@@ -1,0 +1,244 @@
+#include "lm/encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "lm/encoder_files.h"
+#include "network/spec.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kBatchTexts = 32, kBatchTokens = 4096;
+constexpr std::size_t kFirstBlock = 3;  // behind the two embeddings and their norm
+
+// What Hugging Face calls "gelu" is the exact form.
+Result<std::string> activation_of(const EncoderConfig& config) {
+  if (config.hidden_act == "gelu") return "gelu_exact";
+  if (config.hidden_act == "gelu_new" || config.hidden_act == "gelu_pytorch_tanh") return "gelu";
+  if (config.hidden_act == "relu" || config.hidden_act == "silu" || config.hidden_act == "tanh")
+    return config.hidden_act;
+  return fail_at({"hidden_act"}, Code::Unsupported, "\"{}\": gelu, gelu_new, relu, silu and tanh are supported",
+                 config.hidden_act);
+}
+
+Json dense(std::size_t in, std::size_t out, const std::string& activation) {
+  return {{"type", "dense"}, {"input_height", in}, {"output_height", out}, {"bias", true}, {"activation", activation}};
+}
+
+Json residual(Json layers) {
+  return {{"type", "sequential"}, {"residual", true}, {"sequential_layers", std::move(layers)}};
+}
+
+Result<Json> spec_of(const EncoderConfig& c) {
+  LOOM_TRY(const std::string activation, activation_of(c));
+  const std::size_t d = c.hidden_size;
+  const Json norm{{"type", "layernorm"}, {"input_height", d}, {"eps", c.layer_norm_eps}};
+  const Json mha{{"type", "mha"},
+                 {"d_model", d},
+                 {"num_heads", c.num_attention_heads},
+                 {"qkv_bias", true},
+                 {"out_bias", true},
+                 {"causal", false},
+                 {"rope", false},
+                 {"max_seq_len", c.max_position_embeddings}};
+  Json layers = Json::array();
+  layers.push_back({{"type", "embedding"}, {"vocab_size", c.vocab_size}, {"embedding_dim", d}});
+  layers.push_back({{"type", "position_embedding"}, {"max_seq_len", c.max_position_embeddings}, {"embedding_dim", d}});
+  layers.push_back(norm);
+  for (std::size_t i = 0; i < c.num_hidden_layers; ++i) {
+    Json attention = Json::array({mha});
+    Json forward = Json::array({dense(d, c.intermediate_size, activation), dense(c.intermediate_size, d, "linear")});
+    layers.push_back({{"type", "sequential"},
+                      {"sequential_layers",
+                       Json::array({residual(std::move(attention)), norm, residual(std::move(forward)), norm})}});
+  }
+  return Json{{"id", "encoder"}, {"layers", std::move(layers)}};
+}
+
+// The tensors of block i and the weights that they fill.
+void mount_block(std::size_t i, std::vector<Mount>& mounts) {
+  const std::string from = fmt::format("encoder.layer.{}.", i);
+  const std::string to = fmt::format("layers.{}.sequential_layers.", kFirstBlock + i);
+  const auto pair = [&](const char* name, const std::string& place, const char* weight, const char* bias) {
+    mounts.push_back({from + name + ".weight", to + place + weight});
+    mounts.push_back({from + name + ".bias", to + place + bias});
+  };
+  const std::string attention = "0.sequential_layers.0.", forward = "2.sequential_layers.";
+  pair("attention.self.query", attention, "q.weight", "q.bias");
+  pair("attention.self.key", attention, "k.weight", "k.bias");
+  pair("attention.self.value", attention, "v.weight", "v.bias");
+  pair("attention.output.dense", attention, "o.weight", "o.bias");
+  pair("attention.output.LayerNorm", "1.", "gamma", "beta");
+  pair("intermediate.dense", forward + "0.", "weight", "bias");
+  pair("output.dense", forward + "1.", "weight", "bias");
+  pair("output.LayerNorm", "3.", "gamma", "beta");
+}
+
+std::vector<Mount> mounts_of(const EncoderConfig& c) {
+  std::vector<Mount> mounts{{"embeddings.word_embeddings.weight", "layers.0.table"},
+                            {"embeddings.position_embeddings.weight", "layers.1.table"},
+                            {"embeddings.LayerNorm.weight", "layers.2.gamma"},
+                            {"embeddings.LayerNorm.bias", "layers.2.beta"}};
+  for (std::size_t i = 0; i < c.num_hidden_layers; ++i) mount_block(i, mounts);
+  return mounts;
+}
+
+// Names as a BertModel has them: without "bert.", and with the present names of a norm's weights.
+Result<void> plain_names(std::vector<BareTensor>& tensors) {
+  if (std::ranges::any_of(tensors, [](const BareTensor& t) { return t.name.starts_with("bert."); })) {
+    LOOM_TRY_VOID(rename_by_prefix(tensors, {{"bert.", ""}}));
+  }
+  for (BareTensor& t : tensors) {
+    if (t.name.ends_with(".gamma")) t.name.replace(t.name.size() - 5, 5, "weight");
+    if (t.name.ends_with(".beta")) t.name.replace(t.name.size() - 4, 4, "bias");
+  }
+  return {};
+}
+
+// Every token of a text is of type 0: that row joins the table of positions. The reasons why tensors have no place.
+Result<std::map<std::string, std::string>> join_types(const EncoderConfig& c, std::vector<BareTensor>& tensors) {
+  std::map<std::string, std::string> ignored;
+  BareTensor *types = nullptr, *positions = nullptr;
+  for (BareTensor& t : tensors) {
+    if (t.name == "embeddings.token_type_embeddings.weight") types = &t;
+    if (t.name == "embeddings.position_embeddings.weight") positions = &t;
+    if (t.name == "embeddings.position_ids") ignored[t.name] = "numbers of the positions";
+    if (t.name.starts_with("pooler.")) ignored[t.name] = "a pooler, which embeddings do not pass";
+    if (t.name.starts_with("cls.")) ignored[t.name] = "a head, which embeddings do not pass";
+  }
+  const std::vector<std::size_t> type_shape{c.type_vocab_size, c.hidden_size},
+      position_shape{c.max_position_embeddings, c.hidden_size};
+  if (types == nullptr || types->shape != type_shape)
+    return fail(Code::ShapeMismatch, "embeddings.token_type_embeddings.weight: [{}, {}] expected", c.type_vocab_size,
+                c.hidden_size);
+  if (positions == nullptr || positions->shape != position_shape)
+    return fail(Code::ShapeMismatch, "embeddings.position_embeddings.weight: [{}, {}] expected",
+                c.max_position_embeddings, c.hidden_size);
+  LOOM_TRY(const std::vector<float> type, types->values());
+  LOOM_TRY(std::vector<float> table, positions->values());
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] += type[i % c.hidden_size];
+  const auto kept = std::make_shared<const std::vector<float>>(std::move(table));
+  positions->dtype = DType::float32, positions->bytes = std::as_bytes(std::span(*kept)), positions->keeps = kept;
+  ignored[types->name] = "row 0 is added to every position; others are for pairs of texts";
+  return ignored;
+}
+
+}  // namespace
+
+Result<TextEncoder> TextEncoder::load(const std::string& folder, const EncoderOptions& options) {
+  TextEncoder encoder;
+  LOOM_TRY(encoder.config_, encoder_files::read_config(folder));
+  LOOM_TRY(encoder.pooling_, encoder_files::read_pooling(folder));
+  LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
+  const EncoderConfig& c = encoder.config_;
+  encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
+  LOOM_TRY(const std::string tokenizer, read_text_file(folder + "/tokenizer.json"));
+  auto read = text::Tokenizer::from_json(tokenizer);
+  if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
+  encoder.tokenizer_ = std::make_unique<text::Tokenizer>(std::move(*read));
+  if (encoder.tokenizer_->vocab_size() > c.vocab_size)
+    return fail(Code::InvalidConfig, "{}: the tokenizer has {} ids, vocab_size is {}", folder,
+                encoder.tokenizer_->vocab_size(), c.vocab_size);
+  auto spec = spec_of(c);
+  if (!spec) return at(folder + "/config.json", std::move(spec).error());
+  LOOM_TRY(SpecResult built, network_from_json(*spec, {.initialise = false}));
+  encoder.network_ = std::make_unique<Network>(std::move(built.network));
+  LOOM_TRY(std::vector<BareTensor> tensors, read_bare_tensors(folder));
+  const auto mount = [&]() -> Result<LoadReport> {
+    LOOM_TRY_VOID(plain_names(tensors));
+    LOOM_TRY(const auto ignored, join_types(c, tensors));
+    return mount_tensors(*encoder.network_, tensors, mounts_of(c), ignored);
+  };
+  auto report = mount();
+  if (!report) return at(folder, std::move(report).error());
+  encoder.report_ = std::move(*report), encoder.report_.format = "huggingface";
+  if (options.dtype) {
+    LOOM_TRY_VOID(encoder.network_->morph_all(*options.dtype));
+  }
+  encoder.network_->release_masters();
+  LOOM_TRY_VOID(encoder.network_->prepare(Shape::of({1, encoder.max_tokens_})));
+  LOOM_TRY(encoder.session_, NetworkSession::create(*encoder.network_, options.session));
+  return encoder;
+}
+
+// Sums run over the tokens in their order, in f64.
+std::vector<float> TextEncoder::pooled(const float* rows, std::size_t count) const {
+  using Mode = PoolingConfig::Mode;
+  const std::size_t d = config_.hidden_size;
+  std::vector<double> sum(rows, rows + d);
+  for (std::size_t r = 1; r < count && pooling_.mode != Mode::Cls; ++r)
+    for (std::size_t i = 0; i < d; ++i) {
+      const double v = static_cast<double>(rows[r * d + i]);
+      sum[i] = pooling_.mode == Mode::Max ? std::max(sum[i], v) : sum[i] + v;
+    }
+  const double n = static_cast<double>(count);
+  const double divisor = pooling_.mode == Mode::Mean ? n : pooling_.mode == Mode::MeanSqrtLength ? std::sqrt(n) : 1;
+  double square = 0;
+  for (double& v : sum) v /= divisor, square += v * v;
+  const double length = pooling_.normalize ? std::max(std::sqrt(square), 1e-12) : 1;
+  std::vector<float> out(d);
+  for (std::size_t i = 0; i < d; ++i) out[i] = static_cast<float>(sum[i] / length);
+  return out;
+}
+
+Result<void> TextEncoder::run_batch(std::span<const std::vector<std::int32_t>* const> batch,
+                                    const std::atomic<bool>* cancel, std::span<TextEmbedding* const> results) {
+  const std::size_t steps = batch[0]->size();
+  std::vector<float> ids;
+  for (const auto* text : batch)
+    for (const std::int32_t id : *text) ids.push_back(static_cast<float>(id));
+  PassExtras extras;
+  extras.cancel = cancel;
+  const Shape shape = Shape::of({batch.size(), steps});
+  LOOM_TRY(const ConstView y, session_->forward({ids.data(), shape}, extras));
+  for (std::size_t b = 0; b < batch.size(); ++b)
+    results[b]->values = pooled(y.as() + b * steps * config_.hidden_size, steps);
+  return {};
+}
+
+Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::string> texts,
+                                                      const std::atomic<bool>* cancel) {
+  std::vector<std::vector<std::int32_t>> ids(texts.size());
+  std::vector<TextEmbedding> results(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    LOOM_TRY_VOID(tokenizer_->encode(texts[i], {}, ids[i]).map([](const text::Encoded&) {}));
+    if (ids[i].empty()) return fail(Code::InvalidArgument, "text {}: no tokens", i);
+    if (ids[i].size() > max_tokens_) {  // the last token ends every text
+      const std::int32_t end = ids[i].back();
+      ids[i].resize(max_tokens_);
+      ids[i].back() = end, results[i].is_truncated = true;
+    }
+    results[i].tokens = ids[i].size();
+  }
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return ids[i].size(); });
+  for (std::size_t first = 0; first < order.size();) {
+    const std::size_t steps = ids[order[first]].size();
+    const std::size_t most = std::clamp<std::size_t>(kBatchTokens / steps, 1, kBatchTexts);
+    std::vector<const std::vector<std::int32_t>*> batch;
+    std::vector<TextEmbedding*> to;
+    while (first < order.size() && batch.size() < most && ids[order[first]].size() == steps) {
+      batch.push_back(&ids[order[first]]);
+      to.push_back(&results[order[first++]]);
+    }
+    LOOM_TRY_VOID(run_batch(batch, cancel, to));
+  }
+  return results;
+}
+
+double cosine_of(std::span<const float> a, std::span<const float> b) {
+  double dot = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    dot += x * y, aa += x * x, bb += y * y;
+  }
+  return aa == 0 || bb == 0 ? 0 : dot / std::sqrt(aa * bb);
+}
+
+}  // namespace loom

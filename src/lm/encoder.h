@@ -1,0 +1,86 @@
+#pragma once
+// Text encoders: a BERT in a Hugging Face folder, as sentence-transformers lay it out, becomes a network, and texts
+// become vectors. Blocks are post-norm (Devlin et al. 2018): x = layernorm(x + mha(x)), x = layernorm(x + dense(gelu(
+// dense(x)))); attention sees the whole text.
+//
+// Texts of one length run as one batch; none is padded, so a text's vector has the same bits alone and among others.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/json_fwd.h"
+#include "core/thread_pool.h"
+#include "io/mount.h"
+#include "network/network_session.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace loom {
+
+struct EncoderConfig {
+  std::size_t vocab_size = 0, hidden_size = 0, num_hidden_layers = 0, num_attention_heads = 0, intermediate_size = 0;
+  std::size_t max_position_embeddings = 0, type_vocab_size = 0;
+  double layer_norm_eps = 1e-12;
+  std::string hidden_act = "gelu";
+};
+
+// config.json of model_type bert. Unsupported for other models and for options that change numbers, UnknownKey,
+// InvalidConfig.
+Result<EncoderConfig> encoder_config_from_json(const Json& config);
+
+// What becomes of the vectors of a text's tokens.
+struct PoolingConfig {
+  enum class Mode : std::uint8_t { Mean, Cls, Max, MeanSqrtLength } mode = Mode::Mean;
+  bool normalize = false;  // to a length of 1
+};
+
+struct EncoderOptions {
+  NetworkSessionOptions session{};
+  std::optional<DType> dtype{};  // matrices in this type; absent: float32
+};
+
+struct TextEmbedding {
+  std::vector<float> values;
+  std::size_t tokens = 0;     // that were read, special ones included
+  bool is_truncated = false;  // the text has more
+};
+
+class TextEncoder {
+ public:
+  // `folder` holds config.json, model.safetensors (or shards), tokenizer.json and, as sentence-transformers write them,
+  // modules.json, the config of the pooling and sentence_bert_config.json; without modules.json the mean of the tokens
+  // is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor is an error that names it.
+  static Result<TextEncoder> load(const std::string& folder, const EncoderOptions& options = {});
+
+  const EncoderConfig& config() const { return config_; }
+  const PoolingConfig& pooling() const { return pooling_; }
+  const LoadReport& report() const { return report_; }
+  const Network& network() const { return *network_; }
+  // The most tokens that are read of a text; what is behind them is left out, as sentence-transformers do.
+  std::size_t max_tokens() const { return max_tokens_; }
+
+  // One vector per text, in their order. Errors of Tokenizer::encode(); Cancelled once `*cancel` is set.
+  Result<std::vector<TextEmbedding>> embed(std::span<const std::string> texts,
+                                           const std::atomic<bool>* cancel = nullptr);
+
+ private:
+  TextEncoder() = default;
+  Result<void> run_batch(std::span<const std::vector<std::int32_t>* const> batch, const std::atomic<bool>* cancel,
+                         std::span<TextEmbedding* const> results);
+  std::vector<float> pooled(const float* rows, std::size_t count) const;
+
+  EncoderConfig config_;
+  PoolingConfig pooling_;
+  LoadReport report_;
+  std::size_t max_tokens_ = 0;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<NetworkSession> session_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+};
+
+// The cosine of the angle between two vectors of one length; 0 where one of them is 0.
+double cosine_of(std::span<const float> a, std::span<const float> b);
+
+}  // namespace loom

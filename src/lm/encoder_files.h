@@ -1,0 +1,13 @@
+#pragma once
+// The small files beside an encoder's weights.
+
+#include "lm/encoder.h"
+
+namespace loom::encoder_files {
+
+Result<EncoderConfig> read_config(const std::string& folder);
+Result<PoolingConfig> read_pooling(const std::string& folder);
+// The most tokens by sentence_bert_config.json, if there is one.
+Result<std::optional<std::size_t>> read_max_length(const std::string& folder);
+
+}  // namespace loom::encoder_files

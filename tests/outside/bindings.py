@@ -1,0 +1,244 @@
+"""Declarations of other languages: they compile, their structs lie as in C, and examples/*/ask gives the README's answer.
+
+  bindings.py LANGUAGE libloom.so     layout, cpp, rust, go, java, csharp or typescript
+
+A language whose compiler is missing ends with 77, which CTest shows as skipped.
+"""
+
+import ctypes
+import glob
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ANSWER = "The capital of France is Paris.\nhash 99554f0d"
+SKIPPED = 77
+
+
+class Missing(Exception):
+    """A compiler that this machine does not have."""
+
+
+def tool(*names):
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise Missing(f"none of {', '.join(names)} is installed")
+
+
+def run(command, folder, **environment):
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    if "warning" in done.stderr:
+        raise SystemExit(f"{' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def ask(command, folder, shows_progress=True, **environment):
+    """The example with a right and with a wrong model."""
+    model = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+    answer = run([*command, model, "What is the capital of France?"], folder, **environment)
+    print(answer)
+    if not answer.startswith(ANSWER) or ("progress was shown" in answer) != shows_progress or "no progress" in answer:
+        raise SystemExit("expected the answer of the README")
+    wrong = subprocess.run([*map(str, command), __file__, "x"], cwd=folder, capture_output=True, text=True,
+                           env={**os.environ, **environment})
+    print(wrong.stderr)
+    if wrong.returncode != 1 or not wrong.stderr.startswith("ask: Unsupported: "):
+        raise SystemExit("expected a model that is none to be unsupported")
+
+
+def of_c(folder):
+    """{(struct, field): (offset, size)} and {(struct, None): size} as a C89 compiler has them."""
+    run([tool("cc", "gcc", "clang"), "-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror", "-DLOOM_PRINT_LAYOUT",
+         f"-I{ROOT}/include", ROOT / "bindings/c/layout.c", "-o", "layout"], folder)
+    places = {}
+    for line in run(["./layout"], folder).splitlines():
+        words = line.split()
+        places[words[0], words[1] if len(words) > 2 else None] = tuple(map(int, words[2:] or words[1:]))
+    return places
+
+
+def of_python():
+    """The same as the ctypes module of the package has them."""
+    spec = importlib.util.spec_from_file_location("_abi", ROOT / "python/welvet/_abi.py")
+    abi = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(abi)
+    places = {}
+    for made in vars(abi).values():
+        if isinstance(made, type) and issubclass(made, ctypes.Structure) and made is not ctypes.Structure:
+            name = "loom" + re.sub("([A-Z])", r"_\1", made.__name__).lower()
+            places[name, None] = (ctypes.sizeof(made),)
+            for field, *_ in made._fields_:
+                places[name, field] = (getattr(made, field).offset, getattr(made, field).size)
+    return places
+
+
+def layout(_, folder):
+    c, python = of_c(folder), of_python()
+    differing = [f"{key}: {c.get(key)} in C, {python.get(key)} in Python" for key in sorted(c.keys() | python.keys(), key=str)
+                 if c.get(key) != python.get(key)]
+    if differing:
+        raise SystemExit("\n".join(differing))
+    print(f"{len(c)} sizes and offsets are equal in C and Python")
+    if clang := shutil.which("clang-19") or shutil.which("clang"):  # the static checks of 32 bits
+        run([clang, "--target=wasm32-wasi", "-std=c89", "-pedantic", "-Werror", "-fsyntax-only", f"-I{ROOT}/include",
+             ROOT / "bindings/c/layout.c"], folder)
+        print("and as declared in wasm32")
+
+
+def cpp(library, folder):
+    """loom.hpp with exceptions and without, by every compiler that is here; the names of the mission."""
+    strict = ["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", f"-I{ROOT}/include"]
+    link = [f"-L{library.parent}", "-lloom", f"-Wl,-rpath,{library.parent}"]
+    compilers = [found for name in ("g++", "clang++-19", "clang++") if (found := shutil.which(name))]
+    if not compilers:
+        raise Missing("neither g++ nor clang++ is installed")
+    for compiler in compilers:
+        run([compiler, *strict, ROOT / "examples/cpp/ask.cpp", *link, "-o", "ask"], folder)
+        run([compiler, *strict, ROOT / "bindings/cpp/names.cpp", *link, "-o", "names"], folder)
+        run([compiler, *strict, "-fno-exceptions", ROOT / "tests/outside/no_exceptions.cpp", *link, "-o", "values"], folder)
+        run(["./names"], folder)
+        run(["./values"], folder)
+    ask([folder / "ask"], folder)
+
+
+def rust(library, folder):
+    compiler = [tool("rustc"), "--edition", "2021", "-D", "warnings", "-L", library.parent, "-L", folder]
+    run([*compiler, "--crate-type", "rlib", "--crate-name", "loom_sys", ROOT / "bindings/rust/lib.rs"], folder)
+    run([*compiler, "--extern", "loom_sys", ROOT / "examples/rust/ask.rs", "-o", "ask"], folder)
+    ask([folder / "ask"], folder, LD_LIBRARY_PATH=str(library.parent))
+
+
+def go(library, folder):
+    compiler = tool("go")
+    shutil.copy(ROOT / "examples/go/ask.go", folder)
+    (folder / "go.mod").write_text("module ask\n\ngo 1.20\n\nrequire loom v0.0.0\n\nreplace loom => "
+                                   f"{ROOT / 'bindings/go'}\n")
+    environment = {"CGO_ENABLED": "1", "CGO_CFLAGS": f"-I{ROOT}/include", "CGO_LDFLAGS": f"-L{library.parent}",
+                   "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
+    run([compiler, "vet", "./..."], folder, **environment)
+    run([compiler, "build", "-o", "ask", "."], folder, **environment)
+    ask([folder / "ask"], folder, False, LD_LIBRARY_PATH=str(library.parent), GODEBUG="cgocheck=1")
+    if unformatted := run([pathlib.Path(compiler).with_name("gofmt"), "-l", ROOT / "bindings/go", ROOT / "examples/go"], folder):
+        raise SystemExit(f"gofmt would change {unformatted}")
+
+
+def java_home():
+    """A JDK with java.lang.foreign as it stays: 22 or later."""
+    homes = [os.environ.get("JAVA_HOME"), *sorted(glob.glob("/usr/lib/jvm/*"), reverse=True)]
+    found = shutil.which("javac")
+    homes.append(str(pathlib.Path(found).resolve().parent.parent) if found else None)
+    for home in filter(None, homes):
+        if not (compiler := pathlib.Path(home, "bin/javac")).is_file():
+            continue
+        words = subprocess.run([compiler, "-version"], capture_output=True, text=True)
+        if (m := re.search(r"javac (\d+)", words.stdout + words.stderr)) and int(m[1]) >= 22:
+            return pathlib.Path(home)
+    raise Missing("no JDK 22 or later is installed")
+
+
+def java(library, folder):
+    home = java_home()
+    run([home / "bin/javac", "-Xlint:all,-restricted,-serial", "-Werror", "-d", folder, ROOT / "bindings/java/welvet/Abi.java",
+         ROOT / "examples/java/Ask.java"], folder)
+    ask([home / "bin/java", "-cp", folder, "--enable-native-access=ALL-UNNAMED", f"-Dloom.library={library}", "Ask"], folder)
+
+
+def csharp(library, folder):
+    compiler, runner = tool("mcs"), tool("mono")
+    shown = folder / "Layouts.cs"
+    shown.write_text(LAYOUTS_OF_CSHARP)
+    sources = [ROOT / "bindings/csharp/Abi.cs", ROOT / "examples/csharp/Ask.cs"]
+    run([compiler, "-unsafe", "-langversion:7.2", "-warnaserror", *sources, "-out:ask.exe"], folder)
+    run([compiler, "-unsafe", "-langversion:7.2", sources[0], shown, "-out:layouts.exe"], folder)
+    compared = 0
+    c = {(struct, (field or "").replace("_", "")): place for (struct, field), place in of_c(folder).items()}
+    for line in run([runner, "layouts.exe"], folder).splitlines():
+        struct, field, at = line.split(" ")
+        key = ("loom" + re.sub("([A-Z])", r"_\1", struct).lower(), field.lower())
+        if c[key][0] != int(at):
+            raise SystemExit(f"{key}: {at} in C#, {c[key]} in C")
+        compared += 1
+    if compared != len(c):
+        raise SystemExit(f"C# has {compared} sizes and offsets, C {len(c)}")
+    ask([runner, "ask.exe"], folder, LD_LIBRARY_PATH=str(library.parent))
+
+
+LAYOUTS_OF_CSHARP = """
+using System;
+using System.Reflection;
+using System.Runtime.InteropServices;
+
+public static class Layouts
+{
+    public static void Main()
+    {
+        foreach (Type type in typeof(Welvet.Abi).Assembly.GetTypes())
+        {
+            if (!type.IsValueType || type.Namespace != "Welvet" || type.IsNested) continue;
+            Console.WriteLine(type.Name + "  " + Marshal.SizeOf(type));
+            foreach (FieldInfo field in type.GetFields())
+                Console.WriteLine(type.Name + " " + field.Name + " " + Marshal.OffsetOf(type, field.Name));
+        }
+    }
+}
+"""
+
+
+def typescript(_, folder):
+    node = tool("node")
+    script = folder / "layouts.mjs"
+    (folder / "loom_abi.mjs").write_text((ROOT / "bindings/typescript/loom_abi.js").read_text())
+    script.write_text("""
+import * as abi from './loom_abi.mjs';
+for (const [name, { size, fields }] of Object.entries(abi.layouts.lp64)) {
+  console.log(name, '-', size, 0);
+  for (const [field, at] of Object.entries(fields)) console.log(name, field, at.offset, at.size);
+}
+if (abi.BUSY !== 30 || abi.STOP_LENGTH !== 3 || abi.layouts.wasm32.step.fields.text_size.offset !== 8) throw 'constants';
+""")
+    c, compared = of_c(folder), 0
+    for line in run([node, script], folder).splitlines():
+        struct, field, at, size = line.split(" ")
+        expected = c[f"loom_{struct}", None if field == "-" else field]
+        if expected != ((int(at),) if field == "-" else (int(at), int(size))):
+            raise SystemExit(f"{line}: {expected} in C")
+        compared += 1
+    if compared != len(c):
+        raise SystemExit(f"JavaScript has {compared} sizes and offsets, C {len(c)}")
+    print(f"{compared} sizes and offsets are equal in C and JavaScript")
+    use = folder / "use.ts"
+    (folder / "loom_abi.d.ts").write_text((ROOT / "bindings/typescript/loom_abi.d.ts").read_text())
+    use.write_text("""
+import { layouts, OK, STOP_EOS, type Functions, type Handle, type Stop } from './loom_abi.js';
+export function kind(loom: Functions, handle: Handle, room: number): number {
+  const stop: Stop = STOP_EOS;
+  const at: number = layouts.wasm32.generation.fields.hash.offset;
+  return loom.loom_kind_of(handle, room) === OK ? at + stop : -1;
+}
+""")
+    run([tool("tsc"), "--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", use], folder)
+
+
+def main():
+    language, library = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            globals()[language](library, pathlib.Path(folder))
+        except Missing as missing:
+            print(f"SKIPPED: {missing}, so the declarations of {language} are not tested here")
+            return SKIPPED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

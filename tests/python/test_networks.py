@@ -1,0 +1,337 @@
+"""welvet's networks, trainings, meshes and populations over the library that was just built, with numpy and without."""
+
+import array
+import doctest
+import gc
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+if os.environ.get("WELVET_WITHOUT_NUMPY"):
+    sys.modules["numpy"] = None  # importing it fails, as where it is not installed
+
+import welvet  # noqa: E402
+from welvet import _tensors  # noqa: E402
+
+np = _tensors.numpy() if not os.environ.get("WELVET_WITHOUT_NUMPY") else None
+
+SPEC = {"seed": 5, "input_shape": [6], "layers": [
+    {"type": "dense", "input_height": 6, "output_height": 40, "activation": "tanh"},
+    {"type": "dense", "input_height": 40, "output_height": 3}]}
+
+
+def values(shape, seed=1):
+    """Numbers between -1 and 1 as nested lists."""
+    def fill(extents):
+        nonlocal seed
+        if not extents:
+            seed = (seed * 1664525 + 1013904223) % 2**32
+            return seed / 2**31 - 1
+        return [fill(extents[1:]) for _ in range(extents[0])]
+    return fill(list(shape))
+
+
+def plain(data):
+    """Nested lists of whatever holds numbers."""
+    return data.tolist() if hasattr(data, "tolist") else data
+
+
+class Networks(unittest.TestCase):
+
+    def setUp(self):
+        self.net = welvet.Network(SPEC)
+
+    def test_a_network_runs_and_is_saved(self):
+        x = values((4, 6))
+        y = plain(self.net(x))
+        self.assertEqual((len(y), len(y[0])), (4, 3))
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("n.entity", "n.json"):
+                path = pathlib.Path(folder, name)
+                self.net.save(path)
+                again = welvet.Network.from_file(path)
+                self.assertEqual(again.hash(), self.net.hash())
+                self.assertEqual(plain(again(x)), y)
+            with self.assertRaises(welvet.NotFoundError):
+                welvet.Network.from_file(pathlib.Path(folder, "none.entity"))
+        for form in ("entity", "json"):
+            self.assertEqual(welvet.Network.from_bytes(self.net.to_bytes(form)).hash(), self.net.hash())
+        self.assertEqual(welvet.Network(self.net.spec).hash(), self.net.hash())
+        self.assertIn("<svg", self.net._repr_svg_())
+        self.assertIn("weights", repr(self.net))
+
+    def test_weights_are_read_and_written(self):
+        about = self.net.weights()["layers.1.weight"]
+        self.assertEqual((about["shape"], about["dtype"], about["role"]), ([3, 40], "float32", "matrix"))
+        new = values((3, 40))
+        self.net.set("layers.1.weight", new)
+        got = plain(self.net.get("layers.1.weight"))
+        self.assertAlmostEqual(got[2][7], new[2][7], places=6)
+        with self.assertRaises(KeyError):
+            self.net.get("layers.7.weight")
+        with self.assertRaises(ValueError):
+            self.net.set("layers.1.weight", values((40, 3)))
+        with self.assertRaises(welvet.LoomError):
+            self.net.set("layers.1.weight", [[float("nan")] * 40] * 3)
+        copy = self.net.clone()
+        copy.set("layers.1.weight", values((3, 40), 9))
+        self.assertNotEqual(copy.hash(), self.net.hash())
+        copy.load_state_dict(self.net.state_dict())
+        self.assertEqual(copy.hash(), self.net.hash())
+
+    def test_wrong_inputs_are_errors(self):
+        for wrong, error in ((values((4, 5)), ValueError), ([[1, 2], [3]], ValueError), ("abc", (TypeError, ValueError)),
+                             ([["a"] * 6], TypeError), (None, TypeError), (object(), TypeError)):
+            with self.subTest(wrong=wrong), self.assertRaises(error):
+                self.net(wrong)
+        with self.assertRaises(ValueError):
+            welvet.Network({"layers": [{"type": "dens"}]})
+        with self.assertRaises(welvet.LoomError):
+            welvet.Network("{")
+
+    def test_buffers_of_the_standard_library_are_taken(self):
+        x = array.array("f", [0.5] * 6)
+        view = memoryview(x).cast("B").cast("f", (1, 6))
+        self.assertEqual(plain(self.net(view)), plain(self.net([[0.5] * 6])))
+
+    def test_gradients_follow_the_function(self):
+        session = self.net.session(backward=True)
+        x = values((2, 6))
+        session.forward(x)
+        dx = plain(session.backward([[1.0] * 3] * 2))
+        self.assertEqual((len(dx), len(dx[0])), (2, 6))
+        gradient = plain(session.gradient("layers.1.weight"))
+        w = plain(self.net.get("layers.1.weight"))
+
+        def total(change):
+            moved = [list(row) for row in w]
+            moved[1][4] += change
+            self.net.set("layers.1.weight", moved)
+            return sum(sum(row) for row in plain(session.forward(x)))
+
+        self.assertAlmostEqual(gradient[1][4], (total(0.01) - total(-0.01)) / 0.02, places=3)
+        session.clear_gradients()
+        self.assertEqual(plain(session.gradient("layers.1.weight"))[1][4], 0)
+
+    def test_types_and_places_change(self):
+        x = values((3, 6))
+        before = plain(self.net(x))
+        self.net.morph("int8")
+        after = plain(self.net(x))
+        self.assertNotEqual(before, after)
+        self.assertLess(max(abs(a - b) for p, q in zip(before, after) for a, b in zip(p, q)), 0.2)
+        self.net.place((0, 0, 0, 1), {"type": "dense", "input_height": 40, "output_height": 5})
+        self.assertEqual(len(plain(self.net(x))[0]), 5)
+
+    def test_bound_memory_is_read_and_filled(self):
+        x, y = array.array("f", [0.25] * 12), array.array("f", [0] * 6)
+        session = self.net.session(threads=1)
+        view = memoryview(x).cast("B").cast("f", (2, 6))
+        session.bind(view, y)
+        session.run()
+        self.assertEqual(list(y), [v for row in plain(self.net([[0.25] * 6] * 2)) for v in row])
+        x[0] = 3
+        first = list(y)
+        session.run()
+        self.assertNotEqual(list(y), first)
+        for wrong in (array.array("d", [0] * 6), bytes(24)):
+            with self.assertRaises((TypeError, ValueError)):
+                session.bind(view, wrong)
+        with self.assertRaises(ValueError):
+            session.bind(view, array.array("f", [0] * 5))
+        session.close()
+        with self.assertRaises(welvet.LoomError):
+            session.run()
+
+    def test_threads_share_a_network(self):
+        expected, found, errors = plain(self.net([[0.5] * 6])), [], []
+
+        def work():
+            try:
+                session = self.net.session(threads=1)
+                for _ in range(50):
+                    found.append(plain(session.forward([[0.5] * 6])))
+            except welvet.LoomError as error:
+                errors.append(error)
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(errors, [])
+        self.assertTrue(all(f == expected for f in found))
+        self.assertEqual(len(found), 200)
+
+
+@unittest.skipIf(np is None, "numpy's arrays")
+class Arrays(unittest.TestCase):
+
+    def test_arrays_of_any_type_and_order_are_taken(self):
+        net = welvet.Network(SPEC)
+        x = np.arange(24, dtype=np.float64).reshape(4, 6) / 24
+        expected = net(x.astype(np.float32))
+        self.assertEqual(expected.dtype, np.float32)
+        for same in (x, np.asfortranarray(x), x[::-1][::-1], x.astype(">f4"), x.tolist()):
+            np.testing.assert_array_equal(net(same), expected)
+        frozen = x.astype(np.float32)
+        frozen.flags.writeable = False
+        np.testing.assert_array_equal(net(frozen), expected)
+        with self.assertRaises(TypeError):
+            net(x.astype(complex))
+        with self.assertRaises(ValueError):
+            net(np.zeros((0, 6)))
+        with self.assertRaises(ValueError):
+            net.session().bind(x.astype(np.float32), frozen[:, :3])
+
+    def test_wide_networks_compute_in_double_precision(self):
+        net = welvet.Network({**SPEC, "activations": "f64"})
+        y = net(np.full((1, 6), 0.1))
+        self.assertEqual(y.dtype, np.float64)
+        session = net.session(backward=True)
+        session.forward(np.full((1, 6), 0.1))
+        self.assertEqual(session.backward(np.ones((1, 3))).dtype, np.float64)
+
+
+class Learning(unittest.TestCase):
+
+    def test_whole_trainings_are_the_same_with_any_threads(self):
+        x = values((60, 6))
+        classes = [int(row[0] > 0) + int(row[1] > 0) for row in x]
+        config = {"epochs": 8, "batch_size": 20, "shuffle": True, "loss": "softmax_crossentropy", "optimizer": "adam",
+                  "learning_rate": 0.02}
+        hashes, told = [], []
+        for threads in (1, 2):
+            net = welvet.Network(SPEC)
+            run = welvet.train(config, net, x, classes=classes, threads=threads, progress=told.append)
+            self.assertEqual(run.stop_reason, "finished")
+            self.assertLess(run.losses[-1], run.losses[0])
+            self.assertIn("<svg", run._repr_svg_())
+            hashes.append(net.hash())
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertEqual({t["event"] for t in told} >= {"epoch_end", "batch_end"}, True)
+
+    def test_a_run_leaves_a_journal_that_replays(self):
+        lines = "\n".join(",".join(str(v) for v in row) + f",{int(row[0] > 0)}" for row in values((40, 6)))
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "data.csv").write_text("a,b,c,d,e,f,y\n" + lines + "\n")
+            config = {"epochs": 3, "batch_size": 10, "network": SPEC, "loss": "softmax_crossentropy",
+                      "data": {"format": "csv", "path": "data.csv", "target_column": "y"}}
+            out = pathlib.Path(folder, "run")
+            run = welvet.train(config, folder=folder, out=out, progress=False)
+            again = welvet.replay(out)
+            self.assertEqual(again["hash"], run.hash)
+            with self.assertRaises(welvet.LoomError):
+                welvet.train(config, folder=folder, out=out, progress=False)
+
+    def test_progress_may_end_a_run_or_raise(self):
+        x, y = values((20, 6)), values((20, 3))
+        run = welvet.train({"epochs": 50, "batch_size": 20}, welvet.Network(SPEC), x, y,
+                           progress=lambda about: about["epoch"] < 3)
+        self.assertEqual(run.stop_reason, "stopped")
+
+        def fails(_):
+            raise RuntimeError("mine")
+
+        with self.assertRaisesRegex(RuntimeError, "mine"):
+            welvet.train({"epochs": 5, "batch_size": 20}, welvet.Network(SPEC), x, y, progress=fails)
+
+    def test_steps_learn_and_evaluate(self):
+        net = welvet.Network(SPEC)
+        trainer = welvet.Trainer(net, (8, 6), loss="mse", optimizer="adam", learning_rate=0.02)
+        x, y = values((8, 6)), values((8, 3), 7)
+        losses = [trainer.step(x, y).loss for _ in range(60)]
+        self.assertLess(losses[-1], losses[0] / 4)
+        loss, output = trainer.evaluate(x, y)
+        self.assertLess(loss, losses[0] / 4)
+        self.assertEqual(len(output), 8)
+        with self.assertRaises(ValueError):
+            trainer.step(x, values((8, 2)))
+        with self.assertRaises(ValueError):
+            welvet.Trainer(net, (8, 6), epochs=3)
+
+    def test_targets_teach_a_network(self):
+        net = welvet.Network(SPEC)
+        tween = welvet.Tween(net, (8, 6), mode="layerwise")
+        x, y = values((8, 6)), values((8, 3), 7)
+        gaps = []
+        for _ in range(40):
+            tween.forward(x)
+            tween.step(y, 0.05)
+            gaps.append(tween.info["output_gap"])
+        self.assertLess(gaps[-1], gaps[0])
+
+    def test_a_mesh_settles_to_the_plain_output(self):
+        net = welvet.Network(SPEC)
+        x = values((2, 6))
+        expected = plain(welvet.Network(SPEC)(x))
+        mesh = welvet.StepMesh(net, (2, 6), history=4, backward=True, keep_inputs=True)
+        state = mesh.state()
+        self.assertIsNone(state.output())
+        state.set_input(x)
+        mesh.step(state, 3, capture=True)
+        self.assertEqual(plain(state.output()), expected)
+        self.assertEqual(state.ticks, 3)
+        fork = state.fork()
+        mesh.step([state, fork])
+        self.assertEqual(state.hash(), fork.hash())
+        state.reset()
+        state.set_input(x)
+        mesh.step(state, 4, capture=True)
+        self.assertEqual(len(plain(mesh.backward(state, [[1.0] * 3] * 2))), 2)
+        mesh.tween().step(state, values((2, 3)), 0.05)
+        self.assertNotEqual(net.hash(), welvet.Network(SPEC).hash())
+
+    def test_a_population_gets_better(self):
+        base = welvet.Network(SPEC)
+        people = welvet.Population(base, (1, 6), population=10, seed=2, mutation={"node_rate": 0})
+        wanted = [0.3, -0.2, 0.1]
+
+        def judge(net):
+            y = plain(net([[1.0] * 6]))[0]
+            return -sum((a - b) ** 2 for a, b in zip(y, wanted))
+
+        best = [people.evolve(judge)["best"] for _ in range(6)]
+        self.assertGreater(max(best), best[0])
+        again = welvet.Population.restore(people.snapshot(), (1, 6), population=10, seed=2, mutation={"node_rate": 0})
+        self.assertEqual(people.evolve(judge)["hash"], again.evolve(judge)["hash"])
+        child = welvet.splice(base, people.best(), mode="uniform", seed=1)
+        self.assertLessEqual(welvet.compare_dna(base, child)["overall_overlap"], 1.0)
+        self.assertTrue(welvet.compare(base, base)["equal"])
+
+    def test_an_evolution_runs_by_a_config(self):
+        told = []
+        outcome = welvet.evolve({"task": "xor", "population": 16, "generations": 3, "network": {"layers": [
+            {"type": "dense", "input_height": 2, "output_height": 4, "activation": "tanh"},
+            {"type": "dense", "input_height": 4, "output_height": 1, "activation": "sigmoid"}]}}, progress=told.append)
+        self.assertEqual(outcome["generations"], len(told))
+
+    def test_objects_may_go_in_any_order(self):
+        mesh = welvet.StepMesh(welvet.Network(SPEC), (1, 6))
+        state = mesh.state()
+        del mesh
+        gc.collect()
+        state.set_input(values((1, 6)))
+        self.assertEqual(state.ticks, 0)
+
+
+class Documentation(unittest.TestCase):
+
+    def test_examples_of_docstrings_run(self):
+        for name in ("network", "trainer", "evolution"):
+            module = sys.modules[f"welvet.{name}"]
+            failed, tried = doctest.testmod(module)
+            self.assertEqual((failed, tried > 0), (0, True), name)
+
+    def test_schemas_are_json(self):
+        for file in ("network", "training", "evolution"):
+            self.assertEqual(welvet.schema(file)["type"], "object")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,10 @@
+"""What tools/gen_bindings.py writes besides the header: one module for each language."""
+
+from bindings import calls, csharp, go, hpp, java, layout, rust, typescript
+
+LANGUAGES = (calls, csharp, go, hpp, java, layout, rust, typescript)
+
+
+def outputs(api):
+    """{name of a file: its text} of all languages."""
+    return {name: text for language in LANGUAGES for name, text in language.outputs(api).items()}
