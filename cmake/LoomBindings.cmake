@@ -8,15 +8,17 @@ add_test(NAME bindings_made COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/too
 add_test(NAME bindings_library COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/shared_library.py $<TARGET_FILE:loom_shared>)
 add_test(NAME bindings_python COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_welvet.py)
 add_test(NAME bindings_python_plain COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_networks.py)
+add_test(NAME bindings_python_tutorial COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_tutorial.py)
 # The interpreter that ./test prepares has numpy.
 add_test(NAME bindings_python_numpy COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_networks.py'")
 add_test(NAME bindings_bridge COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/bridge/test_goldens.py'")
-set_tests_properties(bindings_python bindings_python_plain bindings_python_numpy bindings_bridge PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
+set_tests_properties(bindings_python bindings_python_tutorial bindings_python_plain bindings_python_numpy bindings_bridge PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
 set_property(TEST bindings_python_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHOUT_NUMPY=1)
 if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
 endif()
 
+add_test(NAME bindings_compat COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/compat.py $<TARGET_FILE:loom_welvet>)
 add_test(NAME bindings_abi COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/abi.py)
 set_tests_properties(bindings_abi PROPERTIES SKIP_RETURN_CODE 77)
 

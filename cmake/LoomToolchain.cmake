@@ -69,10 +69,11 @@ if(LOOM_SANITIZE OR LOOM_FUZZ)
   target_compile_definitions(loom_flags INTERFACE LOOM_SANITIZED)  # long tests take a smaller size, kernels unfold less
 endif()
 
-# The engine is built without exceptions and RTTI: it must live inside hosts that have none. Programs and tests may use both.
+# The engine is built without exceptions and RTTI: it must live inside hosts that have none. Programs and tests may use both. The C ABI
+# ends what a library throws, so its frames have destructors on that path (LOOM_EXCEPTIONS).
 add_library(loom_engine_flags INTERFACE)
 target_link_libraries(loom_engine_flags INTERFACE loom_flags)
-target_compile_options(loom_engine_flags INTERFACE -fno-exceptions -fno-rtti)
+target_compile_options(loom_engine_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOOM_EXCEPTIONS>>>:-fno-exceptions> -fno-rtti)
 # What no caller reaches, as kernels of types that a library leaves out, stays out of the file.
 if(NOT LOOM_SANITIZE AND NOT LOOM_FUZZ)
   target_compile_options(loom_engine_flags INTERFACE -ffunction-sections -fdata-sections)

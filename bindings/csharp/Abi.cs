@@ -37,6 +37,23 @@ namespace Welvet
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void RunWork(void* user, IntPtr work, void* job, int workers);
 
+    /// <summary>Takes one line.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void OnLog(void* user, int level, byte* text);
+
+    /// <summary>Gives so many bytes at a multiple of `alignment`, a power of two; NULL: there are none, and the call
+    /// that asked is OUT_OF_MEMORY. May come from any thread that calls.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void* AllocateMemory(void* user, UIntPtr bytes, UIntPtr alignment);
+
+    /// <summary>Takes back what allocate_memory gave.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void FreeMemory(void* user, void* memory, UIntPtr bytes);
+
+    /// <summary>Called when the library finds itself broken; the process ends when it returns.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate void OnFatal(void* user, byte* text);
+
     /// <summary>Fields that are 0 mean the default.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public unsafe struct ModelOptions
@@ -575,6 +592,11 @@ namespace Welvet
         /// <summary>a JSON checkpoint: the spec, and packed weights in Base64</summary>
         public const int FormatJson = 1;
 
+        // How much a message matters.
+        /// <summary>a call failed</summary>
+        public const int LogError = 1;
+        public const int LogInfo = 3;
+
         // How a text becomes a prompt.
         /// <summary>a question for a model with a chat template, a text to continue for the others</summary>
         public const int PromptAuto = 0;
@@ -658,6 +680,20 @@ namespace Welvet
         /// <summary>Uses the host's own workers. (count: at least 1)</summary>
         [DllImport(Library, EntryPoint = "loom_threads_from_host", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ThreadsFromHost(int count, IntPtr run, void* user, ulong* threads);
+
+        /// <summary>Tells the host of every call that fails, on the thread of the call. The hook may call other
+        /// functions; their failures are not told.</summary>
+        [DllImport(Library, EntryPoint = "loom_set_log", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int SetLog(IntPtr log, void* user);
+
+        /// <summary>Takes the memory of tensors from the host: weights, activations, keys and values. What was taken
+        /// goes back to the functions that gave it.</summary>
+        [DllImport(Library, EntryPoint = "loom_set_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int SetMemory(IntPtr allocate, IntPtr free, void* user);
+
+        /// <summary>Tells the host of a broken invariant of the library before the process ends.</summary>
+        [DllImport(Library, EntryPoint = "loom_set_fatal", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int SetFatal(IntPtr fatal, void* user);
 
         /// <summary>Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a
         /// tokenizer.json.</summary>

@@ -212,6 +212,15 @@ const (
 	FormatJson NetworkFormat = 1
 )
 
+// LogLevel: How much a message matters.
+type LogLevel = int32
+
+const (
+	// a call failed
+	LogError LogLevel = 1
+	LogInfo  LogLevel = 3
+)
+
 // PromptForm: How a text becomes a prompt.
 type PromptForm = int32
 
@@ -851,6 +860,23 @@ func ThreadsCreate(count int32, threads *Threads) Status {
 // ThreadsFromHost: Uses the host's own workers. (count: at least 1)
 func ThreadsFromHost(count int32, run unsafe.Pointer, user unsafe.Pointer, threads *Threads) Status {
 	return Status(C.loom_threads_from_host(C.int32_t(count), (C.loom_run_work)(run), user, (*C.uint64_t)(unsafe.Pointer(threads))))
+}
+
+// SetLog: Tells the host of every call that fails, on the thread of the call. The hook may call other functions;
+// their failures are not told.
+func SetLog(log unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_set_log((C.loom_on_log)(log), user))
+}
+
+// SetMemory: Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes
+// back to the functions that gave it.
+func SetMemory(allocate unsafe.Pointer, free unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_set_memory((C.loom_allocate_memory)(allocate), (C.loom_free_memory)(free), user))
+}
+
+// SetFatal: Tells the host of a broken invariant of the library before the process ends.
+func SetFatal(fatal unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_set_fatal((C.loom_on_fatal)(fatal), user))
 }
 
 // TokenizerOpen: Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json.

@@ -165,6 +165,12 @@ pub const FORMAT_ENTITY: NetworkFormat = 0;
 /// a JSON checkpoint: the spec, and packed weights in Base64
 pub const FORMAT_JSON: NetworkFormat = 1;
 
+/// How much a message matters.
+pub type LogLevel = i32;
+/// a call failed
+pub const LOG_ERROR: LogLevel = 1;
+pub const LOG_INFO: LogLevel = 3;
+
 /// How a text becomes a prompt.
 pub type PromptForm = i32;
 /// a question for a model with a chat template, a text to continue for the others
@@ -211,6 +217,20 @@ pub type Work = Option<unsafe extern "C" fn(job: *mut c_void, worker: i32)>;
 /// Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
 /// returned.
 pub type RunWork = Option<unsafe extern "C" fn(user: *mut c_void, work: Work, job: *mut c_void, workers: i32)>;
+
+/// Takes one line.
+pub type OnLog = Option<unsafe extern "C" fn(user: *mut c_void, level: LogLevel, text: *const c_char)>;
+
+/// Gives so many bytes at a multiple of `alignment`, a power of two; NULL: there are none, and the call that asked is
+/// OUT_OF_MEMORY. May come from any thread that calls.
+pub type AllocateMemory = Option<unsafe extern "C" fn(user: *mut c_void, bytes: usize,
+    alignment: usize) -> *mut c_void>;
+
+/// Takes back what allocate_memory gave.
+pub type FreeMemory = Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, bytes: usize)>;
+
+/// Called when the library finds itself broken; the process ends when it returns.
+pub type OnFatal = Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>;
 
 /// Fields that are 0 mean the default.
 #[repr(C)]
@@ -1065,6 +1085,17 @@ extern "C" {
 
     /// Uses the host's own workers. (count: at least 1)
     pub fn loom_threads_from_host(count: i32, run: RunWork, user: *mut c_void, threads: *mut Threads) -> Status;
+
+    /// Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
+    /// failures are not told.
+    pub fn loom_set_log(log: OnLog, user: *mut c_void) -> Status;
+
+    /// Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to
+    /// the functions that gave it.
+    pub fn loom_set_memory(allocate: AllocateMemory, free: FreeMemory, user: *mut c_void) -> Status;
+
+    /// Tells the host of a broken invariant of the library before the process ends.
+    pub fn loom_set_fatal(fatal: OnFatal, user: *mut c_void) -> Status;
 
     /// Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json.
     pub fn loom_tokenizer_open(path: *const c_char, tokenizer: *mut Tokenizer) -> Status;

@@ -130,6 +130,13 @@ export declare const FORMAT_JSON: 1;
 export type NetworkFormat =
   0 | 1;
 
+/** a call failed */
+export declare const LOG_ERROR: 1;
+export declare const LOG_INFO: 3;
+/** How much a message matters. */
+export type LogLevel =
+  1 | 3;
+
 /** a question for a model with a chat template, a text to continue for the others */
 export declare const PROMPT_AUTO: 0;
 /** the text is continued as it is */
@@ -304,6 +311,21 @@ export type Work<Pointer = number> = (job: Pointer, worker: number) => void;
  */
 export type RunWork<Pointer = number> = (user: Pointer, work: Pointer, job: Pointer, workers: number) => void;
 
+/** Takes one line. */
+export type OnLog<Pointer = number> = (user: Pointer, level: LogLevel, text: Pointer) => void;
+
+/**
+ * Gives so many bytes at a multiple of `alignment`, a power of two; NULL: there are none, and the call that asked is
+ * OUT_OF_MEMORY. May come from any thread that calls.
+ */
+export type AllocateMemory<Pointer = number> = (user: Pointer, bytes: Pointer, alignment: Pointer) => Pointer;
+
+/** Takes back what allocate_memory gave. */
+export type FreeMemory<Pointer = number> = (user: Pointer, memory: Pointer, bytes: Pointer) => void;
+
+/** Called when the library finds itself broken; the process ends when it returns. */
+export type OnFatal<Pointer = number> = (user: Pointer, text: Pointer) => void;
+
 /** The functions as they are exported; pointers are numbers in wasm32. */
 export interface Functions<Pointer = number> {
   /** Returns the version, "0.1.0". */
@@ -348,6 +370,18 @@ export interface Functions<Pointer = number> {
   loom_threads_create(count: number, threads: Pointer): Status;
   /** Uses the host's own workers. (count: at least 1) */
   loom_threads_from_host(count: number, run: Pointer, user: Pointer, threads: Pointer): Status;
+  /**
+   * Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
+   * failures are not told.
+   */
+  loom_set_log(log: Pointer, user: Pointer): Status;
+  /**
+   * Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
+   * functions that gave it.
+   */
+  loom_set_memory(allocate: Pointer, free: Pointer, user: Pointer): Status;
+  /** Tells the host of a broken invariant of the library before the process ends. */
+  loom_set_fatal(fatal: Pointer, user: Pointer): Status;
   /** Reads the tokenizer of a model: a GGUF file, a Hugging Face folder, an .entity, or a tokenizer.json. */
   loom_tokenizer_open(path: Pointer, tokenizer: Pointer): Status;
   /** Reads a tokenizer.json from memory. */

@@ -77,6 +77,10 @@ export const SCHEMA_EVOLUTION = 2;
 export const FORMAT_ENTITY = 0;
 export const FORMAT_JSON = 1;
 
+// How much a message matters.
+export const LOG_ERROR = 1;
+export const LOG_INFO = 3;
+
 // How a text becomes a prompt.
 export const PROMPT_AUTO = 0;
 export const PROMPT_RAW = 1;

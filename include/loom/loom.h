@@ -115,6 +115,11 @@ typedef int32_t loom_network_format;
 #define LOOM_FORMAT_ENTITY 0 /* the binary format: every weight as it is */
 #define LOOM_FORMAT_JSON   1 /* a JSON checkpoint: the spec, and packed weights in Base64 */
 
+/* How much a message matters. */
+typedef int32_t loom_log_level;
+#define LOOM_LOG_ERROR 1 /* a call failed */
+#define LOOM_LOG_INFO  3
+
 /* How a text becomes a prompt. */
 typedef int32_t loom_prompt_form;
 #define LOOM_PROMPT_AUTO 0 /* a question for a model with a chat template, a text to continue for the others */
@@ -182,6 +187,15 @@ typedef void (*loom_work)(void* job, int32_t worker);
 /* Calls work(job, w) for every w from 0 to workers - 1, on any threads and in any order, and returns when all have
    returned. */
 typedef void (*loom_run_work)(void* user, loom_work work, void* job, int32_t workers);
+/* Takes one line. */
+typedef void (*loom_on_log)(void* user, loom_log_level level, const char* text);
+/* Gives so many bytes at a multiple of `alignment`, a power of two; NULL: there are none, and the call that asked is
+   OUT_OF_MEMORY. May come from any thread that calls. */
+typedef void* (*loom_allocate_memory)(void* user, size_t bytes, size_t alignment);
+/* Takes back what allocate_memory gave. */
+typedef void (*loom_free_memory)(void* user, void* memory, size_t bytes);
+/* Called when the library finds itself broken; the process ends when it returns. */
+typedef void (*loom_on_fatal)(void* user, const char* text);
 
 /* Fields that are 0 mean the default. */
 typedef struct loom_model_options {
@@ -442,6 +456,21 @@ LOOM_API loom_status loom_threads_create(int32_t count, loom_threads* threads);
 
 /* Uses the host's own workers. (count: at least 1) */
 LOOM_API loom_status loom_threads_from_host(int32_t count, loom_run_work run, void* user, loom_threads* threads);
+
+/* ---- hooks ---- */
+/* What a host takes over. Each holds for all threads from then on; NULL gives it back. Set them before other calls:
+   one that runs meanwhile may still use the old one. */
+
+/* Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
+   failures are not told. */
+LOOM_API loom_status loom_set_log(loom_on_log log, void* user);
+
+/* Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
+   functions that gave it. */
+LOOM_API loom_status loom_set_memory(loom_allocate_memory allocate, loom_free_memory free, void* user);
+
+/* Tells the host of a broken invariant of the library before the process ends. */
+LOOM_API loom_status loom_set_fatal(loom_on_fatal fatal, void* user);
 
 /* ---- tokenizers ---- */
 

@@ -1403,6 +1403,23 @@ inline Result<loom_kind> kind_of(loom_handle handle) {
   return detail::finish<loom_kind>(loom_kind_of(handle, &kind), [&] { return kind; });
 }
 
+// Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
+// failures are not told.
+inline Result<void> set_log(loom_on_log log, void* user) {
+  return detail::finish(loom_set_log(log, user));
+}
+
+// Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
+// functions that gave it.
+inline Result<void> set_memory(loom_allocate_memory allocate, loom_free_memory free, void* user) {
+  return detail::finish(loom_set_memory(allocate, free, user));
+}
+
+// Tells the host of a broken invariant of the library before the process ends.
+inline Result<void> set_fatal(loom_on_fatal fatal, void* user) {
+  return detail::finish(loom_set_fatal(fatal, user));
+}
+
 // Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
 // object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
 // samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)

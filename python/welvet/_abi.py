@@ -80,6 +80,10 @@ SCHEMA_EVOLUTION = 2
 FORMAT_ENTITY = 0
 FORMAT_JSON = 1
 
+# How much a message matters.
+LOG_ERROR = 1
+LOG_INFO = 3
+
 # How a text becomes a prompt.
 PROMPT_AUTO = 0
 PROMPT_RAW = 1
@@ -139,6 +143,14 @@ ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 Work = CFUNCTYPE(None, c_void_p, c_int32)
 
 RunWork = CFUNCTYPE(None, c_void_p, Work, c_void_p, c_int32)
+
+OnLog = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+
+AllocateMemory = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
+
+FreeMemory = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+OnFatal = CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class ModelOptions(Structure):
@@ -421,6 +433,9 @@ def declare(library):
     _declare(library, "loom_cancel_set", c_int32, [c_uint64, c_int32])
     _declare(library, "loom_threads_create", c_int32, [c_int32, POINTER(c_uint64)])
     _declare(library, "loom_threads_from_host", c_int32, [c_int32, RunWork, c_void_p, POINTER(c_uint64)])
+    _declare(library, "loom_set_log", c_int32, [OnLog, c_void_p])
+    _declare(library, "loom_set_memory", c_int32, [AllocateMemory, FreeMemory, c_void_p])
+    _declare(library, "loom_set_fatal", c_int32, [OnFatal, c_void_p])
     _declare(library, "loom_tokenizer_open", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_from_json", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_tokenizer_from_memory", c_int32, [c_void_p, c_size_t, POINTER(c_uint64)])

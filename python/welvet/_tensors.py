@@ -24,12 +24,17 @@ def numpy():
 
 
 class Given:
-    """An array for the length of a call: pointer, count and shape, and what keeps the memory alive."""
+    """An array for the length of a call: address, count and shape, and what keeps the memory alive."""
 
-    __slots__ = ("pointer", "count", "shape", "keeps")
+    __slots__ = ("address", "count", "shape", "keeps", "kind")
 
-    def __init__(self, pointer, count, shape, keeps):
-        self.pointer, self.count, self.shape, self.keeps = pointer, count, tuple(shape), keeps
+    def __init__(self, address, count, shape, keeps, kind):
+        self.address, self.count, self.shape, self.keeps, self.kind = address, count, shape, keeps, kind
+
+    @property
+    def pointer(self):
+        """The address as ctypes takes it for an array of numbers."""
+        return ctypes.cast(self.address, _POINTERS[self.kind])
 
     def extents(self):
         """The shape as the library takes it."""
@@ -43,11 +48,14 @@ def given(value, what, kind="f"):
     """
     np = numpy()
     if np is not None:
-        data = _as_numpy(np, value, what, kind)
-        return Given(data.ctypes.data_as(_POINTERS[kind]), data.size, data.shape, data)
+        if type(value) is np.ndarray and value.dtype == _NUMPY[kind] and value.flags.c_contiguous:
+            data = value
+        else:
+            data = _as_numpy(np, value, what, kind)
+        return Given(data.__array_interface__["data"][0], data.size, data.shape, data, kind)
     data, shape = _plain(value, what, kind)
     memory = (ctypes.c_char * (len(data) * data.itemsize)).from_buffer(data)
-    return Given(ctypes.cast(memory, _POINTERS[kind]), len(data), shape, (data, memory))
+    return Given(ctypes.addressof(memory), len(data), tuple(shape), (data, memory), kind)
 
 
 def _as_numpy(np, value, what, kind):
@@ -110,6 +118,11 @@ def room(shape, kind="f"):
 
 def copied(pointer, count, shape, kind="f"):
     """A copy of the library's memory: a numpy array, or a memoryview of that shape where there is no numpy."""
+    np = numpy()
+    if np is not None:
+        out = np.empty(shape, _NUMPY[kind])
+        ctypes.memmove(out.__array_interface__["data"][0], pointer, count * (8 if kind == "d" else 4))
+        return out
     out, to, _ = room(shape, kind)
     ctypes.memmove(to, pointer, count * (8 if kind == "d" else 4))
     return out

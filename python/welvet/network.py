@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import threading
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -220,6 +221,13 @@ class Session(_native.Owner):
         self._handle = _native.make(library.loom_network_session_create, network._handle.value,
                                     ctypes.byref(options))
         self._number, self._run = self._handle.value, library.loom_network_session_run
+        # A forward of a small network takes microseconds: its arguments are made once, and pass as plain addresses.
+        self._output, self._count, self._rank = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+        self._shape, self._last, self._lock = ctypes.POINTER(ctypes.c_uint64)(), (None, None), threading.Lock()
+        self._results = [ctypes.byref(to) for to in (self._output, self._count, self._shape, self._rank)]
+        self._forward = library["loom_network_session_forward" + ("_f64" if self._wide else "")]
+        self._forward.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t,
+                                  ctypes.c_void_p, *[ctypes.c_void_p] * 4]
 
     def forward(self, x, *, training=False, step=0, lengths=None, external=None, mask=None):
         """Runs the network: x [samples, ...] gives an array of the output's shape.
@@ -229,8 +237,20 @@ class Session(_native.Owner):
         """
         kind = "d" if self._wide else "f"
         data = _tensors.given(x, "x", kind)
-        options = _abi.Pass(training=training, step=step)
-        keeps = []
+        options, keeps = None, None
+        if training or step or lengths is not None or external is not None or mask is not None:
+            options, keeps = self._pass(training, step, lengths, external, mask)
+        with self._lock:  # the output lasts until the next call
+            _native.check(self._forward(self._handle.value, data.address, data.count, self._extents_of(data.shape),
+                                        len(data.shape), None if options is None else ctypes.addressof(options),
+                                        *self._results))
+            self._input = data.shape
+            shape = tuple(self._shape[:self._rank.value])
+            return _tensors.copied(self._output.value, self._count.value, shape, kind)
+
+    def _pass(self, training, step, lengths, external, mask):
+        """What a forward takes beside its input, and what keeps it alive."""
+        options, keeps = _abi.Pass(training=training, step=step), []
         if lengths is not None:
             steps = (ctypes.c_uint64 * len(lengths))(*[_native.whole(n, "lengths", 0, 2**40) for n in lengths])
             options.lengths, options.lengths_count = steps, len(steps)
@@ -242,14 +262,13 @@ class Session(_native.Owner):
                 setattr(options, name, more.pointer), setattr(options, name + "_count", more.count)
                 setattr(options, name + "_shape", extents), setattr(options, name + "_shape_count", len(extents))
                 keeps += [more, extents]
-        pointer = ctypes.POINTER(ctypes.c_double if self._wide else ctypes.c_float)()
-        count, rank, shape = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.POINTER(ctypes.c_uint64)()
-        function = library.loom_network_session_forward_f64 if self._wide else library.loom_network_session_forward
-        _native.check(function(self._handle.value, data.pointer, data.count, data.extents(), len(data.shape),
-                               ctypes.byref(options), ctypes.byref(pointer), ctypes.byref(count), ctypes.byref(shape),
-                               ctypes.byref(rank)))
-        self._input = data.shape
-        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]), kind)
+        return options, keeps
+
+    def _extents_of(self, shape):
+        """The shape as the library takes it, kept for the next call with it."""
+        if shape != self._last[0]:
+            self._last = shape, (ctypes.c_uint64 * len(shape))(*shape)
+        return self._last[1]
 
     __call__ = forward
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/fp_environment.h"
+#include "core/hooks.h"
 
 namespace loom::capi {
 namespace {
@@ -23,9 +24,17 @@ void remember(std::string_view text) {
   t_last_error[n] = '\0';
 }
 
-loom_status failed(const Error& error) {
-  remember(error.text());
-  return static_cast<loom_status>(error.code);
+// The host's log comes first: what it calls may fail too, and this text is the last one.
+loom_status failed(Code code, std::string_view text) {
+  log_message(LogLevel::Error, fmt::format("{}: {}", code_name(code), text));
+  remember(text);
+  return static_cast<loom_status>(code);
+}
+
+// No log: its line would need memory.
+loom_status failed_without_memory() {
+  remember("out of memory");
+  return LOOM_OUT_OF_MEMORY;
 }
 
 }  // namespace
@@ -34,16 +43,13 @@ loom_status run_guarded(Result<void> (*call)(void*), void* body) {
   try {
     const FpEnvironment environment;
     const Result<void> done = call(body);
-    return done ? LOOM_OK : failed(done.error());
+    return done ? LOOM_OK : failed(done.error().code, done.error().text());
   } catch (const std::bad_alloc&) {
-    remember("out of memory");
-    return LOOM_OUT_OF_MEMORY;
+    return failed_without_memory();
   } catch (const std::exception& e) {
-    remember(e.what());
-    return LOOM_INVALID_STATE;
+    return failed(Code::InvalidState, e.what());
   } catch (...) {
-    remember("an unknown exception");
-    return LOOM_INVALID_STATE;
+    return failed(Code::InvalidState, "an unknown exception");
   }
 }
 

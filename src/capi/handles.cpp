@@ -32,7 +32,12 @@ struct Table {
   std::vector<std::uint32_t> free;
 };
 Table& table() {
-  static Table* const t = new Table;
+  static Table* const t = [] {
+    auto* const made = new Table;
+    // The table's lock is free in a child, whatever another thread of the parent was doing.
+    guard_over_fork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); });
+    return made;
+  }();
   return *t;
 }
 
@@ -156,6 +161,20 @@ Result<Pin> pin(std::uint64_t handle, Kind kind) {
   Pin pinned(static_cast<std::uint32_t>(handle), slot->object.get());
   if (slot->kind.load(std::memory_order_relaxed) != kind) return bad(handle, Kind::None);  // a kind that was made up
   return pinned;
+}
+
+Result<void> need_threads(const Object& object, Kind kind) {
+  if (object.process == process_generation()) return {};
+  switch (kind) {
+    case Kind::Blob:
+    case Kind::Cancel:
+    case Kind::Tokenizer:
+    case Kind::Model:
+    case Kind::Network: return {};
+    default:
+      return fail(Code::InvalidState, "{} was made before fork(), its threads are the parent's: make a new one",
+                  kind_name(kind));
+  }
 }
 
 }  // namespace loom::capi

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/process.h"
 
 namespace loom::capi {
 
@@ -42,6 +43,7 @@ struct Object : std::enable_shared_from_this<Object> {
   Object(const Object&) = delete;
   virtual ~Object() = default;
   std::atomic<bool> busy{false};  // a call changes it
+  const std::uint32_t process = process_generation();
 };
 
 // An object that a call works with: it stays alive until the call ends, whoever releases its handle meanwhile.
@@ -65,6 +67,8 @@ Result<void> retain(std::uint64_t handle);
 Result<void> release(std::uint64_t handle);
 Result<Kind> kind_of(std::uint64_t handle);
 Result<Pin> pin(std::uint64_t handle, Kind kind);
+// InvalidState in a child after fork() for what has threads, which are the parent's; it can be released there.
+Result<void> need_threads(const Object& object, Kind kind);
 
 template <class T, class... Args>
 Result<std::uint64_t> make_handle(Args&&... args) {
@@ -77,6 +81,7 @@ class Use {
  public:
   static Result<Use> of(std::uint64_t handle) {
     LOOM_TRY(Pin pinned, pin(handle, T::kKind));
+    LOOM_TRY_VOID(need_threads(pinned.object(), T::kKind));
     return Use(std::move(pinned));
   }
   T* operator->() const { return static_cast<T*>(&pin_.object()); }

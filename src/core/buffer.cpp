@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/checked.h"
+#include "core/hooks.h"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -14,6 +15,28 @@ namespace loom {
 namespace {
 
 [[maybe_unused]] constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// In place of the size of a mapping: the memory came from the host. In front of the data stands which hook it was,
+// since the host may have set another one by the time the memory goes back.
+constexpr std::size_t kFromHost = 1;
+constexpr std::size_t kHostHead = Buffer::kAlignment;
+
+Result<std::byte*> ask_host(const MemoryHook& host, std::size_t bytes) {
+  LOOM_TRY(const std::size_t whole, checked_add(bytes, kHostHead));
+  auto* const memory = static_cast<std::byte*>(host.allocate(host.user, whole, Buffer::kAlignment));
+  if (memory == nullptr) return fail(Code::OutOfMemory, "the host has no {} bytes", whole);
+  const MemoryHook* const from = &host;
+  std::memcpy(memory, &from, sizeof from);
+  std::memset(memory + kHostHead, 0, bytes);
+  return memory + kHostHead;
+}
+
+void give_back(std::byte* data, std::size_t bytes) {
+  std::byte* const memory = data - kHostHead;
+  const MemoryHook* from = nullptr;
+  std::memcpy(&from, memory, sizeof from);
+  from->free(from->user, memory, bytes + kHostHead);
+}
 
 }  // namespace
 
@@ -30,6 +53,10 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 }
 
 Buffer::~Buffer() {
+  if (mapped_ == kFromHost) {
+    give_back(data_, size_);
+    return;
+  }
 #if defined(__linux__)
   if (mapped_ != 0) {
     ::munmap(data_, mapped_);
@@ -46,6 +73,11 @@ Result<Buffer> Buffer::create(std::size_t bytes, [[maybe_unused]] bool huge_page
   Buffer out;
   out.size_ = bytes;
   if (bytes == 0) return out;
+  if (const MemoryHook* const host = memory_hook()) {
+    LOOM_TRY(out.data_, ask_host(*host, bytes));
+    out.mapped_ = kFromHost;
+    return out;
+  }
   LOOM_TRY(const std::size_t padded, checked_add(bytes, kAlignment));
 #if defined(__linux__)
   if (bytes >= kHugePage) {

@@ -43,7 +43,7 @@ class Buffer {
   static Result<Buffer> create(std::size_t bytes, bool huge_pages);
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t mapped_ = 0;  // bytes of the anonymous mapping, 0 when the heap was used
+  std::size_t mapped_ = 0;  // bytes of the anonymous mapping, 0 of the heap, 1 of the host
 };
 
 }  // namespace loom

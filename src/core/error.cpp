@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/hooks.h"
+
 namespace loom {
 
 const char* code_name(Code code) {
@@ -97,7 +99,10 @@ std::string Error::text() const {
 }
 
 void assertion_failed(const char* text, const char* file, int line) {
-  std::fprintf(stderr, "loom: broken invariant: %s (%s:%d)\n", text, file, line);
+  char words[512];
+  std::snprintf(words, sizeof words, "broken invariant: %s (%s:%d)", text, file, line);
+  if (const FatalHook* const host = fatal_hook()) host->fatal(host->user, words);
+  std::fprintf(stderr, "loom: %s\n", words);
   std::abort();
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/divided_jobs.h"
 #include "core/fp_environment.h"
+#include "core/process.h"
 
 #if !defined(__wasi__)
 #include <pthread.h>
@@ -58,6 +59,7 @@ struct ThreadPool::Shared {
   std::atomic<int> started{0};  // hands each worker its number
   // A job is running. It lies apart from what workers look at while they spin, so that taking it costs them nothing.
   alignas(64) std::atomic<bool> busy{false};
+  const std::uint32_t process = process_generation();  // that has the workers
 #if defined(LOOM_HAS_THREADS)
   std::vector<pthread_t> workers;
 #endif
@@ -141,6 +143,7 @@ Result<std::shared_ptr<ThreadPool>> ThreadPool::given_or_new(std::shared_ptr<Thr
 
 ThreadPool::~ThreadPool() {
 #if defined(LOOM_HAS_THREADS)
+  if (shared_->process != process_generation()) return;  // a child after fork(): there are no threads to wait for
   shared_->stop.store(true, std::memory_order_release);
   shared_->generation.fetch_add(1, std::memory_order_seq_cst);
   shared_->generation.notify_all();

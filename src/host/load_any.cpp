@@ -52,7 +52,8 @@ bool is_tensor_file(const std::string& path) {
   if (!file) return false;
   const std::string_view text(reinterpret_cast<const char*>((*file)->bytes().data()), (*file)->bytes().size());
   if (text.starts_with("PK\x03\x04")) return path.ends_with(".npz");
-  return !text.starts_with("GGUF") && text.size() > 8 && text[8] == '{' && SafetensorsFile::parse(*file).has_value();
+  return !text.starts_with("GGUF") && text.size() > 8 && text[8] == '{' &&
+         SafetensorsFile::parse((*file)->bytes()).has_value();
 }
 
 Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints& hints, const SpecOptions& options) {

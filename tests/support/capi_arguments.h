@@ -87,8 +87,10 @@ struct NoArguments {
   }
   bool fills() const { return false; }
   void* user() { return nullptr; }
-  loom_on_progress on_progress() { return nullptr; }
-  loom_run_work run_work() { return nullptr; }
+  template <class F>
+  F callback() {
+    return nullptr;
+  }
   void took(loom_handle) {}
   template <class T>
   void saw(const T*, std::size_t) {}
@@ -282,20 +284,14 @@ class Chooser {
   }
   bool fills() { return next() % 4 != 3; }
   void* user() { return &objects_; }
-  loom_on_progress on_progress() {
-    if (next() % 2 == 0) return nullptr;
-    return [](void* user, double fraction) -> std::int32_t {
-      auto& objects = *static_cast<Objects*>(user);
-      come_back(objects);
-      return fraction < 0.5 ? 1 : 0;
-    };
-  }
-  loom_run_work run_work() {
-    if (rarely()) return nullptr;
-    return [](void* user, loom_work work, void* job, std::int32_t workers) {
-      for (std::int32_t w = workers; w-- > 0;) work(job, w);
-      come_back(*static_cast<Objects*>(user));
-    };
+  template <class F>
+  F callback() {
+    if constexpr (std::is_same_v<F, loom_on_progress>)
+      return on_progress();
+    else if constexpr (std::is_same_v<F, loom_run_work>)
+      return run_work();
+    else
+      return nullptr;  // hooks hold for all threads, and longer than one program of calls
   }
   void took(loom_handle handle) { objects_.add(handle); }
   template <class T>
@@ -313,6 +309,20 @@ class Chooser {
   void release_one() { objects_.release(objects_.living(LOOM_KIND_NONE, next())); }
 
  private:
+  loom_on_progress on_progress() {
+    if (next() % 2 == 0) return nullptr;
+    return [](void* user, double fraction) -> std::int32_t {
+      come_back(*static_cast<Objects*>(user));
+      return fraction < 0.5 ? 1 : 0;
+    };
+  }
+  loom_run_work run_work() {
+    if (rarely()) return nullptr;
+    return [](void* user, loom_work work, void* job, std::int32_t workers) {
+      for (std::int32_t w = workers; w-- > 0;) work(job, w);
+      come_back(*static_cast<Objects*>(user));
+    };
+  }
   // A callback that calls again: whatever it asks for, it gets an answer.
   static void come_back(Objects& objects) {
     loom_blob out = 0;

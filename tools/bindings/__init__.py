@@ -1,8 +1,8 @@
 """What tools/gen_bindings.py writes besides the header: one module for each language."""
 
-from bindings import calls, csharp, go, hpp, java, layout, rust, typescript
+from bindings import calls, csharp, go, hpp, java, layout, rust, typescript, welvet
 
-LANGUAGES = (calls, csharp, go, hpp, java, layout, rust, typescript)
+LANGUAGES = (calls, csharp, go, hpp, java, layout, rust, typescript, welvet)
 
 
 def outputs(api):

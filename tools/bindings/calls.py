@@ -31,7 +31,7 @@ def value(api, name, kind):
     if kind == "user":
         return f"void* const {name} = a.user();", [name], []
     if kind.startswith("callback "):
-        return f"const loom_{kind[9:]} {name} = a.{kind[9:]}();", [name], []
+        return f"const auto {name} = a.template callback<loom_{kind[9:]}>();", [name], []
     if kind in ("bytes", "chars"):
         pointer = "const void*" if kind == "bytes" else "const char*"
         return f"const auto {name} = a.bytes(\"{name}\");", [f"static_cast<{pointer}>({name}.data)", f"{name}.size"], []

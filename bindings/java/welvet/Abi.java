@@ -170,6 +170,11 @@ public final class Abi {
     /** a JSON checkpoint: the spec, and packed weights in Base64 */
     public static final int FORMAT_JSON = 1;
 
+    // How much a message matters.
+    /** a call failed */
+    public static final int LOG_ERROR = 1;
+    public static final int LOG_INFO = 3;
+
     // How a text becomes a prompt.
     /** a question for a model with a chat template, a text to continue for the others */
     public static final int PROMPT_AUTO = 0;
@@ -699,6 +704,49 @@ public final class Abi {
         }
     }
 
+    /** Takes one line. */
+    public interface OnLog {
+        void apply(MemorySegment user, int level, MemorySegment text);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnLog.class, this, FunctionDescriptor.ofVoid(ADDRESS, JAVA_INT, ADDRESS), arena);
+        }
+    }
+
+    /**
+     * Gives so many bytes at a multiple of `alignment`, a power of two; NULL: there are none, and the call that asked
+     * is OUT_OF_MEMORY. May come from any thread that calls.
+     */
+    public interface AllocateMemory {
+        MemorySegment apply(MemorySegment user, long bytes, long alignment);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(AllocateMemory.class, this, FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_LONG, JAVA_LONG), arena);
+        }
+    }
+
+    /** Takes back what allocate_memory gave. */
+    public interface FreeMemory {
+        void apply(MemorySegment user, MemorySegment memory, long bytes);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(FreeMemory.class, this, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, JAVA_LONG), arena);
+        }
+    }
+
+    /** Called when the library finds itself broken; the process ends when it returns. */
+    public interface OnFatal {
+        void apply(MemorySegment user, MemorySegment text);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnFatal.class, this, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS), arena);
+        }
+    }
+
     private static final class CallVersion {
         static final MethodHandle CALL = function(
             "loom_version",
@@ -918,6 +966,57 @@ public final class Abi {
     public static int threadsFromHost(int count, MemorySegment run, MemorySegment user, MemorySegment threads) {
         try {
             return (int) CallThreadsFromHost.CALL.invokeExact(count, run, user, threads);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSetLog {
+        static final MethodHandle CALL = function(
+            "loom_set_log",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
+     * failures are not told.
+     */
+    public static int setLog(MemorySegment log, MemorySegment user) {
+        try {
+            return (int) CallSetLog.CALL.invokeExact(log, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSetMemory {
+        static final MethodHandle CALL = function(
+            "loom_set_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to
+     * the functions that gave it.
+     */
+    public static int setMemory(MemorySegment allocate, MemorySegment free, MemorySegment user) {
+        try {
+            return (int) CallSetMemory.CALL.invokeExact(allocate, free, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSetFatal {
+        static final MethodHandle CALL = function(
+            "loom_set_fatal",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    }
+
+    /** Tells the host of a broken invariant of the library before the process ends. */
+    public static int setFatal(MemorySegment fatal, MemorySegment user) {
+        try {
+            return (int) CallSetFatal.CALL.invokeExact(fatal, user);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

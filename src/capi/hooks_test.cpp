@@ -1,0 +1,225 @@
+// Hooks of loom.h: every failure is told, every byte of tensors goes through the host's functions and comes back, a
+// refusal at any point is OUT_OF_MEMORY and loses nothing. What a child finds after fork().
+
+#include <gtest/gtest.h>
+#include <loom/loom.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "support/files.h"
+
+namespace loom::hooks_test {
+namespace {
+
+// Memory of the host, which counts and refuses from the n-th request on.
+struct Host {
+  std::map<void*, std::size_t> held;
+  long requests = 0, refuse_at = -1;
+  std::size_t bytes = 0;
+
+  static void* allocate(void* user, std::size_t bytes, std::size_t alignment) {
+    auto& host = *static_cast<Host*>(user);
+    if (host.refuse_at >= 0 && host.requests++ >= host.refuse_at) return nullptr;
+    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    std::memset(memory, 0xa5, bytes);  // the library has to clear it
+    host.held[memory] = bytes;
+    host.bytes += bytes;
+    return memory;
+  }
+  static void free(void* user, void* memory, std::size_t bytes) {
+    auto& host = *static_cast<Host*>(user);
+    const auto found = host.held.find(memory);
+    ASSERT_TRUE(found != host.held.end());
+    EXPECT_EQ(found->second, bytes);
+    host.held.erase(found);
+    std::free(memory);
+  }
+};
+
+std::string model_path() { return test::source_path("tests/golden/models/llama2_untied"); }
+
+// Loads a model and a network, runs both; the status of what failed first, and the bits of the last row of logits.
+loom_status run_all(std::string* bits) {
+  loom_model model = 0;
+  loom_session session = 0, network_session = 0;
+  loom_network network = 0;
+  const std::vector<std::int32_t> ids = {3, 4, 5};
+  const float* out = nullptr;
+  std::size_t count = 0;
+  const std::string spec = R"({"seed":7,"input_shape":[4],"layers":[{"type":"dense","input_height":4,)"
+                           R"("output_height":6,"activation":"relu"}]})";
+  const float input[4] = {1, 2, 3, 4};
+  const std::uint64_t shape[2] = {1, 4};
+  const std::uint64_t* extents = nullptr;
+  std::size_t rank = 0;
+  loom_model_options own{};
+  own.struct_size = sizeof own;
+  const std::vector<std::function<loom_status()>> steps = {
+      [&] { return loom_model_open(model_path().c_str(), &own, &model); },
+      [&] { return loom_session_create(model, nullptr, &session); },
+      [&] { return loom_session_feed(session, 0, ids.data(), ids.size(), 0, &out, &count); },
+      [&] {
+        bits->assign(reinterpret_cast<const char*>(out), count * sizeof(float));
+        return loom_network_from_json(spec.data(), spec.size(), nullptr, &network);
+      },
+      [&] { return loom_network_session_create(network, nullptr, &network_session); },
+      [&] {
+        return loom_network_session_forward(network_session, input, 4, shape, 2, nullptr, &out, &count, &extents,
+                                            &rank);
+      }};
+  loom_status status = LOOM_OK;
+  for (const auto& step : steps)
+    if ((status = step()) != LOOM_OK) break;
+  for (const loom_handle handle : {session, model, network_session, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
+  return status;
+}
+
+TEST(CapiHooks, memory_of_tensors_comes_from_the_host_and_goes_back) {
+  std::string plain, hosted;
+  ASSERT_EQ(run_all(&plain), LOOM_OK) << loom_last_error();
+  Host host;
+  EXPECT_EQ(loom_set_memory(Host::allocate, nullptr, &host), LOOM_INVALID_ARGUMENT);
+  ASSERT_EQ(loom_set_memory(Host::allocate, Host::free, &host), LOOM_OK);
+  ASSERT_EQ(run_all(&hosted), LOOM_OK) << loom_last_error();
+  EXPECT_GT(host.bytes, 200000u);
+  EXPECT_TRUE(host.held.empty());
+  EXPECT_EQ(hosted, plain);  // memory that is not zero changes no bit
+
+  // What was taken while the hook was there goes back to it, whoever is asked by then.
+  loom_model model = 0;
+  ASSERT_EQ(loom_model_open(model_path().c_str(), nullptr, &model), LOOM_OK);
+  EXPECT_FALSE(host.held.empty());
+  ASSERT_EQ(loom_set_memory(nullptr, nullptr, nullptr), LOOM_OK);
+  EXPECT_EQ(loom_release(model), LOOM_OK);
+  EXPECT_TRUE(host.held.empty());
+}
+
+TEST(CapiHooks, a_refusal_at_any_point_is_out_of_memory_and_loses_nothing) {
+  int refused = 0;
+  for (long n = 0;; ++n) {
+    Host host;
+    host.refuse_at = n;
+    ASSERT_EQ(loom_set_memory(Host::allocate, Host::free, &host), LOOM_OK);
+    std::string bits;
+    const loom_status status = run_all(&bits);
+    EXPECT_TRUE(host.held.empty()) << "after refusal " << n;
+    if (status == LOOM_OK) break;
+    EXPECT_EQ(status, LOOM_OUT_OF_MEMORY) << n << ": " << loom_last_error();
+    ++refused;
+    ASSERT_LT(n, 10000);
+  }
+  EXPECT_EQ(loom_set_memory(nullptr, nullptr, nullptr), LOOM_OK);
+  EXPECT_GT(refused, 10);
+}
+
+struct Said {
+  std::thread::id thread;
+  std::vector<std::pair<int, std::string>> lines;
+  static void log(void* user, loom_log_level level, const char* text) {
+    auto& said = *static_cast<Said*>(user);
+    said.thread = std::this_thread::get_id();
+    said.lines.emplace_back(level, text);
+    loom_kind kind = 0;
+    EXPECT_EQ(loom_kind_of(1, &kind), LOOM_BAD_HANDLE);  // a failure inside of the hook is not told again
+  }
+};
+
+TEST(CapiHooks, every_failure_is_told_on_the_thread_of_the_call) {
+  Said said;
+  ASSERT_EQ(loom_set_log(Said::log, &said), LOOM_OK);
+  loom_model model = 0;
+  EXPECT_EQ(loom_model_open("nowhere.gguf", nullptr, &model), LOOM_NOT_FOUND);
+  ASSERT_EQ(said.lines.size(), 1u);
+  EXPECT_EQ(said.lines[0].first, LOOM_LOG_ERROR);
+  EXPECT_EQ(said.lines[0].second.rfind("NotFound: nowhere.gguf", 0), 0u) << said.lines[0].second;
+  EXPECT_EQ(said.thread, std::this_thread::get_id());
+  EXPECT_EQ(std::string(loom_last_error()).find("expected a handle"), std::string::npos) << loom_last_error();
+  ASSERT_EQ(loom_set_log(nullptr, nullptr), LOOM_OK);
+  EXPECT_EQ(loom_model_open("nowhere.gguf", nullptr, &model), LOOM_NOT_FOUND);
+  EXPECT_EQ(said.lines.size(), 1u);
+}
+
+TEST(CapiHooks, a_broken_invariant_is_told_before_the_process_ends) {
+  EXPECT_EXIT(
+      {
+        loom_set_fatal([](void* user, const char* text) { std::_Exit(*text != '\0' ? *static_cast<int*>(user) : 1); },
+                       new int(42));
+        assertion_failed("a < b", "file.cpp", 7);
+      },
+      testing::ExitedWithCode(42), "");
+}
+
+// In the child, calls of objects that have threads say so; what has none works, and a new session too.
+int child(loom_model model, loom_session session, loom_threads threads, const std::string& expected) {
+  const std::vector<std::int32_t> ids = {3, 4, 5};
+  const float* logits = nullptr;
+  std::size_t count = 0;
+  loom_blob info = 0;
+  if (loom_session_feed(session, 0, ids.data(), ids.size(), 0, &logits, &count) != LOOM_INVALID_STATE) return 1;
+  if (std::string_view(loom_last_error()).find("fork") == std::string_view::npos) return 2;
+  auto options = loom_session_options{};
+  options.struct_size = sizeof options, options.threads = threads;
+  loom_session own = 0;
+  if (loom_session_create(model, &options, &own) != LOOM_INVALID_STATE) return 3;
+  if (loom_model_info(model, &info) != LOOM_OK || loom_release(info) != LOOM_OK) return 4;
+  if (loom_session_create(model, nullptr, &own) != LOOM_OK) return 5;
+  if (loom_session_feed(own, 0, ids.data(), ids.size(), 0, &logits, &count) != LOOM_OK) return 6;
+  if (std::string(reinterpret_cast<const char*>(logits), count * sizeof(float)) != expected) return 7;
+  for (const loom_handle handle : {own, session, threads, model})
+    if (loom_release(handle) != LOOM_OK) return 8;
+  return 0;
+}
+
+TEST(CapiFork, a_child_is_told_which_objects_it_cannot_use) {
+  loom_model model = 0;
+  ASSERT_EQ(loom_model_open(model_path().c_str(), nullptr, &model), LOOM_OK) << loom_last_error();
+  loom_threads threads = 0;
+  ASSERT_EQ(loom_threads_create(3, &threads), LOOM_OK);
+  auto options = loom_session_options{};
+  options.struct_size = sizeof options, options.threads = threads;
+  loom_session session = 0;
+  ASSERT_EQ(loom_session_create(model, &options, &session), LOOM_OK);
+  const std::vector<std::int32_t> ids = {3, 4, 5};
+  const float* logits = nullptr;
+  std::size_t count = 0;
+  ASSERT_EQ(loom_session_feed(session, 0, ids.data(), ids.size(), 0, &logits, &count), LOOM_OK);
+  const std::string expected(reinterpret_cast<const char*>(logits), count * sizeof(float));
+
+  // Another thread makes and releases handles, so that forks come while it holds the table's lock.
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop.load()) {
+      loom_cancel cancel = 0;
+      EXPECT_EQ(loom_cancel_create(&cancel), LOOM_OK);
+      EXPECT_EQ(loom_release(cancel), LOOM_OK);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::alarm(60);  // a hang ends the child
+      ::_exit(child(model, session, threads, expected));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  }
+  stop.store(true);
+  busy.join();
+  ASSERT_EQ(loom_session_feed(session, 0, ids.data(), 1, 0, &logits, &count), LOOM_OK) << loom_last_error();
+  for (const loom_handle handle : {session, threads, model}) EXPECT_EQ(loom_release(handle), LOOM_OK);
+}
+
+}  // namespace
+}  // namespace loom::hooks_test

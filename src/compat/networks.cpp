@@ -1,0 +1,340 @@
+// Networks of Loom 0.8x. A handle is that of loom.h; the session that runs one is kept beside it.
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "compat/welvet_compat.h"
+
+namespace welvet {
+namespace {
+
+// Types by their numbers in 0.8x.
+constexpr const char* kTypes[] = {"float64", "float32", "float16", "bfloat16", "fp8e4m3", "fp8e5m2", "int64",
+                                  "int32",   "int16",   "int8",    "uint64",   "uint32",  "uint16",  "uint8",
+                                  "int4",    "uint4",   "fp4",     "int2",     "uint2",   "ternary", "binary"};
+
+std::mutex g_mutex;
+std::map<loom_handle, loom_handle>& sessions() {
+  static auto* const all = new std::map<loom_handle, loom_handle>;
+  return *all;
+}
+
+// The session of a network; 0 when it cannot be made, and loom_last_error() says why.
+loom_network_session session_of(loom_network network) {
+  const std::scoped_lock lock(g_mutex);
+  if (const auto found = sessions().find(network); found != sessions().end()) return found->second;
+  auto options = sized<loom_network_session_options>();
+  options.threads = shared_threads();
+  loom_network_session made = 0;
+  if (loom_network_session_create(network, &options, &made) != LOOM_OK) return 0;
+  return sessions()[network] = made;
+}
+
+// Extents of an input: none stands for one sample of all values, a single one for one sample.
+bool read_shape(const char* json, int length, std::vector<std::uint64_t>& shape) {
+  if (length < 0) return false;
+  const std::string_view given = words(json);
+  const Json list = given.empty() ? Json::array() : Json::parse(given, nullptr, false);
+  if (!list.is_array()) return false;
+  for (const Json& extent : list) {
+    if (!extent.is_number_unsigned()) return false;
+    shape.push_back(extent.get<std::uint64_t>());
+  }
+  if (shape.empty()) shape = {static_cast<std::uint64_t>(length)};
+  if (shape.size() == 1) shape.insert(shape.begin(), 1);
+  return true;
+}
+
+char* forward(int64_t n, const float* input, int length, const char* json) {
+  std::vector<std::uint64_t> shape;
+  if (!read_shape(json, length, shape)) return failed("expected a JSON list of extents, and a length of 0 or more");
+  const loom_network_session session = session_of(handle(n));
+  if (session == 0) return failed_call();
+  const float* out = nullptr;
+  std::size_t count = 0, rank = 0;
+  const std::uint64_t* extents = nullptr;
+  if (loom_network_session_forward(session, input, static_cast<std::size_t>(length), shape.data(), shape.size(),
+                                   nullptr, &out, &count, &extents, &rank) != LOOM_OK)
+    return failed_call();
+  return json_text(Json(std::vector<float>(out, out + count)));
+}
+
+// Forward, the gradient of the mean squared error, backward.
+char* backward(int64_t n, const float* input, int length, const char* json, const float* target, int targets) {
+  std::vector<std::uint64_t> shape;
+  if (!read_shape(json, length, shape) || targets < 0 || target == nullptr)
+    return failed("expected JSON lists of extents, and lengths of 0 or more");
+  auto options = sized<loom_network_session_options>();
+  options.threads = shared_threads(), options.backward = 1;
+  Held session;
+  if (loom_network_session_create(handle(n), &options, session.out()) != LOOM_OK) return failed_call();
+  const auto begin = std::chrono::steady_clock::now();
+  const float* out = nullptr;
+  std::size_t count = 0, rank = 0;
+  const std::uint64_t* extents = nullptr;
+  if (loom_network_session_forward(session.get(), input, static_cast<std::size_t>(length), shape.data(), shape.size(),
+                                   nullptr, &out, &count, &extents, &rank) != LOOM_OK)
+    return failed_call();
+  if (count != static_cast<std::size_t>(targets))
+    return failed("the output has " + std::to_string(count) + " values, the target " + std::to_string(targets));
+  std::vector<float> slope(count);
+  for (std::size_t i = 0; i < count; ++i) slope[i] = 2 * (out[i] - target[i]) / static_cast<float>(count);
+  const float* dx = nullptr;
+  std::size_t dx_count = 0;
+  if (loom_network_session_backward(session.get(), slope.data(), count, 0, &dx, &dx_count) != LOOM_OK)
+    return failed_call();
+  const Json input_gradient(std::vector<float>(dx, dx + dx_count));
+  Json weight_gradient = Json::array();
+  loom_blob list = 0;
+  if (loom_network_weights(handle(n), &list) == LOOM_OK) {
+    const Json weights = Json::parse(take(list), nullptr, false);
+    if (weights.is_array() && !weights.empty()) {
+      std::size_t elements = 1;
+      for (const Json& extent : weights[0]["shape"]) elements *= extent.get<std::size_t>();
+      std::vector<float> values(elements);
+      const auto name = weights[0]["name"].get<std::string>();
+      if (loom_network_session_gradient(session.get(), name.c_str(), values.data(), elements) == LOOM_OK)
+        weight_gradient = values;
+    }
+  }
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  return json_text(Json{{"dx", input_gradient}, {"dw", weight_gradient}, {"dur_ns", took.count()}});
+}
+
+// A config of 0.8x as one of a trainer; what 0.8x has no more is left out.
+Json trainer_config(const Json& given) {
+  Json out{{"optimizer", "sgd"}, {"learning_rate", given.value("LearningRate", 0.01)}};
+  out["loss"] = given.value("LossType", "mse") == "mse" ? "mse" : "softmax_crossentropy";
+  if (const double clip = given.value("GradientClip", 0.0); clip > 0) out["clip_norm"] = clip;
+  return out;
+}
+
+// Samples of a training, cut into batches.
+struct Lesson {
+  std::vector<std::uint64_t> shape;
+  std::size_t inputs = 0, targets = 0, batches = 0;  // values of a batch, how many there are
+};
+
+// Classes of targets that are one row of probabilities each: the likeliest.
+std::vector<std::int32_t> classes_of(const float* targets, std::size_t count, std::size_t width) {
+  std::vector<std::int32_t> out;
+  for (std::size_t row = 0; row + width <= count; row += width) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < width; ++i)
+      if (targets[row + i] > targets[row + best]) best = i;
+    out.push_back(static_cast<std::int32_t>(best));
+  }
+  return out;
+}
+
+char* learn(int64_t n, const float* input, const float* target, const Lesson& lesson, std::size_t width,
+            const Json& given) {
+  const Json config = trainer_config(given);
+  const std::string document = config.dump();
+  auto options = sized<loom_trainer_options>();
+  options.threads = shared_threads();
+  Held trainer;
+  if (loom_trainer_create(handle(n), document.data(), document.size(), lesson.shape.data(), lesson.shape.size(),
+                          &options, trainer.out()) != LOOM_OK)
+    return failed_call();
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<double> history;
+  const int epochs = given.value("Epochs", 10);
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    double sum = 0;
+    for (std::size_t b = 0; b < lesson.batches; ++b) {
+      auto batch = sized<loom_batch>();
+      batch.inputs = input + b * lesson.inputs, batch.inputs_count = lesson.inputs;
+      batch.shape = lesson.shape.data(), batch.shape_count = lesson.shape.size();
+      std::vector<std::int32_t> classes;
+      if (config["loss"] == "mse") {
+        batch.targets = target + b * lesson.targets, batch.targets_count = lesson.targets;
+      } else {
+        classes = classes_of(target + b * lesson.targets, lesson.targets, width);
+        batch.classes = classes.data(), batch.classes_count = classes.size();
+      }
+      auto step = sized<loom_training_step>();
+      if (loom_trainer_step(trainer.get(), &batch, 0, &step) != LOOM_OK) return failed_call();
+      sum += step.loss;
+    }
+    history.push_back(sum / static_cast<double>(lesson.batches));
+  }
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  return json_text(Json{{"loss_history", history},
+                        {"final_loss", history.empty() ? Json() : Json(history.back())},
+                        {"total_time_ms", took.count()}});
+}
+
+char* train(int64_t n, const float* input, int inputs, const float* target, int targets, int batch, int in_dim,
+            int out_dim, const char* config) {
+  const std::string_view given = words(config);
+  const Json json = given.empty() ? Json::object() : Json::parse(given, nullptr, false);
+  if (!json.is_object()) return failed("the config is no JSON object");
+  if (json.value("Mode", 0) > 2 || json.value("UseGPU", false)) return failed("unsupported: training on a GPU");
+  const std::string loss = json.value("LossType", "mse");
+  if (loss != "mse" && loss != "crossentropy") return failed("unsupported LossType \"" + loss + "\"");
+  if (input == nullptr || target == nullptr || batch < 1 || in_dim < 1 || out_dim < 1 || inputs < 1 || targets < 1)
+    return failed("expected samples, and a batch and dimensions of 1 or more");
+  Lesson lesson;
+  lesson.shape = {static_cast<std::uint64_t>(batch), static_cast<std::uint64_t>(in_dim)};
+  if (const auto shape = json.find("InputShape"); shape != json.end() && shape->is_array() && !shape->empty())
+    lesson.shape = shape->get<std::vector<std::uint64_t>>();
+  std::size_t values = 1;
+  for (const std::uint64_t extent : lesson.shape)
+    if (extent == 0 || __builtin_mul_overflow(values, static_cast<std::size_t>(extent), &values))
+      return failed("InputShape has an extent of 0, or more values than can be counted");
+  lesson.inputs = values;
+  lesson.batches = static_cast<std::size_t>(inputs) / values;
+  if (lesson.batches == 0 || static_cast<std::size_t>(inputs) % values != 0 ||
+      static_cast<std::size_t>(targets) % lesson.batches != 0)
+    return failed(std::to_string(inputs) + " inputs and " + std::to_string(targets) + " targets are no whole batches");
+  lesson.targets = static_cast<std::size_t>(targets) / lesson.batches;
+  return learn(n, input, target, lesson, static_cast<std::size_t>(out_dim), json);
+}
+
+char* base64(std::string_view bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t word = 0;
+    const std::size_t here = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t k = 0; k < here; ++k)
+      word |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i + k])) << (16 - 8 * k);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= here ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+  }
+  return json_text(Json{{"b64", out}});
+}
+
+// Names of kinds, activations and types are written in capitals in 0.8x.
+void lower_names(Json& spec) {
+  for (auto& [key, value] : spec.items()) {
+    if (value.is_structured())
+      lower_names(value);
+    else if (value.is_string() && (key == "type" || key == "activation" || key == "dtype" || key == "combine_mode" ||
+                                   key == "softmax_type")) {
+      std::string name = value.get<std::string>();
+      for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      value = name;
+    }
+  }
+}
+
+// Keys that 0.8x ignores, as tile sizes, are ignored; a name that means nothing is an error, where 0.8x took another.
+int64_t from_spec(std::string_view given) {
+  Json spec = Json::parse(given, nullptr, false);
+  if (!spec.is_object()) return failed("the network is no JSON object"), -1;
+  lower_names(spec);
+  const std::string document = spec.dump();
+  auto options = sized<loom_network_options>();
+  options.lenient = 1;
+  loom_network network = 0;
+  if (loom_network_from_json(document.data(), document.size(), &options, &network) != LOOM_OK)
+    return no_handle_of_call();
+  return static_cast<int64_t>(network);
+}
+
+int64_t from_memory(const char* data, int length) {
+  loom_network network = 0;
+  if (length < 0) return failed("the length is negative"), -1;
+  if (loom_network_from_memory(data, static_cast<std::size_t>(length), nullptr, &network) != LOOM_OK)
+    return no_handle_of_call();
+  return static_cast<int64_t>(network);
+}
+
+char* to_bytes(int64_t n, loom_network_format format) {
+  loom_blob bytes = 0;
+  if (loom_network_to_bytes(handle(n), format, 1, &bytes) != LOOM_OK) return failed_call();
+  return format == LOOM_FORMAT_JSON ? text(take(bytes)) : base64(take(bytes));
+}
+
+}  // namespace
+}  // namespace welvet
+
+using namespace welvet;
+
+int64_t LoomBuildNetworkFromJSON(const char* jsonConfig) {
+  return make([&] { return from_spec(words(jsonConfig)); });
+}
+
+void LoomFreeNetwork(int64_t given) {
+  make([&]() -> int64_t {
+    loom_kind kind = LOOM_KIND_NONE;
+    if (loom_kind_of(handle(given), &kind) != LOOM_OK || kind != LOOM_KIND_NETWORK) return no_handle_of_call();
+    const std::scoped_lock lock(g_mutex);
+    if (const auto found = sessions().find(handle(given)); found != sessions().end()) {
+      loom_release(found->second);
+      sessions().erase(found);
+    }
+    return loom_release(handle(given)) == LOOM_OK ? 0 : no_handle_of_call();
+  });
+}
+
+int64_t LoomLoadUniversal(const char* path) {
+  return make([&]() -> int64_t {
+    loom_network network = 0;
+    if (loom_network_open(path, nullptr, &network) != LOOM_OK) return no_handle_of_call();
+    return static_cast<int64_t>(network);
+  });
+}
+int64_t LoomLoadEntity(const char* path) { return LoomLoadUniversal(path); }
+
+char* LoomGetNetworkInfo(int64_t given) {
+  return answer([&] {
+    loom_blob info = 0;
+    return loom_network_info(handle(given), &info) == LOOM_OK ? text(take(info)) : failed_call();
+  });
+}
+
+char* LoomForwardPolymorphic(int64_t n, const float* inputData, int inputLen, const char* shapeJSON) {
+  return answer([&] { return forward(n, inputData, inputLen, shapeJSON); });
+}
+char* LoomSequentialForward(int64_t n, const float* inputData, int inputLen) {
+  return answer([&] { return forward(n, inputData, inputLen, nullptr); });
+}
+char* LoomBackwardPolymorphic(int64_t n, const float* inputData, int inputLen, const char* inputShapeJSON,
+                              const float* targetData, int targetLen, const char*) {
+  return answer([&] { return backward(n, inputData, inputLen, inputShapeJSON, targetData, targetLen); });
+}
+char* LoomTrain(int64_t n, const float* inputData, int inputLen, const float* targetData, int targetLen, int B,
+                int inDim, int outDim, const char* configJSON) {
+  return answer([&] { return train(n, inputData, inputLen, targetData, targetLen, B, inDim, outDim, configJSON); });
+}
+
+char* LoomMorphLayer(int64_t n, int li, int targetDType) {
+  return answer([&] {
+    if (targetDType < 0 || targetDType >= static_cast<int>(std::size(kTypes))) return failed("no such type");
+    const std::string path = "layers." + std::to_string(li);
+    return loom_network_morph(handle(n), path.c_str(), kTypes[targetDType]) == LOOM_OK ? done() : failed_call();
+  });
+}
+
+// 0 to 2 are ways to use the cores, of which no result depends; 3 to 5 are a GPU.
+char* LoomConfigureTrainingMode(int64_t n, int mode) {
+  return answer([&] {
+    loom_kind kind = LOOM_KIND_NONE;
+    if (loom_kind_of(handle(n), &kind) != LOOM_OK) return failed_call();
+    return mode >= 0 && mode <= 2 ? done() : failed("unsupported: a mode of a GPU");
+  });
+}
+
+char* LoomSetNetworkUseSimdForward(int64_t n, int) { return LoomConfigureTrainingMode(n, 0); }
+int LoomGetNetworkUseSimdForward(int64_t) { return 1; }
+void LoomSyncInferenceWeights(int64_t n) {
+  make([&]() -> int64_t { return loom_network_release_masters(handle(n)) == LOOM_OK ? 0 : no_handle_of_call(); });
+}
+
+char* LoomSerializeNetwork(int64_t n) {
+  return answer([&] { return to_bytes(n, LOOM_FORMAT_JSON); });
+}
+char* LoomSerializeEntity(int64_t n) {
+  return answer([&] { return to_bytes(n, LOOM_FORMAT_ENTITY); });
+}
+int64_t LoomDeserializeNetwork(const char* jsonBuf, int length) {
+  return make([&] { return from_memory(jsonBuf, length); });
+}
+int64_t LoomDeserializeEntity(const char* dataBuf, int length) {
+  return make([&] { return from_memory(dataBuf, length); });
+}

@@ -1,0 +1,185 @@
+"""libwelvet.so: the 379 names of Loom 0.8x with their signatures; what is served works, what is not says so.
+
+  compat.py libwelvet.so
+"""
+
+import base64
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TYPES = {"#": ctypes.c_int64, "$": ctypes.c_char_p, "@": ctypes.POINTER(ctypes.c_float), "&": ctypes.POINTER(ctypes.c_int), "~": ctypes.c_float}
+
+
+class LayerSpec(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int) for name in "Z Y X L Type Activation DType".split() + [f"other{i}" for i in range(20)]]
+
+
+class LayerStats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_float) for name in ("Avg", "Max", "Min")] + [(name, ctypes.c_int) for name in ("Active", "Total")]
+
+
+RESULTS = {"s": ctypes.c_void_p, "h": ctypes.c_int64, "i": ctypes.c_int, "d": ctypes.c_double, "v": None,
+           "LoomLayerSpec": LayerSpec, "LoomLayerStats": LayerStats}
+
+
+class Library:
+    """Calls by the names of 0.8x; texts are freed and JSON is read."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        table = json.loads((ROOT / "api/welvet_compat.json").read_text())
+        self.names = {name: (params, result, status) for name, params, result, status in table["names"] + table["added"]}
+        assert len(table["names"]) == 379
+        for name, (params, result, _) in self.names.items():
+            function = getattr(self.library, name)
+            function.restype = RESULTS[result]
+            function.argtypes = [TYPES.get(param[0], ctypes.c_int) for param in params]
+        self.library.FreeLoomString.argtypes = [ctypes.c_void_p]
+
+    def text(self, name, *given):
+        address = getattr(self.library, name)(*given)
+        out = ctypes.string_at(address)
+        self.library.FreeLoomString(address)
+        return out.decode()
+
+    def json(self, name, *given):
+        return json.loads(self.text(name, *given))
+
+    def call(self, name, *given):
+        return getattr(self.library, name)(*given)
+
+
+def floats(*values):
+    return (ctypes.c_float * len(values))(*values), len(values)
+
+
+def expect(right, words):
+    if not right:
+        raise SystemExit(f"expected {words}")
+
+
+def names(loom, path):
+    shown = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    found = {line.split()[2].split("@")[0] for line in shown.splitlines()} - {"WELVET_0"}
+    expect(found == set(loom.names), f"the names of api/welvet_compat.json: {found ^ set(loom.names)}")
+    served = set(loom.json("LoomGetMethodsJSON"))
+    for name, (params, result, status) in loom.names.items():
+        expect((name in served) == (status != "unsupported"), f"{name} in LoomGetMethodsJSON when it is served")
+        if name == "FreeLoomString":
+            continue
+        # Nothing at all, and numbers that are no handles: an answer, never a crash.
+        for number in (0, 7, -1):
+            given = [None if param[0] in "$@&" else number for param in params]
+            if result == "s":
+                answer = loom.text(name, *given)
+                if status == "unsupported":
+                    expect(json.loads(answer)["error"] == "unsupported", f"{name} to say that it is unsupported")
+            else:
+                answer = loom.call(name, *given)
+                if status == "unsupported" and result in ("h", "i", "d"):
+                    expect(answer == -1, f"-1 of {name}")
+                if result == "LoomLayerSpec":
+                    expect(answer.Type == -1, "a Type of -1")
+                if result == "h":
+                    expect(answer == -1 and loom.text("LoomLastError"), f"-1 and a reason from {name}")
+
+
+# Dense layers of 0.8x have no biases, so each sample ends with a 1.
+XOR = {"depth": 1, "rows": 1, "cols": 1, "layers_per_cell": 2, "layers": [
+    {"z": 0, "y": 0, "x": 0, "l": 0, "type": "DENSE", "activation": "TANH", "dtype": "FLOAT32", "input_height": 3, "output_height": 8},
+    {"z": 0, "y": 0, "x": 0, "l": 1, "type": "DENSE", "activation": "SIGMOID", "dtype": "FLOAT32", "input_height": 8, "output_height": 1}]}
+
+
+def networks(loom):
+    net = loom.call("LoomBuildNetworkFromJSON", json.dumps(XOR).encode())
+    expect(net > 0, f"a network: {loom.text('LoomLastError')}")
+    expect(isinstance(loom.json("LoomGetNetworkInfo", net), dict) and "error" not in loom.json("LoomGetNetworkInfo", net), "facts of a network")
+    inputs, count = floats(0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1)
+    targets, target_count = floats(0, 1, 1, 0)
+    report = loom.json("LoomTrain", net, inputs, count, targets, target_count, 4, 3, 1, json.dumps(
+        {"Epochs": 4000, "LearningRate": 2.0, "LossType": "mse", "Verbose": False}).encode())
+    expect("error" not in report and len(report["loss_history"]) == 4000, f"a report of a training: {str(report)[:200]}")
+    expect(report["final_loss"] < 0.02 < report["loss_history"][0], f"XOR to be learned: {report['final_loss']}")
+    outputs = loom.json("LoomForwardPolymorphic", net, inputs, count, b"[4,3]")
+    expect([round(value) for value in outputs] == [0, 1, 1, 0], f"XOR: {outputs}")
+    one, n = floats(0, 1, 1)
+    expect(loom.json("LoomSequentialForward", net, one, n) == [outputs[1]], "one sample to give what the batch gave")
+    gradient = loom.json("LoomBackwardPolymorphic", net, inputs, count, b"[4,3]", targets, target_count, b"[4,1]")
+    expect(len(gradient["dx"]) == 12 and len(gradient["dw"]) == 24, f"gradients: {str(gradient)[:200]}")
+
+    text = loom.text("LoomSerializeNetwork", net).encode()
+    entity = base64.b64decode(loom.json("LoomSerializeEntity", net)["b64"])
+    for copy in (loom.call("LoomDeserializeNetwork", text, len(text)), entity_of(loom, entity)):
+        expect(copy > 0, f"a copy: {loom.text('LoomLastError')}")
+        expect(loom.json("LoomForwardPolymorphic", copy, inputs, count, b"[4,3]") == outputs, "a copy to give the same values")
+        loom.call("LoomFreeNetwork", copy)
+    expect(loom.json("LoomMorphLayer", net, 0, 9) == {"status": "ok"}, "int8")
+    expect(loom.json("LoomForwardPolymorphic", net, inputs, count, b"[4,3]") != outputs, "other values in int8")
+    for wrong in ((net, 0, 21), (net, 5, 1), (net, -1, 1), (net + 1, 0, 1)):
+        expect("error" in loom.json("LoomMorphLayer", *wrong), f"an error of {wrong}")
+    for shape in (b"[4]", b"[5,3]", b"x", b"[-1]", b"[1e30]", b"[18446744073709551615,2]"):
+        expect("error" in loom.json("LoomForwardPolymorphic", net, inputs, count, shape), f"an error of the shape {shape}")
+    for config in (b"[]", b"{", b'{"Epochs":"x"}', b'{"UseGPU":true}', b'{"LossType":"none"}', b'{"InputShape":[0]}', b'{"InputShape":[-1]}'):
+        expect("error" in loom.json("LoomTrain", net, inputs, count, targets, target_count, 4, 3, 1, config), f"an error of {config}")
+    loom.call("LoomFreeNetwork", net)
+    loom.call("LoomFreeNetwork", net)
+    expect("error" in loom.json("LoomForwardPolymorphic", net, inputs, count, b"[4,3]"), "a freed network to be an error")
+    expect("error" in loom.json("LoomGetNetworkInfo", net), "a freed network to be an error")
+
+
+def entity_of(loom, data):
+    """The parameter is a char* that holds bytes."""
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int)(("LoomDeserializeEntity", loom.library))
+    return function(ctypes.cast(ctypes.create_string_buffer(data, len(data)), ctypes.c_void_p), len(data))
+
+
+def language_models(loom):
+    path = os.path.join(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf").encode()
+    for wrong in (b"nowhere", b'a "quoted" \\ path'):
+        expect(loom.call("LoomCreateLLM", wrong, 3, 32, 0, 1) == -1 and "nowhere" in loom.text("LoomLastError") + "nowhere", "no model")
+    model = loom.call("LoomCreateLLM", path, 3, 32, 0, 1)
+    expect(model > 0, f"a model: {loom.text('LoomLastError')}")
+    question = b"What is the capital of France?"
+    answer = loom.json("LoomLLMGenerate", model, b"", question, 0.0, 0, 32)
+    expect(answer.get("response") == "The capital of France is Paris.", f"the answer of the README: {answer}")
+    expect({"prefill_tps", "decode_tps", "total_tps", "ram_mb", "vram_mb"} <= answer.keys(), "figures")
+    second = loom.json("LoomLLMGenerate", model, b"", b"And of Italy?", 0.0, 0, 32)["response"]
+    expect("Rome" in second, f"the talk to go on: {second}")
+    loom.call("LoomLLMResetHistory", model)
+    loom.call("LoomLLMStartGenerate", model, b"", question, 0.0, 0, 32)
+    said = ""
+    while (told := loom.json("LoomLLMPollToken", model))["s"] != 1:
+        expect("error" not in told, f"pieces: {told}")
+        said += told.get("t", "")
+    expect(said == told["response"] == answer["response"], f"pieces that make the answer: {said!r}")
+    expect(loom.json("LoomLLMPollToken", model) == {"s": 2}, "nothing after the end")
+    expect(loom.text("LoomGenerate", model, question, 32) == answer["response"], "the answer alone")
+    loom.call("LoomFreeLLM", model)
+    expect("error" in loom.json("LoomLLMGenerate", model, b"", question, 0.0, 0, 4), "a freed model to be an error")
+
+    tokenizer = loom.call("LoomLoadTokenizer", path)
+    expect(tokenizer > 0, "a tokenizer")
+    ids = loom.json("LoomTokenize", tokenizer, "Hello wörld".encode())
+    expect(loom.text("LoomDetokenize", tokenizer, json.dumps(ids).encode()) == "Hello wörld", f"the text back: {ids}")
+    expect("error" in loom.json("LoomDetokenize", tokenizer, b'["x"]'), "ids that are none to be an error")
+    loom.call("LoomFreeTokenizer", tokenizer)
+    expect("error" in loom.json("LoomTokenize", tokenizer, b"x"), "a freed tokenizer to be an error")
+
+
+def main():
+    path = sys.argv[1]
+    loom = Library(path)
+    names(loom, path)
+    networks(loom)
+    language_models(loom)
+    served = sum(status != "unsupported" for _, _, status in loom.names.values())
+    print(f"{len(loom.names)} names, {served} of them served")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Runs every block of docs/tutorial-python.md, one after the other, in a folder with the model that it names."""
+
+import contextlib
+import io
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+class Tutorial(unittest.TestCase):
+
+    def test_every_block_runs_and_prints_what_it_says(self):
+        text = (ROOT / "docs" / "tutorial-python.md").read_text()
+        blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+        self.assertGreater(len(blocks), 8)
+        names, printed = {"__name__": "tutorial"}, io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+            pathlib.Path(MODEL.name).symlink_to(MODEL)
+            for number, block in enumerate(blocks):
+                with self.subTest(block=number):
+                    exec(compile(block, f"block {number} of the tutorial", "exec"), names)
+        for said in ("<welvet.Network network: grid 1 x 1 x 1 x 2, 64 weights>", "The capital of France is Paris. 99554f0d",
+                     "/layers/0/type"):
+            self.assertIn(said, printed.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
