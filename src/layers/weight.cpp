@@ -78,11 +78,18 @@ Result<void> Weight::set_of(std::span<const T> values) {
   if (values.size() != elements())
     return fail(Code::ShapeMismatch, "{}: {} values given, {} of shape {} expected", name_, values.size(), elements(),
                 shape_.text());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (!(std::abs(static_cast<double>(values[i])) <= static_cast<double>(std::numeric_limits<float>::max())) &&
-        !(encoding_.dtype == DType::float64 &&
-          std::abs(static_cast<double>(values[i])) <= std::numeric_limits<double>::max()))
-      return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
+  const double most =
+      encoding_.dtype == DType::float64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  const auto fits = [most](T v) { return std::abs(static_cast<double>(v)) <= most; };  // a NaN does not
+  constexpr std::size_t kAtOnce = 4096;  // without an early exit inside, which compilers look through many at a time
+  for (std::size_t begin = 0; begin < values.size(); begin += kAtOnce) {
+    const auto some = values.subspan(begin, std::min(kAtOnce, values.size() - begin));
+    unsigned bad = 0;
+    for (const T v : some) bad |= static_cast<unsigned>(!fits(v));
+    if (bad == 0) continue;
+    const auto first = begin + static_cast<std::size_t>(std::ranges::find_if_not(some, fits) - some.begin());
+    return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, first);
+  }
   master_.clear(), master64_.clear();
   if (encoding_.dtype == DType::float64) {
     master64_.resize(values.size());
@@ -99,6 +106,11 @@ Result<void> Weight::set(std::span<const double> values) { return set_of(values)
 
 Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std::uint32_t site) {
   using Rule = WeightInit::Rule;
+  if (init.rule == Rule::Zeros) {  // large models that get their values later begin so: nothing to draw or look at
+    const bool is_wide = encoding_.dtype == DType::float64;
+    master_.assign(is_wide ? 0 : elements(), 0), master64_.assign(is_wide ? elements() : 0, 0);
+    return refresh();
+  }
   const RandomStream stream{seed, RandomDomain::Init, 0, site};
   const auto fan_in = static_cast<double>(init.fan_in), fan_out = static_cast<double>(init.fan_out);
   const double half_width = init.rule == Rule::Glorot ? std::sqrt(6.0 / (fan_in + fan_out)) : init.size;
@@ -107,7 +119,7 @@ Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std:
   for (std::size_t i = 0; i < values.size(); ++i) {
     double v = 0;
     switch (init.rule) {
-      case Rule::Zeros: break;
+      case Rule::Zeros: break;  // above
       case Rule::Ones: v = 1; break;
       case Rule::Identity: v = i / cols() == i % cols() ? 1 : 0; break;
       case Rule::Glorot:

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Golden values of welvet.bridge: what models of a framework become, and what they answer: tests/golden/planets/FRAMEWORK.json and .npz.
+"""Golden values of welvet.bridge: what models of a framework become, and what they answer:
+tests/golden/planets/FRAMEWORK.json and .npz.
 
-usage: bridge.py FRAMEWORK [FOLDER]      FRAMEWORK: torch, keras, jax or sklearn, which the interpreter has to have (and numpy, and WELVET_LIBRARY set)
+usage: bridge.py FRAMEWORK [FOLDER]      FRAMEWORK: torch, keras, jax or sklearn, which the interpreter has to have
+(and numpy, and WELVET_LIBRARY set)
 
-The models stand in tests/python/bridge/models_FRAMEWORK.py. FRAMEWORK.json is {"made_by", "versions", "specs"}: the spec of each case by its name.
+The models stand in tests/python/bridge/models_FRAMEWORK.py. FRAMEWORK.json is {"made_by", "versions", "specs"}: the
+spec of each case by its name.
 FRAMEWORK.npz holds CASE/x, CASE/y as the framework computed it, and CASE/weight/NAME, all uncompressed.
 """
 

@@ -124,9 +124,13 @@ def push(network, model, at=None, **options):
     composed network.
     """
     named, graph = bindings(network, model, at, **options)
+    changed = []
     for name, weight in named.items():
-        values = numpy.asarray(network.get(name))
-        now = snapped(weight.read())
+        values, now = numpy.asarray(network.get(name)), snapped(weight.read())
+        if values.shape != now.shape:
+            raise LoomError("ShapeMismatch", f"{name} is {values.shape} in the network and {now.shape} in the model")
         if values.astype(numpy.float32).tobytes() != now.tobytes():
-            weight.write(values.reshape(now.shape))
+            changed.append((weight, values))
+    for weight, values in changed:  # after all were looked at: a model is written whole or not at all
+        weight.write(values)
     return graph.finish()

@@ -195,13 +195,16 @@ def _linen(layers):
 
 
 def _cells_of(module):
-    """The cells of a recurrent module, whose variables stand where the cell was made: inside of the module or beside it."""
+    """The cells of a recurrent module, whose variables stand where the cell was made: inside of the module or beside
+    it."""
     for place in ("cell", "forward_rnn", "backward_rnn"):
         inner = getattr(module, place, None)
         if inner is not None and getattr(inner, "scope", None) is not None:
-            yield from [(place + ".", inner)] if place == "cell" else [
-                (f"{place}.{more}", cell) for more, cell in _cells_of(inner)
-            ]
+            yield from (
+                [(place + ".", inner)]
+                if place == "cell"
+                else [(f"{place}.{more}", cell) for more, cell in _cells_of(inner)]
+            )
 
 
 def _again(argument, x, marked):

@@ -551,62 +551,52 @@ def _dot(r, op, var):
     return r.graph.permute(full, order)
 
 
+def _channels_first(r, x, spec):
+    """The pictures [B, C, ...]; without a batch JAX has one of 1 in their place."""
+    node = r.node(x)
+    if not r.shift:
+        return r.graph.permute(node, spec)
+    want(x.shape[spec[0]] == 1, "several pictures in a sample")
+    node = r.graph.permute(node, [0] + [a + 1 for a in spec])
+    return r.graph.reshape(node, (node.shape[0], *node.shape[2:]))
+
+
+def _transposed_keys(p, extents, spatial):
+    """A convolution over an input with zeros in between is a transposed one, of a turned filter."""
+    step, dilation, padding = p["lhs_dilation"], p["rhs_dilation"], p["padding"]
+    want(all(s == 1 for s in p["window_strides"]), "strides and dilated inputs together")
+    cut = [d * (k - 1) - b for d, k, (b, _) in zip(dilation, extents, padding)]
+    more = [e - b for b, e in padding]
+    fits = all(c >= 0 for c in cut) and all(m < max(s, d) for m, s, d in zip(more, step, dilation))
+    want(fits, f"padding {padding} of a transposed convolution")
+    return {"stride": list(step), "padding": cut, "output_padding": [max(m, 0) for m in more], **named_sizes(spatial)}
+
+
 @rule("conv_general_dilated")
 def _conv(r, op, var):
-    p = op.params
-    x, w = op.inputs
+    p, (x, w) = op.params, op.inputs
     want(x.depends and not w.depends, "a filter that depends on the input")
-    numbers, axes = p["dimension_numbers"], len(p["window_strides"])
-    node, lhs, rhs, out = r.node(x), list(numbers.lhs_spec), list(numbers.rhs_spec), list(numbers.out_spec)
     want(p["batch_group_count"] == 1, "batch_group_count")
-    if r.shift:
-        want(x.shape[lhs[0]] == 1, "several pictures in a sample")
-        node = r.graph.permute(node, [0] + [a + 1 for a in lhs])
-        node = r.graph.reshape(node, (node.shape[0], *node.shape[2:]))
-    else:
-        node = r.graph.permute(node, lhs)
-    stride, dilation, step, padding = (
-        list(p["window_strides"]),
-        list(p["rhs_dilation"]),
-        list(p["lhs_dilation"]),
-        [list(e) for e in p["padding"]],
-    )
-    groups = p["feature_group_count"]
+    numbers, axes, path = p["dimension_numbers"], len(p["window_strides"]), r.name(w)
+    rhs, out = list(numbers.rhs_spec), list(numbers.out_spec)
+    node = _channels_first(r, x, list(numbers.lhs_spec))
     filters, extents = w.shape[rhs[0]], [w.shape[a] for a in rhs[2:]]
     spatial = [r.shape(var)[a + r.shift] for a in out[2:]]
-    keys = {
-        "input_channels": node.shape[1],
-        "filters": filters,
-        "kernel_size": extents,
-        "dilation": dilation,
-        "groups": groups,
-        "bias": False,
-    }
-    path = r.name(w)
-    if any(s > 1 for s in step):
-        want(all(s == 1 for s in stride), "strides and dilated inputs together")
-        cut = [d * (k - 1) - b for d, k, (b, _) in zip(dilation, extents, padding)]
-        more = [e - b for b, e in padding]
-        want(
-            all(c >= 0 for c in cut) and all(m < max(s, d) for m, s, d in zip(more, step, dilation)),
-            f"padding {padding} of a transposed convolution",
-        )
-        keys.update(stride=step, padding=cut, output_padding=[max(m, 0) for m in more], **named_sizes(spatial))
-        flip = (slice(None), slice(None)) + (slice(None, None, -1),) * axes
-        weight, kind = (
-            r.weight(w, ("filters", tuple(rhs), "turned"), lambda a: a.transpose(rhs)[flip]),
-            f"convtransposed{axes}",
-        )
+    keys = {"input_channels": node.shape[1], "filters": filters, "kernel_size": extents, "bias": False}
+    keys.update(dilation=list(p["rhs_dilation"]), groups=p["feature_group_count"])
+    if any(s > 1 for s in p["lhs_dilation"]):
+        keys.update(_transposed_keys(p, extents, spatial))
+        turn = (slice(None), slice(None)) + (slice(None, None, -1),) * axes
+        kind, weight = "convtransposed", r.weight(w, ("filters", *rhs, "turned"), lambda a: a.transpose(rhs)[turn])
     else:
+        padding = [tuple(e) for e in p["padding"]]
         want(all(b >= 0 and e >= 0 for b, e in padding), "negative padding")
         if any(b != e for b, e in padding):
-            node = r.graph.pad(node, padding, path)
-            padding = [[0, 0]] * axes
-        keys.update(stride=stride, padding=[b for b, _ in padding])
-        weight, kind = r.weight(w, ("filters", tuple(rhs)), lambda a: a.transpose(rhs)), f"cnn{axes}"
-    made = r.graph.node(
-        kind, [node], (node.shape[0], filters, *spatial), keys, {"weight": weight}, path, not r.is_parameter(w)
-    )
+            node, padding = r.graph.pad(node, padding, path), [(0, 0)] * axes
+        keys.update(stride=list(p["window_strides"]), padding=[b for b, _ in padding])
+        kind, weight = "cnn", r.weight(w, ("filters", *rhs), lambda a: a.transpose(rhs))
+    shape = (node.shape[0], filters, *spatial)
+    made = r.graph.node(f"{kind}{axes}", [node], shape, keys, {"weight": weight}, path, not r.is_parameter(w))
     if r.shift:
         made = r.graph.reshape(made, (made.shape[0], 1, *made.shape[1:]))
         return r.graph.permute(made, [0] + [out.index(a) + 1 for a in range(len(out))])

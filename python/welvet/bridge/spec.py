@@ -360,7 +360,7 @@ def _tie(graph, writer):
             graph.refuse(
                 writer.layers[cell].get("name", ""),
                 name,
-                f"is the same array as {first_name}, in a layer of another shape",
+                f"is the same array as {first_name}; Loom ties the head of an embedding alone",
             )
 
 

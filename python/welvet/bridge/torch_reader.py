@@ -104,6 +104,12 @@ def _read(reader, tensor):
     except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
         return _export(reader, tensor, error)
 
+    inputs = [n for n in traced.graph.nodes if n.op == "placeholder" and not n.args]
+    if len(inputs) != 1:
+        names = ", ".join(n.name for n in inputs)
+        reader.graph.refuse("", type(model).__name__, f"it takes {len(inputs)} inputs ({names}); networks have one")
+        return reader.graph
+
     class Run(fx.Interpreter):
         def run_node(self, n):
             reader.values[n] = super().run_node(n)
@@ -187,7 +193,24 @@ def _node(reader, traced, n):
     if isinstance(node, tuple) and isinstance(value, tuple):
         node, value = node[0], value[0]  # all steps of a recurrent layer, what attention gives
     if hasattr(node, "inputs") and isinstance(value, reader.torch.Tensor) and tuple(value.shape) == node.shape:
-        node.value = as_array(value)
+        node.value = numpy.array(as_array(value))  # a copy, since a later operation may write into the tensor
+    if _writes(traced, n):
+        # Whoever reads the tensor after this reads what was written into it.
+        reader.found[n.args[0]] = reader.found[n]
+
+
+def _writes(traced, n):
+    """True for an operation that changes its first argument in place."""
+    if not n.args or not hasattr(n.args[0], "op"):
+        return False
+    if n.op == "call_module":
+        return bool(getattr(traced.get_submodule(n.target), "inplace", False))
+    name = n.target if n.op == "call_method" else getattr(n.target, "__name__", "")
+    name = name.partition(".")[0]
+    is_named = name.endswith("_") and not name.endswith("__")
+    return n.op.startswith("call_") and (
+        is_named or name in ("iadd", "imul", "isub", "itruediv") or bool(n.kwargs.get("inplace"))
+    )
 
 
 def _before(n):

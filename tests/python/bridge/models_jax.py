@@ -144,18 +144,45 @@ def mlp(params, x):
 
 
 def mlp_params(*sizes):
-    return [{"w": jnp.asarray(_normal(a, b) * 0.5), "b": jnp.asarray(_normal(b) * 0.1)} for a, b in zip(sizes, sizes[1:])]
+    return [
+        {"w": jnp.asarray(_normal(a, b) * 0.5), "b": jnp.asarray(_normal(b) * 0.1)} for a, b in zip(sizes, sizes[1:])
+    ]
 
 
 def cases():
     chain = linen.Sequential
     ids = _draws.randint
     for name, module, sample in (
-        ("dense", chain([linen.Dense(16), linen.relu, linen.Dense(16), linen.tanh, linen.Dense(16, use_bias=False),
-                         linen.sigmoid, linen.Dense(4)]), _normal(7, 16)),
-        ("cnn1", chain([linen.Conv(8, (16,), 2, padding="VALID"), linen.relu, linen.Conv(4, (8,), padding="VALID")]), _normal(4, 32, 1)),
-        ("cnn2", chain([linen.Conv(4, (4, 4), 2, padding="VALID"), linen.relu, linen.Conv(4, (3, 3))]), _normal(4, 10, 10, 1)),
-        ("cnn3", chain([linen.Conv(4, (2, 2, 2), 2, padding="VALID"), linen.relu, linen.Conv(4, (2, 2, 2))]), _normal(4, 4, 4, 4, 1)),
+        (
+            "dense",
+            chain(
+                [
+                    linen.Dense(16),
+                    linen.relu,
+                    linen.Dense(16),
+                    linen.tanh,
+                    linen.Dense(16, use_bias=False),
+                    linen.sigmoid,
+                    linen.Dense(4),
+                ]
+            ),
+            _normal(7, 16),
+        ),
+        (
+            "cnn1",
+            chain([linen.Conv(8, (16,), 2, padding="VALID"), linen.relu, linen.Conv(4, (8,), padding="VALID")]),
+            _normal(4, 32, 1),
+        ),
+        (
+            "cnn2",
+            chain([linen.Conv(4, (4, 4), 2, padding="VALID"), linen.relu, linen.Conv(4, (3, 3))]),
+            _normal(4, 10, 10, 1),
+        ),
+        (
+            "cnn3",
+            chain([linen.Conv(4, (2, 2, 2), 2, padding="VALID"), linen.relu, linen.Conv(4, (2, 2, 2))]),
+            _normal(4, 4, 4, 4, 1),
+        ),
         ("mha", Attention(2), _normal(4, 4, 8)),
         ("lstm", linen.RNN(linen.LSTMCell(4)), _normal(4, 8, 8)),
         ("rnn", linen.RNN(linen.SimpleCell(4)), _normal(4, 8, 8)),
@@ -224,6 +251,7 @@ def losses(model, inputs, targets, name, rate, steps):
             first = jax.tree_util.tree_map(lambda m, g: 0.9 * m + 0.1 * g, first, slope)
             second = jax.tree_util.tree_map(lambda v, g: 0.999 * v + 0.001 * g * g, second, slope)
             move = jax.tree_util.tree_map(
-                lambda m, v: m / (1 - 0.9**step) / (jnp.sqrt(v / (1 - 0.999**step)) + 1e-8), first, second)
+                lambda m, v: m / (1 - 0.9**step) / (jnp.sqrt(v / (1 - 0.999**step)) + 1e-8), first, second
+            )
         params = jax.tree_util.tree_map(lambda p, m: p - rate * m, params, move)
         yield float(loss)

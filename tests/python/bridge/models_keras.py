@@ -1,4 +1,5 @@
-"""Keras models that the bridge is tested with: the bedrocks that Keras has, both mixers, and what only some models have.
+"""Keras models that the bridge is tested with: the bedrocks that Keras has, both mixers, and what only some models
+have.
 
 cases() gives (name, model, sample), with weights from fixed seeds.
 """
@@ -67,10 +68,24 @@ def _mixer_v2(x):
 
 def _all():
     chain = keras.Sequential
-    yield "dense", chain([layers.Dense(64, "relu"), layers.Dense(32, "tanh"), layers.Dense(32, "sigmoid", use_bias=False),
-                          layers.Dense(8, "softmax")]), _normal(7, 32)
+    yield (
+        "dense",
+        chain(
+            [
+                layers.Dense(64, "relu"),
+                layers.Dense(32, "tanh"),
+                layers.Dense(32, "sigmoid", use_bias=False),
+                layers.Dense(8, "softmax"),
+            ]
+        ),
+        _normal(7, 32),
+    )
     yield "cnn1", chain([layers.Conv1D(8, 16, 2, activation="relu"), layers.Conv1D(4, 8)]), _normal(4, 32, 1)
-    yield "cnn2", chain([layers.Conv2D(4, 4, 2, activation="relu", use_bias=False), layers.Conv2D(4, 3)]), _normal(4, 10, 10, 1)
+    yield (
+        "cnn2",
+        chain([layers.Conv2D(4, 4, 2, activation="relu", use_bias=False), layers.Conv2D(4, 3)]),
+        _normal(4, 10, 10, 1),
+    )
     yield "cnn3", chain([layers.Conv3D(4, 2, 2, activation="relu"), layers.Conv3D(4, 2)]), _normal(4, 4, 4, 4, 1)
     yield "mha", _model((4, 8), lambda x: layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=True)), _normal(4, 4, 8)
     yield "lstm", chain([layers.LSTM(4, return_sequences=True)]), _normal(4, 8, 8)
@@ -85,12 +100,30 @@ def _all():
     yield "gru", chain([layers.Bidirectional(layers.LSTM(5, return_sequences=True)), layers.GRU(3)]), _normal(3, 6, 4)
     for axes, kind in enumerate((layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose), 1):
         yield f"convtransposed{axes}", chain([kind(3, 3, 2, padding="same"), kind(2, 4, 2)]), _normal(2, *[4] * axes, 2)
-    yield "picture", chain([layers.Conv2D(4, 3, padding="same", activation="relu"), layers.BatchNormalization(),
-                            layers.MaxPooling2D(2), layers.DepthwiseConv2D(3, depth_multiplier=2, padding="same"),
-                            layers.SeparableConv2D(6, 3, 2, padding="same"), layers.GroupNormalization(2),
-                            layers.LeakyReLU(), layers.AveragePooling2D(2, padding="same"), layers.Flatten(),
-                            layers.Dropout(0.3), layers.Dense(3)]), _normal(2, 9, 8, 3)
-    yield "causal", chain([layers.Conv1D(4, 3, padding="causal", dilation_rate=2), layers.GlobalAveragePooling1D()]), _normal(2, 16, 3)
+    yield (
+        "picture",
+        chain(
+            [
+                layers.Conv2D(4, 3, padding="same", activation="relu"),
+                layers.BatchNormalization(),
+                layers.MaxPooling2D(2),
+                layers.DepthwiseConv2D(3, depth_multiplier=2, padding="same"),
+                layers.SeparableConv2D(6, 3, 2, padding="same"),
+                layers.GroupNormalization(2),
+                layers.LeakyReLU(),
+                layers.AveragePooling2D(2, padding="same"),
+                layers.Flatten(),
+                layers.Dropout(0.3),
+                layers.Dense(3),
+            ]
+        ),
+        _normal(2, 9, 8, 3),
+    )
+    yield (
+        "causal",
+        chain([layers.Conv1D(4, 3, padding="causal", dilation_rate=2), layers.GlobalAveragePooling1D()]),
+        _normal(2, 16, 3),
+    )
     inner = chain([layers.Dense(4, "relu")])
     yield "twice", _model((4,), lambda x: inner(inner(x))), _normal(3, 4)
 
@@ -128,7 +161,9 @@ def trained():
 
 
 def losses(model, inputs, targets, name, rate, steps):
-    optimizer = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}[name](rate, **({"epsilon": 1e-8} if name == "adam" else {}))
+    optimizer = {"sgd": keras.optimizers.SGD, "adam": keras.optimizers.Adam}[name](
+        rate, **({"epsilon": 1e-8} if name == "adam" else {})
+    )
     model.compile(optimizer, "mse")
     for _ in range(steps):
         yield float(model.train_on_batch(inputs, targets))

@@ -53,8 +53,11 @@ def state(model):
     if hasattr(model, "steps"):
         return [state(step) for _, step in model.steps]
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    return [repr(numpy.asarray(v).tobytes()) for k, v in sorted(fitted.items()) if k in ("coef_", "intercept_", "mean_", "scale_", "min_", "components_")] + [
-        a.tobytes() for k in ("coefs_", "intercepts_") for a in fitted.get(k, [])]
+    return [
+        repr(numpy.asarray(v).tobytes())
+        for k, v in sorted(fitted.items())
+        if k in ("coef_", "intercept_", "mean_", "scale_", "min_", "components_")
+    ] + [a.tobytes() for k in ("coefs_", "intercepts_") for a in fitted.get(k, [])]
 
 
 def unsupported():

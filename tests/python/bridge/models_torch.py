@@ -142,8 +142,19 @@ def cases():
     def ids(count, *shape):
         return torch.randint(0, count, shape).numpy()
 
-    yield "dense", chain(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 32, bias=False),
-                         nn.Sigmoid(), nn.Linear(32, 8)), normal(7, 32)
+    yield (
+        "dense",
+        chain(
+            nn.Linear(32, 64),
+            nn.ReLU(),
+            nn.Linear(64, 32),
+            nn.Tanh(),
+            nn.Linear(32, 32, bias=False),
+            nn.Sigmoid(),
+            nn.Linear(32, 8),
+        ),
+        normal(7, 32),
+    )
     yield "cnn1", chain(nn.Conv1d(1, 8, 16, stride=2, bias=False), nn.ReLU(), nn.Conv1d(8, 4, 8)), normal(4, 1, 32)
     yield "cnn2", chain(nn.Conv2d(1, 4, 4, stride=2, bias=False), nn.ReLU(), nn.Conv2d(4, 4, 3)), normal(4, 1, 10, 10)
     yield "cnn3", chain(nn.Conv3d(1, 4, 2, stride=2), nn.ReLU(), nn.Conv3d(4, 4, 2)), normal(4, 1, 4, 4, 4)
@@ -161,9 +172,22 @@ def cases():
     for axes, kind in enumerate((nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d), 1):
         model = kind(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
         yield f"convtransposed{axes}", model, normal(2, 4, *[4] * axes)
-    yield "pooling", chain(nn.AvgPool2d(3, 2, 1, ceil_mode=True), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(1)), normal(2, 3, 17, 13)
-    picture = chain(nn.Conv2d(3, 8, 3, padding="same"), nn.BatchNorm2d(8), nn.SiLU(), nn.Conv2d(8, 6, 2, padding="same"),
-                    nn.GroupNorm(2, 6), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 3), nn.Softmax(-1))
+    yield (
+        "pooling",
+        chain(nn.AvgPool2d(3, 2, 1, ceil_mode=True), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(1)),
+        normal(2, 3, 17, 13),
+    )
+    picture = chain(
+        nn.Conv2d(3, 8, 3, padding="same"),
+        nn.BatchNorm2d(8),
+        nn.SiLU(),
+        nn.Conv2d(8, 6, 2, padding="same"),
+        nn.GroupNorm(2, 6),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(6, 3),
+        nn.Softmax(-1),
+    )
     picture[1].running_mean.normal_()
     picture[1].running_var.uniform_(0.5, 2)
     yield "picture", picture, normal(4, 3, 8, 8)

@@ -1,6 +1,8 @@
-"""The bridge with the frameworks themselves: test_frameworks.py torch keras jax sklearn, those that the interpreter has.
+"""The bridge with the frameworks themselves: test_frameworks.py torch keras jax sklearn, those that the interpreter
+has.
 
-Every case: the network's answer against the framework's, layer by layer too, the same bits after a reload, and push() that changes no bit. Then training
+Every case: the network's answer against the framework's, layer by layer too, the same bits after a reload, and push()
+that changes no bit. Then training
 that follows the framework's losses, weights that come back, and models that have to be refused.
 """
 
@@ -65,17 +67,22 @@ class Framework:
         for name, model, sample in self.models.cases():
             with self.subTest(name):
                 net = bridge.stream(model, sample)
-                frozen = {f"layers.{i}" for i, layer in enumerate(net.spec["layers"]) if layer.get("trainable") is False}
+                frozen = {
+                    f"layers.{i}" for i, layer in enumerate(net.spec["layers"]) if layer.get("trainable") is False
+                }
                 for place in net.weights():
                     if ".".join(place.split(".")[:2]) not in frozen:
                         net.set(place, numpy.asarray(net.get(place)) * numpy.float32(1.25))
                 pushed = bridge.push(net, model)
                 self.assertTrue(bridge.certify(net, pushed, sample).passed)
-                self.assertLessEqual(numpy.abs(numpy.asarray(net(sample)) - self.models.answer(pushed, sample)).max(), TOLERANCE)
+                self.assertLessEqual(
+                    numpy.abs(numpy.asarray(net(sample)) - self.models.answer(pushed, sample)).max(), TOLERANCE
+                )
 
     def test_training_goes_on_as_there(self):
         for name, model, inputs, targets in self.models.trained():
-            # At 0.1 PyTorch itself differs by 2e-5 between float32 and float64 (cnn): a rate at which losses can be compared.
+            # At 0.1 PyTorch itself differs by 2e-5 between float32 and float64 (cnn): a rate at which losses can be
+            # compared.
             for rule, rate in (("sgd", 0.02), ("adam", 0.01)):
                 with self.subTest(name, rule=rule):
                     x, y = numpy.asarray(inputs), numpy.asarray(targets)
@@ -119,7 +126,12 @@ def write(framework, folder):
         specs[name] = spec
         arrays.update({f"{name}/weight/{key}": value for key, value in weights.items()})
         arrays[f"{name}/x"], arrays[f"{name}/y"] = sample, models.answer(model, sample)
-    modules = {"torch": ["torch"], "keras": ["keras", "tensorflow"], "jax": ["jax", "flax", "equinox"], "sklearn": ["sklearn"]}
+    modules = {
+        "torch": ["torch"],
+        "keras": ["keras", "tensorflow"],
+        "jax": ["jax", "flax", "equinox"],
+        "sklearn": ["sklearn"],
+    }
     versions = {m: importlib.import_module(m).__version__ for m in [*modules[framework], "numpy"]}
     about = {"made_by": f"tools/golden/planets.py {framework}", "versions": versions, "specs": specs}
     pathlib.Path(folder, framework + ".json").write_text(json.dumps(about, indent=None, separators=(",", ":")) + "\n")
@@ -127,7 +139,9 @@ def write(framework, folder):
 
 
 def tests_of(framework):
-    return type(f"Test_{framework}", (Framework, unittest.TestCase), {"models": importlib.import_module("models_" + framework)})
+    return type(
+        f"Test_{framework}", (Framework, unittest.TestCase), {"models": importlib.import_module("models_" + framework)}
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The bridge without a framework: networks of tests/golden/planets answer as the models that they came from, which tools/golden/planets.py wrote down.
+"""The bridge without a framework: networks of tests/golden/planets answer as the models that they came from, which
+tools/golden/planets.py wrote down.
 
 Needs NumPy, of this interpreter or of the one that LOOM_PYTHON names.
 """
@@ -13,14 +14,28 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "planets"
 FRAMEWORKS = ("torch", "keras", "jax", "sklearn")
-BEDROCKS = ("dense", "cnn1", "cnn2", "cnn3", "mha", "lstm", "rnn", "layernorm", "embedding", "rmsnorm", "swiglu", "residual",
-            "mixer_v1", "mixer_v2")
+BEDROCKS = (
+    "dense",
+    "cnn1",
+    "cnn2",
+    "cnn3",
+    "mha",
+    "lstm",
+    "rnn",
+    "layernorm",
+    "embedding",
+    "rmsnorm",
+    "swiglu",
+    "residual",
+    "mixer_v1",
+    "mixer_v2",
+)
 
 try:
     import numpy
 except ImportError:
     other = os.environ.get("LOOM_PYTHON")
-    if not other or os.path.realpath(other) == os.path.realpath(sys.executable):
+    if not other or os.path.abspath(other) == os.path.abspath(sys.executable):
         sys.exit("test_goldens.py: needs numpy; LOOM_PYTHON may name an interpreter that has it")
     os.execv(other, [other, "-B", *sys.argv])
 
@@ -37,8 +52,8 @@ def cases(framework):
     specs = json.loads((GOLDEN / (framework + ".json")).read_text())["specs"]
     with numpy.load(GOLDEN / (framework + ".npz")) as arrays:
         for name, spec in specs.items():
-            mine = {key[len(name) + 1:]: arrays[key] for key in arrays.files if key.startswith(name + "/")}
-            values = {key[len("weight/"):]: value for key, value in mine.items() if key.startswith("weight/")}
+            mine = {key[len(name) + 1 :]: arrays[key] for key in arrays.files if key.startswith(name + "/")}
+            values = {key[len("weight/") :]: value for key, value in mine.items() if key.startswith("weight/")}
             yield name, spec, values, mine["x"], mine["y"]
 
 
@@ -82,7 +97,9 @@ class Goldens(unittest.TestCase):
             net.save(folder + "/grid.entity")
             again = welvet.Network.from_file(folder + "/grid.entity")
         self.assertEqual(numpy.asarray(again(x)).tobytes(), chained.tobytes())
-        self.assertEqual([p["address"] for p in again.spec["metadata"]["bridge"]["parts"]], [[0, 0, 0], [0, 0, 1], [1, 0, 0]])
+        self.assertEqual(
+            [p["address"] for p in again.spec["metadata"]["bridge"]["parts"]], [[0, 0, 0], [0, 0, 1], [1, 0, 0]]
+        )
 
     def test_networks_of_models_learn_in_every_way(self):
         """Int8 and ternary matrices, and targets instead of gradients, on what came from PyTorch and Keras."""
@@ -119,14 +136,18 @@ class Parts(unittest.TestCase):
             g.output = g.part(g.input, axis, begin, count, step)
             spec, values, _ = bridge_spec.write_spec(g)
             found = numpy.asarray(api.build(spec, bridge_spec.arrays(values))(x))
-            self.assertTrue(numpy.array_equal(found, x.take(range(begin, begin + count * step, step), axis)), (axis, begin))
+            self.assertTrue(
+                numpy.array_equal(found, x.take(range(begin, begin + count * step, step), axis)), (axis, begin)
+            )
 
     def test_a_sum_of_two_biases_takes_any_value_exactly(self):
         draws = numpy.random.RandomState(5)
         held = {"a": draws.randn(999).astype("float32"), "b": (draws.randn(999) * 1e6).astype("float32")}
 
         def parameter(name):
-            return weights.View(weights.Parameter(name, lambda: held[name], lambda values: held.__setitem__(name, values)))
+            return weights.View(
+                weights.Parameter(name, lambda: held[name], lambda values: held.__setitem__(name, values))
+            )
 
         both = weights.Sum(parameter("a"), parameter("b"))
         values = draws.randn(999).astype("float32")
@@ -155,7 +176,9 @@ class Parts(unittest.TestCase):
         with self.assertRaises(bridge.Unsupported) as caught:
             g.check()
         self.assertEqual([path for path, _, _ in caught.exception.parts], ["a.b", "c"])
-        self.assertIn("2 parts of the model cannot be streamed: a.b: First: no such layer; c: Second", str(caught.exception))
+        self.assertIn(
+            "2 parts of the model cannot be streamed: a.b: First: no such layer; c: Second", str(caught.exception)
+        )
 
     def test_the_missions_names_are_there(self):
         for name in ("pytorch", "keras", "jax", "sklearn"):
