@@ -14,6 +14,7 @@
 #include "core/philox.h"
 #include "evolution/run/config.h"
 #include "host/compare.h"
+#include "host/graph_run.h"
 #include "host/tensor_file.h"
 #include "io/network_file.h"
 #include "io/npy/npy.h"
@@ -83,7 +84,8 @@ Result<void> check_finite(const std::string& network, const ConstView& y) {
 
 struct NetworkRunOptions {
   CommonOptions common;
-  std::string network, input, output;
+  std::string network, output;
+  std::vector<std::string> inputs;  // one FILE, or NAME=FILE of a graph
   std::size_t batch = 1;
   std::uint64_t seed = 0;
   bool lenient = false, overwrite = false, cells = false;
@@ -140,17 +142,63 @@ void print_cells(const Json& cells) {
                  c["hash"].get<std::string>().c_str());
 }
 
-Result<int> run_network(const NetworkRunOptions& o) {
+// A graph may have several inputs and outputs, of any type.
+Result<int> run_graph(const NetworkRunOptions& o) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
-                               {o.network, o.input}));
+                               {o.network}));
+  if (o.cells) return fail(Code::InvalidArgument, "--cells is for networks; {} is a graph", o.network);
+  GraphRunOptions options;
+  options.inputs = o.inputs, options.seed = o.seed, options.max_bytes = o.common.max_memory;
+  options.runner.threads = o.common.threads, options.runner.cancel = &interrupt_flag();
+  if (!o.common.isa.empty()) {
+    LOOM_TRY(options.runner.isa, isa_from_name(o.common.isa));
+  }
+  watch_interrupts();
+  LOOM_TRY(const GraphRunResult result, run_onnx_file(o.network, options));
+  if (!result.drawn.empty() && !o.common.quiet)
+    std::fprintf(stderr, "loom: no --input: values of %s drawn from seed %llu\n",
+                 fmt::format("{}", fmt::join(result.drawn, ", ")).c_str(), static_cast<unsigned long long>(o.seed));
+  if (o.output.ends_with(".npy")) {
+    if (result.outputs.size() != 1)
+      return fail(Code::InvalidArgument, "{}: {} outputs do not fit in one array: give FILE.json", o.output,
+                  result.outputs.size());
+    LOOM_TRY_VOID(write_value_npy(o.output, result.outputs[0].second));
+  } else if (!o.output.empty()) {
+    Json named = Json::object();
+    for (const auto& [name, value] : result.outputs) named[name] = nested_json(value);
+    const std::string text = dump_json(named) + "\n";
+    LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
+  }
+  if (o.common.json) {
+    print_json(to_json(result, o.output.empty()));
+    return kOk;
+  }
+  for (const auto& [name, value] : result.outputs) {
+    if (o.output.empty()) std::printf("%s\n", dump_json(nested_json(value)).c_str());
+    if (!o.common.quiet)
+      std::fprintf(stderr, "%s %s %s\n", terminal_text(name).c_str(), graph::name_of(value.type).c_str(),
+                   graph::text_of(value.dims).c_str());
+  }
+  if (!o.common.quiet) std::fprintf(stderr, "hash %s\n", to_hex(result.digest).c_str());
+  return kOk;
+}
+
+Result<int> run_network(const NetworkRunOptions& o) {
+  if (o.network.ends_with(".onnx")) return run_graph(o);
+  if (o.inputs.size() > 1)
+    return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
+  const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];
+  if (!o.output.empty())
+    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
+                               {o.network, file}));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common));
   LOOM_TRY(const TensorValues input,
-           o.input.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(o.input));
-  if (o.input.empty() && !o.common.quiet)
+           file.empty() ? drawn_input(network, o.batch, o.seed, o.common.max_memory) : read_tensor(file));
+  if (file.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
   if (auto checked = check_input(input.values, input.shape, network.settings.activations); !checked)
-    return at(o.input, std::move(checked).error());
+    return at(file, std::move(checked).error());
   LOOM_TRY_VOID(network.prepare(input.shape));
   NetworkSessionOptions options;
   options.threads = o.common.threads, options.max_bytes = o.common.max_memory;
@@ -301,10 +349,11 @@ Result<int> run_diff(const DiffOptions& o) {
 
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<NetworkRunOptions>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
-  auto* const input =
-      add_path(app, "-i,--input", o->input,
-               "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity or .onnx")->required();
+  auto* const input = app.add_option("-i,--input", o->inputs,
+                                     "Input tensor: FILE.npy or FILE.json (nested lists); NAME=FILE for a graph of "
+                                     "several inputs, may be repeated; without it, values drawn from --seed")
+                          ->check(not_empty());
   add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
@@ -314,7 +363,9 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->input, o->output}, run_network(*o))); };
+  return [o] {
+    return finish(naming({o->network, o->inputs.empty() ? std::string() : o->inputs[0], o->output}, run_network(*o)));
+  };
 }
 
 Run morph_command(CLI::App& app) {
