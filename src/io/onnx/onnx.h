@@ -13,7 +13,7 @@ struct OnnxOptions {
   std::string folder{};  // of external data; empty: there is none
 };
 
-inline constexpr int kLeastOnnxOpset = 7, kMostOnnxOpset = 27;
+inline constexpr int kLeastOnnxOpset = 7, kMostOnnxOpset = 28;
 
 // CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element types
 // that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:

@@ -239,11 +239,16 @@ Result<void> or_op(Op& op) {
 Result<void> xor_op(Op& op) {
   return whole_op(op, [](std::int64_t a, std::int64_t b) { return a ^ b; });
 }
+// Shifts by the width or more, and by less than nothing, leave no bit of an unsigned number and the sign of a signed one.
 Result<void> shift(Op& op) {
   const bool left = op.text("direction", "") == "LEFT";
+  const Type type = op.in(0).type;
+  const auto width = static_cast<std::int64_t>(8 * stored_bytes(type, 1));
+  const bool is_signed = type == Type::i8 || type == Type::i16 || type == Type::i32 || type == Type::i64;
   return whole_op(op, [=](std::int64_t a, std::int64_t b) {
-    if (b < 0 || b > 63) return std::int64_t{0};
-    return static_cast<std::int64_t>(left ? static_cast<std::uint64_t>(a) << b : static_cast<std::uint64_t>(a) >> b);
+    if (b < 0 || b >= width) return !left && is_signed && a < 0 ? std::int64_t{-1} : std::int64_t{0};
+    if (left) return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+    return is_signed ? a >> b : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) >> b);
   });
 }
 

@@ -221,8 +221,8 @@ Result<void> clip(Op& op) {
   const Value& x = op.in(0);
   const bool by_input = op.opset >= 11;
   for (std::size_t i = 1; i < 3; ++i)
-    if (by_input && op.has(i) && op.in(i).elements() != 1)
-      return op.refuse(Code::ShapeMismatch, "a bound of shape {}", text_of(op.in(i).dims));
+    if (by_input && op.has(i) && (op.in(i).elements() != 1 || op.in(i).type != x.type))
+      return op.refuse(Code::ShapeMismatch, "a bound of {} {}", name_of(op.in(i).type), text_of(op.in(i).dims));
   LOOM_TRY(Value* const y, op.out_like(0, x));
   if (op.measures()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {

@@ -18,13 +18,12 @@ Result<Value*> Op::out(std::size_t i, Type type, const Dims& dims) {
   if (i >= outs->size()) outs->resize(i + 1);
   Value& value = (*outs)[i];
   if (measures()) {
-    constexpr std::size_t kMost = std::size_t{1} << 36;
     std::size_t n = 1;
     if (dims.size() > 16) return refuse(Code::Unsupported, "an output of {} axes", dims.size());
     for (const std::size_t d : dims) {
       LOOM_TRY(n, checked_mul(n, d));
     }
-    if (n > kMost) return refuse(Code::SizeOverflow, "an output of shape {}", text_of(dims));
+    if (n > most_elements) return refuse(Code::SizeOverflow, "an output of shape {}", text_of(dims));
     value = {};
     value.type = type, value.dims = dims, value.data = const_cast<void*>(rehearsal_input());
     return &value;

@@ -22,7 +22,8 @@ class Op {
   std::vector<const Value*> ins;  // null: left out
   std::vector<Value>* outs = nullptr;
   std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
-  bool needs_value = false;                 // the error that came is about a number that only a run would know
+  std::size_t most_elements = std::size_t{1} << 36;  // of an output
+  bool needs_value = false;                          // the error that came is about a number that only a run would know
 
   bool measures() const { return exec.rehearsal(); }
   std::size_t num_ins() const { return ins.size(); }

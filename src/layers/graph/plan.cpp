@@ -309,12 +309,16 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   std::vector<Value> outs;
   for (const int in : ins) op.ins.push_back(in < 0 ? nullptr : &value(in));
   op.outs = &outs;
+  op.most_elements =
+      static_cast<std::size_t>(std::min<std::uint64_t>(op.most_elements, program_.options_.max_bytes / 4));
   if (unrolled_ == 0) op.packed = &program_.packed_[&node];
   Result<void> done = op.expect(row->least_inputs);
   if (done) done = row->run(op);
   if (done && exec.status) done = tl::make_unexpected(*std::move(exec.status));
   needs_value_ |= op.needs_value;
   if (!done) return done;
+  if (measuring.peak().bytes() > program_.options_.max_bytes)
+    return fail(Code::OutOfMemory, "scratch memory of {:.1f} GB", static_cast<double>(measuring.peak().bytes()) / 1e9);
   if (measuring.overflowed()) return fail(Code::OutOfMemory, "more scratch memory than addresses can count");
   const bool shares = row->aliases && ins[0] >= 0;
   if (shares) {

@@ -22,7 +22,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<Value> values;
   std::vector<std::size_t> roots;    // the value whose memory a value has
-  std::vector<std::size_t> offsets;  // of roots that steps write; kNowhere of others
+  std::vector<std::size_t> offsets;  // of roots that steps write, else kNowhere
   std::vector<std::size_t> inputs, outputs;
   std::size_t value_bytes = 0;
   Arena::Mark scratch;
@@ -44,8 +44,8 @@ class Program {
   const std::vector<InputInfo>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return model_.body.outputs; }
 
-  // `inputs` in the order of inputs(); those without `known` are shapes alone. `needs_value` says that an error is about
-  // a number that only a run knows.
+  // `inputs` in the order of inputs(); those without `known` are shapes alone. `needs_value` says that an error is
+  // about a number that only a run knows.
   Result<std::shared_ptr<const Plan>> plan(const Exec& like, std::span<const Value> inputs, bool* needs_value) const;
 
   // Runs the steps: `values` is a copy of plan.values, whose inputs have data. In a rehearsal memory is taken alone.

@@ -51,7 +51,7 @@ Result<Product> product_of(const Op& op, const Value& a, const Value& b) {
   if (a.rank() > 1) p.dims.push_back(p.m);
   if (b.rank() > 1) p.dims.push_back(p.n);
   const std::size_t products = count(p.batch);
-  if (products > (std::size_t{1} << 28))
+  if (products > (std::size_t{1} << 24))
     return op.refuse(Code::SizeOverflow, "{} by {}", text_of(a.dims), text_of(b.dims));
   p.a.resize(products), p.b.resize(products);
   walk(p.batch, stretched_strides(lead_a, p.batch), [&](std::size_t i, std::size_t at) { p.a[i] = at * p.m * p.k; });

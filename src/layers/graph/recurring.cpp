@@ -74,7 +74,9 @@ Result<Recurrence> recurrence_of(const Op& op) {
     LOOM_TRY(const Gate gate, gate_named(op, name));
     r.activations.push_back(gate);
   }
-  const auto check = [&](std::size_t i, std::size_t n) { return !op.has(i) || op.in(i).elements() == n; };
+  const auto check = [&](std::size_t i, std::size_t n) {
+    return !op.has(i) || (op.in(i).elements() == n && (i == 4 || op.in(i).type == Type::f32));
+  };
   const std::size_t state = r.directions * r.batch * r.units;
   if (!check(3, r.directions * 2 * r.gates * r.units) || !check(4, r.batch) || !check(5, state) ||
       (r.gates == 4 && (!check(6, state) || !check(7, r.directions * 3 * r.units))))

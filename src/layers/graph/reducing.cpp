@@ -72,7 +72,9 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
       A total = static_cast<A>(start);
       if constexpr (std::is_integral_v<T>)
         if (start == -__builtin_huge_val() || start == __builtin_huge_val())
-          total = start < 0 ? std::numeric_limits<A>::min() : std::numeric_limits<A>::max();
+          total = x.type == Type::boolean ? (start < 0 ? 0 : 1)
+                  : start < 0             ? std::numeric_limits<A>::min()
+                                          : std::numeric_limits<A>::max();
       const T* const from = x.as<T>() + r.kept[i];
       for (const std::size_t at : r.reduced) total = f(total, static_cast<A>(from[at]));
       y->as<T>()[i] = settled(static_cast<T>(finish(total, r.reduced.size())));

@@ -25,7 +25,7 @@ struct Setting {
 
 double source_place(const Setting& s, double o, double in, double out, double scale, double first, double last) {
   if (s.transform == "asymmetric") return o / scale;
-  if (s.transform == "align_corners") return out == 1 ? 0 : o * (in - 1) / (out - 1);
+  if (s.transform == "align_corners") return scale * in == 1 ? 0 : o * (in - 1) / (scale * in - 1);
   if (s.transform == "pytorch_half_pixel") return out > 1 ? (o + 0.5) / scale - 0.5 : 0;
   if (s.transform == "tf_half_pixel_for_nn") return (o + 0.5) / scale;
   if (s.transform == "tf_crop_and_resize")
@@ -184,7 +184,8 @@ Result<void> resize(Op& op) {
   std::size_t most = x.elements();
   for (std::size_t axis = 0; axis < x.rank(); ++axis) {
     if (t.dims[axis] == x.dims[axis] && t.scales[axis] == 1 && s.transform != "tf_crop_and_resize") continue;
-    plans.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
+    if (!op.measures())
+      plans.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
     now[axis] = t.dims[axis];
     most = std::max(most, count(now));
   }

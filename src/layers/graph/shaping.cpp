@@ -267,6 +267,7 @@ Result<void> split(Op& op) {
   LOOM_TRY(auto sizes, op.ints_of(1, "split"));
   const std::size_t parts = op.node.outputs.size();
   const auto whole = static_cast<std::int64_t>(x.dims[axis]);
+  if (parts == 0) return op.refuse(Code::CorruptData, "no outputs");
   if (sizes.empty()) {
     const auto n = static_cast<std::int64_t>(parts), part = (whole + n - 1) / n;
     for (std::int64_t i = 0; i < n; ++i) sizes.push_back(std::clamp(whole - i * part, std::int64_t{0}, part));
@@ -385,8 +386,8 @@ Result<void> pad(Op& op) {
       return op.refuse(Code::ShapeMismatch, "pads of {} and {} on {}", begin[axis], end[axis], x.dims[axis]);
     dims[axis] = static_cast<std::size_t>(length);
   }
-  if (op.has(2) && op.in(2).elements() != 1)
-    return op.refuse(Code::ShapeMismatch, "a constant of {}", text_of(op.in(2).dims));
+  if (op.has(2) && (op.in(2).elements() != 1 || op.in(2).type != x.type))
+    return op.refuse(Code::ShapeMismatch, "a constant of {} {}", name_of(op.in(2).type), text_of(op.in(2).dims));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   if (op.measures()) return {};
   const auto own = row_major_strides(x.dims);
@@ -420,6 +421,8 @@ Result<void> range(Op& op) {
   for (std::size_t i = 0; i < 3; ++i) {
     LOOM_TRY((i == 0 ? first : i == 1 ? limit : step), op.known_number(i));
   }
+  if (op.in(1).type != op.in(0).type || op.in(2).type != op.in(0).type)
+    return op.refuse(Code::CorruptData, "of {} by {}", name_of(op.in(0).type), name_of(op.in(2).type));
   if (!(step != 0)) return op.refuse(Code::InvalidConfig, "a step of 0");
   const double length = __builtin_ceil((limit - first) / step);
   if (!(length < 0x1p40)) return op.refuse(Code::SizeOverflow, "from {} to {} by {}", first, limit, step);

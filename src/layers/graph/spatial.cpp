@@ -227,7 +227,7 @@ Result<void> conv_transpose(Op& op) {
   LOOM_TRY(const PatchLayout layout, PatchLayout::create(g, three(win.out, 1)));
   LOOM_TRY_VOID(check_stored(op, layout, x.dims[1]));
   const std::size_t filters = w.dims[1];  // of a group
-  if (op.has(2) && op.in(2).elements() != filters * groups)
+  if (op.has(2) && (op.in(2).elements() != filters * groups || op.in(2).type != x.type))
     return op.refuse(Code::ShapeMismatch, "a bias {}", text_of(op.in(2).dims));
   Dims dims{x.dims[0], filters * groups};
   dims.insert(dims.end(), win.out.begin(), win.out.end());
@@ -242,7 +242,8 @@ Result<void> conv_transpose(Op& op) {
   return {};
 }
 
-// f(value, index in the plane) for every element that a window meets; returns how many places of the padded input it has.
+// f(value, index in the plane) for every element that a window meets. Returns how many places of the padded input the
+// window has.
 template <class T, class F>
 std::size_t visit_window(const Window& w, const Dims& in, const T* plane, std::size_t o, F&& f) {
   std::array<std::size_t, 8> at{};
@@ -320,7 +321,7 @@ Result<void> average_pool_op(Op& op) {
   const bool counts_padding = op.integer("count_include_pad", 0) != 0;
   const bool powers = op.node.op == "LpPool";
   const std::int64_t p_norm = op.integer("p", 2);
-  if (powers && p_norm != 1 && p_norm != 2 && p_norm != 3) return op.refuse(Code::Unsupported, "p {}", p_norm);
+  if (powers && (p_norm < 1 || p_norm > 64)) return op.refuse(Code::Unsupported, "p {}", p_norm);
   const Dims dims = pooled_dims(x, w);
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   if (op.measures()) return {};
@@ -333,11 +334,11 @@ Result<void> average_pool_op(Op& op) {
         std::size_t met = 0;
         const std::size_t padded = visit_window(w, in, x.as<T>() + p * plane, o, [&](T v, std::size_t) {
           const double d = static_cast<double>(v), size = d < 0 ? -d : d;
-          sum += !powers ? d : p_norm == 1 ? size : p_norm == 2 ? d * d : size * size * size;
+          sum += !powers ? d : p_norm == 1 ? size : p_norm == 2 ? d * d : pow64(size, static_cast<double>(p_norm));
           ++met;
         });
         if (powers)
-          sum = p_norm == 1 ? sum : p_norm == 2 ? __builtin_sqrt(sum) : pow64(sum, 1.0 / 3);
+          sum = p_norm == 1 ? sum : p_norm == 2 ? __builtin_sqrt(sum) : pow64(sum, 1 / static_cast<double>(p_norm));
         else
           sum /= static_cast<double>(counts_padding ? padded : met);
         y->as<T>()[p * positions + o] = settled(static_cast<T>(sum));
