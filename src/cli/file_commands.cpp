@@ -7,6 +7,7 @@
 #include "cli/terminal_text.h"
 #include "core/json.h"
 #include "host/convert.h"
+#include "host/graph_run.h"
 #include "host/inspect.h"
 
 namespace loom::cli {
@@ -73,7 +74,20 @@ void print_facts(const CheckpointFacts& facts, bool with_slots) {
                 static_cast<unsigned long long>(slot.elements));
 }
 
+Result<int> run_inspect_onnx(const InspectFlags& o) {
+  LOOM_TRY(const Json facts, inspect_onnx(o.model));
+  if (o.common.json) {
+    print_json(facts);
+    return kOk;
+  }
+  for (const auto& [key, value] : facts.items())
+    std::printf("%-15s %s\n", key.c_str(),
+                terminal_text(value.is_string() ? value.get<std::string>() : dump_json(value)).c_str());
+  return kOk;
+}
+
 Result<int> run_inspect(const InspectFlags& o) {
+  if (o.model.ends_with(".onnx")) return run_inspect_onnx(o);
   LOOM_TRY(const FileFacts facts, inspect_file(o.model, {o.hints}));
   const auto* model = std::get_if<ModelFacts>(&facts);
   const auto* network = std::get_if<NetworkFacts>(&facts);
@@ -120,7 +134,7 @@ Result<int> run_quantize(const QuantizeFlags& o) {
 
 Run inspect_command(CLI::App& app) {
   auto o = std::make_shared<InspectFlags>();
-  add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec, .entity, .safetensors or .npz")
+  add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec, .entity, .safetensors, .npz or .onnx")
       ->required();
   add_path(app, "--hints", o->hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
   app.add_flag("--tensors", o->tensors, "List every tensor");

@@ -6,6 +6,7 @@
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/run_graph.h"
 #include "cli/terminal_text.h"
 #include "core/file.h"
 #include "evolution/run/config.h"
@@ -31,14 +32,6 @@ void add_hints(CLI::App& app, std::string& hints) {
   add_path(app, "--hints", hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
 }
 
-struct RunFlags {
-  CommonOptions common;
-  std::string network, input, output, hints;
-  std::size_t batch = 1;
-  std::uint64_t seed = 0;
-  bool lenient = false, overwrite = false, cells = false;
-};
-
 void print_cells(const std::vector<CellFigures>& cells) {
   std::fprintf(stderr, "%-16s %-16s %-18s %10s %12s %12s %12s  %s\n", "cell", "type", "output", "ms", "least", "mean",
                "largest", "hash");
@@ -48,7 +41,7 @@ void print_cells(const std::vector<CellFigures>& cells) {
 }
 
 Result<TensorValues> input_of(const RunFlags& o, const Network& network) {
-  if (!o.input.empty()) return read_tensor(o.input);
+  if (!o.inputs.empty()) return read_tensor(o.inputs[0]);
   auto drawn = drawn_input(network, o.batch, o.seed, o.common.max_memory);
   if (!drawn && drawn.error().code == Code::InvalidArgument)
     drawn.error().message += ": give --input FILE.npy or FILE.json";
@@ -63,16 +56,20 @@ Result<void> write_output(const std::string& path, const NetworkOutput& y) {
 }
 
 Result<int> run_network_command(const RunFlags& o) {
+  if (o.network.ends_with(".onnx")) return run_graph(o);
+  if (o.inputs.size() > 1)
+    return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
+  const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
-                               {o.network, o.input}));
+                               {o.network, file}));
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const TensorValues input, input_of(o, network));
-  if (o.input.empty() && !o.common.quiet)
+  if (file.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values drawn from seed %llu\n", static_cast<unsigned long long>(o.seed));
   NetworkRunOptions options;
   options.threads = o.common.threads, options.max_bytes = o.common.max_memory, options.cells = o.cells;
-  options.input_name = o.input, options.cancel = &interrupt_flag();
+  options.input_name = file, options.cancel = &interrupt_flag();
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
@@ -196,10 +193,11 @@ Result<int> run_diff(const DiffOptions& o) {
 
 Run run_command(CLI::App& app) {
   auto o = std::make_shared<RunFlags>();
-  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors or .npz")->required();
-  auto* const input =
-      add_path(app, "-i,--input", o->input,
-               "Input tensor: FILE.npy or FILE.json (nested lists); without it, values drawn from --seed");
+  add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint, .entity, .safetensors, .npz or .onnx")->required();
+  auto* const input = app.add_option("-i,--input", o->inputs,
+                                     "Input tensor: FILE.npy or FILE.json (nested lists); NAME=FILE for a graph of "
+                                     "several inputs, may be repeated; without it, values drawn from --seed")
+                          ->check(not_empty());
   add_path(app, "-o,--output", o->output, "Output tensor: FILE.npy or FILE.json; without it, JSON on stdout");
   add_overwrite(app, o->overwrite);
   add_hints(app, o->hints);
@@ -210,7 +208,10 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
-  return [o] { return finish(naming({o->network, o->input, o->output, o->hints}, run_network_command(*o))); };
+  return [o] {
+    return finish(naming({o->network, o->inputs.empty() ? std::string() : o->inputs[0], o->output, o->hints},
+                         run_network_command(*o)));
+  };
 }
 
 Run morph_command(CLI::App& app) {

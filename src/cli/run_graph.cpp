@@ -1,0 +1,55 @@
+#include "cli/run_graph.h"
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "cli/terminal_text.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "host/graph_run.h"
+
+namespace loom::cli {
+
+Result<int> run_graph(const RunFlags& o) {
+  if (!o.output.empty())
+    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
+                               {o.network}));
+  if (o.cells) return fail(Code::InvalidArgument, "--cells is for networks; {} is a graph", o.network);
+  GraphRunOptions options;
+  options.inputs = o.inputs, options.seed = o.seed, options.max_bytes = o.common.max_memory;
+  options.runner.threads = o.common.threads, options.runner.cancel = &interrupt_flag();
+  if (!o.common.isa.empty()) {
+    LOOM_TRY(options.runner.isa, isa_from_name(o.common.isa));
+  }
+  watch_interrupts();
+  LOOM_TRY(const GraphRunResult result, run_onnx_file(o.network, options));
+  if (!result.drawn.empty() && !o.common.quiet)
+    std::fprintf(stderr, "loom: no --input: values of %s drawn from seed %llu\n",
+                 fmt::format("{}", fmt::join(result.drawn, ", ")).c_str(), static_cast<unsigned long long>(o.seed));
+  if (o.output.ends_with(".npy")) {
+    if (result.outputs.size() != 1)
+      return fail(Code::InvalidArgument, "{}: {} outputs do not fit in one array: give FILE.json", o.output,
+                  result.outputs.size());
+    LOOM_TRY_VOID(write_value_npy(o.output, result.outputs[0].second));
+  } else if (!o.output.empty()) {
+    Json named = Json::object();
+    for (const auto& [name, value] : result.outputs) named[name] = nested_json(value);
+    const std::string text = dump_json(named) + "\n";
+    LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
+  }
+  if (o.common.json) {
+    print_json(to_json(result, o.output.empty()));
+    return kOk;
+  }
+  for (const auto& [name, value] : result.outputs) {
+    if (o.output.empty()) std::printf("%s\n", dump_json(nested_json(value)).c_str());
+    if (!o.common.quiet)
+      std::fprintf(stderr, "%s %s %s\n", terminal_text(name).c_str(), graph::name_of(value.type).c_str(),
+                   graph::text_of(value.dims).c_str());
+  }
+  if (!o.common.quiet) std::fprintf(stderr, "hash %s\n", to_hex(result.digest).c_str());
+  return kOk;
+}
+
+}  // namespace loom::cli

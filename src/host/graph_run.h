@@ -1,0 +1,41 @@
+#pragma once
+// An ONNX file run on tensors from files.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json_fwd.h"
+#include "core/sha256.h"
+#include "layers/graph/runner.h"
+
+namespace loom {
+
+struct GraphRunOptions {
+  // FILE for the only input, or NAME=FILE for each; .npy or .json. Inputs that are not named are drawn from the seed:
+  // numbers in [0, 1), whole numbers 0; extents that the file leaves open are 1.
+  std::vector<std::string> inputs;
+  std::uint64_t seed = 0;
+  std::uint64_t max_bytes = std::uint64_t{1} << 34;
+  graph::RunnerOptions runner{};
+};
+struct GraphRunResult {
+  std::vector<std::pair<std::string, graph::Value>> inputs, outputs;
+  std::vector<std::string> drawn;  // names of inputs
+  Digest digest{};                 // of the outputs' bytes, as files hold them
+  std::size_t scratch_bytes = 0;
+  double seconds = 0;  // of the run, without loading and planning
+};
+// Errors of read_onnx(), read_npy() and the run; InvalidArgument for inputs that the graph has not.
+Result<GraphRunResult> run_onnx_file(const std::string& path, const GraphRunOptions& options);
+// Shapes, types, hash; with `values` the numbers too.
+Json to_json(const GraphRunResult& result, bool values);
+// Nested lists; a number of a scalar.
+Json nested_json(const graph::Value& value);
+// FILE.npy of a value; types that NumPy lacks become float32.
+Result<void> write_value_npy(const std::string& path, const graph::Value& value);
+
+// Inputs, outputs, operations and how often, constants and their bytes.
+Result<Json> inspect_onnx(const std::string& path);
+
+}  // namespace loom

@@ -1,0 +1,231 @@
+// ONNX files: real models against onnxruntime (tests/golden/onnx/models.json, tools/golden/onnx_models.py), external
+// data, and files that are cut, changed or lie.
+
+#include "io/onnx/onnx.h"
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "core/json.h"
+#include "io/hostile_test.h"
+#include "io/onnx/wire.h"
+#include "layers/graph/runner.h"
+#include "ops/all.h"
+#include "support/paths.h"
+
+namespace loom::onnx_test {
+namespace {
+
+using graph::Type;
+using graph::Value;
+using Bytes = std::span<const std::byte>;
+
+// ---- messages by hand ----
+
+std::string varint(std::uint64_t value) {
+  std::string out;
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7f) | 0x80);
+  return out + static_cast<char>(value);
+}
+std::string whole(int field, std::uint64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(value);
+}
+std::string part(int field, const std::string& bytes) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(bytes.size()) + bytes;
+}
+std::string node(const std::string& op, const std::vector<std::string>& inputs, const std::string& output,
+                 const std::string& attributes = "") {
+  std::string out;
+  for (const std::string& input : inputs) out += part(1, input);
+  return part(1, out + part(2, output) + part(4, op) + attributes);
+}
+std::string tensor(const std::string& name, int type, const std::vector<std::size_t>& dims, const std::string& rest) {
+  std::string out;
+  for (const std::size_t d : dims) out += whole(1, d);
+  return out + whole(2, static_cast<std::uint64_t>(type)) + part(8, name) + rest;
+}
+std::string floats(const std::vector<float>& values) {
+  std::string bytes(values.size() * 4, '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+std::string model(const std::string& body, int opset = 17) {
+  return part(7, body) + part(8, whole(2, static_cast<std::uint64_t>(opset)));
+}
+std::string input(const std::string& name) { return part(11, part(1, name)); }
+std::string output(const std::string& name) { return part(12, part(1, name)); }
+Bytes bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+Value numbers(const std::vector<float>& values, const graph::Dims& dims) {
+  Value value = Value::create(Type::f32, dims).value();
+  std::ranges::copy(values, value.as<float>());
+  return value;
+}
+
+Result<std::vector<Value>> run(graph::Model parsed, std::vector<std::pair<std::string, Value>> inputs, int threads = 1,
+                               std::optional<Isa> isa = {}) {
+  LOOM_TRY(const auto program, graph::Program::create(std::move(parsed), {std::uint64_t{1} << 31}));
+  graph::RunnerOptions options;
+  options.threads = threads, options.isa = isa;
+  LOOM_TRY(const auto runner, graph::Runner::create(program, options));
+  return runner->run(std::move(inputs));
+}
+Result<std::vector<Value>> run(const std::string& file, std::vector<std::pair<std::string, Value>> inputs) {
+  LOOM_TRY(graph::Model parsed, parse_onnx(bytes_of_text(file)));
+  return run(std::move(parsed), std::move(inputs));
+}
+
+// ---- real models ----
+
+Value value_by_rule(const Json& info) {
+  const graph::Dims dims = info["shape"].get<graph::Dims>();
+  Value value = Value::create(graph::type_from_name(info["type"].get<std::string>()), dims).value();
+  for (std::size_t i = 0; i < value.elements(); ++i) {
+    const double x =
+        static_cast<double>(i * 7919 % info["modulus"].get<std::size_t>()) / info["divisor"].get<double>() +
+        info["offset"].get<double>();
+    if (value.type == Type::f32)
+      value.as<float>()[i] = static_cast<float>(x);
+    else
+      value.as<std::int64_t>()[i] = static_cast<std::int64_t>(x);
+  }
+  return value;
+}
+
+void expect_as_golden(const Json& golden, const Value& got) {
+  EXPECT_EQ(got.dims, golden["shape"].get<graph::Dims>());
+  const std::size_t every = golden["every"].get<std::size_t>();
+  const Json& values = golden["values"];
+  ASSERT_EQ(values.size(), (got.elements() + every - 1) / every);
+  double worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    worst = std::max(worst, std::abs(got.number(i * every) - values[i].get<double>()));
+  EXPECT_LE(worst, 1e-4) << golden["name"];
+}
+
+// Equal bits on every target, whatever the threads.
+TEST(OnnxModels, F_42_real_models_answer_as_onnxruntime_does) {
+  const auto file = read_text_file(test::source_path("tests/golden/onnx/models.json"));
+  ASSERT_TRUE(file);
+  const Json golden = parse_json(*file).value();
+  ASSERT_EQ(golden["cases"].size(), 10u);
+  for (const Json& c : golden["cases"]) {
+    const std::string path = data_path(c["model"].get<std::string>());
+    SCOPED_TRACE(path);
+    std::vector<std::pair<std::string, Value>> inputs;
+    for (const Json& info : c["inputs"]) inputs.emplace_back(info["name"].get<std::string>(), value_by_rule(info));
+    std::vector<std::vector<std::byte>> first;
+    for (const Isa isa : usable_isas()) {
+      auto parsed = read_onnx(path);
+      ASSERT_TRUE(parsed) << parsed.error().text();
+      const auto outputs = run(std::move(*parsed), inputs, first.empty() ? 1 : 3, isa);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      std::vector<std::vector<std::byte>> bits;
+      for (const Value& value : *outputs) bits.push_back(graph::bytes_of_value(value).value());
+      if (first.empty()) {
+        ASSERT_EQ(outputs->size(), c["outputs"].size());
+        for (std::size_t i = 0; i < outputs->size(); ++i) expect_as_golden(c["outputs"][i], (*outputs)[i]);
+        first = bits;
+      }
+      EXPECT_EQ(first, bits);
+    }
+  }
+}
+
+// ---- what the planner does ----
+
+TEST(Onnx, F_42_names_every_missing_operation_at_once) {
+  const auto result = run(model(node("Strange", {"x"}, "a") + node("Odd", {"a"}, "y") + input("x") + output("y")), {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::Unsupported);
+  EXPECT_EQ(result.error().message, "operations that Loom lacks: Odd, Strange");
+}
+
+TEST(Onnx, F_42_a_runner_plans_anew_for_other_shapes) {
+  const std::string file = model(node("Relu", {"x"}, "r") + node("Add", {"r", "r"}, "y") + input("x") + output("y"));
+  const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
+  const auto runner = graph::Runner::create(program, {.threads = 1}).value();
+  for (const std::size_t n : {3u, 1u, 4u}) {
+    const auto y = runner->run({{"x", numbers(std::vector<float>(n, 2.0f), {n})}});
+    ASSERT_TRUE(y) << y.error().text();
+    EXPECT_EQ((*y)[0].dims, graph::Dims{n});
+    EXPECT_EQ((*y)[0].number(n - 1), 4.0);
+  }
+  EXPECT_EQ(runner->run({{"z", numbers({1}, {1})}}).error().code, Code::InvalidArgument);
+  EXPECT_EQ(runner->run({}).error().code, Code::InvalidArgument);
+}
+
+TEST(Onnx, F_02_external_data_stays_in_the_folder) {
+  const std::string folder = ::testing::TempDir() + "onnx_external/";
+  std::filesystem::create_directories(folder);
+  const auto with_place = [&](const std::string& location, const std::string& length) {
+    const auto entry = [](const std::string& key, const std::string& value) {
+      return part(13, part(1, key) + part(2, value));
+    };
+    return model(
+        part(5, tensor("w", 1, {2},
+                       entry("location", location) + entry("offset", "4") + entry("length", length) + whole(14, 1))) +
+        node("Identity", {"w"}, "y") + output("y"));
+  };
+  ASSERT_TRUE(write_file_atomically(folder + "w.bin", bytes_of_text(floats({1, 2, 3}))));
+  const auto good = parse_onnx(bytes_of_text(with_place("w.bin", "8")), {folder});
+  ASSERT_TRUE(good) << good.error().text();
+  EXPECT_EQ(good->body.constants[0].second.number(1), 3.0);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "8"))).error().code, Code::Unsupported);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("../w.bin", "8")), {folder}).error().code, Code::OutOfRange);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("/etc/passwd", "8")), {folder}).error().code, Code::OutOfRange);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "9")), {folder}).error().code, Code::CorruptData);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "18446744073709551615")), {folder}).error().code,
+            Code::CorruptData);
+  EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "x")), {folder}).error().code, Code::CorruptData);
+}
+
+// ---- damage ----
+
+TEST(Onnx, F_01_survives_damage) {
+  const std::string body =
+      part(5, tensor("w", 1, {2, 2}, part(9, floats({1, 2, 3, 4})))) + node("MatMul", {"x", "w"}, "m") +
+      node("Softmax", {"m"}, "y", part(5, part(1, "axis") + whole(3, 1) + whole(20, 2))) + input("x") + output("y");
+  const std::string file = model(body);
+  const auto good = bytes_of_text(file);
+  expect_survives_damage({good.begin(), good.end()}, file.size(), 64, [](Bytes bytes) {
+    auto parsed = parse_onnx(bytes);
+    if (!parsed) return false;
+    static_cast<void>(run(std::move(*parsed), {{"x", numbers({1, 2}, {1, 2})}}));
+    return true;
+  });
+}
+
+TEST(Onnx, F_01_refuses_what_lies_about_sizes) {
+  const auto code = [](const std::string& body) { return parse_onnx(bytes_of_text(model(body))).error().code; };
+  EXPECT_EQ(code(part(5, tensor("w", 1, {std::size_t{1} << 40, std::size_t{1} << 40}, part(9, "")))),
+            Code::SizeOverflow);
+  EXPECT_EQ(code(part(5, tensor("w", 1, {std::size_t{1} << 40}, part(9, "abcd")))), Code::CorruptData);
+  EXPECT_EQ(code(part(5, tensor("w", 8, {1}, ""))), Code::Unsupported);
+  EXPECT_EQ(parse_onnx(bytes_of_text(model("", 6))).error().code, Code::Unsupported);
+  std::string deep = node("Relu", {"x"}, "y");
+  for (int i = 0; i < 20; ++i)
+    deep = node("If", {"x"}, "y", part(5, part(1, "then_branch") + part(6, deep) + whole(20, 5)));
+  EXPECT_EQ(code(deep), Code::NestingTooDeep);
+  EXPECT_FALSE(parse_onnx(bytes_of_text(std::string(20, '\xff'))));
+  EXPECT_FALSE(parse_onnx({}));
+}
+
+// Shapes of a graph are untrusted too: what does not fit is an error before memory is taken.
+TEST(Onnx, F_01_refuses_graphs_that_grow_without_bound) {
+  const std::string shape =
+      part(5, tensor("s", 7, {2}, part(7, varint(std::uint64_t{1} << 30) + varint(std::uint64_t{1} << 30))));
+  const auto huge = run(model(shape + node("ConstantOfShape", {"s"}, "y") + output("y")), {});
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().code, Code::SizeOverflow);
+  // A loop that never ends, with nothing in it.
+  const std::string truth = part(5, tensor("t", 9, {}, whole(5, 1)));
+  const std::string endless = part(5, part(1, "body") + part(6, input("i") + input("c") + output("c")) + whole(20, 5));
+  const auto loop = run(
+      model(truth + part(1, part(1, "") + part(1, "t") + part(2, "y") + part(4, "Loop") + endless) + output("y")), {});
+  ASSERT_FALSE(loop);
+}
+
+}  // namespace
+}  // namespace loom::onnx_test

@@ -1,0 +1,359 @@
+// Operations of one input, element by element. Functions are those of simd/math64.h, computed in f64 and rounded once,
+// or the kernels of ops/elementwise where these have the formula.
+
+#include <algorithm>
+
+#include "layers/graph/operation.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
+#include "simd/math64.h"
+
+namespace loom::graph {
+namespace {
+
+constexpr double kPi = 0x1.921fb54442d18p+1;
+
+double square_root(double x) { return __builtin_sqrt(x); }
+
+// The argument is halved until the series of atan has few terms.
+double atan64(double x) {
+  if (x != x) return x;
+  const double size = x < 0 ? -x : x;
+  if (size > 0x1p60) return x < 0 ? -kPi / 2 : kPi / 2;
+  double t = size > 1 ? 1 / size : size;
+  for (int i = 0; i < 3; ++i) t = t / (1 + square_root(1 + t * t));
+  const double square = t * t;
+  double sum = 0;
+  for (int k = 12; k >= 0; --k) sum = (k % 2 == 0 ? 1.0 : -1.0) / (2 * k + 1) + square * sum;
+  double angle = 8 * t * sum;
+  if (size > 1) angle = kPi / 2 - angle;
+  return x < 0 ? -angle : angle;
+}
+double asin64(double x) {
+  const double size = x < 0 ? -x : x;
+  if (!(size <= 1)) return __builtin_nan("");
+  if (size == 1) return x * (kPi / 2);
+  return atan64(x / square_root((1 - x) * (1 + x)));
+}
+double acos64(double x) {
+  if (!(x >= -1 && x <= 1)) return __builtin_nan("");
+  if (x == -1) return kPi;
+  return 2 * atan64(square_root((1 - x) / (1 + x)));
+}
+double sinh64(double x) {
+  const double size = x < 0 ? -x : x, e = expm1_64(size);
+  const double y = size > 700 ? exp64(size / 2) / 2 * exp64(size / 2) : (e + e / (e + 1)) / 2;
+  return x < 0 ? -y : y;
+}
+double cosh64(double x) {
+  const double size = x < 0 ? -x : x, half = exp64(size / 2);
+  return size > 700 ? half / 2 * half : (exp64(size) + exp64(-size)) / 2;
+}
+double asinh64(double x) {
+  const double size = x < 0 ? -x : x;
+  const double y = size > 0x1p28 ? log64(size) + 0x1.62e42fefa39efp-1
+                                 : log1p64(size + size * size / (1 + square_root(1 + size * size)));
+  return x < 0 ? -y : y;
+}
+double acosh64(double x) { return x < 1 ? __builtin_nan("") : log64(x + square_root((x - 1) * (x + 1))); }
+double floor64(double x) { return __builtin_floor(x); }
+double ceil64(double x) { return __builtin_ceil(x); }
+double round_even(double x) {
+  const double down = floor64(x), part = x - down;
+  if (part < 0.5) return down;
+  if (part > 0.5) return down + 1;
+  return down - 2 * floor64(down / 2) == 0 ? down : down + 1;
+}
+double softplus64(double x) { return (x > 0 ? x : 0) + log1p64(exp64(x > 0 ? -x : x)); }
+
+// y = f(x) for every element, with f of double; whole numbers and all.
+template <class F>
+Result<void> map(Op& op, F&& f) {
+  const Value& x = op.in(0);
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
+      for (std::size_t i = first; i < first + n; ++i)
+        y->as<T>()[i] = settled(static_cast<T>(f(static_cast<double>(x.as<T>()[i]))));
+    });
+  });
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+// The same in the type of the store.
+template <class F>
+Result<void> map_exact(Op& op, F&& f) {
+  const Value& x = op.in(0);
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
+      for (std::size_t i = first; i < first + n; ++i) y->as<T>()[i] = f(x.as<T>()[i]);
+    });
+  });
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+// Truth values.
+template <class F>
+Result<void> test(Op& op, F&& f) {
+  const Value& x = op.in(0);
+  LOOM_TRY(Value* const y, op.out(0, Type::boolean, x.dims));
+  for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
+    for (std::size_t i = first; i < first + n; ++i) y->as<std::int64_t>()[i] = f(x.number(i)) ? 1 : 0;
+  });
+  return {};
+}
+
+template <double (*F)(double)>
+Result<void> function(Op& op) {
+  return map(op, F);
+}
+
+// One of the kernels' activations, where x is a float.
+Result<void> by_kernel(Op& op, const ActivationFn& fn) {
+  const Value& x = op.in(0);
+  if (!is_float(x.type)) return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  const std::size_t n = x.elements();
+  if (n == 0) return {};
+  activate(op.exec, fn, tensor_of(x, n), tensor_of(*y, n));
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+template <Activation A>
+Result<void> activation(Op& op) {
+  return by_kernel(op, A);
+}
+
+Result<void> relu(Op& op) {
+  if (is_float(op.in(0).type)) return by_kernel(op, Activation::Relu);
+  return map_exact(op, [](auto x) { return x > 0 ? x : decltype(x){}; });
+}
+Result<void> identity(Op& op) {
+  LOOM_TRY_VOID(op.out_like(0, op.in(0)));
+  return {};
+}
+Result<void> absolute(Op& op) {
+  return map_exact(op, [](auto x) { return x < 0 ? -x : x; });
+}
+Result<void> negative(Op& op) {
+  return map_exact(op, [](auto x) {
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return static_cast<std::int64_t>(0u - static_cast<std::uint64_t>(x));
+    else
+      return -x;
+  });
+}
+Result<void> sign(Op& op) {
+  return map_exact(op, [](auto x) { return static_cast<decltype(x)>(x > 0 ? 1 : x < 0 ? -1 : x == x ? 0 : x); });
+}
+Result<void> square_root_of(Op& op) {
+  if (store_of(op.in(0).type) == Store::f32)
+    return map_exact(op,
+                     [](auto x) { return settled(static_cast<decltype(x)>(__builtin_sqrt(static_cast<double>(x)))); });
+  return map(op, [](double x) { return square_root(x); });
+}
+Result<void> reciprocal(Op& op) {
+  return map(op, [](double x) { return 1 / x; });
+}
+Result<void> leaky_relu(Op& op) {
+  ActivationFn fn = Activation::LeakyRelu;
+  fn.leaky_slope = static_cast<double>(static_cast<float>(op.number("alpha", 0.01)));
+  return by_kernel(op, fn);
+}
+Result<void> elu(Op& op) {
+  const double alpha = op.number("alpha", 1);
+  return map(op, [=](double x) { return x < 0 ? alpha * expm1_64(x) : x; });
+}
+Result<void> celu(Op& op) {
+  const double alpha = op.number("alpha", 1);
+  return map(op, [=](double x) { return x < 0 ? alpha * expm1_64(x / alpha) : x; });
+}
+Result<void> selu(Op& op) {
+  const double alpha = op.number("alpha", 1.67326319217681884765625),
+               gamma = op.number("gamma", 1.05070102214813232421875);
+  return map(op, [=](double x) { return gamma * (x > 0 ? x : alpha * expm1_64(x)); });
+}
+Result<void> hard_sigmoid(Op& op) {
+  const auto alpha = static_cast<float>(op.number("alpha", 0.2)), beta = static_cast<float>(op.number("beta", 0.5));
+  return map_exact(op, [=](auto x) {
+    const auto y = static_cast<decltype(x)>(alpha) * x + static_cast<decltype(x)>(beta);
+    return settled(y > 1 ? decltype(x){1} : y > 0 ? y : y == y ? decltype(x){0} : y);
+  });
+}
+Result<void> gelu(Op& op) {
+  const bool tanh_form = op.text("approximate", "none") == "tanh";
+  return by_kernel(op, tanh_form ? Activation::Gelu : Activation::GeluExact);
+}
+Result<void> swish(Op& op) {
+  const double alpha = op.number("alpha", 1);
+  return map(op, [=](double x) { return x * sigmoid64(alpha * x); });
+}
+Result<void> thresholded_relu(Op& op) {
+  const double alpha = op.number("alpha", 1);
+  return map(op, [=](double x) { return x > alpha ? x : 0; });
+}
+Result<void> shrink(Op& op) {
+  const double bias = op.number("bias", 0), lambda = op.number("lambd", 0.5);
+  return map(op, [=](double x) { return x < -lambda ? x + bias : x > lambda ? x - bias : 0; });
+}
+Result<void> not_of(Op& op) {
+  return test(op, [](double x) { return x == 0; });
+}
+Result<void> is_nan(Op& op) {
+  return test(op, [](double x) { return x != x; });
+}
+Result<void> is_inf(Op& op) {
+  const bool positive = op.integer("detect_positive", 1) != 0, negatives = op.integer("detect_negative", 1) != 0;
+  constexpr double kInf = __builtin_huge_val();
+  return test(op, [=](double x) { return (positive && x == kInf) || (negatives && x == -kInf); });
+}
+Result<void> bitwise_not(Op& op) {
+  return map_exact(op, [](auto x) {
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return ~x;
+    else
+      return x;
+  });
+}
+
+Result<void> clip(Op& op) {
+  const Value& x = op.in(0);
+  const bool by_input = op.opset >= 11;
+  for (std::size_t i = 1; i < 3; ++i)
+    if (by_input && op.has(i) && (op.in(i).elements() != 1 || op.in(i).type != x.type))
+      return op.refuse(Code::ShapeMismatch, "a bound of {} {}", name_of(op.in(i).type), text_of(op.in(i).dims));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    const auto bound = [&](std::size_t i, std::string_view key, bool& has) {
+      has = by_input ? op.has(i) : op.has_attribute(key);
+      return !has ? T{} : by_input ? op.in(i).as<T>()[0] : static_cast<T>(op.number(key, 0));
+    };
+    bool has_low = false, has_high = false;
+    const T low = bound(1, "min", has_low), high = bound(2, "max", has_high);
+    for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
+      for (std::size_t i = first; i < first + n; ++i) {
+        T v = x.as<T>()[i];
+        v = has_low && v < low ? low : v;
+        y->as<T>()[i] = has_high && v > high ? high : v;
+      }
+    });
+  });
+  return {};
+}
+
+// To whole numbers values are cut towards zero; those beyond 64 bits become the nearest bound.
+std::int64_t whole(double x) {
+  if (x != x) return 0;
+  if (x >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
+  return x <= -0x1p63 ? std::numeric_limits<std::int64_t>::min() : static_cast<std::int64_t>(x);
+}
+
+Result<void> cast_to(Op& op, Type type) {
+  const Value& x = op.in(0);
+  if (!is_known(type)) return op.refuse(Code::Unsupported, "to {}", name_of(type));
+  if (!is_known(x.type)) return op.refuse(Code::Unsupported, "from {}", name_of(x.type));
+  LOOM_TRY(Value* const y, op.out(0, type, x.dims));
+  with_store(store_of(x.type), [&]<class From>(From) {
+    with_store(store_of(type), [&]<class To>(To) {
+      for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
+        for (std::size_t i = first; i < first + n; ++i) {
+          const From v = x.as<From>()[i];
+          if (type == Type::boolean)
+            y->as<To>()[i] = static_cast<To>(v != From{} ? 1 : 0);
+          else if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>)
+            y->as<To>()[i] = whole(static_cast<double>(v));
+          else if constexpr (std::is_integral_v<From> && !std::is_integral_v<To>)
+            y->as<To>()[i] = static_cast<To>(x.type == Type::u64 ? static_cast<To>(static_cast<std::uint64_t>(v))
+                                                                 : static_cast<To>(v));
+          else
+            y->as<To>()[i] = static_cast<To>(v);
+        }
+      });
+    });
+  });
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+Result<void> cast(Op& op) {
+  const std::int64_t to = op.integer("to", 0);
+  return cast_to(op, to >= 0 && to < 256 ? static_cast<Type>(to) : Type::none);
+}
+Result<void> cast_like(Op& op) { return cast_to(op, op.in(1).type); }
+
+// In inference nothing is dropped.
+Result<void> dropout(Op& op) {
+  const Value& x = op.in(0);
+  if (op.has(2)) {
+    LOOM_TRY(const auto training, op.ints(2));
+    double ratio = 0.5;
+    if (op.has(1)) {
+      LOOM_TRY(ratio, op.known_number(1));
+    }
+    if (!training.empty() && training[0] != 0 && ratio != 0) return op.refuse(Code::Unsupported, "in training");
+  }
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (!op.measures()) std::copy_n(x.as<std::byte>(), x.bytes(), y->as<std::byte>());
+  if (!op.wants(1)) return {};
+  LOOM_TRY(Value* const mask, op.out(1, Type::boolean, x.dims));
+  if (!op.measures()) std::fill_n(mask->as<std::int64_t>(), mask->elements(), 1);
+  return {};
+}
+
+}  // namespace
+
+std::span<const OpRow> elementwise_rows() {
+  static constexpr std::array kRows{
+      OpRow{"Abs", absolute},
+      OpRow{"Neg", negative},
+      OpRow{"Sign", sign},
+      OpRow{"Ceil", function<ceil64>},
+      OpRow{"Floor", function<floor64>},
+      OpRow{"Round", function<round_even>},
+      OpRow{"Sqrt", square_root_of},
+      OpRow{"Reciprocal", reciprocal},
+      OpRow{"Exp", function<exp64>},
+      OpRow{"Log", function<log64>},
+      OpRow{"Sin", function<sin64>},
+      OpRow{"Cos", function<cos64>},
+      OpRow{"Tan", [](Op& op) { return map(op, [](double x) { return sin64(x) / cos64(x); }); }},
+      OpRow{"Asin", function<asin64>},
+      OpRow{"Acos", function<acos64>},
+      OpRow{"Atan", function<atan64>},
+      OpRow{"Sinh", function<sinh64>},
+      OpRow{"Cosh", function<cosh64>},
+      OpRow{"Asinh", function<asinh64>},
+      OpRow{"Acosh", function<acosh64>},
+      OpRow{"Atanh", [](Op& op) { return map(op, [](double x) { return (log1p64(x) - log1p64(-x)) / 2; }); }},
+      OpRow{"Tanh", activation<Activation::Tanh>},
+      OpRow{"Sigmoid", activation<Activation::Sigmoid>},
+      OpRow{"Erf", function<erf64>},
+      OpRow{"Relu", relu},
+      OpRow{"LeakyRelu", leaky_relu},
+      OpRow{"Elu", elu},
+      OpRow{"Celu", celu},
+      OpRow{"Selu", selu},
+      OpRow{"Softplus", function<softplus64>},
+      OpRow{"Softsign", activation<Activation::Softsign>},
+      OpRow{"HardSigmoid", hard_sigmoid},
+      OpRow{"HardSwish", activation<Activation::HardSwish>},
+      OpRow{"Mish", activation<Activation::Mish>},
+      OpRow{"Gelu", gelu},
+      OpRow{"Swish", swish},
+      OpRow{"ThresholdedRelu", thresholded_relu},
+      OpRow{"Shrink", shrink},
+      OpRow{"Not", not_of},
+      OpRow{"IsNaN", is_nan},
+      OpRow{"IsInf", is_inf},
+      OpRow{"BitwiseNot", bitwise_not},
+      OpRow{"Clip", clip},
+      OpRow{"Cast", cast},
+      OpRow{"CastLike", cast_like, false, 2},
+      OpRow{"Dropout", dropout},
+      OpRow{"Identity", identity, true},
+  };
+  return kRows;
+}
+
+}  // namespace loom::graph

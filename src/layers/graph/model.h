@@ -1,0 +1,62 @@
+#pragma once
+// A graph of operations over named values: what an ONNX file says, without its bytes.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layers/graph/value.h"
+
+namespace loom::graph {
+
+struct Body;
+
+struct Attribute {
+  enum class Kind : std::uint8_t { integer, number, text, integers, numbers, texts, tensor, body } kind = Kind::integer;
+  std::int64_t integer = 0;
+  double number = 0;
+  std::string text;
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;
+  std::vector<std::string> texts;
+  Value tensor;
+  std::shared_ptr<const Body> body;
+};
+
+struct Node {
+  std::string op, domain, name;              // domain "": ONNX's own operations
+  std::vector<std::string> inputs, outputs;  // an empty name: left out
+  std::vector<std::pair<std::string, Attribute>> attributes;
+
+  const Attribute* find(std::string_view key) const {
+    for (const auto& [name_of_it, value] : attributes)
+      if (name_of_it == key) return &value;
+    return nullptr;
+  }
+};
+
+struct InputInfo {
+  std::string name;
+  Type type = Type::none;  // none: not said
+  bool has_shape = false;
+  std::vector<std::int64_t> dims{};  // -1: any
+};
+
+struct Body {
+  std::vector<InputInfo> inputs;
+  std::vector<std::string> outputs;
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, Value>> constants;
+};
+
+struct Model {
+  int opset = 17;
+  Body body;
+};
+
+// Unsupported, with every operation that Loom lacks.
+Result<void> check_supported(const Model& model);
+
+}  // namespace loom::graph

@@ -1,0 +1,144 @@
+#pragma once
+// One operation at work. A function of this type says what comes out and computes it: first it is called to measure
+// (Op::measures: shapes and scratch memory, no numbers), then with memory for its outputs. What it needs to know for its
+// shapes it asks for by ints(), which fails where only a run would know.
+
+#include <bit>
+#include <span>
+#include <string_view>
+
+#include "backend/exec.h"
+#include "layers/graph/model.h"
+
+namespace loom::graph {
+
+class Op {
+ public:
+  Op(const Node& node_of_it, int opset_of_it, const Exec& on) : node(node_of_it), opset(opset_of_it), exec(on) {}
+
+  const Node& node;
+  const int opset;
+  const Exec& exec;
+  std::vector<const Value*> ins;  // null: left out
+  std::vector<Value>* outs = nullptr;
+  std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
+  std::size_t most_elements = std::size_t{1} << 36;  // of an output
+  bool needs_value = false;                          // the error that came is about a number that only a run would know
+
+  bool measures() const { return exec.rehearsal(); }
+  std::size_t num_ins() const { return ins.size(); }
+  bool has(std::size_t i) const { return i < ins.size() && ins[i] != nullptr; }
+  const Value& in(std::size_t i) const { return *ins[i]; }
+  bool wants(std::size_t i) const { return i < node.outputs.size() && !node.outputs[i].empty(); }
+  // CorruptData unless the first `n` inputs are there.
+  Result<void> expect(std::size_t n) const;
+
+  // The output, declared where the operation is measured and checked where it runs.
+  Result<Value*> out(std::size_t i, Type type, const Dims& dims);
+  // An output whose numbers are known while a run is planned, whatever its inputs are.
+  void know(std::size_t i, Value value) {
+    if (i >= outs->size()) outs->resize(i + 1);
+    value.known = true;
+    (*outs)[i] = std::move(value);
+  }
+  Result<Value*> out_like(std::size_t i, const Value& like) { return out(i, like.type, like.dims); }
+
+  // Whole numbers of an input that must be known before the run.
+  Result<std::vector<std::int64_t>> ints(std::size_t i);
+  Result<double> known_number(std::size_t i);
+  bool is_known(std::size_t i) const { return has(i) && ins[i]->known; }
+
+  std::int64_t integer(std::string_view key, std::int64_t fallback) const;
+  double number(std::string_view key, double fallback) const;
+  std::string text(std::string_view key, std::string_view fallback) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
+  bool has_attribute(std::string_view key) const { return node.find(key) != nullptr; }
+  // An axis, counted from the end where it is negative. OutOfRange.
+  Result<std::size_t> axis(std::int64_t value, std::size_t rank) const;
+  // Axes from the input or, as older operations have them, from the attribute.
+  Result<std::vector<std::int64_t>> ints_of(std::size_t i, std::string_view key);
+
+  template <class... Args>
+  [[nodiscard]] tl::unexpected<Error> refuse(Code code, fmt::format_string<Args...> text, Args&&... args) const {
+    return fail(code, "{}", fmt::format(text, std::forward<Args>(args)...));
+  }
+};
+
+using OpFn = Result<void> (*)(Op& op);
+
+struct OpRow {
+  std::string_view name;
+  OpFn run;
+  bool aliases = false;  // the output is the first input under another shape
+  std::size_t least_inputs = 1;
+};
+
+// Null for an operation that Loom lacks.
+const OpRow* find_op(const Node& node);
+// Whether the planner takes the operation itself: those with bodies.
+bool is_control(const Node& node);
+
+std::span<const OpRow> elementwise_rows();
+std::span<const OpRow> binary_rows();
+std::span<const OpRow> shape_rows();
+std::span<const OpRow> index_rows();
+std::span<const OpRow> reduce_rows();
+std::span<const OpRow> linear_rows();
+std::span<const OpRow> spatial_rows();
+std::span<const OpRow> norm_rows();
+std::span<const OpRow> recurrent_rows();
+std::span<const OpRow> quantize_rows();
+std::span<const OpRow> resize_rows();
+std::span<const OpRow> loss_rows();
+
+// ---- what several files of operations share ----
+
+// Numbers of a result as tensors keep them: sizes below 2^-51 (2^-485 in f64) are 0, and there is one NaN (numerics).
+inline float settled(float x) {
+  const float size = x < 0 ? -x : x;
+  if (size < 0x1p-51f) return 0.0f;
+  return x == x ? x : std::bit_cast<float>(0x7fc00000u);
+}
+inline double settled(double x) {
+  const double size = x < 0 ? -x : x;
+  if (size < 0x1p-485) return 0.0;
+  return x == x ? x : std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
+}
+inline std::int64_t settled(std::int64_t x) { return x; }
+
+// Rounds what has been written to the value's type, where its store is wider.
+void round_to_type(const Value& value);
+
+// The shape that two shapes stretch to. ShapeMismatch.
+Result<Dims> broadcast(const Dims& a, const Dims& b);
+// For each axis of `to`, the stride of `from` in elements; 0 where it is stretched.
+std::vector<std::size_t> stretched_strides(const Dims& from, const Dims& to);
+std::vector<std::size_t> row_major_strides(const Dims& dims);
+
+// f(index in the output, offset), over all elements of `dims` in order, where offset walks by `strides`.
+template <class F>
+void walk(const Dims& dims, std::span<const std::size_t> strides, F&& f) {
+  const std::size_t n = count(dims);
+  std::vector<std::size_t> at(dims.size(), 0);
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    f(i, offset);
+    for (std::size_t axis = dims.size(); axis-- > 0;) {
+      offset += strides[axis];
+      if (++at[axis] < dims[axis]) break;
+      offset -= strides[axis] * dims[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+// The value as a tensor of Loom's operations: [rows, cols] with `cols` elements in a row.
+inline Element element_of_value(const Value& v) { return store_of(v.type) == Store::f64 ? Element::f64 : Element::f32; }
+inline ConstTensor tensor_of(const Value& v, std::size_t cols) {
+  return {v.data, cols == 0 ? 0 : v.elements() / cols, cols, element_of_value(v)};
+}
+inline Tensor tensor_of(Value& v, std::size_t cols) {
+  return {v.data, cols == 0 ? 0 : v.elements() / cols, cols, element_of_value(v)};
+}
+
+}  // namespace loom::graph

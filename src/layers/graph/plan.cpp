@@ -1,0 +1,453 @@
+#include "layers/graph/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "backend/rehearsal.h"
+
+namespace loom::graph {
+
+// Names of one body, and of those around it.
+struct Scope {
+  const Scope* outer = nullptr;
+  std::map<std::string, int, std::less<>> names{};
+
+  int find(const std::string& name) const {
+    for (const Scope* s = this; s != nullptr; s = s->outer)
+      if (const auto found = s->names.find(name); found != s->names.end()) return found->second;
+    return -1;
+  }
+};
+
+class Planner {
+ public:
+  Planner(const Program& program, const Exec& like) : program_(program), like_(like), plan_(std::make_shared<Plan>()) {}
+
+  Result<std::shared_ptr<const Plan>> plan(std::span<const Value> inputs);
+  bool needs_value() const { return needs_value_; }
+
+ private:
+  int add(Value value);
+  Result<void> add_constants(const Body& body, Scope& scope);
+  Result<void> run_body(const Body& body, Scope& scope);
+  Result<void> run_node(const Node& node, Scope& scope);
+  Result<std::vector<int>> ins_of(const Node& node, const Scope& scope) const;
+  Result<void> run_if(const Node& node, Scope& scope, const std::vector<int>& ins);
+  Result<void> run_loop(const Node& node, Scope& scope, const std::vector<int>& ins);
+  Result<void> run_scan(const Node& node, Scope& scope, const std::vector<int>& ins);
+  Result<void> run_op(const Node& node, Scope& scope, const std::vector<int>& ins);
+  Result<void> compute(Op& op, OpFn run, std::vector<Value>& outs, bool constant, const Arena::Mark& scratch);
+  Result<int> stacked(const std::vector<int>& parts, std::size_t axis, bool reversed);
+  Result<std::vector<int>> outputs_of(const Body& body, const Scope& scope) const;
+  Value& value(int i) { return plan_->values[static_cast<std::size_t>(i)]; }
+  void drop_unread();
+  void lay_out();
+  Result<void> count_bytes(const Value& value);
+
+  const Program& program_;
+  const Exec& like_;
+  std::shared_ptr<Plan> plan_;
+  std::uint64_t bytes_ = 0;
+  std::size_t nodes_ = 0;
+  int unrolled_ = 0;  // loops around the node at hand
+  bool needs_value_ = false;
+};
+
+namespace {
+
+constexpr std::size_t kMostNodes = 1u << 20;  // that one plan visits, loops unrolled
+
+void names_in(const Body& body, std::set<std::string>& names) {
+  for (const std::string& name : body.outputs) names.insert(name);
+  for (const Node& node : body.nodes) {
+    names.insert(node.inputs.begin(), node.inputs.end());
+    for (const auto& [key, attribute] : node.attributes)
+      if (attribute.body) names_in(*attribute.body, names);
+  }
+}
+
+// Which nodes lead to an output.
+std::vector<bool> wanted_nodes(const Body& body) {
+  std::set<std::string> names(body.outputs.begin(), body.outputs.end());
+  std::vector<bool> wanted(body.nodes.size(), false);
+  for (std::size_t i = body.nodes.size(); i-- > 0;) {
+    const Node& node = body.nodes[i];
+    wanted[i] =
+        std::ranges::any_of(node.outputs, [&](const auto& name) { return !name.empty() && names.contains(name); });
+    if (!wanted[i]) continue;
+    names.insert(node.inputs.begin(), node.inputs.end());
+    for (const auto& [key, attribute] : node.attributes)
+      if (attribute.body) names_in(*attribute.body, names);
+  }
+  return wanted;
+}
+
+const Body* body_of(const Node& node, std::string_view key) {
+  const Attribute* const a = node.find(key);
+  return a != nullptr ? a->body.get() : nullptr;
+}
+
+tl::unexpected<Error> at_node(const Node& node, Error error) {
+  return at(node.name.empty() ? node.op : fmt::format("{} \"{}\"", node.op, node.name), std::move(error));
+}
+
+}  // namespace
+
+int Planner::add(Value fresh) {
+  plan_->values.push_back(std::move(fresh));
+  plan_->roots.push_back(plan_->values.size() - 1);
+  return static_cast<int>(plan_->values.size() - 1);
+}
+
+Result<void> Planner::count_bytes(const Value& fresh) {
+  bytes_ += fresh.bytes();
+  if (bytes_ > program_.options_.max_bytes)
+    return fail(Code::OutOfMemory, "values of more than {:.1f} GB",
+                static_cast<double>(program_.options_.max_bytes) / 1e9);
+  return {};
+}
+
+Result<void> Planner::add_constants(const Body& body, Scope& scope) {
+  for (const auto& [name, constant] : body.constants) scope.names.emplace(name, add(constant));
+  return {};
+}
+
+Result<std::vector<int>> Planner::outputs_of(const Body& body, const Scope& scope) const {
+  std::vector<int> outputs;
+  for (const std::string& name : body.outputs) {
+    outputs.push_back(scope.find(name));
+    if (outputs.back() < 0) return fail(Code::CorruptData, "the output \"{}\" names no value", name);
+  }
+  return outputs;
+}
+
+Result<std::shared_ptr<const Plan>> Planner::plan(std::span<const Value> inputs) {
+  Scope scope;
+  const auto& infos = program_.inputs();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    Value input = inputs[i];
+    if (!input.known) input.data = const_cast<void*>(rehearsal_input());
+    const int slot = add(std::move(input));
+    scope.names[infos[i].name] = slot;
+    plan_->inputs.push_back(static_cast<std::size_t>(slot));
+  }
+  LOOM_TRY_VOID(add_constants(program_.model_.body, scope));
+  LOOM_TRY_VOID(run_body(program_.model_.body, scope));
+  LOOM_TRY(const std::vector<int> outputs, outputs_of(program_.model_.body, scope));
+  for (const int slot : outputs) plan_->outputs.push_back(static_cast<std::size_t>(slot));
+  lay_out();
+  return std::shared_ptr<const Plan>(plan_);
+}
+
+Result<void> Planner::run_body(const Body& body, Scope& scope) {
+  const std::vector<bool> wanted = wanted_nodes(body);
+  for (std::size_t i = 0; i < body.nodes.size(); ++i) {
+    if (!wanted[i]) continue;
+    if (++nodes_ > kMostNodes) return fail(Code::LimitExceeded, "a plan of more than {} operations", kMostNodes);
+    if (auto done = run_node(body.nodes[i], scope); !done) return at_node(body.nodes[i], std::move(done).error());
+  }
+  return {};
+}
+
+Result<std::vector<int>> Planner::ins_of(const Node& node, const Scope& scope) const {
+  std::vector<int> ins;
+  for (const std::string& name : node.inputs) {
+    ins.push_back(name.empty() ? -1 : scope.find(name));
+    if (!name.empty() && ins.back() < 0) return fail(Code::CorruptData, "the input \"{}\" names no value", name);
+  }
+  return ins;
+}
+
+Result<void> Planner::run_node(const Node& node, Scope& scope) {
+  LOOM_TRY(const std::vector<int> ins, ins_of(node, scope));
+  if (!is_control(node)) return run_op(node, scope, ins);
+  if (node.op == "If") return run_if(node, scope, ins);
+  return node.op == "Loop" ? run_loop(node, scope, ins) : run_scan(node, scope, ins);
+}
+
+Result<void> Planner::run_if(const Node& node, Scope& scope, const std::vector<int>& ins) {
+  if (ins.empty() || ins[0] < 0) return fail(Code::CorruptData, "no condition");
+  const Value& condition = value(ins[0]);
+  if (!condition.known) {
+    needs_value_ = true;
+    return fail(Code::Unsupported, "its condition is known only in a run");
+  }
+  if (condition.elements() != 1) return fail(Code::ShapeMismatch, "a condition of shape {}", text_of(condition.dims));
+  const Body* const body = body_of(node, condition.number(0) != 0 ? "then_branch" : "else_branch");
+  if (body == nullptr) return fail(Code::CorruptData, "a branch is missing");
+  Scope inner{&scope};
+  LOOM_TRY_VOID(add_constants(*body, inner));
+  LOOM_TRY_VOID(run_body(*body, inner));
+  LOOM_TRY(const std::vector<int> outputs, outputs_of(*body, inner));
+  if (outputs.size() < node.outputs.size()) return fail(Code::CorruptData, "a branch of {} outputs", outputs.size());
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = outputs[i];
+  return {};
+}
+
+// All parts have one shape: they are put behind one another on a new axis.
+Result<int> Planner::stacked(const std::vector<int>& parts, std::size_t axis, bool reversed) {
+  if (parts.empty()) return fail(Code::Unsupported, "a scan output of no iteration");
+  const Value first = value(parts[0]);
+  for (const int part : parts) {
+    if (!value(part).known) {
+      needs_value_ = true;
+      return fail(Code::Unsupported, "its scan outputs are known only in a run");
+    }
+    if (value(part).dims != first.dims || value(part).type != first.type)
+      return fail(Code::ShapeMismatch, "scan outputs of shapes {} and {}", text_of(first.dims),
+                  text_of(value(part).dims));
+  }
+  if (axis > first.rank()) return fail(Code::OutOfRange, "a scan output on axis {}", axis);
+  Dims dims = first.dims;
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), parts.size());
+  LOOM_TRY(Value whole, Value::create(first.type, dims));
+  LOOM_TRY_VOID(count_bytes(whole));
+  const std::size_t outer = count(std::span(first.dims).first(axis));
+  const std::size_t inner = first.bytes() / std::max<std::size_t>(outer, 1);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Value& part = value(parts[reversed ? parts.size() - 1 - i : i]);
+    for (std::size_t o = 0; o < outer && inner != 0; ++o)
+      std::memcpy(whole.as<std::byte>() + (o * parts.size() + i) * inner, part.as<std::byte>() + o * inner, inner);
+  }
+  return add(std::move(whole));
+}
+
+Result<void> Planner::run_loop(const Node& node, Scope& scope, const std::vector<int>& ins) {
+  const Body* const body = body_of(node, "body");
+  if (body == nullptr || body->inputs.size() < 2) return fail(Code::CorruptData, "a loop without a body");
+  const auto known_flag = [&](int slot) -> Result<std::int64_t> {
+    if (!value(slot).known) {
+      needs_value_ = true;
+      return fail(Code::Unsupported, "how often it runs is known only in a run");
+    }
+    if (value(slot).elements() != 1) return fail(Code::ShapeMismatch, "a count or condition of several numbers");
+    return static_cast<std::int64_t>(value(slot).number(0));
+  };
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (!ins.empty() && ins[0] >= 0) {
+    LOOM_TRY(most, known_flag(ins[0]));
+  }
+  bool goes_on = true;
+  if (ins.size() > 1 && ins[1] >= 0) {
+    LOOM_TRY(goes_on, known_flag(ins[1]));
+  }
+  const std::size_t carried = body->inputs.size() - 2;
+  if (ins.size() < carried + 2 || body->outputs.size() < carried + 1)
+    return fail(Code::CorruptData, "{} inputs for a body of {}", ins.size(), body->inputs.size());
+  std::vector<int> state(ins.begin() + 2, ins.begin() + 2 + static_cast<std::ptrdiff_t>(carried));
+  std::vector<std::vector<int>> scans(body->outputs.size() - 1 - carried);
+  ++unrolled_;
+  for (std::int64_t i = 0; i < most && goes_on; ++i) {
+    Scope inner{&scope};
+    LOOM_TRY(Value index, Value::create(Type::i64, {}));
+    *index.as<std::int64_t>() = i;
+    LOOM_TRY(Value flag, Value::create(Type::boolean, {}));
+    *flag.as<std::int64_t>() = 1;
+    inner.names[body->inputs[0].name] = add(std::move(index));
+    inner.names[body->inputs[1].name] = add(std::move(flag));
+    for (std::size_t k = 0; k < carried; ++k) inner.names[body->inputs[k + 2].name] = state[k];
+    LOOM_TRY_VOID(add_constants(*body, inner));
+    LOOM_TRY_VOID(run_body(*body, inner));
+    if (++nodes_ > kMostNodes) return fail(Code::LimitExceeded, "a plan of more than {} operations", kMostNodes);
+    LOOM_TRY(const std::vector<int> outputs, outputs_of(*body, inner));
+    LOOM_TRY(goes_on, known_flag(outputs[0]));
+    for (std::size_t k = 0; k < carried; ++k) state[k] = outputs[k + 1];
+    for (std::size_t k = 0; k < scans.size(); ++k) scans[k].push_back(outputs[1 + carried + k]);
+  }
+  --unrolled_;
+  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+    if (node.outputs[k].empty()) continue;
+    if (k < carried) {
+      scope.names[node.outputs[k]] = state[k];
+    } else if (k - carried < scans.size()) {
+      LOOM_TRY(scope.names[node.outputs[k]], stacked(scans[k - carried], 0, false));
+    }
+  }
+  return {};
+}
+
+Result<void> Planner::run_scan(const Node&, Scope&, const std::vector<int>&) { return fail(Code::Unsupported, "Scan"); }
+
+Result<void> Planner::compute(Op& op, OpFn run, std::vector<Value>& outs, bool constant, const Arena::Mark& scratch) {
+  for (Value& out : outs) {
+    if (!out.present()) continue;
+    LOOM_TRY_VOID(count_bytes(out));
+    LOOM_TRY(out, Value::create(out.type, std::move(out.dims)));
+    out.constant = constant;
+  }
+  LOOM_TRY(Arena arena, Arena::create(scratch.plus(2 * Buffer::kAlignment)));
+  const Exec exec{like_.pool, like_.kernels, arena, nullptr, like_.activations};
+  Op at_work(op.node, op.opset, exec);
+  at_work.ins = op.ins, at_work.outs = &outs, at_work.packed = op.packed;
+  LOOM_TRY_VOID(run(at_work));
+  if (exec.status) return tl::make_unexpected(*std::move(exec.status));
+  return {};
+}
+
+Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<int>& ins) {
+  const OpRow* const row = find_op(node);
+  if (row == nullptr) return fail(Code::Unsupported, "an operation that Loom lacks");
+  bool all_known = true, all_constant = true;
+  for (const int in : ins) {
+    if (in < 0) continue;
+    all_known = all_known && value(in).known, all_constant = all_constant && value(in).constant;
+  }
+  const auto bind = [&](std::size_t i, int slot) {
+    if (i < node.outputs.size() && !node.outputs[i].empty()) scope.names[node.outputs[i]] = slot;
+  };
+  const bool keeps = all_constant && unrolled_ == 0;
+  if (keeps)
+    if (const auto found = program_.folded_.find(&node); found != program_.folded_.end()) {
+      for (std::size_t i = 0; i < found->second.size(); ++i) bind(i, add(found->second[i]));
+      return {};
+    }
+  Arena measuring = Arena::measuring();
+  const Exec exec{like_.pool, like_.kernels, measuring, nullptr, like_.activations};
+  Op op(node, program_.model_.opset, exec);
+  std::vector<Value> outs;
+  for (const int in : ins) op.ins.push_back(in < 0 ? nullptr : &value(in));
+  op.outs = &outs;
+  op.most_elements =
+      static_cast<std::size_t>(std::min<std::uint64_t>(op.most_elements, program_.options_.max_bytes / 4));
+  if (unrolled_ == 0) op.packed = &program_.packed_[&node];
+  Result<void> done = op.expect(row->least_inputs);
+  if (done) done = row->run(op);
+  if (done && exec.status) done = tl::make_unexpected(*std::move(exec.status));
+  needs_value_ |= op.needs_value;
+  if (!done) return done;
+  if (measuring.peak().bytes() > program_.options_.max_bytes)
+    return fail(Code::OutOfMemory, "scratch memory of {:.1f} GB", static_cast<double>(measuring.peak().bytes()) / 1e9);
+  if (measuring.overflowed()) return fail(Code::OutOfMemory, "more scratch memory than addresses can count");
+  const bool shares = row->aliases && ins[0] >= 0;
+  if (shares) {
+    outs[0].data = value(ins[0]).data, outs[0].own = value(ins[0]).own;
+    outs[0].known = value(ins[0]).known, outs[0].constant = value(ins[0]).constant;
+  } else if (!outs.empty() && outs[0].known) {
+    all_known = true;
+    outs[0].constant = keeps;
+    if (keeps) program_.folded_[&node] = outs;
+  } else if (all_known) {
+    LOOM_TRY_VOID(compute(op, row->run, outs, keeps, measuring.peak()));
+    if (keeps) program_.folded_[&node] = outs;
+  } else {
+    plan_->scratch = plan_->scratch.max(measuring.peak());
+  }
+  Step step{&node, row->run, ins, {}, op.packed};
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (!shares && !all_known) LOOM_TRY_VOID(count_bytes(outs[i]));
+    const int slot = outs[i].present() ? add(std::move(outs[i])) : -1;
+    if (slot >= 0) bind(i, slot);
+    if (shares && slot >= 0)
+      plan_->roots[static_cast<std::size_t>(slot)] = plan_->roots[static_cast<std::size_t>(ins[0])];
+    step.outs.push_back(slot);
+  }
+  if (!shares && !all_known) plan_->steps.push_back(std::move(step));
+  return {};
+}
+
+// Steps whose outputs nobody reads go: what only a shape was wanted of.
+void Planner::drop_unread() {
+  std::vector<bool> read(plan_->values.size(), false);
+  for (const std::size_t out : plan_->outputs) read[plan_->roots[out]] = true;
+  std::vector<Step> kept;
+  for (std::size_t s = plan_->steps.size(); s-- > 0;) {
+    Step& step = plan_->steps[s];
+    const auto is_read = [&](int slot) { return slot >= 0 && read[plan_->roots[static_cast<std::size_t>(slot)]]; };
+    if (!std::ranges::any_of(step.outs, is_read)) continue;
+    for (const int in : step.ins)
+      if (in >= 0) read[plan_->roots[static_cast<std::size_t>(in)]] = true;
+    kept.push_back(std::move(step));
+  }
+  std::ranges::reverse(kept);
+  plan_->steps = std::move(kept);
+}
+
+// Gives each value that a step writes a place that no value alive at the same time has: the lowest gap that is wide
+// enough.
+void Planner::lay_out() {
+  struct Life {
+    std::size_t root, first, last, bytes, offset;
+  };
+  drop_unread();
+  const std::size_t n = plan_->values.size();
+  std::vector<std::size_t> first(n, Plan::kNowhere), last(n, 0);
+  const auto root_of = [&](int slot) { return plan_->roots[static_cast<std::size_t>(slot)]; };
+  for (std::size_t s = 0; s < plan_->steps.size(); ++s) {
+    for (const int out : plan_->steps[s].outs)
+      if (out >= 0) first[root_of(out)] = s, last[root_of(out)] = s;
+    for (const int in : plan_->steps[s].ins)
+      if (in >= 0) last[root_of(in)] = s;
+  }
+  for (const std::size_t out : plan_->outputs) last[plan_->roots[out]] = plan_->steps.size();
+  plan_->offsets.assign(n, Plan::kNowhere);
+  std::vector<Life> alive;  // by offset
+  for (std::size_t s = 0; s < plan_->steps.size(); ++s) {
+    std::erase_if(alive, [&](const Life& life) { return life.last < s; });
+    for (const int out : plan_->steps[s].outs) {
+      if (out < 0) continue;
+      const std::size_t root = root_of(out), bytes = (plan_->values[root].bytes() + 127) / 64 * 64;
+      std::size_t offset = 0;
+      auto place = alive.begin();
+      for (; place != alive.end() && place->offset - offset < bytes; ++place) offset = place->offset + place->bytes;
+      alive.insert(place, {root, first[root], last[root], bytes, offset});
+      plan_->offsets[root] = offset;
+      plan_->value_bytes = std::max(plan_->value_bytes, offset + bytes);
+    }
+  }
+}
+
+Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptions& options) {
+  LOOM_TRY_VOID(check_supported(model));
+  auto program = std::make_shared<Program>();
+  program->model_ = std::move(model), program->options_ = options;
+  std::set<std::string> constants;
+  for (const auto& [name, value] : program->model_.body.constants) constants.insert(name);
+  for (const InputInfo& input : program->model_.body.inputs)
+    if (!constants.contains(input.name)) program->inputs_.push_back(input);
+  return program;
+}
+
+Result<std::shared_ptr<const Plan>> Program::plan(const Exec& like, std::span<const Value> inputs,
+                                                  bool* needs_value) const {
+  LOOM_ASSERT(inputs.size() == inputs_.size());
+  const std::lock_guard lock(mutex_);
+  Planner planner(*this, like);
+  auto planned = planner.plan(inputs);
+  if (needs_value != nullptr) *needs_value = planner.needs_value();
+  return planned;
+}
+
+Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, std::vector<Value>& values) {
+  const ArenaScope scope(exec.arena);
+  std::byte* const base = exec.arena.take<std::byte>(plan.value_bytes);
+  if (exec.rehearsal()) {
+    exec.arena.take<std::byte>(plan.scratch.tensors + Buffer::kAlignment);
+    exec.arena.note<std::byte>(plan.scratch.notes + Buffer::kAlignment);
+    return {};
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t root = plan.roots[i];
+    if (plan.offsets[root] != Plan::kNowhere)
+      values[i].data = base + plan.offsets[root];
+    else if (root != i)
+      values[i].data = values[root].data;
+  }
+  std::vector<Value> outs;
+  for (const Step& step : plan.steps) {
+    const ArenaScope op_scope(exec.arena);
+    Op op(*step.node, opset, exec);
+    for (const int in : step.ins) op.ins.push_back(in < 0 ? nullptr : &values[static_cast<std::size_t>(in)]);
+    outs.clear();
+    for (const int out : step.outs) outs.push_back(out < 0 ? Value{} : values[static_cast<std::size_t>(out)]);
+    op.outs = &outs, op.packed = step.packed;
+    if (auto done = step.run(op); !done) return at_node(*step.node, std::move(done).error());
+    if (exec.status) return at_node(*step.node, *std::move(exec.status));
+    if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed))
+      return fail(Code::Cancelled, "cancelled");
+  }
+  return {};
+}
+
+}  // namespace loom::graph

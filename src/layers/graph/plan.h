@@ -1,0 +1,65 @@
+#pragma once
+// A graph made ready to run. Operations whose inputs are known are computed while a run is planned: constants once and
+// for all, shapes and what follows from them once for each set of input shapes. What is left are steps, and values that
+// share one piece of memory by their lifetimes. A condition that is known chooses a branch; a loop whose count is known
+// is unrolled.
+
+#include <map>
+#include <mutex>
+
+#include "layers/graph/operation.h"
+
+namespace loom::graph {
+
+struct Step {
+  const Node* node = nullptr;
+  OpFn run = nullptr;
+  std::vector<int> ins, outs;  // values; -1: left out
+  std::shared_ptr<void>* packed = nullptr;
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<Value> values;
+  std::vector<std::size_t> roots;    // the value whose memory a value has
+  std::vector<std::size_t> offsets;  // of roots that steps write, else kNowhere
+  std::vector<std::size_t> inputs, outputs;
+  std::size_t value_bytes = 0;
+  Arena::Mark scratch;
+
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+};
+
+struct ProgramOptions {
+  std::uint64_t max_bytes = std::uint64_t{1} << 34;  // of all values of a plan
+};
+
+class Program {
+ public:
+  // Unsupported, with every operation that Loom lacks; CorruptData for a name that stands for nothing.
+  static Result<std::shared_ptr<Program>> create(Model model, const ProgramOptions& options = {});
+
+  const Model& model() const { return model_; }
+  // The inputs of a run, which are those without a constant of the same name.
+  const std::vector<InputInfo>& inputs() const { return inputs_; }
+  const std::vector<std::string>& outputs() const { return model_.body.outputs; }
+
+  // `inputs` in the order of inputs(); those without `known` are shapes alone. `needs_value` says that an error is
+  // about a number that only a run knows.
+  Result<std::shared_ptr<const Plan>> plan(const Exec& like, std::span<const Value> inputs, bool* needs_value) const;
+
+  // Runs the steps: `values` is a copy of plan.values, whose inputs have data. In a rehearsal memory is taken alone.
+  static Result<void> run(const Exec& exec, const Plan& plan, int opset, std::vector<Value>& values);
+
+ private:
+  friend class Planner;
+  Model model_;
+  ProgramOptions options_;
+  std::vector<InputInfo> inputs_;
+  // What follows from constants alone, by node: made by the first plan that meets the node.
+  mutable std::mutex mutex_;
+  mutable std::map<const Node*, std::vector<Value>> folded_;
+  mutable std::map<const Node*, std::shared_ptr<void>> packed_;
+};
+
+}  // namespace loom::graph

@@ -1,0 +1,283 @@
+// Products of matrices. Those with a constant matrix of f32 go through ops/matmul, laid out once in panels; all others
+// through ops/gemm. Whole numbers are summed exactly, in f64.
+
+#include <algorithm>
+#include <array>
+
+#include "layers/graph/operation.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/for_rows.h"
+#include "ops/gemm/gemm.h"
+#include "ops/matmul/matmul.h"
+
+namespace loom::graph {
+namespace {
+
+// The constant matrix b [k, n] (or, turned, [n, k]) in panels of outputs. Null where there is none.
+Result<const Matrix*> packed_matrix(Op& op, const Value& b, bool turned) {
+  if (op.packed == nullptr || !b.constant || b.rank() != 2 || b.type != Type::f32 || b.elements() == 0) return nullptr;
+  if (!*op.packed && op.measures()) {
+    const std::size_t n = b.dims[turned ? 0 : 1], k = b.dims[turned ? 1 : 0];
+    std::vector<float> rows(n * k);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = b.as<float>()[turned ? i * k + j : j * n + i];
+    if (!std::ranges::all_of(rows, [](float v) { return v - v == 0; })) return nullptr;
+    LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, n, k));
+    *op.packed = std::make_shared<Matrix>(std::move(matrix));
+  }
+  return static_cast<const Matrix*>(op.packed->get());
+}
+
+// The shapes of a product of stacks of matrices: vectors are a row on the left and a column on the right.
+struct Product {
+  std::size_t m = 1, k = 0, n = 1;
+  Dims batch, dims;
+  std::vector<std::size_t> a, b;  // for each product the first element
+};
+
+Result<Product> product_of(const Op& op, const Value& a, const Value& b) {
+  if (a.rank() == 0 || b.rank() == 0)
+    return op.refuse(Code::ShapeMismatch, "{} by {}", text_of(a.dims), text_of(b.dims));
+  Product p;
+  p.k = a.dims.back();
+  if (a.rank() > 1) p.m = a.dims[a.rank() - 2];
+  if (b.rank() > 1) p.n = b.dims.back();
+  if (b.dims[b.rank() - (b.rank() > 1 ? 2 : 1)] != p.k)
+    return op.refuse(Code::ShapeMismatch, "{} by {}", text_of(a.dims), text_of(b.dims));
+  const Dims lead_a(a.dims.begin(), a.dims.end() - std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(a.rank())));
+  const Dims lead_b(b.dims.begin(), b.dims.end() - std::min<std::ptrdiff_t>(2, static_cast<std::ptrdiff_t>(b.rank())));
+  LOOM_TRY(p.batch, broadcast(lead_a, lead_b));
+  p.dims = p.batch;
+  if (a.rank() > 1) p.dims.push_back(p.m);
+  if (b.rank() > 1) p.dims.push_back(p.n);
+  const std::size_t products = count(p.batch);
+  if (products > (std::size_t{1} << 24))
+    return op.refuse(Code::SizeOverflow, "{} by {}", text_of(a.dims), text_of(b.dims));
+  p.a.resize(products), p.b.resize(products);
+  walk(p.batch, stretched_strides(lead_a, p.batch), [&](std::size_t i, std::size_t at) { p.a[i] = at * p.m * p.k; });
+  walk(p.batch, stretched_strides(lead_b, p.batch), [&](std::size_t i, std::size_t at) { p.b[i] = at * p.k * p.n; });
+  return p;
+}
+
+template <class T>
+void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b, T* y) {
+  if (p.m == 0 || p.n == 0) return;
+  for (std::size_t i = 0; i < p.a.size(); ++i) {
+    const ArenaScope scope(exec.arena);
+    const Tensor to{y + i * p.m * p.n, p.m, p.n, element_of<T>};
+    if (p.k == 0)
+      fill_zero(exec, to);
+    else
+      gemm(exec, {a + p.a[i], p.k, 1}, {b + p.b[i], p.n, 1}, p.k, to);
+    if (exec.rehearsal() && i == 1) break;  // every product takes the same memory
+  }
+}
+
+Result<void> multiply(Op& op, const Value& a, const Value& b, Value& y, const Product& p) {
+  if (store_of(a.type) == Store::f32) {
+    LOOM_TRY(const Matrix* const matrix, packed_matrix(op, b, false));
+    if (matrix != nullptr && b.rank() == 2 && a.elements() != 0) {
+      loom::matmul(op.exec, tensor_of(a, p.k), std::array{MatmulJob{matrix, tensor_of(y, p.n)}});
+    } else {
+      multiply_stacks(op.exec, p, a.as<float>(), b.as<float>(), y.as<float>());
+    }
+  } else if (store_of(a.type) == Store::f64) {
+    multiply_stacks(op.exec, p, a.as<double>(), b.as<double>(), y.as<double>());
+  } else {
+    for (std::size_t i = 0; i < p.a.size() && !op.measures(); ++i)
+      for_rows(op.exec, p.m, p.n * p.k, [&](std::size_t r) {
+        for (std::size_t c = 0; c < p.n; ++c) {
+          std::uint64_t sum = 0;
+          for (std::size_t k = 0; k < p.k; ++k)
+            sum += static_cast<std::uint64_t>(a.as<std::int64_t>()[p.a[i] + r * p.k + k]) *
+                   static_cast<std::uint64_t>(b.as<std::int64_t>()[p.b[i] + k * p.n + c]);
+          y.as<std::int64_t>()[(i * p.m + r) * p.n + c] = static_cast<std::int64_t>(sum);
+        }
+      });
+  }
+  if (!op.measures()) round_to_type(y);
+  return {};
+}
+
+Result<void> matmul_op(Op& op) {
+  const Value &a = op.in(0), &b = op.in(1);
+  if (a.type != b.type) return op.refuse(Code::CorruptData, "{} by {}", name_of(a.type), name_of(b.type));
+  LOOM_TRY(const Product p, product_of(op, a, b));
+  LOOM_TRY(Value* const y, op.out(0, a.type, p.dims));
+  return multiply(op, a, b, *y, p);
+}
+
+// y = alpha a' b' + beta c.
+Result<void> gemm_op(Op& op) {
+  const Value &a = op.in(0), &b = op.in(1);
+  if (a.rank() != 2 || b.rank() != 2 || a.type != b.type || !is_float(a.type))
+    return op.refuse(Code::Unsupported, "{} {} by {} {}", name_of(a.type), text_of(a.dims), name_of(b.type),
+                     text_of(b.dims));
+  const bool turn_a = op.integer("transA", 0) != 0, turn_b = op.integer("transB", 0) != 0;
+  const std::size_t m = a.dims[turn_a ? 1 : 0], k = a.dims[turn_a ? 0 : 1], n = b.dims[turn_b ? 0 : 1];
+  if (b.dims[turn_b ? 1 : 0] != k || k == 0)
+    return op.refuse(Code::ShapeMismatch, "{} by {}", text_of(a.dims), text_of(b.dims));
+  const Dims dims{m, n};
+  if (op.has(2)) {
+    LOOM_TRY(const Dims both, broadcast(op.in(2).dims, dims));
+    if (both != dims || op.in(2).type != a.type)
+      return op.refuse(Code::ShapeMismatch, "c of {}", text_of(op.in(2).dims));
+  }
+  LOOM_TRY(Value* const y, op.out(0, a.type, dims));
+  if (m == 0 || n == 0) return {};
+  LOOM_TRY(const Matrix* const matrix,
+           store_of(a.type) == Store::f32 ? packed_matrix(op, b, turn_b) : Result<const Matrix*>(nullptr));
+  if (matrix != nullptr && !turn_a)
+    loom::matmul(op.exec, tensor_of(a, k), std::array{MatmulJob{matrix, tensor_of(*y, n)}});
+  else
+    gemm(op.exec, {a.data, turn_a ? 1 : k, turn_a ? m : 1}, {b.data, turn_b ? 1 : n, turn_b ? k : 1}, k,
+         tensor_of(*y, n));
+  if (op.measures()) return {};
+  const double alpha = op.number("alpha", 1), beta = op.number("beta", 1);
+  with_store(store_of(a.type), [&]<class T>(T) {
+    if (alpha != 1)
+      for (std::size_t i = 0; i < m * n; ++i) y->as<T>()[i] = settled(y->as<T>()[i] * static_cast<T>(alpha));
+    if (op.has(2))
+      walk(dims, stretched_strides(op.in(2).dims, dims), [&](std::size_t i, std::size_t at) {
+        y->as<T>()[i] = settled(y->as<T>()[i] + op.in(2).as<T>()[at] * static_cast<T>(beta));
+      });
+  });
+  round_to_type(*y);
+  return {};
+}
+
+// Zero points come one for all or one per row of a, or per column of b.
+double* less_zero_point(Op& op, const Value& x, const Value* zero, bool by_row) {
+  double* const to = op.exec.arena.take<double>(x.elements());
+  if (op.measures()) return to;
+  const std::size_t n = zero == nullptr ? 0 : zero->elements(), cols = x.dims.back();
+  const std::size_t rows = x.rank() > 1 ? x.dims[x.rank() - 2] : 1;
+  for (std::size_t i = 0; i < x.elements(); ++i) {
+    const std::size_t at = n <= 1 ? 0 : by_row ? i / cols % rows % n : i % cols % n;
+    to[i] = x.number(i) - (n == 0 ? 0.0 : zero->number(at));
+  }
+  return to;
+}
+
+Result<void> matmul_integer(Op& op) {
+  const Value &a = op.in(0), &b = op.in(1);
+  LOOM_TRY(const Product p, product_of(op, a, b));
+  LOOM_TRY(Value* const y, op.out(0, Type::i32, p.dims));
+  const double* const as = less_zero_point(op, a, op.has(2) ? &op.in(2) : nullptr, true);
+  const double* const bs = less_zero_point(op, b, op.has(3) ? &op.in(3) : nullptr, false);
+  double* const sums = op.exec.arena.take<double>(y->elements());
+  multiply_stacks(op.exec, p, as, bs, sums);
+  for (std::size_t i = 0; i < y->elements() && !op.measures(); ++i)
+    y->as<std::int64_t>()[i] = wrapped(Type::i32, static_cast<std::int64_t>(sums[i]));
+  return {};
+}
+
+Result<void> qlinear_matmul(Op& op) {
+  const Value &a = op.in(0), &b = op.in(3);
+  LOOM_TRY(const Product p, product_of(op, a, b));
+  LOOM_TRY(Value* const y, op.out(0, op.in(7).type, p.dims));
+  for (const std::size_t i : {1, 4, 6, 7})
+    if (op.in(i).elements() != 1)
+      return op.refuse(Code::Unsupported, "a scale or zero point {}", text_of(op.in(i).dims));
+  const double* const as = less_zero_point(op, a, &op.in(2), true);
+  const double* const bs = less_zero_point(op, b, &op.in(5), false);
+  double* const sums = op.exec.arena.take<double>(y->elements());
+  multiply_stacks(op.exec, p, as, bs, sums);
+  if (op.measures()) return {};
+  const double scale = op.in(1).number(0) * op.in(4).number(0) / op.in(6).number(0), zero = op.in(7).number(0);
+  const bool is_signed = y->type == Type::i8;
+  for (std::size_t i = 0; i < y->elements(); ++i) {
+    const double v = sums[i] * scale, down = __builtin_floor(v), part = v - down;
+    const bool even = down - 2 * __builtin_floor(down / 2) == 0;
+    const double whole = part > 0.5 || (part == 0.5 && !even) ? down + 1 : down;
+    y->as<std::int64_t>()[i] =
+        static_cast<std::int64_t>(std::clamp(whole + zero, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
+  }
+  return {};
+}
+
+// Sums over the labels that the result leaves out, in the order in which they appear, in one chain in f64.
+Result<void> einsum(Op& op) {
+  std::string text = op.text("equation", "");
+  std::erase(text, ' ');
+  if (text.find('.') != text.npos) return op.refuse(Code::Unsupported, "an equation with an ellipsis");
+  const std::size_t arrow = text.find("->");
+  std::vector<std::string> terms(1);
+  for (const char c : text.substr(0, arrow)) {
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
+  }
+  if (terms.size() != op.num_ins()) return op.refuse(Code::InvalidConfig, "\"{}\" for {} inputs", text, op.num_ins());
+  std::string labels, result;
+  Dims extents;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].size() != op.in(i).rank())
+      return op.refuse(Code::ShapeMismatch, "\"{}\" of {}", terms[i], text_of(op.in(i).dims));
+    for (std::size_t a = 0; a < terms[i].size(); ++a) {
+      const std::size_t at = labels.find(terms[i][a]);
+      if (at == labels.npos)
+        labels += terms[i][a], extents.push_back(op.in(i).dims[a]);
+      else if (extents[at] != op.in(i).dims[a])
+        return op.refuse(Code::ShapeMismatch, "two extents of \"{}\"", terms[i][a]);
+    }
+  }
+  if (arrow != text.npos) {
+    result = text.substr(arrow + 2);
+  } else {
+    std::string sorted = labels;
+    std::ranges::sort(sorted);
+    for (const char c : sorted)
+      if (std::ranges::count(text, c) == 1) result += c;
+  }
+  std::string order = result;
+  for (const char c : labels)
+    if (order.find(c) == order.npos) order += c;
+  Dims dims, walked;
+  for (const char c : order) {
+    const std::size_t at = labels.find(c);
+    if (at == labels.npos) return op.refuse(Code::InvalidConfig, "\"{}\"", text);
+    walked.push_back(extents[at]);
+    if (walked.size() <= result.size()) dims.push_back(extents[at]);
+  }
+  LOOM_TRY(Value* const y, op.out(0, op.in(0).type, dims));
+  if (op.measures()) return {};
+  const std::size_t inner = count(std::span(walked).subspan(dims.size()));
+  std::vector<std::vector<std::size_t>> strides(op.num_ins(), std::vector<std::size_t>(order.size(), 0));
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto own = row_major_strides(op.in(i).dims);
+    for (std::size_t a = 0; a < terms[i].size(); ++a) strides[i][order.find(terms[i][a])] += own[a];
+  }
+  const auto whole = row_major_strides(walked);
+  for (std::size_t o = 0; o < y->elements(); ++o) {
+    double sum = 0;
+    for (std::size_t k = 0; k < inner; ++k) {
+      double product = 1;
+      for (std::size_t i = 0; i < op.num_ins(); ++i) {
+        std::size_t at = 0;
+        for (std::size_t a = 0; a < order.size(); ++a) at += (o * inner + k) / whole[a] % walked[a] * strides[i][a];
+        product *= op.in(i).number(at);
+      }
+      sum += product;
+    }
+    with_store(store_of(y->type), [&]<class T>(T) { y->as<T>()[o] = settled(static_cast<T>(sum)); });
+  }
+  round_to_type(*y);
+  return {};
+}
+
+}  // namespace
+
+std::span<const OpRow> linear_rows() {
+  static constexpr std::array kRows{
+      OpRow{"MatMul", matmul_op, false, 2},
+      OpRow{"Gemm", gemm_op, false, 2},
+      OpRow{"MatMulInteger", matmul_integer, false, 2},
+      OpRow{"QLinearMatMul", qlinear_matmul, false, 8},
+      OpRow{"Einsum", einsum},
+  };
+  return kRows;
+}
+
+}  // namespace loom::graph

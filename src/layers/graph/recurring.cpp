@@ -1,0 +1,258 @@
+// RNN, GRU and LSTM over a sequence, with initial state, lengths, peepholes and both directions (Elman 1990; Cho et al.
+// 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once.
+
+#include <algorithm>
+#include <array>
+
+#include "layers/graph/operation.h"
+#include "ops/gemm/gemm.h"
+#include "simd/math64.h"
+
+namespace loom::graph {
+namespace {
+
+using Gate = double (*)(double);
+double relu_gate(double x) { return x > 0 ? x : 0; }
+double hard_sigmoid_gate(double x) { return std::clamp(0.2 * x + 0.5, 0.0, 1.0); }
+double softsign_gate(double x) { return x / (1 + (x < 0 ? -x : x)); }
+double softplus_gate(double x) { return (x > 0 ? x : 0) + log1p64(exp64(x > 0 ? -x : x)); }
+double affine_gate(double x) { return x; }
+
+Result<Gate> gate_named(const Op& op, std::string name) {
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (name == "sigmoid") return sigmoid64;
+  if (name == "tanh") return tanh64;
+  if (name == "relu") return relu_gate;
+  if (name == "hardsigmoid") return hard_sigmoid_gate;
+  if (name == "softsign") return softsign_gate;
+  if (name == "softplus") return softplus_gate;
+  if (name == "affine") return affine_gate;
+  return op.refuse(Code::Unsupported, "the activation \"{}\"", name);
+}
+
+struct Recurrence {
+  std::size_t gates = 1, directions = 1, steps = 0, batch = 0, inputs = 0, units = 0;
+  bool reversed = false, batch_first = false, linear_before_reset = false, couples = false;
+  double clip = 0;                // 0: none
+  std::vector<Gate> activations;  // per direction one to three
+
+  Gate gate(std::size_t direction, std::size_t i) const {
+    return activations[direction * (activations.size() / directions) + i];
+  }
+  double clipped(double x) const { return clip == 0 ? x : std::clamp(x, -clip, clip); }
+};
+
+Result<Recurrence> recurrence_of(const Op& op) {
+  Recurrence r;
+  const Value &x = op.in(0), &w = op.in(1), &h = op.in(2);
+  r.gates = op.node.op == "LSTM" ? 4 : op.node.op == "GRU" ? 3 : 1;
+  const std::string direction = op.text("direction", "forward");
+  r.directions = direction == "bidirectional" ? 2 : 1, r.reversed = direction == "reverse";
+  r.batch_first = op.integer("layout", 0) != 0, r.linear_before_reset = op.integer("linear_before_reset", 0) != 0;
+  r.couples = op.integer("input_forget", 0) != 0, r.clip = op.number("clip", 0);
+  if (!(r.clip >= 0)) return op.refuse(Code::InvalidConfig, "clip {}", r.clip);
+  if (x.type != Type::f32 || w.type != Type::f32 || h.type != Type::f32)
+    return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
+  if (x.rank() != 3 || w.rank() != 3 || h.rank() != 3) return op.refuse(Code::ShapeMismatch, "of {}", text_of(x.dims));
+  r.steps = x.dims[r.batch_first ? 1 : 0], r.batch = x.dims[r.batch_first ? 0 : 1], r.inputs = x.dims[2],
+  r.units = h.dims[2];
+  const Dims wanted_w{r.directions, r.gates * r.units, r.inputs}, wanted_h{r.directions, r.gates * r.units, r.units};
+  if (w.dims != wanted_w || h.dims != wanted_h || x.elements() == 0 || r.units == 0)
+    return op.refuse(Code::ShapeMismatch, "{} with weights {} and {}", text_of(x.dims), text_of(w.dims),
+                     text_of(h.dims));
+  std::vector<std::string> names;
+  if (const Attribute* const a = op.node.find("activations")) names = a->texts;
+  if (names.empty())
+    for (std::size_t d = 0; d < r.directions; ++d) {
+      if (r.gates > 1) names.emplace_back("Sigmoid");
+      names.emplace_back("Tanh");
+      if (r.gates == 4) names.emplace_back("Tanh");
+    }
+  if (names.size() != r.directions * (r.gates == 4 ? 3 : r.gates == 3 ? 2 : 1))
+    return op.refuse(Code::InvalidConfig, "{} activations", names.size());
+  for (const std::string& name : names) {
+    LOOM_TRY(const Gate gate, gate_named(op, name));
+    r.activations.push_back(gate);
+  }
+  const auto check = [&](std::size_t i, std::size_t n) {
+    return !op.has(i) || (op.in(i).elements() == n && (i == 4 || op.in(i).type == Type::f32));
+  };
+  const std::size_t state = r.directions * r.batch * r.units;
+  if (!check(3, r.directions * 2 * r.gates * r.units) || !check(4, r.batch) || !check(5, state) ||
+      (r.gates == 4 && (!check(6, state) || !check(7, r.directions * 3 * r.units))))
+    return op.refuse(Code::ShapeMismatch, "a bias, a state or peepholes of another size");
+  return r;
+}
+
+struct Sweep {
+  const Op& op;
+  const Recurrence& r;
+  std::size_t direction;
+  const float* xw;  // [steps * batch, gates * units]
+  float* hw;        // [batch, gates * units]
+  float *h, *c;     // [batch, units]
+  float* reset;     // [batch, units] of gru: r * h
+
+  double bias(bool recurrent, std::size_t gate, std::size_t u) const {
+    if (!op.has(3)) return 0;
+    const std::size_t row = r.gates * r.units;
+    return static_cast<double>(op.in(3).as<float>()[direction * 2 * row + (recurrent ? row : 0) + gate * r.units + u]);
+  }
+  double x_product(std::size_t t, std::size_t b, std::size_t gate, std::size_t u) const {
+    const std::size_t row = r.batch_first ? b * r.steps + t : t * r.batch + b;
+    return static_cast<double>(xw[(row * r.gates + gate) * r.units + u]);
+  }
+  double h_product(std::size_t b, std::size_t gate, std::size_t u) const {
+    return static_cast<double>(hw[(b * r.gates + gate) * r.units + u]);
+  }
+  double sum(std::size_t t, std::size_t b, std::size_t gate, std::size_t u) const {
+    return x_product(t, b, gate, u) + h_product(b, gate, u) + bias(false, gate, u) + bias(true, gate, u);
+  }
+  double peephole(std::size_t which, std::size_t u) const {
+    return op.has(7) ? static_cast<double>(op.in(7).as<float>()[(direction * 3 + which) * r.units + u]) : 0.0;
+  }
+
+  void multiply(const float* state, std::size_t gate, std::size_t gates) const {
+    const float* const weight = op.in(2).as<float>() + (direction * r.gates + gate) * r.units * r.units;
+    for (std::size_t g = 0; g < gates; ++g) {  // each gate lies at its place of every row
+      const ArenaScope scope(op.exec.arena);
+      Tensor part = op.exec.arena.tensor(r.batch, r.units);
+      gemm(op.exec, {state, r.units, 1}, {weight + g * r.units * r.units, 1, r.units}, r.units, part);
+      for (std::size_t b = 0; b < r.batch && !op.measures(); ++b)
+        std::copy_n(part.row<float>(b), r.units, hw + (b * r.gates + gate + g) * r.units);
+    }
+  }
+
+  // Gates i, o, f, c.
+  void lstm(std::size_t t, std::size_t b) const {
+    for (std::size_t u = 0; u < r.units; ++u) {
+      float &hu = h[b * r.units + u], &cu = c[b * r.units + u];
+      const auto before = static_cast<double>(cu);
+      const double i = r.gate(direction, 0)(r.clipped(sum(t, b, 0, u) + peephole(0, u) * before));
+      const double f = r.couples ? 1 - i : r.gate(direction, 0)(r.clipped(sum(t, b, 2, u) + peephole(2, u) * before));
+      const double fresh = r.gate(direction, 1)(r.clipped(sum(t, b, 3, u)));
+      cu = settled(static_cast<float>(f * before + i * fresh));
+      const auto now = static_cast<double>(cu);
+      const double o = r.gate(direction, 0)(r.clipped(sum(t, b, 1, u) + peephole(1, u) * now));
+      hu = settled(static_cast<float>(o * r.gate(direction, 2)(now)));
+    }
+  }
+  // Gates z, r, h; the reset gate before the product, or behind it.
+  void gru(std::size_t t, std::size_t b) const {
+    for (std::size_t u = 0; u < r.units; ++u) {
+      const double z = r.gate(direction, 0)(r.clipped(sum(t, b, 0, u)));
+      double candidate = 0;
+      if (r.linear_before_reset) {
+        const double gate = r.gate(direction, 0)(r.clipped(sum(t, b, 1, u)));
+        candidate = x_product(t, b, 2, u) + bias(false, 2, u) + gate * (h_product(b, 2, u) + bias(true, 2, u));
+      } else {
+        candidate = sum(t, b, 2, u);
+      }
+      const double fresh = r.gate(direction, 1)(r.clipped(candidate));
+      float& hu = h[b * r.units + u];
+      hu = settled(static_cast<float>((1 - z) * fresh + z * static_cast<double>(hu)));
+    }
+  }
+  void rnn(std::size_t t, std::size_t b) const {
+    for (std::size_t u = 0; u < r.units; ++u)
+      h[b * r.units + u] = settled(static_cast<float>(r.gate(direction, 0)(r.clipped(sum(t, b, 0, u)))));
+  }
+
+  // Products with the state, then the gates of every sample that has this step.
+  void step(std::size_t t, const std::vector<std::size_t>& at, const std::vector<bool>& runs) const {
+    const bool resets = r.gates == 3 && !r.linear_before_reset;
+    multiply(h, 0, resets ? 2 : r.gates);
+    if (resets) {
+      for (std::size_t i = 0; i < r.batch * r.units && !op.measures(); ++i) {
+        const std::size_t b = i / r.units;
+        const double gate = r.gate(direction, 0)(r.clipped(sum(at[b], b, 1, i % r.units)));
+        reset[i] = settled(static_cast<float>(gate * static_cast<double>(h[i])));
+      }
+      multiply(reset, 2, 1);
+    }
+    for (std::size_t b = 0; b < r.batch && !op.measures(); ++b) {
+      if (!runs[b]) continue;
+      if (r.gates == 4)
+        lstm(at[b], b);
+      else if (r.gates == 3)
+        gru(at[b], b);
+      else
+        rnn(at[b], b);
+    }
+    static_cast<void>(t);
+  }
+};
+
+// Element of a state [directions, batch, units], or [batch, directions, units].
+std::size_t state_at(const Recurrence& r, std::size_t d, std::size_t b) {
+  return (r.batch_first ? b * r.directions + d : d * r.batch + b) * r.units;
+}
+
+void run_direction(Op& op, const Recurrence& r, std::size_t d) {
+  const ArenaScope scope(op.exec.arena);
+  const std::size_t rows = r.steps * r.batch, width = r.gates * r.units;
+  const Tensor xw = op.exec.arena.tensor(rows, width);
+  gemm(op.exec, {op.in(0).data, r.inputs, 1}, {op.in(1).as<float>() + d * width * r.inputs, 1, r.inputs}, r.inputs, xw);
+  const auto take = [&](std::size_t n) { return op.exec.arena.take<float>(n); };
+  const Sweep sweep{op,
+                    r,
+                    d,
+                    xw.as<float>(),
+                    take(r.batch * width),
+                    take(r.batch * r.units),
+                    take(r.batch * r.units),
+                    take(r.batch * r.units)};
+  std::vector<std::size_t> at(r.batch, 0);
+  std::vector<bool> runs(r.batch, true);
+  if (op.measures()) return sweep.step(0, at, runs);
+  for (std::size_t b = 0; b < r.batch; ++b)
+    for (std::size_t u = 0; u < r.units; ++u) {
+      sweep.h[b * r.units + u] = op.has(5) ? op.in(5).as<float>()[state_at(r, d, b) + u] : 0.0f;
+      sweep.c[b * r.units + u] = r.gates == 4 && op.has(6) ? op.in(6).as<float>()[state_at(r, d, b) + u] : 0.0f;
+    }
+  const bool back = d == 1 || r.reversed;
+  std::vector<Value>& outs = *op.outs;
+  for (std::size_t t = 0; t < r.steps; ++t) {
+    for (std::size_t b = 0; b < r.batch; ++b) {
+      const auto length =
+          op.has(4) ? std::min(r.steps, static_cast<std::size_t>(std::max(op.in(4).number(b), 0.0))) : r.steps;
+      runs[b] = t < length, at[b] = back && t < length ? length - 1 - t : t;
+    }
+    sweep.step(t, at, runs);
+    for (std::size_t b = 0; b < r.batch && op.wants(0); ++b) {
+      const std::size_t to =
+          r.batch_first ? (b * r.steps + at[b]) * r.directions + d : (at[b] * r.directions + d) * r.batch + b;
+      for (std::size_t u = 0; u < r.units; ++u)
+        outs[0].as<float>()[to * r.units + u] = runs[b] ? sweep.h[b * r.units + u] : 0.0f;
+    }
+  }
+  for (std::size_t b = 0; b < r.batch; ++b) {
+    if (op.wants(1)) std::copy_n(sweep.h + b * r.units, r.units, outs[1].as<float>() + state_at(r, d, b));
+    if (op.wants(2)) std::copy_n(sweep.c + b * r.units, r.units, outs[2].as<float>() + state_at(r, d, b));
+  }
+}
+
+Result<void> recurrent(Op& op) {
+  LOOM_TRY(const Recurrence r, recurrence_of(op));
+  const Dims whole =
+      r.batch_first ? Dims{r.batch, r.steps, r.directions, r.units} : Dims{r.steps, r.directions, r.batch, r.units};
+  const Dims last = r.batch_first ? Dims{r.batch, r.directions, r.units} : Dims{r.directions, r.batch, r.units};
+  if (op.wants(0)) LOOM_TRY_VOID(op.out(0, Type::f32, whole));
+  if (op.wants(1)) LOOM_TRY_VOID(op.out(1, Type::f32, last));
+  if (op.wants(2)) LOOM_TRY_VOID(op.out(2, Type::f32, last));
+  for (std::size_t d = 0; d < r.directions; ++d) run_direction(op, r, d);
+  return {};
+}
+
+}  // namespace
+
+std::span<const OpRow> recurrent_rows() {
+  static constexpr std::array kRows{
+      OpRow{"LSTM", recurrent, false, 3},
+      OpRow{"GRU", recurrent, false, 3},
+      OpRow{"RNN", recurrent, false, 3},
+  };
+  return kRows;
+}
+
+}  // namespace loom::graph

@@ -1,0 +1,313 @@
+// Sums, means, norms and extremes along axes, and distributions along one. Floats are summed in f64, in one chain over
+// the reduced elements in order, and rounded once.
+
+#include <algorithm>
+#include <array>
+
+#include "layers/graph/operation.h"
+#include "ops/for_rows.h"
+#include "ops/softmax/softmax.h"
+#include "simd/math64.h"
+
+namespace loom::graph {
+namespace {
+
+// The reduced axes in order, as offsets of their elements, and the kept ones likewise.
+struct Reduction {
+  Dims dims;                               // of the result
+  std::vector<std::size_t> kept, reduced;  // offsets
+};
+
+std::vector<std::size_t> offsets_of(const Dims& dims, const std::vector<std::size_t>& strides) {
+  std::vector<std::size_t> offsets(count(dims));
+  walk(dims, strides, [&](std::size_t i, std::size_t at) { offsets[i] = at; });
+  return offsets;
+}
+
+Result<Reduction> reduction_of(Op& op, std::span<const std::int64_t> axes, bool keeps) {
+  const Value& x = op.in(0);
+  std::vector<bool> goes(x.rank(), axes.empty());
+  for (const std::int64_t a : axes) {
+    LOOM_TRY(const std::size_t axis, op.axis(a, x.rank()));
+    goes[axis] = true;
+  }
+  const auto own = row_major_strides(x.dims);
+  Reduction r;
+  Dims kept_dims, reduced_dims;
+  std::vector<std::size_t> kept_strides, reduced_strides;
+  for (std::size_t i = 0; i < x.rank(); ++i) {
+    if (keeps || !goes[i]) r.dims.push_back(goes[i] ? 1 : x.dims[i]);
+    (goes[i] ? reduced_dims : kept_dims).push_back(x.dims[i]);
+    (goes[i] ? reduced_strides : kept_strides).push_back(own[i]);
+  }
+  if (op.measures()) return r;
+  r.kept = offsets_of(kept_dims, kept_strides);
+  r.reduced = offsets_of(reduced_dims, reduced_strides);
+  return r;
+}
+
+// y = finish(fold of f over the elements, how many). Whole numbers are summed as such.
+template <class Start, class F, class Finish>
+Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
+  const Value& x = op.in(0);
+  LOOM_TRY(const auto axes, op.ints_of(1, "axes"));
+  if (axes.empty() && op.integer("noop_with_empty_axes", 0) != 0) {
+    LOOM_TRY(Value* const y, op.out_like(0, x));
+    if (op.measures()) return {};
+    with_store(store_of(x.type), [&]<class T>(T) {
+      using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+      for (std::size_t i = 0; i < x.elements(); ++i)
+        y->as<T>()[i] =
+            settled(static_cast<T>(finish(f(static_cast<A>(start), static_cast<A>(x.as<T>()[i])), std::size_t{1})));
+    });
+    round_to_type(*y);
+    return {};
+  }
+  LOOM_TRY(const Reduction r, reduction_of(op, axes, op.integer("keepdims", 1) != 0));
+  LOOM_TRY(Value* const y, op.out(0, x.type, r.dims));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+    for_rows(op.exec, r.kept.size(), r.reduced.size(), [&](std::size_t i) {
+      A total = static_cast<A>(start);
+      if constexpr (std::is_integral_v<T>)
+        if (start == -__builtin_huge_val() || start == __builtin_huge_val())
+          total = x.type == Type::boolean ? (start < 0 ? 0 : 1)
+                  : start < 0             ? std::numeric_limits<A>::min()
+                                          : std::numeric_limits<A>::max();
+      const T* const from = x.as<T>() + r.kept[i];
+      for (const std::size_t at : r.reduced) total = f(total, static_cast<A>(from[at]));
+      y->as<T>()[i] = settled(static_cast<T>(finish(total, r.reduced.size())));
+    });
+  });
+  round_to_type(*y);
+  return {};
+}
+
+constexpr auto kAsIs = [](auto total, std::size_t) { return total; };
+constexpr auto kPlus = [](auto a, auto b) { return a + b; };
+
+Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kPlus, kAsIs); }
+Result<void> reduce_mean(Op& op) {
+  return reduce(op, 0.0, kPlus,
+                [](auto total, std::size_t n) { return n == 0 ? total : total / static_cast<decltype(total)>(n); });
+}
+Result<void> reduce_product(Op& op) {
+  return reduce(op, 1.0, [](auto a, auto b) { return a * b; }, kAsIs);
+}
+Result<void> reduce_max(Op& op) {
+  return reduce(op, -__builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b > a ? b : a; }, kAsIs);
+}
+Result<void> reduce_min(Op& op) {
+  return reduce(op, __builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b < a ? b : a; }, kAsIs);
+}
+Result<void> reduce_l1(Op& op) {
+  return reduce(op, 0.0, [](auto a, auto b) { return a + (b < 0 ? -b : b); }, kAsIs);
+}
+Result<void> reduce_l2(Op& op) {
+  return reduce(
+      op, 0.0, [](auto a, auto b) { return a + b * b; },
+      [](auto total, std::size_t) { return static_cast<decltype(total)>(__builtin_sqrt(static_cast<double>(total))); });
+}
+Result<void> reduce_sum_square(Op& op) {
+  return reduce(op, 0.0, [](auto a, auto b) { return a + b * b; }, kAsIs);
+}
+Result<void> reduce_log_sum(Op& op) {
+  return reduce(op, 0.0, kPlus, [](auto total, std::size_t) {
+    return static_cast<decltype(total)>(log64(static_cast<double>(total)));
+  });
+}
+// Numbers beyond f32's exponents are those of f64, so that no largest element needs to be taken off first.
+Result<void> reduce_log_sum_exp(Op& op) {
+  return reduce(
+      op, 0.0,
+      [](auto a, auto b) { return static_cast<decltype(a)>(static_cast<double>(a) + exp64(static_cast<double>(b))); },
+      [](auto total, std::size_t) { return static_cast<decltype(total)>(log64(static_cast<double>(total))); });
+}
+
+Result<void> arg(Op& op, bool largest) {
+  const Value& x = op.in(0);
+  const std::array<std::int64_t, 1> axes{op.integer("axis", 0)};
+  const bool last = op.integer("select_last_index", 0) != 0;
+  LOOM_TRY(const Reduction r, reduction_of(op, axes, op.integer("keepdims", 1) != 0));
+  LOOM_TRY(Value* const y, op.out(0, Type::i64, r.dims));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for (std::size_t i = 0; i < r.kept.size(); ++i) {
+      const T* const from = x.as<T>() + r.kept[i];
+      std::size_t best = 0;
+      for (std::size_t k = 1; k < r.reduced.size(); ++k) {
+        const T a = from[r.reduced[best]], b = from[r.reduced[k]];
+        if ((largest ? b > a : b < a) || (last && a == b)) best = k;
+      }
+      y->as<std::int64_t>()[i] = static_cast<std::int64_t>(best);
+    }
+  });
+  return {};
+}
+Result<void> arg_max(Op& op) { return arg(op, true); }
+Result<void> arg_min(Op& op) { return arg(op, false); }
+
+// Lines of `n` elements that lie `inner` apart. Before opset 13 all axes from the given one on were one line.
+struct Lines {
+  std::size_t lines = 0, n = 0, inner = 1;
+  std::size_t first(std::size_t line) const { return line / inner * n * inner + line % inner; }
+};
+Result<Lines> lines_of(const Op& op) {
+  const Value& x = op.in(0);
+  LOOM_TRY(const std::size_t axis,
+           op.axis(op.integer("axis", op.opset < 13 ? 1 : -1), std::max<std::size_t>(x.rank(), 1)));
+  Lines lines;
+  if (x.rank() == 0) return Lines{1, 1, 1};
+  lines.n = op.opset < 13 ? count(std::span(x.dims).subspan(axis)) : x.dims[axis];
+  lines.inner = op.opset < 13 ? 1 : count(std::span(x.dims).subspan(axis + 1));
+  lines.lines = lines.n == 0 ? 0 : x.elements() / lines.n;
+  return lines;
+}
+
+Result<void> softmax_op(Op& op) {
+  const Value& x = op.in(0);
+  if (!is_float(x.type)) return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
+  LOOM_TRY(const Lines l, lines_of(op));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (l.lines == 0) return {};
+  if (l.inner == 1) {
+    const std::array<SoftmaxRun, 1> runs{SoftmaxRun{0, l.n, 1}};
+    softmax(op.exec, tensor_of(x, l.n), 1.0, runs, tensor_of(*y, l.n));
+  } else if (!op.measures()) {
+    with_store(store_of(x.type), [&]<class T>(T) {
+      for_rows(op.exec, l.lines, l.n * 16, [&](std::size_t line) {
+        const T* const from = x.as<T>() + l.first(line);
+        T* const to = y->as<T>() + l.first(line);
+        double most = -__builtin_huge_val(), sum = 0;
+        for (std::size_t i = 0; i < l.n; ++i) most = std::max(most, static_cast<double>(from[i * l.inner]));
+        for (std::size_t i = 0; i < l.n; ++i) sum += exp64(static_cast<double>(from[i * l.inner]) - most);
+        for (std::size_t i = 0; i < l.n; ++i)
+          to[i * l.inner] = settled(static_cast<T>(exp64(static_cast<double>(from[i * l.inner]) - most) / sum));
+      });
+    });
+  }
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+
+Result<void> log_softmax(Op& op) {
+  const Value& x = op.in(0);
+  if (!is_float(x.type)) return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
+  LOOM_TRY(const Lines l, lines_of(op));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for_rows(op.exec, l.lines, l.n * 16, [&](std::size_t line) {
+      const T* const from = x.as<T>() + l.first(line);
+      T* const to = y->as<T>() + l.first(line);
+      double most = -__builtin_huge_val(), sum = 0;
+      for (std::size_t i = 0; i < l.n; ++i) most = std::max(most, static_cast<double>(from[i * l.inner]));
+      for (std::size_t i = 0; i < l.n; ++i) sum += exp64(static_cast<double>(from[i * l.inner]) - most);
+      const double log_sum = log64(sum) + most;
+      for (std::size_t i = 0; i < l.n; ++i)
+        to[i * l.inner] = settled(static_cast<T>(static_cast<double>(from[i * l.inner]) - log_sum));
+    });
+  });
+  round_to_type(*y);
+  return {};
+}
+
+Result<void> hardmax(Op& op) {
+  const Value& x = op.in(0);
+  LOOM_TRY(const Lines l, lines_of(op));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for (std::size_t line = 0; line < l.lines; ++line) {
+      const T* const from = x.as<T>() + l.first(line);
+      std::size_t best = 0;
+      for (std::size_t i = 0; i < l.n; ++i) {
+        if (from[i * l.inner] > from[best * l.inner]) best = i;
+        y->as<T>()[l.first(line) + i * l.inner] = T{};
+      }
+      y->as<T>()[l.first(line) + best * l.inner] = T{1};
+    }
+  });
+  return {};
+}
+
+Result<void> lp_normalization(Op& op) {
+  const Value& x = op.in(0);
+  const std::int64_t p = op.integer("p", 2);
+  if (p != 1 && p != 2) return op.refuse(Code::InvalidConfig, "p {}", p);
+  LOOM_TRY(const std::size_t axis, op.axis(op.integer("axis", -1), x.rank()));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (op.measures()) return {};
+  const Lines l{x.dims[axis] == 0 ? 0 : x.elements() / x.dims[axis], x.dims[axis],
+                count(std::span(x.dims).subspan(axis + 1))};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for (std::size_t line = 0; line < l.lines; ++line) {
+      double sum = 0;
+      const T* const from = x.as<T>() + l.first(line);
+      for (std::size_t i = 0; i < l.n; ++i) {
+        const auto v = static_cast<double>(from[i * l.inner]);
+        sum += p == 1 ? (v < 0 ? -v : v) : v * v;
+      }
+      const double norm = p == 1 ? sum : __builtin_sqrt(sum);
+      for (std::size_t i = 0; i < l.n; ++i)
+        y->as<T>()[l.first(line) + i * l.inner] =
+            norm == 0 ? T{} : settled(static_cast<T>(static_cast<double>(from[i * l.inner]) / norm));
+    }
+  });
+  round_to_type(*y);
+  return {};
+}
+
+// (x - mean) / (deviation + 1e-9) over the axes.
+Result<void> mean_variance(Op& op) {
+  const Value& x = op.in(0);
+  auto axes = op.integers("axes");
+  if (axes.empty()) axes = {0, 2, 3};
+  LOOM_TRY(const Reduction r, reduction_of(op, axes, true));
+  LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (op.measures()) return {};
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for (const std::size_t first : r.kept) {
+      const T* const from = x.as<T>() + first;
+      double sum = 0, squares = 0;
+      const auto n = static_cast<double>(r.reduced.size());
+      for (const std::size_t at : r.reduced) sum += static_cast<double>(from[at]);
+      const double mean = sum / n;
+      for (const std::size_t at : r.reduced)
+        squares += (static_cast<double>(from[at]) - mean) * (static_cast<double>(from[at]) - mean);
+      const double deviation = __builtin_sqrt(squares / n) + 1e-9;
+      for (const std::size_t at : r.reduced)
+        y->as<T>()[first + at] = settled(static_cast<T>((static_cast<double>(from[at]) - mean) / deviation));
+    }
+  });
+  round_to_type(*y);
+  return {};
+}
+
+}  // namespace
+
+std::span<const OpRow> reduce_rows() {
+  static constexpr std::array kRows{
+      OpRow{"ReduceSum", reduce_sum},
+      OpRow{"ReduceMean", reduce_mean},
+      OpRow{"ReduceProd", reduce_product},
+      OpRow{"ReduceMax", reduce_max},
+      OpRow{"ReduceMin", reduce_min},
+      OpRow{"ReduceL1", reduce_l1},
+      OpRow{"ReduceL2", reduce_l2},
+      OpRow{"ReduceSumSquare", reduce_sum_square},
+      OpRow{"ReduceLogSum", reduce_log_sum},
+      OpRow{"ReduceLogSumExp", reduce_log_sum_exp},
+      OpRow{"ArgMax", arg_max},
+      OpRow{"ArgMin", arg_min},
+      OpRow{"Softmax", softmax_op},
+      OpRow{"LogSoftmax", log_softmax},
+      OpRow{"Hardmax", hardmax},
+      OpRow{"LpNormalization", lp_normalization},
+      OpRow{"MeanVarianceNormalization", mean_variance},
+  };
+  return kRows;
+}
+
+}  // namespace loom::graph

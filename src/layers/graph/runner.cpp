@@ -1,0 +1,113 @@
+#include "layers/graph/runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/rehearsal.h"
+#include "ops/all.h"
+
+namespace loom::graph {
+namespace {
+
+constexpr std::size_t kMostKnown = 4096;  // elements of whole numbers that a plan looks at
+
+bool is_looked_at(const Value& value, bool everything) {
+  return everything || (store_of(value.type) == Store::i64 && value.elements() <= kMostKnown);
+}
+
+Result<void> check_shape(const InputInfo& info, const Value& value) {
+  if (info.type != Type::none && info.type != value.type)
+    return fail(Code::InvalidArgument, "input \"{}\" is {}, got {}", info.name, name_of(info.type),
+                name_of(value.type));
+  if (!info.has_shape) return {};
+  bool fits = info.dims.size() == value.rank();
+  for (std::size_t i = 0; fits && i < info.dims.size(); ++i)
+    fits = info.dims[i] < 0 || info.dims[i] == static_cast<std::int64_t>(value.dims[i]);
+  if (fits) return {};
+  std::vector<std::string> wanted;
+  for (const std::int64_t d : info.dims) wanted.push_back(d < 0 ? "?" : std::to_string(d));
+  return fail(Code::ShapeMismatch, "input \"{}\" has shape [{}], got {}", info.name, fmt::join(wanted, ", "),
+              text_of(value.dims));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> Runner::create(std::shared_ptr<const Program> program, const RunnerOptions& options) {
+  std::unique_ptr<Runner> runner(new Runner());
+  runner->program_ = std::move(program), runner->cancel_ = options.cancel;
+  LOOM_TRY(runner->pool_, ThreadPool::given_or_new(options.pool, options.threads));
+  LOOM_TRY(runner->kernels_, kernels_for(options.isa.value_or(best_isa())));
+  return runner;
+}
+
+Result<std::vector<Value>> Runner::in_order(std::vector<std::pair<std::string, Value>> inputs) const {
+  std::vector<Value> ordered(program_->inputs().size());
+  for (auto& [name, value] : inputs) {
+    const auto found = std::ranges::find(program_->inputs(), name, &InputInfo::name);
+    if (found == program_->inputs().end()) return fail(Code::InvalidArgument, "the graph has no input \"{}\"", name);
+    ordered[static_cast<std::size_t>(found - program_->inputs().begin())] = std::move(value);
+  }
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const InputInfo& info = program_->inputs()[i];
+    if (!ordered[i].present()) return fail(Code::InvalidArgument, "input \"{}\" is missing", info.name);
+    LOOM_TRY_VOID(check_shape(info, ordered[i]));
+  }
+  return ordered;
+}
+
+bool Runner::fits(const std::vector<Value>& inputs) const {
+  if (!plan_ || knows_ == Knows::everything) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value &now = inputs[i], &then = planned_[i];
+    if (now.type != then.type || now.dims != then.dims) return false;
+    if (knows_ == Knows::whole_numbers && is_looked_at(now, false) && now.bytes() != 0 &&
+        std::memcmp(now.data, then.data, now.bytes()) != 0)
+      return false;
+  }
+  return true;
+}
+
+Result<void> Runner::prepare(const std::vector<Value>& inputs) {
+  if (fits(inputs)) return {};
+  plan_ = nullptr;
+  Arena none;
+  const Exec like{*pool_, *kernels_, none};
+  for (knows_ = Knows::shapes;; knows_ = static_cast<Knows>(static_cast<int>(knows_) + 1)) {
+    std::vector<Value> given = inputs;
+    for (Value& value : given) {
+      value.constant = false;
+      value.known = knows_ != Knows::shapes && is_looked_at(value, knows_ == Knows::everything);
+    }
+    bool needs_value = false;
+    auto planned = program_->plan(like, given, &needs_value);
+    if (!planned && needs_value && knows_ != Knows::everything) continue;
+    if (!planned) return tl::make_unexpected(std::move(planned).error());
+    plan_ = std::move(*planned);
+    break;
+  }
+  planned_ = inputs, values_ = plan_->values;
+  const std::size_t scratch = plan_->value_bytes + plan_->scratch.tensors + 4 * Buffer::kAlignment;
+  const Arena::Mark needed{scratch, plan_->scratch.notes + 4 * Buffer::kAlignment};
+  if (!arena_.holds(needed)) {
+    LOOM_TRY(arena_, Arena::create(needed));
+  }
+  arena_.clear();
+  return {};
+}
+
+Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs) {
+  LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
+  LOOM_TRY_VOID(prepare(ordered));
+  for (std::size_t i = 0; i < ordered.size(); ++i) values_[plan_->inputs[i]].data = ordered[i].data;
+  LOOM_TRY_VOID(Program::run(exec(), *plan_, program_->model().opset, values_));
+  std::vector<Value> outputs;
+  for (const std::size_t at : plan_->outputs) {
+    const Value& value = values_[at];
+    LOOM_TRY(Value copy, Value::create(value.type, value.dims));
+    if (value.bytes() != 0) std::memcpy(copy.data, value.data, value.bytes());
+    outputs.push_back(std::move(copy));
+  }
+  return outputs;
+}
+
+}  // namespace loom::graph
