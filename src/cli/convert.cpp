@@ -1,12 +1,14 @@
-// convert: a language model of any format as one .entity file.
+// convert: a language model of any format, or a graph in ONNX, as one .entity file.
 
 #include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "core/json.h"
 #include "host/convert.h"
+#include "io/onnx/graph_file.h"
 
 namespace loom::cli {
 namespace {
@@ -17,10 +19,23 @@ struct ConvertFlags {
   bool overwrite = false;
 };
 
+Result<int> run_convert_onnx(const ConvertFlags& o) {
+  if (!o.adapter.empty() || !o.common.dtype.empty())
+    return fail(Code::InvalidArgument, "--dtype and --adapter are for language models; {} is a graph", o.model);
+  LOOM_TRY(const Digest root, convert_onnx(o.model, o.output));
+  if (o.common.json)
+    print_json(Json{{"output", o.output}, {"root_hash", to_hex(root)}});
+  else if (!o.common.quiet)
+    std::printf("%s: a graph, root hash %s\n", terminal_text(o.output).c_str(), to_hex(root).c_str());
+  return kOk;
+}
+
 Result<int> run_convert(const ConvertFlags& o) {
   if (!o.output.ends_with(".entity"))
     return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
+  const bool is_graph = o.model.ends_with(".onnx");
+  LOOM_TRY_VOID(check_output(o.output, is_graph ? OutputKind::graph : OutputKind::model, o.overwrite, {o.model}));
+  if (is_graph) return run_convert_onnx(o);
   ConvertModelOptions options;
   options.threads = o.common.threads, options.adapter = o.adapter;
   if (!o.common.dtype.empty()) {
@@ -55,7 +70,7 @@ Result<int> run_convert(const ConvertFlags& o) {
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertFlags>();
   add_path(app, "MODEL", o->model,
-           "GGUF file, Hugging Face folder or .entity of a language model (networks: loom morph)")
+           "GGUF file, Hugging Face folder or .entity of a language model, or an .onnx file (networks: loom morph)")
       ->required();
   add_path(app, "-o,--output,OUTPUT", o->output, "FILE.entity to write: weights, tokenizer and chat template")
       ->required();

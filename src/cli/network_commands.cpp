@@ -17,6 +17,7 @@
 #include "host/graph_run.h"
 #include "host/tensor_file.h"
 #include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "io/npy/npy.h"
 #include "network/network_session.h"
 #include "training/train_config.h"
@@ -145,8 +146,8 @@ void print_cells(const Json& cells) {
 // A graph may have several inputs and outputs, of any type.
 Result<int> run_graph(const NetworkRunOptions& o) {
   if (!o.output.empty())
-    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
-                               {o.network}));
+    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensors,
+                               o.overwrite, {o.network}));
   if (o.cells) return fail(Code::InvalidArgument, "--cells is for networks; {} is a graph", o.network);
   GraphRunOptions options;
   options.inputs = o.inputs, options.seed = o.seed, options.max_bytes = o.common.max_memory;
@@ -155,7 +156,7 @@ Result<int> run_graph(const NetworkRunOptions& o) {
     LOOM_TRY(options.runner.isa, isa_from_name(o.common.isa));
   }
   watch_interrupts();
-  LOOM_TRY(const GraphRunResult result, run_onnx_file(o.network, options));
+  LOOM_TRY(const GraphRunResult result, run_graph_file(o.network, options));
   if (!result.drawn.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values of %s drawn from seed %llu\n",
                  fmt::format("{}", fmt::join(result.drawn, ", ")).c_str(), static_cast<unsigned long long>(o.seed));
@@ -185,7 +186,7 @@ Result<int> run_graph(const NetworkRunOptions& o) {
 }
 
 Result<int> run_network(const NetworkRunOptions& o) {
-  if (o.network.ends_with(".onnx")) return run_graph(o);
+  if (is_graph_file(o.network)) return run_graph(o);
   if (o.inputs.size() > 1)
     return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
   const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];
