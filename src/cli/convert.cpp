@@ -1,13 +1,15 @@
-// convert: a language model of any format as one .entity file, a network as .entity or JSON.
+// convert: a language model of any format, or a graph in ONNX, as one .entity file, a network as .entity or JSON.
 
 #include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/terminal_text.h"
 #include "core/json.h"
 #include "host/convert.h"
 #include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "lm/model_entity.h"
 
 namespace loom::cli {
@@ -35,6 +37,17 @@ Result<int> convert_a_network(const ConvertFlags& o) {
   return kOk;
 }
 
+Result<int> run_convert_onnx(const ConvertFlags& o) {
+  if (!o.adapter.empty() || !o.common.dtype.empty())
+    return fail(Code::InvalidArgument, "--dtype and --adapter are for language models; {} is a graph", o.model);
+  LOOM_TRY(const Digest root, convert_onnx(o.model, o.output));
+  if (o.common.json)
+    print_json(Json{{"output", o.output}, {"root_hash", to_hex(root)}});
+  else if (!o.common.quiet)
+    std::printf("%s: a graph, root hash %s\n", terminal_text(o.output).c_str(), to_hex(root).c_str());
+  return kOk;
+}
+
 Result<int> run_convert(const ConvertFlags& o) {
   if (is_network_file(o.model) && !is_model_entity(o.model)) return convert_a_network(o);
   if (o.entity_version != 2 || o.allow_loss)
@@ -42,7 +55,9 @@ Result<int> run_convert(const ConvertFlags& o) {
                 o.output);
   if (!o.output.ends_with(".entity"))
     return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  LOOM_TRY_VOID(check_output(o.output, OutputKind::model, o.overwrite, {o.model}));
+  const bool is_graph = o.model.ends_with(".onnx");
+  LOOM_TRY_VOID(check_output(o.output, is_graph ? OutputKind::graph : OutputKind::model, o.overwrite, {o.model}));
+  if (is_graph) return run_convert_onnx(o);
   ConvertModelOptions options;
   options.threads = o.common.threads, options.adapter = o.adapter;
   if (!o.common.dtype.empty()) {
@@ -77,7 +92,8 @@ Result<int> run_convert(const ConvertFlags& o) {
 Run convert_command(CLI::App& app) {
   auto o = std::make_shared<ConvertFlags>();
   add_path(app, "MODEL", o->model,
-           "GGUF file, Hugging Face folder or .entity of a language model; .entity or JSON of a network, of 0.8x too")
+           "GGUF file, Hugging Face folder or .entity of a language model; .entity or JSON of a network, of 0.8x too; "
+           "an .onnx file")
       ->required();
   add_path(app, "-o,--output,OUTPUT", o->output,
            "FILE.entity to write: weights, tokenizer and chat template; of a network also FILE.json")

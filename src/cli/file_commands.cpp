@@ -9,6 +9,7 @@
 #include "host/convert.h"
 #include "host/graph_run.h"
 #include "host/inspect.h"
+#include "io/onnx/graph_file.h"
 
 namespace loom::cli {
 namespace {
@@ -74,8 +75,8 @@ void print_facts(const CheckpointFacts& facts, bool with_slots) {
                 static_cast<unsigned long long>(slot.elements));
 }
 
-Result<int> run_inspect_onnx(const InspectFlags& o) {
-  LOOM_TRY(const Json facts, inspect_onnx(o.model));
+Result<int> run_inspect_graph(const InspectFlags& o) {
+  LOOM_TRY(const Json facts, inspect_graph(o.model));
   if (o.common.json) {
     print_json(facts);
     return kOk;
@@ -87,7 +88,7 @@ Result<int> run_inspect_onnx(const InspectFlags& o) {
 }
 
 Result<int> run_inspect(const InspectFlags& o) {
-  if (o.model.ends_with(".onnx")) return run_inspect_onnx(o);
+  if (is_graph_file(o.model)) return run_inspect_graph(o);
   LOOM_TRY(const FileFacts facts, inspect_file(o.model, {o.hints}));
   const auto* model = std::get_if<ModelFacts>(&facts);
   const auto* network = std::get_if<NetworkFacts>(&facts);

@@ -14,6 +14,7 @@
 #include "host/load_any.h"
 #include "host/run_network.h"
 #include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "io/npy/npy.h"
 #include "training/train_config.h"
 
@@ -56,7 +57,7 @@ Result<void> write_output(const std::string& path, const NetworkOutput& y) {
 }
 
 Result<int> run_network_command(const RunFlags& o) {
-  if (o.network.ends_with(".onnx")) return run_graph(o);
+  if (is_graph_file(o.network)) return run_graph(o);
   if (o.inputs.size() > 1)
     return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
   const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];

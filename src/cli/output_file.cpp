@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "io/entity/entity.h"
 #include "io/loom08/loom08.h"
+#include "io/onnx/graph_file.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 
@@ -30,7 +31,8 @@ bool is_tensor(std::string_view text) {
 bool holds_network(const std::string& path, std::string_view text) {
   if (loom08::is_entity(std::as_bytes(std::span(text)))) return true;
   if (const auto reader = EntityReader::open(path))
-    return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path);
+    return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path) &&
+           !is_graph_entity(path);
   const auto json = parse_json(text);
   return json && find(*json, "layers") != nullptr;
 }
@@ -43,6 +45,10 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {OutputKind::model, "language model in an .entity file",
      [](const std::string& path, std::string_view) { return is_model_entity(path); }},
+    {OutputKind::graph, "graph in an .entity file",
+     [](const std::string& path, std::string_view) { return is_graph_entity(path); }},
+    {OutputKind::tensors, "JSON object of tensors",
+     [](const std::string&, std::string_view text) { return text.starts_with("{\"") && text.find(":[") != text.npos; }},
     {OutputKind::gguf, "GGUF file", [](const std::string&, std::string_view text) { return text.starts_with("GGUF"); }},
     {OutputKind::svg, "SVG picture",
      [](const std::string&, std::string_view text) { return text.starts_with("<svg"); }},

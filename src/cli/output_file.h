@@ -5,7 +5,7 @@
 
 namespace loom::cli {
 
-enum class OutputKind { model, gguf, svg, html, npy, tensor, network, onnx, safetensors };
+enum class OutputKind { model, graph, gguf, svg, html, npy, tensor, tensors, network, onnx, safetensors };
 
 // --overwrite.
 void add_overwrite(CLI::App& app, bool& overwrite);

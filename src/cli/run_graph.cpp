@@ -13,8 +13,8 @@ namespace loom::cli {
 
 Result<int> run_graph(const RunFlags& o) {
   if (!o.output.empty())
-    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
-                               {o.network}));
+    LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensors,
+                               o.overwrite, {o.network}));
   if (o.cells) return fail(Code::InvalidArgument, "--cells is for networks; {} is a graph", o.network);
   GraphRunOptions options;
   options.inputs = o.inputs, options.seed = o.seed, options.max_bytes = o.common.max_memory;
@@ -23,7 +23,7 @@ Result<int> run_graph(const RunFlags& o) {
     LOOM_TRY(options.runner.isa, isa_from_name(o.common.isa));
   }
   watch_interrupts();
-  LOOM_TRY(const GraphRunResult result, run_onnx_file(o.network, options));
+  LOOM_TRY(const GraphRunResult result, run_graph_file(o.network, options));
   if (!result.drawn.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values of %s drawn from seed %llu\n",
                  fmt::format("{}", fmt::join(result.drawn, ", ")).c_str(), static_cast<unsigned long long>(o.seed));

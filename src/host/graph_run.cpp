@@ -5,11 +5,12 @@
 #include <cmath>
 #include <map>
 
+#include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
 #include "host/tensor_file.h"
 #include "io/npy/npy.h"
-#include "io/onnx/onnx.h"
+#include "io/onnx/graph_file.h"
 
 namespace loom {
 namespace {
@@ -29,6 +30,12 @@ constexpr std::array kNpyTypes{
 
 Result<Value> value_of_file(const std::string& path) {
   if (!path.ends_with(".npy")) {
+    LOOM_TRY(const std::string text, read_text_file(path));
+    if (const auto json = parse_json(text); json && as_number(*json)) {  // a scalar
+      LOOM_TRY(Value value, Value::create(Type::f64, {}));
+      *value.as<double>() = *as_number(*json);
+      return value;
+    }
     LOOM_TRY(const TensorValues read, read_tensor(path));
     LOOM_TRY(Value value, Value::create(Type::f64, {read.shape.extents().begin(), read.shape.extents().end()}));
     std::ranges::copy(read.values, value.as<double>());
@@ -140,8 +147,8 @@ Json nested_json(const Value& value) {
   return nested_of(value, 0, at);
 }
 
-Result<GraphRunResult> run_onnx_file(const std::string& path, const GraphRunOptions& options) {
-  LOOM_TRY(graph::Model model, read_onnx(path));
+Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOptions& options) {
+  LOOM_TRY(graph::Model model, read_graph(path));
   auto made = graph::Program::create(std::move(model), {options.max_bytes});
   if (!made) return at(path, std::move(made).error());
   LOOM_TRY(const auto files, files_of(**made, options.inputs));
@@ -191,8 +198,8 @@ Result<void> write_value_npy(const std::string& path, const Value& value) {
   return write_npy(path, DType::float32, value.dims, bytes);
 }
 
-Result<Json> inspect_onnx(const std::string& path) {
-  LOOM_TRY(const graph::Model model, read_onnx(path));
+Result<Json> inspect_graph(const std::string& path) {
+  LOOM_TRY(const graph::Model model, read_graph(path));
   std::map<std::string, std::size_t> ops;
   count_ops(model.body, ops);
   std::size_t bytes = 0, parameters = 0;

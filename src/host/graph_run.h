@@ -1,5 +1,5 @@
 #pragma once
-// An ONNX file run on tensors from files.
+// A graph of operations, an ONNX file or an .entity with one, run on tensors from files.
 
 #include <string>
 #include <utility>
@@ -26,8 +26,8 @@ struct GraphRunResult {
   std::size_t scratch_bytes = 0;
   double seconds = 0;  // of the run, without loading and planning
 };
-// Errors of read_onnx(), read_npy() and the run; InvalidArgument for inputs that the graph has not.
-Result<GraphRunResult> run_onnx_file(const std::string& path, const GraphRunOptions& options);
+// Errors of read_graph(), read_npy() and the run; InvalidArgument for inputs that the graph has not.
+Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOptions& options);
 // Shapes, types, hash; with `values` the numbers too.
 Json to_json(const GraphRunResult& result, bool values);
 // Nested lists; a number of a scalar.
@@ -36,6 +36,6 @@ Json nested_json(const graph::Value& value);
 Result<void> write_value_npy(const std::string& path, const graph::Value& value);
 
 // Inputs, outputs, operations and how often, constants and their bytes.
-Result<Json> inspect_onnx(const std::string& path);
+Result<Json> inspect_graph(const std::string& path);
 
 }  // namespace loom

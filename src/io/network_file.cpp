@@ -88,6 +88,8 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   if (as_text(spec).substr(0, kLanguageModel.size()) == kLanguageModel)
     return fail(Code::Unsupported,
                 "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
+  if (as_text(spec).starts_with("{\"graph\":"))  // io/onnx/graph_file.h
+    return fail(Code::Unsupported, "this .entity holds a graph of operations: loom run and inspect read it");
   LOOM_TRY(SpecResult result,
            network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
   LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));

@@ -15,8 +15,8 @@ struct OnnxOptions {
 
 inline constexpr int kLeastOnnxOpset = 7, kMostOnnxOpset = 28;
 
-// CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element types
-// that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:
+// CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element
+// types that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:
 // graph::check_supported().
 Result<graph::Model> parse_onnx(std::span<const std::byte> file, const OnnxOptions& options = {});
 Result<graph::Model> read_onnx(const std::string& path);

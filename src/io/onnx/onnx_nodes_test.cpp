@@ -61,14 +61,16 @@ Result<void> expect_close(const NodeCase& c, const Value& got, const Value& want
   return {};
 }
 
-Result<void> run_case(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool) {
+Result<void> run_case(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool,
+                      std::uint64_t max_bytes = std::uint64_t{1} << 32) {
   LOOM_TRY(graph::Model model, parse_onnx(c.model));
   const auto infos = model.body.inputs;
-  LOOM_TRY(const auto program, graph::Program::create(std::move(model)));
+  LOOM_TRY(const auto program, graph::Program::create(std::move(model), {max_bytes}));
   graph::RunnerOptions options;
   options.pool = pool;
   LOOM_TRY(const auto runner, graph::Runner::create(program, options));
   std::vector<std::pair<std::string, Value>> inputs;
+  if (infos.size() < c.inputs.size()) return fail(Code::CorruptData, "{} inputs", infos.size());
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     LOOM_TRY(auto tensor, parse_onnx_tensor(c.inputs[i]));
     inputs.emplace_back(infos[i].name, std::move(tensor.second));
@@ -106,6 +108,33 @@ TEST(OnnxNodeCases, F_42_every_case_kept_passes) {
     if (lines) lines << (done ? "pass " : "fail ") << c->name << (done ? "" : " " + done.error().text()) << "\n";
   }
   EXPECT_GE(cases, kLeastCases);
+}
+
+// Every case with bytes of its model changed: an answer or an error, within the memory that was allowed.
+TEST(OnnxNodeCases, F_01_changed_models_end_with_an_answer_or_an_error) {
+  const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
+  ASSERT_TRUE(file);
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::create(1).value();
+  ByteReader reader((*file)->bytes());
+  ASSERT_TRUE(part(reader));
+  const std::string rounds = setting("LOOM_ONNX_ROUNDS");
+  const std::uint64_t most = rounds.empty() ? 3 : std::strtoull(rounds.c_str(), nullptr, 10);
+  std::size_t ran = 0;
+  for (std::uint64_t n = 0; reader.left() != 0; ++n) {
+    const NodeCase c = next_case(reader).value();
+    for (std::uint64_t round = 0; round < most; ++round) {
+      std::vector<std::byte> bytes(c.model.begin(), c.model.end());
+      for (std::uint64_t k = 0; k <= round % 3; ++k) {
+        const std::uint64_t random = splitmix(round * 7919 + 17, n * 8 + k);
+        bytes[random % bytes.size()] = static_cast<std::byte>(random >> 40);
+      }
+      NodeCase changed = c;
+      changed.model = bytes;
+      const auto done = run_case(changed, pool, std::uint64_t{1} << 24);
+      ran += done.has_value();
+    }
+  }
+  EXPECT_GT(ran, 0u);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include "core/json.h"
 #include "io/hostile_test.h"
+#include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "io/onnx/wire.h"
 #include "layers/graph/runner.h"
 #include "ops/all.h"
@@ -179,6 +181,28 @@ TEST(Onnx, F_02_external_data_stays_in_the_folder) {
   EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "18446744073709551615")), {folder}).error().code,
             Code::CorruptData);
   EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "x")), {folder}).error().code, Code::CorruptData);
+}
+
+// ---- as an .entity ----
+
+TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
+  const std::string file = model(part(5, tensor("w", 1, {2, 2}, part(9, floats({1, 2, 3, 4})))) +
+                                 node("MatMul", {"x", "w"}, "y") + input("x") + output("y"));
+  const std::string path = ::testing::TempDir() + "graph.onnx", entity = ::testing::TempDir() + "graph.entity";
+  ASSERT_TRUE(write_file_atomically(path, bytes_of_text(file)));
+  ASSERT_TRUE(convert_onnx(path, entity));
+  EXPECT_TRUE(is_graph_entity(entity));
+  EXPECT_FALSE(is_graph_entity(path));
+  auto read = read_graph(entity);
+  ASSERT_TRUE(read) << read.error().text();
+  const auto y = run(std::move(*read), {{"x", numbers({1, 1}, {1, 2})}});
+  ASSERT_TRUE(y) << y.error().text();
+  EXPECT_EQ((*y)[0].number(1), 6.0);
+  EXPECT_EQ(load_network(entity).error().code, Code::Unsupported);
+  std::vector<std::byte> bytes = bytes_of_file(entity);
+  bytes.back() ^= std::byte{1};
+  ASSERT_TRUE(write_file_atomically(entity, bytes));
+  EXPECT_EQ(read_graph(entity).error().code, Code::CorruptData);
 }
 
 // ---- damage ----

@@ -1,6 +1,6 @@
 #pragma once
-// The wire format of protocol buffers, as far as ONNX files use it: a message is a row of fields, each a key (number and
-// wire type) and a value. Everything is read from untrusted bytes: every length is checked against what is left.
+// The wire format of protocol buffers, as far as ONNX files use it: a message is a row of fields, each a key (number
+// and wire type) and a value. Everything is read from untrusted bytes: every length is checked against what is left.
 
 #include <span>
 #include <string>

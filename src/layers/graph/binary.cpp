@@ -239,7 +239,8 @@ Result<void> or_op(Op& op) {
 Result<void> xor_op(Op& op) {
   return whole_op(op, [](std::int64_t a, std::int64_t b) { return a ^ b; });
 }
-// Shifts by the width or more, and by less than nothing, leave no bit of an unsigned number and the sign of a signed one.
+// Shifts by the width or more, and by less than nothing, leave no bit of an unsigned number and the sign of a signed
+// one.
 Result<void> shift(Op& op) {
   const bool left = op.text("direction", "") == "LEFT";
   const Type type = op.in(0).type;

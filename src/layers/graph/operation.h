@@ -1,7 +1,7 @@
 #pragma once
 // One operation at work. A function of this type says what comes out and computes it: first it is called to measure
-// (Op::measures: shapes and scratch memory, no numbers), then with memory for its outputs. What it needs to know for its
-// shapes it asks for by ints(), which fails where only a run would know.
+// (Op::measures: shapes and scratch memory, no numbers), then with memory for its outputs. What it needs to know for
+// its shapes it asks for by ints(), which fails where only a run would know.
 
 #include <bit>
 #include <span>

@@ -1,0 +1,54 @@
+#include "io/onnx/graph_file.h"
+
+#include "core/file.h"
+#include "core/json.h"
+#include "io/byte_reader.h"
+#include "io/entity/entity.h"
+
+namespace loom {
+namespace {
+
+constexpr std::string_view kGraphBegin = "{\"graph\":";
+
+}  // namespace
+
+bool is_graph_entity(const std::string& path) {
+  if (!is_file(path)) return false;
+  const auto reader = EntityReader::open(path);
+  if (!reader) return false;
+  const auto spec = reader->section("network");
+  return spec && as_text(*spec).starts_with(kGraphBegin);
+}
+
+bool is_graph_file(const std::string& path) { return path.ends_with(".onnx") || is_graph_entity(path); }
+
+Result<graph::Model> read_graph(const std::string& path) {
+  if (path.ends_with(".onnx")) return read_onnx(path);
+  LOOM_TRY(const EntityReader reader, EntityReader::open(path));
+  LOOM_TRY_VOID(reader.verify());
+  LOOM_TRY(const auto spec, reader.section("network"));
+  const auto json = parse_json(as_text(spec));
+  if (!json) return at(path, json.error());
+  const Json* const graph = find(*json, "graph");
+  const Json* const format = graph != nullptr && graph->is_object() ? find(*graph, "format") : nullptr;
+  if (format == nullptr || !format->is_string() || format->get_ref<const std::string&>() != "onnx")
+    return fail(Code::CorruptData, "{}: no graph in ONNX's format", path);
+  LOOM_TRY(const auto bytes, reader.section("weights"));
+  auto model = parse_onnx(bytes);
+  if (!model) return at(path, std::move(model).error());
+  return model;
+}
+
+Result<Digest> convert_onnx(const std::string& model, const std::string& output) {
+  LOOM_TRY(const auto file, MappedFile::open(model));
+  auto parsed = parse_onnx(file->bytes());  // without a folder: the bytes must hold every tensor
+  if (!parsed) return at(model, std::move(parsed).error());
+  if (auto supported = graph::check_supported(*parsed); !supported) return at(model, std::move(supported).error());
+  EntityWriter writer;
+  LOOM_TRY(std::string spec, dump_canonical(Json{{"graph", {{"format", "onnx"}, {"opset", parsed->opset}}}}));
+  LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(spec)));
+  LOOM_TRY_VOID(writer.add("weights", 0, kSectionMandatory, file->bytes()));
+  return writer.write(output);
+}
+
+}  // namespace loom

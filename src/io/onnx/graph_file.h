@@ -1,0 +1,21 @@
+#pragma once
+// A graph in one .entity file (engine 10.4): section "network" is canonical JSON {"graph": {"format", "opset"}},
+// mandatory, and section "weights" is the ONNX message as it came. Every byte of both is hashed.
+
+#include "core/sha256.h"
+#include "io/onnx/onnx.h"
+
+namespace loom {
+
+// Returns whether the file is an .entity with a graph in it.
+bool is_graph_entity(const std::string& path);
+// The file is a graph: .onnx, or an .entity with one.
+bool is_graph_file(const std::string& path);
+// Errors of read_onnx() and EntityReader, whose hashes are checked first.
+Result<graph::Model> read_graph(const std::string& path);
+
+// Writes an ONNX file as an .entity. Atomic. Returns the root hash. Unsupported for tensors in files of their own and
+// for operations that Loom lacks; errors of parse_onnx(); DiskFull, IoError.
+Result<Digest> convert_onnx(const std::string& model, const std::string& output);
+
+}  // namespace loom
