@@ -94,7 +94,7 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
-// NoValue with the path of a weight that nobody has given a value: such a network can be changed and looked at, not run.
+// NoValue with the path of a weight that nobody has given a value: such a network can be changed, not run.
 Result<void> need_values(const Network& network);
 
 // Extents as a caller gives them.
