@@ -1261,7 +1261,7 @@ namespace Welvet
         public static extern int PopulationCreate(ulong @base, ulong* shape, UIntPtr shapeCount, void* config,
             UIntPtr configSize, int threadCount, ulong* population);
 
-        /// <summary>Gives the places of the members that have no fitness yet, until the next call with the
+        /// <summary>Gives the places of the members without a fitness, until the next call with the
         /// population.</summary>
         [DllImport(Library, EntryPoint = "loom_population_ask", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int PopulationAsk(ulong population, ulong** places, UIntPtr* placesCount);

@@ -1614,7 +1614,7 @@ func PopulationCreate(base Network, shape *uint64, shape_count uintptr, config u
 		C.size_t(config_size), C.int32_t(thread_count), (*C.uint64_t)(unsafe.Pointer(population))))
 }
 
-// PopulationAsk: Gives the places of the members that have no fitness yet, until the next call with the population.
+// PopulationAsk: Gives the places of the members without a fitness, until the next call with the population.
 func PopulationAsk(population Population, places **uint64, places_count *uintptr) Status {
 	return Status(C.loom_population_ask(C.uint64_t(population), (**C.uint64_t)(unsafe.Pointer(places)),
 		(*C.size_t)(unsafe.Pointer(places_count))))

@@ -1537,7 +1537,7 @@ extern "C" {
     pub fn loom_population_create(base: Network, shape: *const u64, shape_count: usize, config: *const c_void,
         config_size: usize, thread_count: i32, population: *mut Population) -> Status;
 
-    /// Gives the places of the members that have no fitness yet, until the next call with the population.
+    /// Gives the places of the members without a fitness, until the next call with the population.
     pub fn loom_population_ask(population: Population, places: *mut *const u64, places_count: *mut usize) -> Status;
 
     /// Gives a copy of a member.

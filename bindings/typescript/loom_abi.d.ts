@@ -898,7 +898,7 @@ export interface Functions<Pointer = number> {
     thread_count: number,
     population: Pointer,
   ): Status;
-  /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+  /** Gives the places of the members without a fitness, until the next call with the population. */
   loom_population_ask(population: Population, places: Pointer, places_count: Pointer): Status;
   /** Gives a copy of a member. */
   loom_population_network(population: Population, place: bigint, network: Pointer): Status;

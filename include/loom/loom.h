@@ -953,7 +953,7 @@ LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_option
 LOOM_API loom_status loom_population_create(loom_network base, const uint64_t* shape, size_t shape_count,
     const void* config, size_t config_size, int32_t thread_count, loom_population* population);
 
-/* Gives the places of the members that have no fitness yet, until the next call with the population. */
+/* Gives the places of the members without a fitness, until the next call with the population. */
 LOOM_API loom_status loom_population_ask(loom_population population, const uint64_t** places, size_t* places_count);
 
 /* Gives a copy of a member. */

@@ -681,7 +681,7 @@ class Population : public detail::Owner {
   static Result<Population> create(const Network& base, View<uint64_t> shape, std::string_view config,
       int32_t thread_count);
 
-  // Gives the places of the members that have no fitness yet, until the next call with the population.
+  // Gives the places of the members without a fitness, until the next call with the population.
   Result<View<uint64_t>> ask() const;
 
   // Gives a copy of a member.

@@ -37,6 +37,8 @@ struct Pair {
 Result<Pair> take_pair(loom_network first, loom_network second) {
   LOOM_TRY(auto a, take_network<Reading>(first));
   LOOM_TRY(auto b, take_network<Reading>(second));
+  LOOM_TRY_VOID(need_values(a.network()));
+  LOOM_TRY_VOID(need_values(b.network()));
   return Pair{std::move(a), std::move(b)};
 }
 
@@ -171,6 +173,7 @@ loom_status loom_network_mutate(loom_network network, const uint64_t* shape, siz
     LOOM_TRY(const MutationSettings wanted, mutation_config_from(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     ++taken.use->plan, ++taken.use->values;
+    LOOM_TRY_VOID(need_values(taken.network()));
     MutationReport made;
     LOOM_TRY_VOID(mutate(taken.network(), input, wanted.mutation, wanted.key, &made));
     LOOM_TRY(*report, make_blob(report_of(made)));
@@ -188,6 +191,7 @@ loom_status loom_population_create(loom_network base, const uint64_t* shape, siz
     LOOM_TRY(Workers workers, workers_of(thread_count));
     LOOM_TRY(const auto taken, take_network<Writing>(base));
     ++taken.use->plan;
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(input));
     LOOM_TRY(Population made, Population::create(wanted.seed, wanted.population, taken.network(), input, workers));
     LOOM_TRY(*population,

@@ -119,6 +119,7 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
     if (taken.network().settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64, which meshes of this interface do not");
     ++taken.use->plan;
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare_steps(input));
     LOOM_TRY(auto made, StepMesh::create(taken.network(), {.threads = running.threads,
                                                            .isa = running.isa,

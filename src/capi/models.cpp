@@ -69,7 +69,6 @@ Result<std::vector<ChatMessage>> messages_of(std::string_view text) {
 // load(options) -> Result<LanguageModel>
 template <class F>
 Result<void> load_model(const loom_model_options* options, loom_model* model, F&& load) {
-  LOOM_TRY_VOID(need_results(model));
   LOOM_TRY(const loom_model_options given, read_struct(options));
   LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
   LOOM_TRY(const ModelOptions wanted, options_of(given, cancel.flag()));
@@ -86,6 +85,7 @@ using namespace loom::capi;
 
 loom_status loom_model_open(const char* path, const loom_model_options* options, loom_model* model) {
   return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
     return load_model(options, model,
                       [&](const ModelOptions& wanted) { return load_language_model(std::string(name), wanted); });
@@ -95,6 +95,7 @@ loom_status loom_model_open(const char* path, const loom_model_options* options,
 loom_status loom_model_open_part(const char* path, uint64_t offset, uint64_t size, const loom_model_options* options,
                                  loom_model* model) {
   return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
     LOOM_TRY(auto source,
              ByteSource::part_of_file(std::string(name), offset, size == 0 ? ByteSource::kToTheEnd : size));
@@ -106,6 +107,7 @@ loom_status loom_model_open_part(const char* path, uint64_t offset, uint64_t siz
 loom_status loom_model_from_memory(const void* data, size_t data_size, const loom_model_options* options,
                                    loom_model* model) {
   return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
     LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
     return load_model(options, model, [&](const ModelOptions& wanted) {
       return load_language_model(ByteSource::memory("memory", std::as_bytes(std::span(bytes))), wanted);
@@ -116,6 +118,7 @@ loom_status loom_model_from_memory(const void* data, size_t data_size, const loo
 loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* user, const loom_model_options* options,
                                      loom_model* model) {
   return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
     if (read == nullptr) return fail(Code::InvalidArgument, "read is NULL");
     const ReadAt from_host = [&](std::uint64_t offset, std::span<std::byte> to) -> Result<std::size_t> {
       const std::int64_t got = read(user, offset, to.data(), to.size());

@@ -94,6 +94,9 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
+// NoValue with the path of a weight that nobody has given a value: such a network can be changed, not run.
+Result<void> need_values(const Network& network);
+
 // Extents as a caller gives them.
 Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const char* what);
 // The values of a tensor that the caller gives; their number must be the shape's. `what` begins the messages.

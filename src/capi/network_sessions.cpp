@@ -47,6 +47,7 @@ Result<bool> plan_session(NetworkSessionObject& s) {
   NetworkObject& object = *s.network;
   LOOM_TRY(const Reading reading, Reading::of(object));
   if (!object.network.is_prepared()) return false;
+  LOOM_TRY_VOID(need_values(object.network));
   if (s.session == nullptr) {
     LOOM_TRY(s.session, NetworkSession::create(object.network, s.options));
   } else {
@@ -204,7 +205,8 @@ loom_status loom_network_session_create(loom_network network, const loom_network
     LOOM_TRY(const auto use, Use<NetworkObject>::of(network));
     auto made = std::make_shared<NetworkSessionObject>(use.shared(), std::move(wanted));
     // A network that is being changed meanwhile, or has no shapes yet, is looked at when the session runs.
-    if (const auto planned = plan_session(*made); !planned && planned.error().code != Code::Busy)
+    if (const auto planned = plan_session(*made);
+        !planned && planned.error().code != Code::Busy && planned.error().code != Code::NoValue)
       return tl::make_unexpected(planned.error());
     LOOM_TRY(*session, add_object(Kind::NetworkSession, std::move(made)));
     return {};

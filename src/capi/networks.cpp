@@ -35,6 +35,14 @@ Result<Weight*> weight_of(const Network& network, std::string_view wanted) {
   return found;
 }
 
+Result<void> need_values(const Network& network) {
+  std::string open;
+  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+    if (!w.has_value() && open.empty()) open = path;
+  });
+  return open.empty() ? Result<void>{} : fail(Code::NoValue, "{} has no value so far", open);
+}
+
 namespace {
 
 SpecOptions options_of(const loom_network_options& given) {
@@ -248,6 +256,7 @@ loom_status loom_network_save(loom_network network, const char* path, int32_t ke
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY(const Digest root, save_network(std::string(name), taken.network(), {.keep_master = keep_master != 0}));
     (void)root;
     return {};
@@ -259,6 +268,7 @@ loom_status loom_network_to_bytes(loom_network network, loom_network_format form
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(bytes));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
+    LOOM_TRY_VOID(need_values(taken.network()));
     if (format == LOOM_FORMAT_JSON) {
       LOOM_TRY(std::string text, network_to_checkpoint(taken.network()));
       LOOM_TRY(*bytes, make_blob(std::move(text)));
@@ -303,6 +313,7 @@ loom_status loom_network_hash(loom_network network, loom_blob* hash) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(hash));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY(*hash, make_blob(to_hex(weight_hash(taken.network()))));
     return {};
   });

@@ -93,6 +93,7 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     ++taken.use->plan;
     if (wanted.dtype) LOOM_TRY_VOID(taken.network().morph_all(*wanted.dtype));
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     LOOM_TRY(auto made, Trainer::create(taken.network(), wanted.trainer));
     LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made)));

@@ -89,6 +89,7 @@ loom_status loom_train(const void* config, size_t config_size, loom_network netw
     std::optional<TakenNetwork<Writing>> taken;
     if (network != 0) {
       LOOM_TRY(auto one, take_network<Writing>(network));
+      LOOM_TRY_VOID(need_values(one.network()));
       ++one.use->plan, ++one.use->values;
       input.network = std::shared_ptr<Network>(one.use.shared(), &one.network());
       taken.emplace(std::move(one));

@@ -75,6 +75,7 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     if (taken.network().settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64: a trainer with the key tween takes it");
     ++taken.use->plan;
+    LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     LOOM_TRY(auto made, TweenSession::create(taken.network(), wanted, running));
     LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made)));

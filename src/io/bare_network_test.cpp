@@ -134,7 +134,7 @@ double voice(std::size_t t) {
   return 0.15 * sum;
 }
 
-Json example(const std::string& name) { return test::read_json(test::source_path("examples/networks/" + name)); }
+Json example(const std::string& name) { return test::read_json(test::source_path("examples/hints/" + name)); }
 
 // Silero's network stands behind the sizes of a Fourier transform: one network makes real and imaginary parts, the
 // roots are taken here, another one hears the voice and remembers.

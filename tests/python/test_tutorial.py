@@ -26,7 +26,7 @@ class Tutorial(unittest.TestCase):
             for number, block in enumerate(blocks):
                 with self.subTest(block=number):
                     exec(compile(block, f"block {number} of the tutorial", "exec"), names)
-        for said in ("<welvet.Network network: grid 1 x 1 x 1 x 2, 64 weights>", "The capital of France is Paris. 99554f0d",
+        for said in ("<welvet.Network network: grid 1 x 1 x 1 x 2, 82 weights>", "The capital of France is Paris. 99554f0d",
                      "/layers/0/type"):
             self.assertIn(said, printed.getvalue())
 

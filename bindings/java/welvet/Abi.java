@@ -2959,7 +2959,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
     }
 
-    /** Gives the places of the members that have no fitness yet, until the next call with the population. */
+    /** Gives the places of the members without a fitness, until the next call with the population. */
     public static int populationAsk(long population, MemorySegment places, MemorySegment placesCount) {
         try {
             return (int) CallPopulationAsk.CALL.invokeExact(population, places, placesCount);
