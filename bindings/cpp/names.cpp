@@ -8,6 +8,19 @@ void exists() {
 
 int main() {
   exists<loom::VolumetricNetwork>();
+  exists<decltype(loom::Morph)>();
+  exists<decltype(loom::DenseForwardPolymorphic)>();
+  exists<decltype(loom::ExtractDNA)>();
+  exists<decltype(loom::CompareNetworks)>();
+  exists<decltype(loom::LayerSignature)>();
+  exists<decltype(loom::NetworkDNA)>();
+  exists<decltype(loom::LogicShift)>();
   exists<decltype(loom::SystemAudit)>();
   exists<decltype(loom::GetHardwareInfo)>();
+  exists<decltype(loom::ArchConfig)>();
+  exists<decltype(loom::SystolicForward)>();
+  exists<loom::TargetPropState>();
+  exists<decltype(loom::CalculateTargetPropGaps)>();
+  exists<decltype(loom::ApplyTargetPropGaps)>();
+  exists<decltype(loom::LinkBudget)>();
 }

@@ -1505,11 +1505,48 @@ inline Result<Blob> schema(loom_file_schema file) {
 
 // The words of the mission (engine C-14), for those that are there.
 using VolumetricNetwork = Network;
+inline constexpr auto Morph = [](const Network& self, auto&&... given) {
+  return self.morph(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto DenseForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ExtractDNA = [](auto&&... given) {
+  return dna_extract(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CompareNetworks = [](auto&&... given) {
+  return dna_compare(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto LayerSignature = [](auto&&... given) {
+  return dna_extract(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto NetworkDNA = [](auto&&... given) {
+  return dna_extract(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto LogicShift = [](auto&&... given) {
+  return dna_compare(std::forward<decltype(given)>(given)...);
+};
 inline constexpr auto SystemAudit = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto GetHardwareInfo = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ArchConfig = [](auto&&... given) {
+  return Network::from_arch(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto SystolicForward = [](const StepMesh& self, auto&&... given) {
+  return self.step(std::forward<decltype(given)>(given)...);
+};
+using TargetPropState = Tween;
+inline constexpr auto CalculateTargetPropGaps = [](const Tween& self, auto&&... given) {
+  return self.backward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ApplyTargetPropGaps = [](const Tween& self, auto&&... given) {
+  return self.apply(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto LinkBudget = [](const Tween& self, auto&&... given) {
+  return self.budgets(std::forward<decltype(given)>(given)...);
 };
 
 #ifdef LOOM_NO_EXCEPTIONS
