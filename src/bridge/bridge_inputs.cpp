@@ -163,6 +163,7 @@ Result<BridgeSamples> samples_of_fixture(const BridgeNetwork& network, const std
   if (!is_file(path))
     return fail(Code::NotFound, "no inputs are given, and there is no fixture {}/{}.npz", folder, name);
   std::vector<std::string_view> wanted;
+  wanted.reserve(network.inputs.size());
   for (const BridgeInput& input : network.inputs) wanted.push_back(input.fixture);
   LOOM_TRY(const auto arrays, read_npz(path, wanted));
   BridgeSamples samples;

@@ -97,7 +97,7 @@ Result<std::vector<std::size_t>> add_window(PlannedLayer& layer, PayloadObject& 
     LOOM_TRY(const std::size_t extent, from.size(key, 1, kMostExtent, 0));
     layer.input.push_back(extent);
   }
-  LOOM_TRY(const auto kernel, axis_values(from, "kernel_size", axes, 1, 1));
+  LOOM_TRY(auto kernel, axis_values(from, "kernel_size", axes, 1, 1));
   LOOM_TRY(const auto padding, axis_values(from, "padding", axes, 0, 0));
   layer.spec["kernel_size"] = kernel, layer.spec["padding"] = padding;
   if (has_values(from, "stride")) {

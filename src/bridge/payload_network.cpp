@@ -94,7 +94,7 @@ class Chain {
   Result<std::vector<std::size_t>> first_input() {
     const PlannedLayer& first = plans_[0];
     if (!first.input.empty()) return first.input;
-    LOOM_TRY(const auto given, root_.sizes("input_shape", 1));
+    LOOM_TRY(auto given, root_.sizes("input_shape", 1));
     if (!given.empty()) return given;
     LOOM_TRY(const std::size_t steps, root_.size("seq_len", 0, std::size_t{1} << 24, 0));
     if (first.reads_tokens && steps > 0) return std::vector<std::size_t>{steps};

@@ -105,9 +105,9 @@ Result<std::string> ReportStore::add(Json json) {
   json["received_at"] = now_text();
   report.text = dump_json(json);
   const Key key = {report.bedrock, report.model_id, report.planet, report.stage, report.format};
-  const std::string folder = folder_ + "/" + report.bedrock,
-                    path = fmt::format("{}/{}__{}__{}__{}.json", folder, report.planet, report.model_id, report.stage,
-                                       report.format);
+  const std::string folder = folder_ + "/" + report.bedrock;
+  std::string path =
+      fmt::format("{}/{}__{}__{}__{}.json", folder, report.planet, report.model_id, report.stage, report.format);
   const auto kept = std::make_shared<const BridgeReport>(std::move(report));
   LOOM_TRY_VOID(insert(key, kept));
   if (folder_.empty()) return std::string();

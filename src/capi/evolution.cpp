@@ -92,6 +92,7 @@ Json info_of(const Population& population) {
   Json members = Json::array();
   for (const Member& m : population.members()) {
     std::vector<std::string> parents;
+    parents.reserve(m.parents.size());
     for (const MemberId& id : m.parents) parents.push_back(id.text());
     Json one{{"id", m.id.text()}, {"parents", parents}, {"operations", m.operations}, {"species", m.species}};
     one["fitness"] = m.fitness ? Json(m.fitness->objectives) : Json();

@@ -16,7 +16,7 @@ constexpr const char* kTypes[] = {"float64", "float32", "float16", "bfloat16", "
                                   "int32",   "int16",   "int8",    "uint64",   "uint32",  "uint16",  "uint8",
                                   "int4",    "uint4",   "fp4",     "int2",     "uint2",   "ternary", "binary"};
 
-std::mutex g_mutex;
+std::mutex g_networks_mutex;
 std::map<loom_handle, loom_handle>& sessions() {
   static auto* const all = new std::map<loom_handle, loom_handle>;
   return *all;
@@ -24,7 +24,7 @@ std::map<loom_handle, loom_handle>& sessions() {
 
 // The session of a network; 0 when it cannot be made, and loom_last_error() says why.
 loom_network_session session_of(loom_network network) {
-  const std::scoped_lock lock(g_mutex);
+  const std::scoped_lock lock(g_networks_mutex);
   if (const auto found = sessions().find(network); found != sessions().end()) return found->second;
   auto options = sized<loom_network_session_options>();
   options.threads = shared_threads();
@@ -263,7 +263,7 @@ void LoomFreeNetwork(int64_t given) {
   make([&]() -> int64_t {
     loom_kind kind = LOOM_KIND_NONE;
     if (loom_kind_of(handle(given), &kind) != LOOM_OK || kind != LOOM_KIND_NETWORK) return no_handle_of_call();
-    const std::scoped_lock lock(g_mutex);
+    const std::scoped_lock lock(g_networks_mutex);
     if (const auto found = sessions().find(handle(given)); found != sessions().end()) {
       loom_release(found->second);
       sessions().erase(found);

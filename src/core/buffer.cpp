@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/checked.h"
@@ -20,21 +21,22 @@ namespace {
 // since the host may have set another one by the time the memory goes back.
 constexpr std::size_t kFromHost = 1;
 constexpr std::size_t kHostHead = Buffer::kAlignment;
+struct HostHead {
+  const MemoryHook* from;
+};
 
 Result<std::byte*> ask_host(const MemoryHook& host, std::size_t bytes) {
   LOOM_TRY(const std::size_t whole, checked_add(bytes, kHostHead));
   auto* const memory = static_cast<std::byte*>(host.allocate(host.user, whole, Buffer::kAlignment));
   if (memory == nullptr) return fail(Code::OutOfMemory, "the host has no {} bytes", whole);
-  const MemoryHook* const from = &host;
-  std::memcpy(memory, &from, sizeof from);
+  new (memory) HostHead{&host};
   std::memset(memory + kHostHead, 0, bytes);
   return memory + kHostHead;
 }
 
 void give_back(std::byte* data, std::size_t bytes) {
   std::byte* const memory = data - kHostHead;
-  const MemoryHook* from = nullptr;
-  std::memcpy(&from, memory, sizeof from);
+  const MemoryHook* const from = std::launder(reinterpret_cast<const HostHead*>(memory))->from;
   from->free(from->user, memory, bytes + kHostHead);
 }
 

@@ -69,7 +69,7 @@ void set_vocab(GgufWriter& writer, const text::VocabSpec& v) {
 
 // What GGUF's keys of these families cannot say.
 Result<std::string> gguf_architecture(const ModelConfig& c) {
-  const std::string name = c.architecture == "mistral" ? "llama" : c.architecture;
+  std::string name = c.architecture == "mistral" ? "llama" : c.architecture;
   if (name != "llama" && name != "qwen2" && name != "qwen3")
     return fail(Code::Unsupported, "a {} model: llama, mistral, qwen2 and qwen3 can be GGUF files", c.architecture);
   if (c.inner_norm || c.qk_norm != (name == "qwen3") || c.qkv_bias != (name == "qwen2"))

@@ -36,8 +36,10 @@ struct Alphabet {
     for (const std::uint8_t length : lengths) ++counts[length];
     counts[0] = 0;
     int left = 1;
-    for (std::size_t n = 1; n <= kMaxCodeLength; ++n)
-      if ((left = left * 2 - counts[n]) < 0) return false;
+    for (std::size_t n = 1; n <= kMaxCodeLength; ++n) {
+      left = left * 2 - counts[n];
+      if (left < 0) return false;
+    }
     std::array<std::uint16_t, kMaxCodeLength + 2> first{};
     for (std::size_t n = 1; n <= kMaxCodeLength; ++n) first[n + 1] = static_cast<std::uint16_t>(first[n] + counts[n]);
     for (std::size_t s = 0; s < lengths.size(); ++s)

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr std::size_t kEndBytes = 22, kLocalBytes = 30;
-constexpr std::size_t kMaxUnpacked = std::size_t{1} << 30;  // of the arrays that are read together
+constexpr std::size_t kMostUnpacked = std::size_t{1} << 30;  // of the arrays that are read together
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
 std::uint32_t crc32(std::span<const std::byte> bytes) {
@@ -111,8 +111,9 @@ Result<std::map<std::string, NpyArray>> parse_npz(std::span<const std::byte> fil
     std::string key = e.name.ends_with(".npy") ? e.name.substr(0, e.name.size() - 4) : e.name;
     if (!names.insert(key).second) return fail(Code::CorruptData, "the array {} appears twice", printable(key));
     if (!wanted.empty() && std::ranges::find(wanted, key) == wanted.end()) continue;
-    if (e.method == kDeflated && (unpacked += e.size) > kMaxUnpacked)
-      return fail(Code::LimitExceeded, "{}: more than {} bytes when unpacked", printable(key), kMaxUnpacked);
+    if (e.method == kDeflated) unpacked += e.size;
+    if (unpacked > kMostUnpacked)
+      return fail(Code::LimitExceeded, "{}: more than {} bytes when unpacked", printable(key), kMostUnpacked);
     auto array = array_of(file, e);
     if (!array) return at(printable(key), std::move(array).error());
     arrays.emplace(std::move(key), std::move(*array));

@@ -125,6 +125,7 @@ Result<Value> scattered(Emitter& emit, const Part& part, const std::vector<Child
     cell = cell ? added(emit, part.path, *cell, outputs[i]) : outputs[i];
   }
   std::vector<std::string> names;
+  names.reserve(cells.size());
   for (const auto& cell : cells) names.push_back(cell ? cell->name : emit.zeros(part.path, outputs[0], branch).name);
   LOOM_TRY(const Shape flat, branch.with_cols(cells.size() * branch.cols()));
   const Value all = emit.op(part.path, "Concat", flat, names, {{"axis", std::int64_t{-1}}});

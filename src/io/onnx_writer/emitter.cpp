@@ -144,7 +144,7 @@ Result<void> Emitter::check_matrix(const Weight& weight) const {
 }
 
 Result<std::string> Emitter::weight(const Weight& weight) {
-  const std::string name = name_of(weight);
+  std::string name = name_of(weight);
   if (!weight.has_value()) return fail_at(path_steps(name), Code::NoValue, "the weight has no value");
   if (graph.has(name)) return name;
   return graph.floats(name, weight.shape().extents(), values_of(weight));
@@ -171,6 +171,7 @@ Value Emitter::reshape(const std::string& path, const Value& x, const Shape& sha
 
 Result<Value> Emitter::transpose(const std::string& path, const Value& x, const std::vector<std::int64_t>& order) {
   std::vector<std::size_t> extents;
+  extents.reserve(order.size());
   for (const std::int64_t axis : order) extents.push_back(x.shape[static_cast<std::size_t>(axis)]);
   LOOM_TRY(const Shape shape, Shape::create(extents));
   Value y = op(path, "Transpose", shape, {x.name}, {{"perm", order}});

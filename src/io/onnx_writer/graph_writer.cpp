@@ -109,6 +109,7 @@ std::vector<std::string> GraphWriter::nodes(std::string_view place, std::string_
                                             std::size_t outputs) {
   WireWriter node;
   std::vector<std::string> names;
+  names.reserve(outputs);
   const std::string name = fresh(fmt::format("{}/{}", place, op));
   for (std::size_t i = 0; i < outputs; ++i) names.push_back(i == 0 ? name : fresh(fmt::format("{}:{}", name, i)));
   for (const std::string& input : inputs) node.bytes(1, input);

@@ -159,7 +159,7 @@ Result<Value> emit_groupnorm(Emitter& emit, const Part& part, const Value& x) {
   std::vector<std::int64_t> behind(x.shape.rank() - 2);
   std::iota(behind.begin(), behind.end(), 1);
   const auto along = [&](const char* name) -> Result<std::string> {
-    LOOM_TRY(const std::string weight, emit.weight(weight_of(part, name)));
+    LOOM_TRY(std::string weight, emit.weight(weight_of(part, name)));
     if (behind.empty()) return weight;
     return emit.graph.node(part.path, "Unsqueeze", {weight, emit.graph.ints(behind)});
   };

@@ -75,9 +75,9 @@ AxisPlan plan_axis(const Setting& s, std::size_t axis, std::size_t in, std::size
     }
     const double down = __builtin_floor(at);
     double sum = 0;
+    const std::size_t before = p.taps / 2 - 1;  // taps in front of the place
     for (std::size_t k = 0; k < p.taps; ++k) {
-      const double place = down + static_cast<double>(k) - static_cast<double>(p.taps / 2 - 1),
-                   d = (place - at) * shrink;
+      const double place = down + static_cast<double>(k) - static_cast<double>(before), d = (place - at) * shrink;
       const double size = d < 0 ? -d : d;
       double w = cubic ? cubic_weight(s.cubic, d) : size < 1 ? 1 - size : 0;
       if ((s.exclude_outside || (shrink < 1)) && (place < 0 || place > static_cast<double>(in - 1)) &&

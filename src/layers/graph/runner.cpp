@@ -25,6 +25,7 @@ Result<void> check_shape(const InputInfo& info, const Value& value) {
     fits = info.dims[i] < 0 || info.dims[i] == static_cast<std::int64_t>(value.dims[i]);
   if (fits) return {};
   std::vector<std::string> wanted;
+  wanted.reserve(info.dims.size());
   for (const std::int64_t d : info.dims) wanted.push_back(d < 0 ? "?" : std::to_string(d));
   return fail(Code::ShapeMismatch, "input \"{}\" has shape [{}], got {}", info.name, fmt::join(wanted, ", "),
               text_of(value.dims));
