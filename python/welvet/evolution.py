@@ -43,8 +43,11 @@ def compare(first: Network, second: Network) -> Json:
 
 
 def splice(first: Network, second: Network, **config: Any) -> Network:
-    """Returns a child of two networks: mode "blend", "point" or "uniform", blend_alpha, split_ratio, fitness_a,
-    fitness_b, seed."""
+    """Returns a child of two networks, a new Network.
+
+    config: mode ("blend", "point" or "uniform"), blend_alpha, split_ratio, fitness_a, fitness_b, seed
+    (docs/evolution.md).
+    """
     return Network._of(_native.make(library.loom_network_splice, first._handle.value, second._handle.value,
                                     *_config(None, config)))
 
@@ -97,7 +100,7 @@ class Population(_native.Owner):
         return out
 
     def ask(self) -> list[int]:
-        """Returns the places of the members that have no fitness yet."""
+        """Returns the places of the members that have no fitness yet, a list of whole numbers for network()."""
         places, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         _native.check(library.loom_population_ask(self._handle.value, ctypes.byref(places), ctypes.byref(count)))
         return places[:count.value]

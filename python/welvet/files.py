@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def inspect(path: Path, *, tensors: bool = False) -> Json:
-    """Returns what a file holds, a dict: a language model, a network, a checkpoint. tensors: lists those of a model."""
+    """Returns what a file holds, a dict: a language model, a network, a checkpoint. tensors: lists those of a model.
+
+    NotFoundError where there is no such file, LoomError with the code Unsupported for one of another kind.
+    """
     return _native.record(library.loom_inspect, _native.utf8(path, "path"), tensors)
 
 
@@ -39,7 +42,10 @@ def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Pa
 
 
 def quantize(source: Path, target: Path, dtype: str, *, progress: Told | None = None) -> Json:
-    """Writes a GGUF file with the matrices of another one in a type; returns a report, a dict."""
+    """Writes a GGUF file with the matrices of another one in a type, as "q4_0"; returns a report, a dict.
+
+    progress: called with the part that is done, from 0 to 1; returning False cancels, a CancelledError.
+    """
     return _report(library.loom_quantize, (_native.utf8(source, "source"), _native.utf8(target, "target"),
                                            _native.utf8(dtype, "dtype")), progress)
 

@@ -18,7 +18,7 @@ def version() -> str:
 
 
 def system_info() -> Json:
-    """Returns a dict: version, processor, instruction sets, cores, memory."""
+    """Returns a dict: version, processor, instruction sets ("isas"), cores, memory in bytes."""
     return _native.record(library.loom_system_info)
 
 

@@ -33,7 +33,7 @@ class Generation:
     stop_reason: "eos", "stop", "length", "context" or "cancelled".
     hash: SHA-256 of the ids and the bits of the last logits, hexadecimal: equal on every machine.
     prompt_tokens: tokens that were read before.
-    prefill_seconds, decode_seconds: time spent on reading and on writing.
+    prefill_seconds, decode_seconds: time spent on reading the prompt and on writing the answer.
     """
 
     text: str
@@ -55,7 +55,10 @@ class LM(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: as stored.
     threads: workers of its sessions; None: one per physical core.
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
-    progress: called with the part that is loaded, from 0 to 1; returning False cancels.
+    progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError.
+
+    NotFoundError where there is no such model; it says how to fetch a hub id. LoomError with the code Unsupported or
+    CorruptData for a file that is no model.
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
@@ -90,7 +93,10 @@ class LM(_native.Owner):
         return out.decode("utf-8", "replace")
 
     def generate(self, prompt: Text, **options: Unpack[StreamOptions]) -> Generation:
-        """Returns the Generation that answers or continues a prompt; options as those of stream()."""
+        """Returns the Generation that answers or continues a prompt; options as those of stream().
+
+        >>> lm.generate("Once upon a time", form="raw", max_tokens=50, temperature=0.8, seed=1)  # doctest: +SKIP
+        """
         stream = self.stream(prompt, **options)
         for _ in stream:
             pass
@@ -111,7 +117,9 @@ class LM(_native.Owner):
         """Returns a Stream: iterate over it for pieces of text as they settle; its result is a Generation.
 
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
-        options: as those of generation_options().
+        options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
+        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed; `help(welvet.lm.generation_options)`
+        says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
@@ -128,7 +136,13 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
                        seed: int = 0) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
-    max_tokens: 128 without it. temperature 0 takes the most likely token each time. stop: texts that end it.
+    max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
+    stop: a text or several that end it, which the answer leaves out. ignore_eos: end-of-sequence tokens are banned.
+    temperature: 0 takes the most likely token each time; above 0 tokens are drawn, and the same seed draws the same.
+    top_k: among so many; 0: among all. top_p, typical_p: among those that make up so much probability, above 0 to 1.
+    min_p: among those at least so likely as this part of the likeliest one.
+    repetition_penalty: above 1 makes tokens of the last repetition_window ones (-1: of all) less likely, as do
+    frequency_penalty by how often they stood there and presence_penalty if they did.
     """
     stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),

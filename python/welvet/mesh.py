@@ -27,7 +27,8 @@ def _handles(states: StepState | Iterable[StepState]) -> ctypes.Array[ctypes.c_u
 class StepMesh(_native.Owner):
     """A network whose cells all move at once: in each tick a cell reads what the others left in the tick before.
 
-    shape: of the input, samples first. history: captured ticks that a state keeps, for backward().
+    The states of its users are StepStates, made by state(). shape: of the input, samples first.
+    history: captured ticks that a state keeps, for backward().
     keep_inputs: every tick leaves what it read, which a MeshTween starts from.
     """
 
@@ -56,7 +57,8 @@ class StepMesh(_native.Owner):
     def backward(self, state: StepState, output_gradient: Numbers, ticks: int = 0) -> Array | None:
         """Goes back through at most so many captured ticks (0: all) from a gradient of the last cell's output.
 
-        Adds to the gradients of the weights; returns that of the newest tick's input, None where there was none.
+        output_gradient: in the shape of that output. Adds to the gradients of the weights; returns that of the newest
+        tick's input in its shape, None where there was none. LoomError where no ticks were captured.
         """
         data = _tensors.given(output_gradient, "output_gradient")
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
@@ -66,7 +68,10 @@ class StepMesh(_native.Owner):
         return _tensors.copied(pointer, count.value, self._shape) if count.value else None
 
     def gradient(self, weight: str) -> Array:
-        """Returns the gradient of a weight, added up since it was last cleared."""
+        """Returns the gradient of a weight in its shape, added up since clear_gradients().
+
+        KeyError for an unknown name.
+        """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
         _native.check(library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), pointer,
                                                       count))
@@ -78,7 +83,7 @@ class StepMesh(_native.Owner):
 
     @property
     def info(self) -> Json:
-        """Cells, memory of a state, warnings, a dict."""
+        """Cells, memory of a state in bytes, warnings, a dict."""
         return _native.record(library.loom_step_mesh_info, self._handle.value)
 
     def tween(self, config: Json | None = None, *, ticks: int = 0, **more: Any) -> MeshTween:
@@ -104,7 +109,10 @@ class StepState(_native.Owner):
         _native.check(library.loom_step_state_clear_input(self._handle.value))
 
     def output(self, cell: int = -1) -> Array | None:
-        """Returns what a cell, by its index, left in the last tick; None before data arrived there."""
+        """Returns what a cell left in the last tick, [samples, ...]; None before data arrived there.
+
+        cell: its index in the order of addresses; -1: the last one.
+        """
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         status = library.loom_step_state_output(self._handle.value, cell, ctypes.byref(pointer), ctypes.byref(count),
@@ -115,7 +123,7 @@ class StepState(_native.Owner):
         return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
     def reset(self) -> None:
-        """No input, no outputs, no history, tick 0."""
+        """Begins anew: no input, no outputs, no history, tick 0."""
         _native.check(library.loom_step_state_reset(self._handle.value))
 
     def fork(self) -> StepState:

@@ -30,10 +30,16 @@ class Network(_native.Owner):
 
     spec: a dict or JSON text as docs/layers.md describes it. Weights that it does not bring are drawn from its seed.
     strict: unknown keys are errors; otherwise `info["warnings"]` lists them.
+    ValueError for a spec that no network can be made of; the message begins with the place, as "/layers/0/type".
+
+    Inputs have the samples first, [samples, ...], as in PyTorch; so do outputs. Weights of dense layers are
+    [outputs, inputs].
 
     >>> net = Network({"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 2}]})
     >>> net.weights()["layers.0.weight"]["shape"]
     [2, 3]
+    >>> net([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]).shape  # four samples
+    (4, 2)
     """
 
     _session: Session | None
@@ -53,13 +59,17 @@ class Network(_native.Owner):
 
     @classmethod
     def from_file(cls, path: Path, *, strict: bool = True) -> Self:
-        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x."""
+        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x.
+
+        NotFoundError where there is no such file, LoomError with the code CorruptData or Unsupported for other
+        contents.
+        """
         options = _abi.NetworkOptions(lenient=not strict)
         return cls._of(_native.make(library.loom_network_open, _native.utf8(path, "path"), ctypes.byref(options)))
 
     @classmethod
     def from_bytes(cls, data: Text, *, strict: bool = True) -> Self:
-        """The same of bytes."""
+        """Reads what such a file holds, as to_bytes() gives it."""
         content, options = _native.data_of(data, "data"), _abi.NetworkOptions(lenient=not strict)
         return cls._of(_native.make(library.loom_network_from_memory, content, len(content), ctypes.byref(options)))
 
@@ -71,7 +81,11 @@ class Network(_native.Owner):
 
     @classmethod
     def graft(cls, networks: Sequence[Network], mode: str = "concat", *, share: bool = False) -> Self:
-        """Makes a network of one parallel cell whose branches are copies of cell 0 of each network."""
+        """Makes a network of one parallel cell whose branches are copies of cell 0 of each network.
+
+        mode: how their outputs are joined, "concat", "add" or "avg". share: the copies stand in cells
+        of their own, which the branches link to.
+        """
         handles = [n._handle.value for n in networks]
         return cls._of(_native.make(library.loom_network_graft, (ctypes.c_uint64 * len(handles))(*handles),
                                     len(handles), _native.utf8(mode, "mode"), share))
@@ -101,7 +115,7 @@ class Network(_native.Owner):
 
     @property
     def info(self) -> Json:
-        """Grid, layers, types, memory, shapes, warnings, a dict."""
+        """Grid, layers, types, memory in bytes, shapes, warnings, a dict."""
         return _native.record(library.loom_network_info, self._handle.value)
 
     def hash(self) -> str:
@@ -109,12 +123,15 @@ class Network(_native.Owner):
         return _native.blob(library.loom_network_hash, self._handle.value).decode()
 
     def weights(self) -> dict[str, Json]:
-        """Returns a dict from the names of the weights, in path order, to shape, dtype, role and so on."""
+        """Returns a dict from the names of the weights, as "layers.0.weight", to dicts with shape, dtype, role, ..."""
         listed = _native.records(library.loom_network_weights, self._handle.value)
         return {w.pop("name"): w for w in listed}
 
     def get(self, name: str) -> Array:
-        """Returns the values of a weight, float32 (float64 where the weight is float64)."""
+        """Returns a copy of a weight's values in its shape, float32 (float64 where the weight is float64).
+
+        A packed weight, as one of int8, is given as the numbers that its codes stand for. KeyError for an unknown name.
+        """
         about = self._about(name)
         wide = about["dtype"] == "float64"
         out, pointer, count = _tensors.room(about["shape"], "d" if wide else "f")
@@ -123,7 +140,10 @@ class Network(_native.Owner):
         return out
 
     def set(self, name: str, values: Numbers) -> None:
-        """Gives a weight new values, an array of its shape. ValueError for another shape or a value that is NaN."""
+        """Gives a weight new values, an array of its shape; one that is packed packs them.
+
+        KeyError for an unknown name, ValueError for another shape, LoomError for a value that is not finite.
+        """
         about = self._about(name)
         wide = about["dtype"] == "float64"
         data = _tensors.given(values, name, "d" if wide else "f")
@@ -139,7 +159,7 @@ class Network(_native.Owner):
         return about
 
     def state_dict(self) -> dict[str, Array]:
-        """Returns all weights, a dict from name to array."""
+        """Returns copies of all weights, a dict from name to array."""
         return {name: self.get(name) for name in self.weights()}
 
     def load_state_dict(self, values: Mapping[str, Numbers]) -> None:
@@ -155,7 +175,10 @@ class Network(_native.Owner):
         return _native.record(library.loom_network_weight_codes, self._handle.value, _native.utf8(name, "name"))
 
     def prepare(self, shape: Shape) -> tuple[int, ...]:
-        """Infers all shapes from the input's, samples first, and returns the output's."""
+        """Infers all shapes from the input's, samples first, and returns the output's.
+
+        ValueError where a layer does not fit; the message names it.
+        """
         extents = _tensors.shape_of(shape, "shape")
         output, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         _native.check(library.loom_network_prepare(self._handle.value, extents, len(extents), ctypes.byref(output),
@@ -163,19 +186,25 @@ class Network(_native.Owner):
         return tuple(output[:count.value])
 
     def place(self, address: Sequence[int], layer: Json | Text | None) -> None:
-        """Puts a layer, a dict as in a spec, into the cell (z, y, x, l); None empties the cell."""
+        """Puts a layer, a dict as in a spec, into the cell (z, y, x, l) of the grid; None empties the cell."""
         data = b"" if layer is None else _json(layer, "layer")
         where = (ctypes.c_uint64 * len(address))(*[_native.whole(a, "address", 0, 2**32 - 1) for a in address])
         _native.check(library.loom_network_place(self._handle.value, where, len(where), data, len(data)))
 
     def morph(self, dtype: str, path: str | None = None) -> Self:
-        """Gives the matrices another numeric type, "int8"; path: of a layer and all below it, "layers.3"."""
+        """Gives the matrices another numeric type, as "int8", and returns the network.
+
+        path: of a layer and all below it, as "layers.3"; None: all layers. ValueError for an unknown type names all.
+        """
         _native.check(library.loom_network_morph(self._handle.value, _native.utf8(path, "path") if path else None,
                                                  _native.utf8(dtype, "dtype")))
         return self
 
     def freeze(self, path: str | None = None, *, frozen: bool = True) -> None:
-        """Keeps a layer and all below it, or every layer, from learning."""
+        """Keeps a layer and all below it, by its path, or every layer from learning.
+
+        frozen: False lets it learn again.
+        """
         _native.check(library.loom_network_freeze(self._handle.value, _native.utf8(path, "path") if path else None,
                                                   frozen))
 
@@ -192,7 +221,10 @@ class Network(_native.Owner):
         return Session(self, **options)
 
     def __call__(self, x: Numbers, **options: Unpack[ForwardOptions]) -> Array:
-        """Runs the network and returns its output; options as those of Session.forward()."""
+        """Runs the network on x [samples, ...] and returns its output; options as those of Session.forward().
+
+        ValueError where the shape does not fit the first layer, TypeError for what holds no numbers.
+        """
         if self._session is None:
             self._session = Session(self)
         return self._session.forward(x, **options)
@@ -214,8 +246,10 @@ class Network(_native.Owner):
 class Session(_native.Owner):
     """One user of a network: activations, gradients, states. Several may run one network at the same time.
 
-    threads: workers; None: one per physical core. backward: a forward keeps what backward() needs.
+    threads: workers, 1 to 256; None: one per physical core. The results do not depend on it.
+    backward: a forward keeps what backward() needs.
     context: above 0 attention and recurrent layers go on from call to call, up to so many positions.
+    isa: instruction set, as "avx2"; None: the best one of this processor. The results do not depend on it.
     checkpoint_every: above 0 backward computes the cells between such segments anew, for less memory.
     """
 
@@ -290,7 +324,11 @@ class Session(_native.Owner):
     __call__ = forward
 
     def backward(self, output_gradient: Numbers) -> Array:
-        """Goes back after a forward: adds to the gradients of the weights and returns that of the input."""
+        """Goes back after a forward: adds to the gradients of the weights and returns that of the input, in its shape.
+
+        output_gradient: of the loss by each number of the output, in the output's shape. LoomError in a session that
+        was made without backward=True.
+        """
         data = _tensors.given(output_gradient, "output_gradient", self._kind)
         pointer, count = _tensors.pointer_to(self._kind), ctypes.c_size_t()
         function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
@@ -299,7 +337,10 @@ class Session(_native.Owner):
         return _tensors.copied(pointer, count.value, self._input, self._kind)
 
     def gradient(self, weight: str) -> Array:
-        """Returns the gradient of a weight, added up since it was last cleared."""
+        """Returns the gradient of a weight in its shape, added up since clear_gradients().
+
+        KeyError for an unknown name, LoomError in a session that was made without backward=True.
+        """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
         _native.check(library.loom_network_session_gradient(self._handle.value, _native.utf8(weight, "weight"),
                                                             pointer, count))
@@ -322,7 +363,7 @@ class Session(_native.Owner):
         self._bound = keeps_x, keeps_y
 
     def run(self) -> None:
-        """Runs the network from the bound input into the bound output."""
+        """Runs the network from the bound input into the bound output; LoomError where nothing is bound."""
         status = self._run(self._number)
         if status:
             _native.check(status)
@@ -332,7 +373,7 @@ class Session(_native.Owner):
         _native.check(library.loom_network_session_reset(self._handle.value))
 
     def rewind(self, length: int) -> None:
-        """Goes back to where the sequences of a session with a context had so many positions."""
+        """Goes back to where the sequences of a session with a context had so many positions; ValueError beyond now."""
         _native.check(library.loom_network_session_rewind(self._handle.value,
                                                           _native.whole(length, "length", 0, 2**40)))
 
@@ -347,7 +388,7 @@ class Session(_native.Owner):
 
     @property
     def info(self) -> Json:
-        """Threads, memory, element type, positions, a dict."""
+        """Threads, memory in bytes, element type, positions, a dict."""
         return _native.record(library.loom_network_session_info, self._handle.value)
 
     def close(self) -> None:

@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 
 
 class Tokenizer(_native.Owner):
-    """A model's tokenizer. Immutable: any number of threads may use one."""
+    """A model's tokenizer, of LM.tokenizer or Tokenizer.open(). Immutable: any number of threads may use one.
+
+    len() is the size of the vocabulary.
+    """
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Reads the tokenizer of a GGUF file, a Hugging Face folder, an .entity or a tokenizer.json."""
+        """Reads the tokenizer of a GGUF file, a Hugging Face folder, an .entity or a tokenizer.json, by its path."""
         return cls(_native.make(library.loom_tokenizer_open, _native.utf8(path, "path")))
 
     def encode(self, text: Text, add_special_tokens: bool = True, parse_special: bool = True) -> list[int]:
         """Returns the ids of a text (str or bytes), a list of int.
 
+        add_special_tokens: those that the model wants around a text, as one for its beginning.
         parse_special: a marker in the text, as "<|im_end|>", is the marker; False: it is ordinary text.
         """
         data = _native.data_of(text, "text")
@@ -36,7 +40,7 @@ class Tokenizer(_native.Owner):
         return list(memoryview(out).cast("i")) if out else []
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
-        """Returns the text of ids; bytes that are no UTF-8 become U+FFFD."""
+        """Returns the text of ids; bytes that are no UTF-8 become U+FFFD. skip_special_tokens: markers are left out."""
         ids = [_native.whole(i, "an id", -2**31, 2**31 - 1) for i in ids]
         array = (ctypes.c_int32 * len(ids))(*ids)
         out = _native.blob(library.loom_tokenizer_decode, self._handle.value, array, len(ids), skip_special_tokens)

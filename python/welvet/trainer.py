@@ -35,7 +35,8 @@ class Step:
 class Trainer(_native.Owner):
     """A network that learns.
 
-    network: nobody else may change it meanwhile. shape: of a batch, samples first.
+    network: it learns where it is; nobody else may change it meanwhile.
+    shape: of the input of a batch, samples first.
     config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
     threads: workers; None: one per physical core. The weights do not depend on it.
 
@@ -59,7 +60,12 @@ class Trainer(_native.Owner):
                                     len(extents), ctypes.byref(options))
 
     def step(self, inputs: Numbers, targets: Numbers | None = None, *, classes: Numbers | None = None) -> Step:
-        """Learns from one batch: targets as many values per sample as the output has, or classes, one id per row."""
+        """Learns from one batch and returns what it did, a Step.
+
+        inputs: [samples, ...]. targets: in the shape of the output; or classes: an id from 0 per row of the output, for
+        losses as "softmax_crossentropy". ValueError where they do not fit. Numbers that are not finite raise nothing:
+        the step is skipped, and its `why` names the layer.
+        """
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         out = _abi.TrainingStep()
         _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out)))
@@ -68,7 +74,7 @@ class Trainer(_native.Owner):
 
     def evaluate(self, inputs: Numbers, targets: Numbers | None = None, *,
                  classes: Numbers | None = None) -> tuple[float, Array]:
-        """Returns the loss of a batch and the network's output; no weight changes."""
+        """Returns the loss of a batch, parameters as those of step(), and the network's output; no weight changes."""
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
@@ -87,5 +93,5 @@ class Trainer(_native.Owner):
 
     @property
     def info(self) -> Json:
-        """Steps, skipped ones, learning rate, memory, a dict."""
+        """Steps, skipped ones, learning rate, memory in bytes, a dict."""
         return _native.record(library.loom_trainer_info, self._handle.value)

@@ -33,7 +33,7 @@ class Tween(_native.Owner):
                                     len(extents), ctypes.byref(options))
 
     def forward(self, x: Numbers) -> Array:
-        """Runs the network."""
+        """Runs the network on x [samples, ...] and returns its output."""
         data = _tensors.given(x, "x")
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
@@ -43,12 +43,15 @@ class Tween(_native.Owner):
         return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
     def step(self, target: Numbers, learning_rate: float) -> None:
-        """Does the rest of a step behind forward(): gaps, budgets, updates."""
+        """Does the rest of a step behind forward(): gaps, budgets, updates.
+
+        target: the output that is wanted, in its shape. LoomError without a forward before it.
+        """
         data = _tensors.given(target, "target")
         _native.check(library.loom_tween_step(self._handle.value, data.pointer, data.count, learning_rate))
 
     def backward(self, target: Numbers) -> None:
-        """The same in three calls: gives every cell its target."""
+        """Begins the same in three calls, backward(), budgets(), apply(): gives every cell its target."""
         data = _tensors.given(target, "target")
         _native.check(library.loom_tween_backward(self._handle.value, data.pointer, data.count))
 
@@ -57,7 +60,7 @@ class Tween(_native.Owner):
         _native.check(library.loom_tween_budgets(self._handle.value))
 
     def apply(self, learning_rate: float) -> None:
-        """Moves the weights."""
+        """Moves the weights towards the targets, the last of the three calls."""
         _native.check(library.loom_tween_apply(self._handle.value, learning_rate))
 
     @property
