@@ -5,6 +5,7 @@ import doctest
 import gc
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -336,6 +337,14 @@ class Documentation(unittest.TestCase):
             for member, inner in vars(value).items() if isinstance(value, type) else ():
                 if not member.startswith("_") and (callable(inner) or isinstance(inner, (classmethod, property))):
                     self.assertTrue(getattr(value, member).__doc__ or inner.__doc__, f"{name}.{member}")
+
+    def test_an_import_loads_nothing_that_takes_long(self):
+        loaded = "import sys; old = set(sys.modules); import welvet; print(*set(sys.modules) - old)"
+        done = subprocess.run([sys.executable, "-S", "-c", loaded], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        modules = set(done.stdout.split())
+        self.assertIn("welvet.network", modules)
+        self.assertEqual(modules & {"asyncio", "numpy", "typing", "welvet._types", "welvet.bridge"}, set())
 
     def test_the_bridge_is_imported_at_its_first_use(self):
         self.assertIn("bridge", dir(welvet))
