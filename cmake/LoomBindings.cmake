@@ -14,6 +14,13 @@ add_test(NAME bindings_python_numpy COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTH
 add_test(NAME bindings_bridge COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/bridge/test_goldens.py'")
 set_tests_properties(bindings_python bindings_python_tutorial bindings_python_plain bindings_python_numpy bindings_bridge PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
 set_property(TEST bindings_python_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHOUT_NUMPY=1)
+# The package's types, by that interpreter's mypy, and the package under PyPy; shown as skipped where there is none.
+add_test(NAME bindings_python_types COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_types.py'")
+set_tests_properties(bindings_python_types PROPERTIES SKIP_RETURN_CODE 77)
+foreach(part IN ITEMS networks welvet)
+  add_test(NAME bindings_pypy_${part} COMMAND sh -c "command -v pypy3 || { echo 'SKIPPED: pypy3 is not installed'; exit 77; }; exec pypy3 -B '${PROJECT_SOURCE_DIR}/tests/python/test_${part}.py'")
+  set_tests_properties(bindings_pypy_${part} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
+endforeach()
 if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
 endif()

@@ -213,9 +213,9 @@ def exports(api):
 
 def python(api):
     j = api.json
-    out = [f'"""The C ABI for ctypes. {MADE}"""\n\n',
-           "from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64,\n"
-           "                    c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)\n"]
+    out = [f'"""The C ABI for ctypes. {MADE}"""\n\nfrom __future__ import annotations\n\n',
+           "from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32,\n"
+           "                    c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)\n"]
     for enum in j["enums"]:
         out.append(f"\n# {enum['help']}\n")
         out += [f"{enum['prefix'] + name} = {value}\n" for name, value, _ in enum["values"]]
@@ -228,15 +228,15 @@ def python(api):
     for struct in j["structs"]:
         fields = "".join(f'        ("{n.split("[")[0]}", {p}),\n' for _, n, p in api.fields(struct))
         out.append(f'\n\nclass {camel(struct["name"])}(Structure):\n    _fields_ = [\n        ("struct_size", c_uint32),\n'
-                   f"{fields}    ]\n\n    def __init__(self, **values):\n"
+                   f"{fields}    ]\n\n    def __init__(self, **values: object) -> None:\n"
                    "        super().__init__(struct_size=sizeof(self.__class__), **values)\n")
-    out.append("\n\ndef declare(library):\n    \"\"\"Tells ctypes the parameters of every function.\"\"\"\n")
+    out.append("\n\ndef declare(library: CDLL) -> None:\n    \"\"\"Tells ctypes the parameters of every function.\"\"\"\n")
     for function in api.functions():
         params = ", ".join(p for _, _, p in api.params(function))
         returns = "c_char_p" if function.get("returns") == "text" else "c_int32"
         line = f"    _declare(library, \"loom_{function['name']}\", {returns}, [{params}])\n"
         out.append(line if len(line) <= 120 else line.replace(", [", ",\n             [", 1))
-    out.append("\n\ndef _declare(library, name, returns, params):\n    function = getattr(library, name)\n"
+    out.append("\n\ndef _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:\n    function = getattr(library, name)\n"
                "    function.restype = returns\n    function.argtypes = params\n")
     return "".join(out)
 

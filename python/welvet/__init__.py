@@ -1,9 +1,36 @@
 """Loom from Python: neural networks with the same bits on every machine.
 
+A language model that answers, by a path or by a hub id that is in huggingface_hub's cache:
+
 >>> import welvet
->>> welvet.Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")  # doctest: +SKIP
->>> print(welvet.Transformer.generate("Once upon a time"))  # doctest: +SKIP
+>>> lm = welvet.LM("HuggingFaceTB/SmolLM2-360M-Instruct")  # doctest: +SKIP
+>>> print(lm.generate("What is the capital of France?"))  # doctest: +SKIP
+
+A network that learns, from lists of numbers or arrays, samples first:
+
+>>> net = welvet.Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+>>> trainer = welvet.Trainer(net, (4, 2), loss="mse", learning_rate=0.1)
+>>> step = trainer.step([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]])
+>>> y = net([[0.5, 0.5]])
+
+What there is:
+
+    language models   LM, Chat, Tokenizer, Transformer (one model for the whole program), Stream, Generation
+    networks          Network, Session (states, gradients, bound buffers), StepMesh and StepState (cells in ticks)
+    learning          train, replay, Run (whole trainings); Trainer, Step (batch by batch); Tween, MeshTween (targets)
+    evolution         Population, evolve, mutate, splice; dna, compare_dna, draw_dna, compare
+    files             inspect, convert, quantize, schema
+    this machine      system_info, verify, version
+    errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
+    frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
+
+Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
+arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network
+with "activations": "f64" computes in float64. Calls release the interpreter's lock; threads may share models and
+networks, a session is for one at a time. docs/tutorial-python.md is the way in.
 """
+
+from __future__ import annotations
 
 from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
 from .chat import Chat
@@ -18,6 +45,26 @@ from .trainer import Step, Trainer
 from .training import Run, replay, train
 from .transformer import Transformer
 from .tween import Tween
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from . import bridge
+else:
+
+    def __getattr__(name):
+        """Imports welvet.bridge at its first use: it needs numpy."""
+        if name == "bridge":
+            import importlib  # pylint: disable=import-outside-toplevel
+
+            try:
+                return importlib.import_module(".bridge", __name__)
+            except ModuleNotFoundError as error:
+                raise ImportError(f"welvet.bridge needs {error.name}, which is not installed") from error
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__():
+        return sorted({*globals(), "bridge"})
+
 
 __version__ = version()
 __all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Generation", "LoomError", "MeshTween", "Network",

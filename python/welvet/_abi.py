@@ -1,7 +1,9 @@
 """The C ABI for ctypes. Made by tools/gen_bindings.py from api/loom.json."""
 
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64,
-                    c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
+from __future__ import annotations
+
+from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32,
+                    c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
 
 # What every function returns: OK, or why it failed. loom_last_error() has the text.
 OK = 0
@@ -165,7 +167,7 @@ class ModelOptions(Structure):
         ("adapters_count", c_size_t),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -181,7 +183,7 @@ class SessionOptions(Structure):
         ("isa", c_char_p),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -205,7 +207,7 @@ class GenerationOptions(Structure):
         ("stop_count", c_size_t),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -217,7 +219,7 @@ class NetworkOptions(Structure):
         ("max_bytes", c_uint64),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -234,7 +236,7 @@ class NetworkSessionOptions(Structure):
         ("checkpoint_every", c_uint64),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -256,7 +258,7 @@ class Pass(Structure):
         ("cancel", c_uint64),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -269,7 +271,7 @@ class TrainerOptions(Structure):
         ("max_bytes", c_uint64),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -286,7 +288,7 @@ class Batch(Structure):
         ("targets_count", c_size_t),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -301,7 +303,7 @@ class TrainingStep(Structure):
         ("why_size", c_size_t),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -320,7 +322,7 @@ class TrainOptions(Structure):
         ("user", c_void_p),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -338,7 +340,7 @@ class EvolveOptions(Structure):
         ("user", c_void_p),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -353,7 +355,7 @@ class StepMeshOptions(Structure):
         ("keep_inputs", c_int32),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -366,7 +368,7 @@ class TickOptions(Structure):
         ("cancel", c_uint64),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -380,7 +382,7 @@ class ConvertOptions(Structure):
         ("user", c_void_p),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -394,7 +396,7 @@ class Step(Structure):
         ("stop", c_int32),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
@@ -413,11 +415,11 @@ class Generation(Structure):
         ("hash", c_uint8 * 32),
     ]
 
-    def __init__(self, **values):
+    def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-def declare(library):
+def declare(library: CDLL) -> None:
     """Tells ctypes the parameters of every function."""
     _declare(library, "loom_version", c_char_p, [])
     _declare(library, "loom_last_error", c_char_p, [])
@@ -603,7 +605,7 @@ def declare(library):
     _declare(library, "loom_schema", c_int32, [c_int32, POINTER(c_uint64)])
 
 
-def _declare(library, name, returns, params):
+def _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:
     function = getattr(library, name)
     function.restype = returns
     function.argtypes = params

@@ -1,6 +1,9 @@
 """The shared library: where it is found, how its errors become exceptions, how its handles are given back."""
 
+from __future__ import annotations
+
 import ctypes
+import json
 import operator
 import os
 import pathlib
@@ -9,6 +12,15 @@ import threading
 import weakref
 
 from . import _abi
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import SupportsIndex, TypeVar
+
+    from ._types import Function, Json, Path, Self, Text, Told
+
+    T = TypeVar("T")
 
 _NAMES = {"win32": "loom.dll", "darwin": "libloom.dylib"}
 
@@ -19,16 +31,16 @@ class LoomError(Exception):
     code: its name, as "NotFound"; the same names in every language.
     """
 
-    def __init__(self, code, text):
+    def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}")
         self.code = code
         self.text = text
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[LoomError], tuple[str, str]]:
         return type(self), (self.code, self.text)
 
 
-def _load():
+def _load() -> ctypes.CDLL:
     name = _NAMES.get(sys.platform, "libloom.so")
     path = os.environ.get("WELVET_LIBRARY") or str(pathlib.Path(__file__).parent / name)
     try:
@@ -43,7 +55,7 @@ def _load():
 library = _load()
 
 
-def check(status):
+def check(status: int) -> None:
     """Raises the exception of a status that is not OK."""
     if status == _abi.OK:
         return
@@ -73,7 +85,7 @@ class ArgumentError(LoomError, ValueError):
     """An argument is outside what a call takes."""
 
 
-def _release(holder):
+def _release(holder: ctypes.c_uint64) -> None:
     if holder.value:
         library.loom_release(holder.value)
 
@@ -85,61 +97,62 @@ class Handle:
     loses nothing.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._holder = ctypes.c_uint64()
         self._finalizer = weakref.finalize(self, _release, self._holder)
 
-    def make(self, function, *args):
+    def make(self, function: Function, *args: object) -> Handle:
         """Calls a function whose last parameter takes the new handle."""
         check(function(*args, ctypes.byref(self._holder)))
         return self
 
     @property
-    def value(self):
+    def value(self) -> int:
         if not self._finalizer.alive:
             raise LoomError("BadHandle", "the object was closed")
         return self._holder.value
 
-    def close(self):
+    def close(self) -> None:
         self._finalizer()
 
 
 class Owner:
     """Base of objects that own a handle: `with` closes them."""
 
-    _handle = None
+    _handle: Handle
 
-    def close(self):
+    def close(self) -> None:
         """Gives the object back to the library; the garbage collector does the same later."""
-        if self._handle is not None:
+        if hasattr(self, "_handle"):  # an __init__ that fails leaves none
             self._handle.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self):
+    def __reduce__(self) -> str:
         raise TypeError(f"a {type(self).__name__} lives in this process alone and cannot be copied")
 
 
-def make(function, *args):
+def make(function: Function, *args: object) -> Handle:
     """Calls a function whose last parameter takes a new handle."""
     return Handle().make(function, *args)
 
 
-def long_call(call, cancel):
+def long_call(call: Callable[[], T], cancel: Handle) -> T:
     """Runs call() on a thread of its own, so that Ctrl-C reaches this one: it sets `cancel`, waits and goes on up."""
     if threading.current_thread() is not threading.main_thread():
         return call()
-    done = []
+    done: list[T] = []
+    raised: list[BaseException] = []
 
-    def run():
+    def run() -> None:
         try:
-            done.append((call(), None))
+            done.append(call())
         except BaseException as error:
-            done.append((None, error))
+            raised.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -150,13 +163,12 @@ def long_call(call, cancel):
         library.loom_cancel_set(cancel.value, 1)
         thread.join()
         raise
-    result, error = done[0]
-    if error is not None:
-        raise error
-    return result
+    if raised:
+        raise raised[0]
+    return done[0]
 
 
-def whole(value, what, least, most):
+def whole(value: SupportsIndex, what: str, least: int, most: int) -> int:
     """A whole number within its range; ctypes would cut it to its low bits."""
     number = operator.index(value)
     if not least <= number <= most:
@@ -164,7 +176,7 @@ def whole(value, what, least, most):
     return number
 
 
-def data_of(text, what):
+def data_of(text: Text, what: str) -> bytes:
     """Bytes of a text, or bytes as they are."""
     if isinstance(text, str):
         return text.encode("utf-8", "surrogateescape")
@@ -179,36 +191,49 @@ class Progress:
     Use it as a context manager around the call, with `callback` as its on_progress.
     """
 
-    def __init__(self, told):
-        self._told, self._raised = told, None
+    def __init__(self, told: Told | None) -> None:
+        self._told = told
+        self._raised: BaseException | None = None
         self.callback = _abi.OnProgress(self._tell)
 
-    def _tell(self, _, fraction):
+    def _tell(self, _: int | None, fraction: float) -> bool:
         try:
             return self._told is None or self._told(fraction) is not False
         except BaseException as error:  # it must not unwind through C
             self._raised = error
             return False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._raised is not None:
             raise self._raised from None
 
 
-def blob(function, *args):
+def blob(function: Function, *args: object) -> bytes:
     """Calls a function whose last parameter takes a blob, and returns the bytes."""
     with_handle = make(function, *args)
     data, size = ctypes.c_void_p(), ctypes.c_size_t()
     check(library.loom_blob_view(with_handle.value, ctypes.byref(data), ctypes.byref(size)))
-    out = ctypes.string_at(data.value, size.value)
+    out = ctypes.string_at(data.value or 0, size.value)
     with_handle.close()
     return out
 
 
-def utf8(text, what):
+def record(function: Function, *args: object) -> Json:
+    """Calls a function whose last parameter takes a blob that holds an object of JSON, and returns it."""
+    out: Json = json.loads(blob(function, *args))
+    return out
+
+
+def records(function: Function, *args: object) -> list[Json]:
+    """The same of a list of objects."""
+    out: list[Json] = json.loads(blob(function, *args))
+    return out
+
+
+def utf8(text: Path, what: str) -> bytes:
     """Text as C takes it."""
     if not isinstance(text, (str, os.PathLike)):
         raise TypeError(f"{what} must be a text, not {type(text).__name__}")

@@ -1,18 +1,28 @@
 """Arrays of the caller as the library takes them, and the other way round. numpy is used where it is installed."""
 
+from __future__ import annotations
+
 import array
 import ctypes
 import math
 import sys
 
-from . import _native
+from . import _abi, _native
 
-_POINTERS = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
-             "i": ctypes.POINTER(ctypes.c_int32)}
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import Any
+
+    from ._types import Array, Kind, Memory, Numbers, Pointer, Shape
+
+_POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
+                             "i": ctypes.POINTER(ctypes.c_int32)}
 _NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
 
 
-def numpy():
+def numpy() -> ModuleType | None:
     """The module, or None where it is not installed."""
     if "numpy" not in sys.modules:
         try:
@@ -28,37 +38,53 @@ class Given:
 
     __slots__ = ("address", "count", "shape", "keeps", "kind")
 
-    def __init__(self, address, count, shape, keeps, kind):
+    def __init__(self, address: int, count: int, shape: tuple[int, ...], keeps: object, kind: Kind) -> None:
         self.address, self.count, self.shape, self.keeps, self.kind = address, count, shape, keeps, kind
 
     @property
-    def pointer(self):
+    def pointer(self) -> Pointer:
         """The address as ctypes takes it for an array of numbers."""
         return ctypes.cast(self.address, _POINTERS[self.kind])
 
-    def extents(self):
+    def extents(self) -> ctypes.Array[ctypes.c_uint64]:
         """The shape as the library takes it."""
         return (ctypes.c_uint64 * len(self.shape))(*self.shape)
 
 
-def given(value, what, kind="f"):
+def given(value: Numbers, what: str, kind: Kind = "f") -> Given:
     """A Given of numbers of that kind ("f", "d", "i") in row-major order: without a copy where the memory allows it.
 
     value: a numpy array, whatever speaks DLPack or the buffer protocol, or nested lists of numbers.
     """
     np = numpy()
     if np is not None:
-        if type(value) is np.ndarray and value.dtype == _NUMPY[kind] and value.flags.c_contiguous:
-            data = value
-        else:
+        data: Any = value
+        if type(data) is not np.ndarray or data.dtype != _NUMPY[kind] or not data.flags.c_contiguous:
             data = _as_numpy(np, value, what, kind)
         return Given(data.__array_interface__["data"][0], data.size, data.shape, data, kind)
-    data, shape = _plain(value, what, kind)
-    memory = (ctypes.c_char * (len(data) * data.itemsize)).from_buffer(data)
-    return Given(ctypes.addressof(memory), len(data), tuple(shape), (data, memory), kind)
+    numbers, shape = _plain(value, what, kind)
+    memory = (ctypes.c_char * (len(numbers) * numbers.itemsize)).from_buffer(numbers)
+    return Given(ctypes.addressof(memory), len(numbers), tuple(shape), (numbers, memory), kind)
 
 
-def _as_numpy(np, value, what, kind):
+def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> tuple[_abi.Batch, object]:
+    """Samples with their targets or classes as the library takes them, and what keeps them alive."""
+    data = given(inputs, "inputs")
+    extents = data.extents()
+    out = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
+    keeps: list[object] = [data, extents]
+    if targets is not None:
+        more = given(targets, "targets")
+        out.targets, out.targets_count = more.pointer, more.count
+        keeps.append(more)
+    if classes is not None:
+        more = given(classes, "classes", "i")
+        out.classes, out.classes_count = more.pointer, more.count
+        keeps.append(more)
+    return out, keeps
+
+
+def _as_numpy(np: ModuleType, value: Any, what: str, kind: Kind) -> Any:
     if hasattr(value, "detach"):  # a tensor of torch that learns does not give its memory away
         value = value.detach()
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
@@ -80,21 +106,22 @@ def _as_numpy(np, value, what, kind):
         return np.ascontiguousarray(data, dtype=_NUMPY[kind]).reshape(data.shape)
 
 
-def _plain(value, what, kind):
+def _plain(value: Any, what: str, kind: Kind) -> tuple[array.array[Any], Sequence[int]]:
     if not isinstance(value, (list, tuple, int, float)):
         try:
             view = memoryview(value)
         except TypeError:
             raise TypeError(f"{what} must be numbers, not {type(value).__name__}") from None
-        return array.array(kind, _flat(view.tolist(), view.shape, what)), view.shape
-    shape, inner = [], value
+        return array.array(kind, _flat(view.tolist(), view.shape or (), what)), view.shape or ()
+    shape: list[int] = []
+    inner = value
     while isinstance(inner, (list, tuple)):
         shape.append(len(inner))
         inner = inner[0] if inner else 0
     return array.array(kind, _flat(value, shape, what)), shape
 
 
-def _flat(value, shape, what):
+def _flat(value: Any, shape: Sequence[int], what: str) -> list[Any]:
     if not shape:
         if isinstance(value, (list, tuple)):
             raise ValueError(f"{what}: lists of different depths")
@@ -104,7 +131,7 @@ def _flat(value, shape, what):
     return [number for part in value for number in _flat(part, shape[1:], what)]
 
 
-def room(shape, kind="f"):
+def room(shape: Sequence[int], kind: Kind = "f") -> tuple[Array, Pointer, int]:
     """An array of that shape to be filled: (array, pointer, count)."""
     count = math.prod(shape)
     np = numpy()
@@ -113,14 +140,21 @@ def room(shape, kind="f"):
         return out, out.ctypes.data_as(_POINTERS[kind]), count
     memory = bytearray(count * (8 if kind == "d" else 4))
     pointer = ctypes.cast((ctypes.c_char * max(len(memory), 1)).from_buffer(memory or bytearray(1)), _POINTERS[kind])
-    return memoryview(memory).cast(kind, shape) if count else memoryview(memory), pointer, count
+    view: Any = memoryview(memory)
+    return view.cast(kind, shape) if count else view, pointer, count
 
 
-def copied(pointer, count, shape, kind="f"):
+def pointer_to(kind: Kind) -> Pointer:
+    """An empty pointer to numbers of that kind, for the library to set."""
+    out: Pointer = _POINTERS[kind]()
+    return out
+
+
+def copied(pointer: Pointer | int, count: int, shape: Sequence[int], kind: Kind = "f") -> Array:
     """A copy of the library's memory: a numpy array, or a memoryview of that shape where there is no numpy."""
     np = numpy()
     if np is not None:
-        out = np.empty(shape, _NUMPY[kind])
+        out: Array = np.empty(shape, _NUMPY[kind])
         ctypes.memmove(out.__array_interface__["data"][0], pointer, count * (8 if kind == "d" else 4))
         return out
     out, to, _ = room(shape, kind)
@@ -128,23 +162,23 @@ def copied(pointer, count, shape, kind="f"):
     return out
 
 
-def writable(value, what):
+def writable(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], object]:
     """The caller's own memory of float32, for the library to fill: (pointer, count, shape)."""
-    view = memoryview(value)
+    view: memoryview = memoryview(value)  # type: ignore[arg-type,unused-ignore]  # numpy's stubs say so since 3.12
     if view.readonly:
         raise ValueError(f"{what} is read-only")
     if view.format not in ("f", "<f") or not view.c_contiguous:
         raise TypeError(f"{what} must be float32 in row-major order, one number behind the other")
     memory = (ctypes.c_char * view.nbytes).from_buffer(view)
-    return ctypes.cast(memory, _POINTERS["f"]), view.nbytes // 4, view.shape, (view, memory)
+    return ctypes.cast(memory, _POINTERS["f"]), view.nbytes // 4, view.shape or (), (view, memory)
 
 
-def bound(value, what):
+def bound(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], object]:
     """The same of memory that the library reads again and again: nothing is copied, so it must be float32 as it is."""
     return writable(value, what)
 
 
-def shape_of(extents, what):
+def shape_of(extents: Shape, what: str) -> ctypes.Array[ctypes.c_uint64]:
     """Extents as the library takes them, from a whole number or a sequence."""
     numbers = [extents] if isinstance(extents, int) else list(extents)
     numbers = [_native.whole(n, what, 1, 2**40) for n in numbers]

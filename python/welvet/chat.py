@@ -1,37 +1,47 @@
 """Conversations with a language model."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 
-from . import _native
+from . import _abi, _native
 from ._native import library
-from .lm import Answer, generation_options
+from .lm import Answer, Generation, generation_options
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from .lm import LM
+
+    from ._types import AnswerOptions, Json, Path, Text, Unpack
 
 
 class Chat(_native.Owner):
     """A conversation: messages in, answers out. What the model has read is not read again.
 
-    model: an LM. system: a message that the conversation begins with. options: of every answer, as those of LM.stream().
+    model: an LM. system: a message that the conversation begins with.
+    options: of every answer, as those of LM.stream() but for form: a chat always writes with the chat template.
 
     >>> chat = Chat(LM("model.gguf"), system="You are brief.")  # doctest: +SKIP
     >>> print(chat.say("Who was Ada Lovelace?"))  # doctest: +SKIP
     """
 
-    def __init__(self, model, system=None, **options):
+    def __init__(self, model: LM, system: str | None = None, **options: Unpack[AnswerOptions]) -> None:
         self.model = model
         values, self._keeps = generation_options(**options)
         session = model.session()
         self._handle = _native.make(library.loom_chat_create, session.value,
                                     _native.utf8(system, "system") if system else None, ctypes.byref(values))
 
-    def say(self, text):
+    def say(self, text: Text) -> Generation:
         """Adds a message of the user and returns the Generation that answers it."""
         stream = self.stream(text)
         for _ in stream:
             pass
         return stream.result
 
-    def stream(self, text=None):
+    def stream(self, text: Text | None = None) -> ChatStream:
         """The same as a Stream of pieces; without a text an answer to the messages as they stand."""
         if text is None:
             _native.check(library.loom_chat_answer(self._handle.value, 0))
@@ -40,35 +50,35 @@ class Chat(_native.Owner):
             _native.check(library.loom_chat_say(self._handle.value, data, len(data), 0))
         return ChatStream(self)
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends an answer that runs; what it has said so far joins the conversation."""
         _native.check(library.loom_chat_stop(self._handle.value))
 
     @property
-    def messages(self):
+    def messages(self) -> list[Json]:
         """The conversation, a list of dicts with role and content. Assigning another one replaces it."""
-        return json.loads(_native.blob(library.loom_chat_messages, self._handle.value))
+        return _native.records(library.loom_chat_messages, self._handle.value)
 
     @messages.setter
-    def messages(self, messages):
+    def messages(self, messages: Iterable[Json]) -> None:
         data = json.dumps(list(messages)).encode()
         _native.check(library.loom_chat_set_messages(self._handle.value, data, len(data)))
 
-    def rewind(self, count):
+    def rewind(self, count: int) -> None:
         """Keeps the first so many messages."""
         _native.check(library.loom_chat_rewind(self._handle.value, _native.whole(count, "count", 0, 2**40)))
 
-    def edit(self, index, text):
+    def edit(self, index: int, text: Text) -> None:
         """Gives a message another text and forgets what follows."""
         data = _native.data_of(text, "text")
         _native.check(library.loom_chat_edit(self._handle.value, _native.whole(index, "index", 0, 2**40), data,
                                              len(data)))
 
-    def save(self, path):
+    def save(self, path: Path) -> None:
         """Writes the conversation into a file, whole or not at all."""
         _native.check(library.loom_chat_save(self._handle.value, _native.utf8(path, "path")))
 
-    def load(self, path):
+    def load(self, path: Path) -> None:
         """Reads a conversation from a file."""
         _native.check(library.loom_chat_load(self._handle.value, _native.utf8(path, "path")))
 
@@ -76,12 +86,13 @@ class Chat(_native.Owner):
 class ChatStream(Answer):
     """An answer of a chat that is being written: an iterator over pieces of text."""
 
-    def __init__(self, chat):
+    def __init__(self, chat: Chat) -> None:
         super().__init__(library.loom_chat_next, library.loom_chat_result)
-        self._chat, self._handle = chat, chat._handle
+        self._chat, self._handle, self._open = chat, chat._handle, True
 
-    def close(self):
+    def close(self) -> None:
         """Ends the answer here; what it has said so far joins the conversation."""
-        if self._step.stop == 0 and self._handle is not None:
+        if self._open and self._step.stop == _abi.STOP_NOT_YET:
             self._chat.stop()
-        self._handle = None
+        self._open, self._handle = False, _native.Handle()  # not the chat's, which goes on
+        self._handle.close()

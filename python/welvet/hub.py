@@ -1,18 +1,24 @@
 """Where a model's name leads: a path, huggingface_hub's cache, a folder of that name."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 
 from ._native import NotFoundError
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from ._types import Path
 
-def _cache():
+
+def _cache() -> pathlib.Path:
     home = os.environ.get("HF_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface")
     return pathlib.Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub"))
 
 
-def find_model(name):
+def find_model(name: Path) -> str:
     """Returns the path of a model: of a file or folder, or of a hub id's newest snapshot in the cache.
 
     Nothing is downloaded: where there is none, the error says which command fetches it.

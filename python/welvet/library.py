@@ -1,22 +1,28 @@
 """What the library says of itself and of this machine."""
 
-import json
+from __future__ import annotations
+
 
 from . import _native
 from ._native import library
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from ._types import Json
 
-def version():
+
+def version() -> str:
     """Returns the version of the library."""
-    return library.loom_version().decode()
+    text: bytes = library.loom_version()
+    return text.decode()
 
 
-def system_info():
-    """Returns a dict: version, processor, instruction sets, cores, memory."""
-    return json.loads(_native.blob(library.loom_system_info))
+def system_info() -> Json:
+    """Returns a dict: version, processor, instruction sets ("isas"), cores, memory in bytes."""
+    return _native.record(library.loom_system_info)
 
 
-def verify(isa=None, threads=None):
+def verify(isa: str | None = None, threads: int | None = None) -> str:
     """Runs the golden set and returns the SHA-256 of its table: equal on every machine. Takes seconds.
 
     isa: an instruction set by name; None: the best one. threads: None: one per physical core.

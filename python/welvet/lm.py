@@ -1,5 +1,7 @@
 """Language models: load one, ask it, stream its answer."""
 
+from __future__ import annotations
+
 import codecs
 import ctypes
 import dataclasses
@@ -10,6 +12,13 @@ from . import _abi, _native
 from ._native import library
 from .hub import find_model
 from .tokenizer import Tokenizer
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from .chat import Chat
+
+    from ._types import AnswerOptions, Function, Json, Path, PromptForm, Self, StreamOptions, Text, Told, Unpack
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
 _FORMS = {"auto": _abi.PROMPT_AUTO, "raw": _abi.PROMPT_RAW, "chat": _abi.PROMPT_CHAT}
@@ -24,18 +33,18 @@ class Generation:
     stop_reason: "eos", "stop", "length", "context" or "cancelled".
     hash: SHA-256 of the ids and the bits of the last logits, hexadecimal: equal on every machine.
     prompt_tokens: tokens that were read before.
-    prefill_seconds, decode_seconds: time spent on reading and on writing.
+    prefill_seconds, decode_seconds: time spent on reading the prompt and on writing the answer.
     """
 
     text: str
-    ids: list
+    ids: list[int]
     stop_reason: str
     hash: str
     prompt_tokens: int
     prefill_seconds: float
     decode_seconds: float
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
 
@@ -46,15 +55,19 @@ class LM(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: as stored.
     threads: workers of its sessions; None: one per physical core.
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
-    progress: called with the part that is loaded, from 0 to 1; returning False cancels.
+    progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError.
+
+    NotFoundError where there is no such model; it says how to fetch a hub id. LoomError with the code Unsupported or
+    CorruptData for a file that is no model.
     """
 
-    def __init__(self, model, *, dtype=None, threads=None, context=None, progress=None):
+    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
+                 context: int | None = None, progress: Told | None = None) -> None:
         self.path = find_model(model)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
         self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
         self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)
-        self._tokenizer = None
+        self._tokenizer: Tokenizer | None = None
         cancel, self._handle = _native.make(library.loom_cancel_create), _native.Handle()
         options.cancel, path = cancel.value, _native.utf8(self.path, "model")
         with _native.Progress(progress) as told:
@@ -62,46 +75,51 @@ class LM(_native.Owner):
             _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
 
     @property
-    def info(self):
+    def info(self) -> Json:
         """Format, sizes, context and what is missing, a dict."""
-        return json.loads(_native.blob(library.loom_model_info, self._handle.value))
+        return _native.record(library.loom_model_info, self._handle.value)
 
     @property
-    def tokenizer(self):
+    def tokenizer(self) -> Tokenizer:
         """The model's Tokenizer."""
         if self._tokenizer is None:
             self._tokenizer = Tokenizer(_native.make(library.loom_model_tokenizer, self._handle.value))
         return self._tokenizer
 
-    def render_chat(self, messages, add_generation_prompt=True):
+    def render_chat(self, messages: Iterable[Json], add_generation_prompt: bool = True) -> str:
         """Writes messages, a list of {"role", "content"}, as the model's chat template has them."""
         data = json.dumps(list(messages)).encode()
         out = _native.blob(library.loom_model_render_chat, self._handle.value, data, len(data), add_generation_prompt)
         return out.decode("utf-8", "replace")
 
-    def generate(self, prompt, **options):
-        """Returns the Generation that answers or continues a prompt; options as those of stream()."""
+    def generate(self, prompt: Text, **options: Unpack[StreamOptions]) -> Generation:
+        """Returns the Generation that answers or continues a prompt; options as those of stream().
+
+        >>> lm.generate("Once upon a time", form="raw", max_tokens=50, temperature=0.8, seed=1)  # doctest: +SKIP
+        """
         stream = self.stream(prompt, **options)
         for _ in stream:
             pass
         return stream.result
 
-    def session(self):
+    def session(self) -> _native.Handle:
         """Returns the handle of a new session, which keeps the model alive."""
         options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
         return _native.make(library.loom_session_create, self._handle.value, ctypes.byref(options))
 
-    def chat(self, system=None, **options):
+    def chat(self, system: str | None = None, **options: Unpack[AnswerOptions]) -> Chat:
         """Returns a Chat with this model; options as those of stream()."""
         from .chat import Chat  # pylint: disable=import-outside-toplevel,cyclic-import
 
         return Chat(self, system, **options)
 
-    def stream(self, prompt, *, form="auto", **options):
+    def stream(self, prompt: Text, *, form: PromptForm = "auto", **options: Unpack[AnswerOptions]) -> Stream:
         """Returns a Stream: iterate over it for pieces of text as they settle; its result is a Generation.
 
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
-        options: as those of generation_options().
+        options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
+        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed; `help(welvet.lm.generation_options)`
+        says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
@@ -111,12 +129,20 @@ class LM(_native.Owner):
                                    ctypes.byref(values)))
 
 
-def generation_options(*, max_tokens=None, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, typical_p=1.0,
-                       repetition_penalty=1.0, repetition_window=64, frequency_penalty=0.0, presence_penalty=0.0,
-                       min_tokens=0, ignore_eos=False, stop=(), seed=0):
+def generation_options(*, max_tokens: int | None = None, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
+                       min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
+                       repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
+                       min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] = (),
+                       seed: int = 0) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
-    max_tokens: 128 without it. temperature 0 takes the most likely token each time. stop: texts that end it.
+    max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
+    stop: a text or several that end it, which the answer leaves out. ignore_eos: end-of-sequence tokens are banned.
+    temperature: 0 takes the most likely token each time; above 0 tokens are drawn, and the same seed draws the same.
+    top_k: among so many; 0: among all. top_p, typical_p: among those that make up so much probability, above 0 to 1.
+    min_p: among those at least so likely as this part of the likeliest one.
+    repetition_penalty: above 1 makes tokens of the last repetition_window ones (-1: of all) less likely, as do
+    frequency_penalty by how often they stood there and presence_penalty if they did.
     """
     stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
@@ -139,17 +165,17 @@ def generation_options(*, max_tokens=None, temperature=0.0, top_k=0, top_p=1.0, 
 class Answer(_native.Owner):
     """An answer that is being written: an iterator over pieces of text, also `async for`."""
 
-    def __init__(self, advance, result):
+    def __init__(self, advance: Function, result: Function) -> None:
         self._next, self._result = advance, result
         self._step = _abi.Step()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()  # a step's text lasts until the next call
         self._shown = True
 
-    def __iter__(self):
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self):
+    def __next__(self) -> str:
         with self._lock:
             while self._step.stop == _abi.STOP_NOT_YET or not self._shown:
                 if self._shown:
@@ -162,10 +188,10 @@ class Answer(_native.Owner):
                     return piece
             raise StopIteration
 
-    def __aiter__(self):
+    def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> str:
         import asyncio  # pylint: disable=import-outside-toplevel
 
         piece = await asyncio.get_running_loop().run_in_executor(None, next, self, None)
@@ -174,12 +200,12 @@ class Answer(_native.Owner):
         return piece
 
     @property
-    def prompt_tokens(self):
+    def prompt_tokens(self) -> int:
         """Tokens of the prompt that have been read."""
-        return self._step.prompt_tokens
+        return int(self._step.prompt_tokens)
 
     @property
-    def result(self):
+    def result(self) -> Generation:
         """The Generation so far, or whole."""
         out = _abi.Generation()
         with self._lock:
@@ -194,11 +220,11 @@ class Answer(_native.Owner):
 class Stream(Answer):
     """An answer to a prompt."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: _native.Handle) -> None:
         super().__init__(library.loom_generator_next, library.loom_generator_result)
         self._handle = handle
 
-    def close(self):
+    def close(self) -> None:
         """Ends the answer here."""
         with self._lock:
             super().close()

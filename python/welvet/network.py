@@ -1,5 +1,7 @@
 """Networks of any layers: made of a spec, read from a file, run, changed, drawn."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import threading
@@ -7,10 +9,18 @@ import threading
 from . import _abi, _native, _tensors
 from ._native import library
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Literal
 
-def _json(value, what):
+    from ._types import (Array, ForwardOptions, Json, Kind, Memory, Numbers, Path, Self, SessionOptions, Shape,
+                         Text, Unpack)
+
+
+def _json(value: Json | Text, what: str) -> bytes:
     """JSON of an object, or the text that it is given as."""
-    if isinstance(value, (str, bytes, bytearray)):
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
         return _native.data_of(value, what)
     return json.dumps(value).encode()
 
@@ -20,62 +30,78 @@ class Network(_native.Owner):
 
     spec: a dict or JSON text as docs/layers.md describes it. Weights that it does not bring are drawn from its seed.
     strict: unknown keys are errors; otherwise `info["warnings"]` lists them.
+    ValueError for a spec that no network can be made of; the message begins with the place, as "/layers/0/type".
+
+    Inputs have the samples first, [samples, ...], as in PyTorch; so do outputs. Weights of dense layers are
+    [outputs, inputs].
 
     >>> net = Network({"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 2}]})
     >>> net.weights()["layers.0.weight"]["shape"]
     [2, 3]
+    >>> net([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]).shape  # four samples
+    (4, 2)
     """
 
-    def __init__(self, spec, *, strict=True):
+    _session: Session | None
+
+    def __init__(self, spec: Json | Text, *, strict: bool = True) -> None:
         data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
         self._take(_native.make(library.loom_network_from_json, data, len(data), ctypes.byref(options)))
 
-    def _take(self, handle):
+    def _take(self, handle: _native.Handle) -> None:
         self._handle, self._session = handle, None
 
     @classmethod
-    def _of(cls, handle):
+    def _of(cls, handle: _native.Handle) -> Self:
         out = cls.__new__(cls)
         out._take(handle)
         return out
 
     @classmethod
-    def from_file(cls, path, *, strict=True):
-        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x."""
+    def from_file(cls, path: Path, *, strict: bool = True) -> Self:
+        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x.
+
+        NotFoundError where there is no such file, LoomError with the code CorruptData or Unsupported for other
+        contents.
+        """
         options = _abi.NetworkOptions(lenient=not strict)
         return cls._of(_native.make(library.loom_network_open, _native.utf8(path, "path"), ctypes.byref(options)))
 
     @classmethod
-    def from_bytes(cls, data, *, strict=True):
-        """The same of bytes."""
-        data, options = _native.data_of(data, "data"), _abi.NetworkOptions(lenient=not strict)
-        return cls._of(_native.make(library.loom_network_from_memory, data, len(data), ctypes.byref(options)))
+    def from_bytes(cls, data: Text, *, strict: bool = True) -> Self:
+        """Reads what such a file holds, as to_bytes() gives it."""
+        content, options = _native.data_of(data, "data"), _abi.NetworkOptions(lenient=not strict)
+        return cls._of(_native.make(library.loom_network_from_memory, content, len(content), ctypes.byref(options)))
 
     @classmethod
-    def from_arch(cls, config):
+    def from_arch(cls, config: Json | Text) -> Self:
         """Makes a transformer of an arch_config, a dict."""
         data = _json(config, "config")
         return cls._of(_native.make(library.loom_network_from_arch, data, len(data)))
 
     @classmethod
-    def graft(cls, networks, mode="concat", *, share=False):
-        """Makes a network of one parallel cell whose branches are copies of cell 0 of each network."""
+    def graft(cls, networks: Sequence[Network], mode: str = "concat", *, share: bool = False) -> Self:
+        """Makes a network of one parallel cell whose branches are copies of cell 0 of each network.
+
+        mode: how their outputs are joined, "concat", "add" or "avg". share: the copies stand in cells
+        of their own, which the branches link to.
+        """
         handles = [n._handle.value for n in networks]
         return cls._of(_native.make(library.loom_network_graft, (ctypes.c_uint64 * len(handles))(*handles),
                                     len(handles), _native.utf8(mode, "mode"), share))
 
-    def clone(self):
+    def clone(self) -> Self:
         """Returns a copy that shares nothing which can change."""
         return self._of(_native.make(library.loom_network_clone, self._handle.value))
 
-    def save(self, path, *, keep_master=False):
+    def save(self, path: Path, *, keep_master: bool = False) -> None:
         """Writes a file, whole or not at all: .json a checkpoint, everything else .entity.
 
         keep_master: exact masters beside packed weights, for further training.
         """
         _native.check(library.loom_network_save(self._handle.value, _native.utf8(path, "path"), keep_master))
 
-    def to_bytes(self, format="entity", *, keep_master=False):
+    def to_bytes(self, format: Literal["entity", "json"] = "entity", *, keep_master: bool = False) -> bytes:
         """Returns what save() would write: format "entity" or "json"."""
         formats = {"entity": _abi.FORMAT_ENTITY, "json": _abi.FORMAT_JSON}
         if format not in formats:
@@ -83,26 +109,29 @@ class Network(_native.Owner):
         return _native.blob(library.loom_network_to_bytes, self._handle.value, formats[format], keep_master)
 
     @property
-    def spec(self):
+    def spec(self) -> Json:
         """The spec, a dict: every setting that is not the default, without weights."""
-        return json.loads(_native.blob(library.loom_network_spec, self._handle.value))
+        return _native.record(library.loom_network_spec, self._handle.value)
 
     @property
-    def info(self):
-        """Grid, layers, types, memory, shapes, warnings, a dict."""
-        return json.loads(_native.blob(library.loom_network_info, self._handle.value))
+    def info(self) -> Json:
+        """Grid, layers, types, memory in bytes, shapes, warnings, a dict."""
+        return _native.record(library.loom_network_info, self._handle.value)
 
-    def hash(self):
+    def hash(self) -> str:
         """Returns the SHA-256 of all weights, hexadecimal: equal networks have equal hashes on every machine."""
         return _native.blob(library.loom_network_hash, self._handle.value).decode()
 
-    def weights(self):
-        """Returns a dict from the names of the weights, in path order, to shape, dtype, role and so on."""
-        listed = json.loads(_native.blob(library.loom_network_weights, self._handle.value))
+    def weights(self) -> dict[str, Json]:
+        """Returns a dict from the names of the weights, as "layers.0.weight", to dicts with shape, dtype, role, ..."""
+        listed = _native.records(library.loom_network_weights, self._handle.value)
         return {w.pop("name"): w for w in listed}
 
-    def get(self, name):
-        """Returns the values of a weight, float32 (float64 where the weight is float64)."""
+    def get(self, name: str) -> Array:
+        """Returns a copy of a weight's values in its shape, float32 (float64 where the weight is float64).
+
+        A packed weight, as one of int8, is given as the numbers that its codes stand for. KeyError for an unknown name.
+        """
         about = self._about(name)
         wide = about["dtype"] == "float64"
         out, pointer, count = _tensors.room(about["shape"], "d" if wide else "f")
@@ -110,8 +139,11 @@ class Network(_native.Owner):
         _native.check(function(self._handle.value, _native.utf8(name, "name"), pointer, count))
         return out
 
-    def set(self, name, values):
-        """Gives a weight new values, an array of its shape. ValueError for another shape or a value that is NaN."""
+    def set(self, name: str, values: Numbers) -> None:
+        """Gives a weight new values, an array of its shape; one that is packed packs them.
+
+        KeyError for an unknown name, ValueError for another shape, LoomError for a value that is not finite.
+        """
         about = self._about(name)
         wide = about["dtype"] == "float64"
         data = _tensors.given(values, name, "d" if wide else "f")
@@ -120,17 +152,17 @@ class Network(_native.Owner):
         function = library.loom_network_set_weight_f64 if wide else library.loom_network_set_weight
         _native.check(function(self._handle.value, _native.utf8(name, "name"), data.pointer, data.count))
 
-    def _about(self, name):
+    def _about(self, name: str) -> Json:
         about = self.weights().get(name)
         if about is None:
             raise KeyError(f"the network has no weight {name!r}")
         return about
 
-    def state_dict(self):
-        """Returns all weights, a dict from name to array."""
+    def state_dict(self) -> dict[str, Array]:
+        """Returns copies of all weights, a dict from name to array."""
         return {name: self.get(name) for name in self.weights()}
 
-    def load_state_dict(self, values):
+    def load_state_dict(self, values: Mapping[str, Numbers]) -> None:
         """Gives every weight of the dict its values; a name that the network does not have is a KeyError."""
         unknown = [name for name in values if name not in self.weights()]
         if unknown:
@@ -138,63 +170,74 @@ class Network(_native.Owner):
         for name, value in values.items():
             self.set(name, value)
 
-    def codes(self, name):
+    def codes(self, name: str) -> Json:
         """Returns a weight as it is stored, a dict: dtype, packed codes, scales and zero points in Base64."""
-        return json.loads(_native.blob(library.loom_network_weight_codes, self._handle.value,
-                                       _native.utf8(name, "name")))
+        return _native.record(library.loom_network_weight_codes, self._handle.value, _native.utf8(name, "name"))
 
-    def prepare(self, shape):
-        """Infers all shapes from the input's, samples first, and returns the output's."""
+    def prepare(self, shape: Shape) -> tuple[int, ...]:
+        """Infers all shapes from the input's, samples first, and returns the output's.
+
+        ValueError where a layer does not fit; the message names it.
+        """
         extents = _tensors.shape_of(shape, "shape")
         output, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         _native.check(library.loom_network_prepare(self._handle.value, extents, len(extents), ctypes.byref(output),
                                                    ctypes.byref(count)))
         return tuple(output[:count.value])
 
-    def place(self, address, layer):
-        """Puts a layer, a dict as in a spec, into the cell (z, y, x, l); None empties the cell."""
+    def place(self, address: Sequence[int], layer: Json | Text | None) -> None:
+        """Puts a layer, a dict as in a spec, into the cell (z, y, x, l) of the grid; None empties the cell."""
         data = b"" if layer is None else _json(layer, "layer")
         where = (ctypes.c_uint64 * len(address))(*[_native.whole(a, "address", 0, 2**32 - 1) for a in address])
         _native.check(library.loom_network_place(self._handle.value, where, len(where), data, len(data)))
 
-    def morph(self, dtype, path=None):
-        """Gives the matrices another numeric type, "int8"; path: of a layer and all below it, "layers.3"."""
+    def morph(self, dtype: str, path: str | None = None) -> Self:
+        """Gives the matrices another numeric type, as "int8", and returns the network.
+
+        path: of a layer and all below it, as "layers.3"; None: all layers. ValueError for an unknown type names all.
+        """
         _native.check(library.loom_network_morph(self._handle.value, _native.utf8(path, "path") if path else None,
                                                  _native.utf8(dtype, "dtype")))
         return self
 
-    def freeze(self, path=None, *, frozen=True):
-        """Keeps a layer and all below it, or every layer, from learning."""
+    def freeze(self, path: str | None = None, *, frozen: bool = True) -> None:
+        """Keeps a layer and all below it, by its path, or every layer from learning.
+
+        frozen: False lets it learn again.
+        """
         _native.check(library.loom_network_freeze(self._handle.value, _native.utf8(path, "path") if path else None,
                                                   frozen))
 
-    def release_masters(self):
+    def release_masters(self) -> None:
         """Frees the exact masters of weights whose type holds their values."""
         _native.check(library.loom_network_release_masters(self._handle.value))
 
-    def merge_adapters(self):
+    def merge_adapters(self) -> None:
         """Adds every enabled adapter to its matrix and removes it."""
         _native.check(library.loom_network_merge_adapters(self._handle.value))
 
-    def session(self, **options):
+    def session(self, **options: Unpack[SessionOptions]) -> Session:
         """Returns a Session that runs this network; options as those of Session."""
         return Session(self, **options)
 
-    def __call__(self, x, **options):
-        """Runs the network and returns its output; options as those of Session.forward()."""
+    def __call__(self, x: Numbers, **options: Unpack[ForwardOptions]) -> Array:
+        """Runs the network on x [samples, ...] and returns its output; options as those of Session.forward().
+
+        ValueError where the shape does not fit the first layer, TypeError for what holds no numbers.
+        """
         if self._session is None:
             self._session = Session(self)
         return self._session.forward(x, **options)
 
-    def draw(self, title=None):
+    def draw(self, title: str | None = None) -> str:
         """Returns a picture of the grid, SVG."""
         name = _native.utf8(title, "title") if title else None
         return _native.blob(library.loom_network_draw, self._handle.value, name).decode()
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return self.draw()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         info = self.info
         grid = " x ".join(str(n) for n in info["grid"])
         return f"<welvet.Network {info['name'] or info['id']}: grid {grid}, {info['weights']} weights>"
@@ -203,40 +246,44 @@ class Network(_native.Owner):
 class Session(_native.Owner):
     """One user of a network: activations, gradients, states. Several may run one network at the same time.
 
-    threads: workers; None: one per physical core. backward: a forward keeps what backward() needs.
+    threads: workers, 1 to 256; None: one per physical core. The results do not depend on it.
+    backward: a forward keeps what backward() needs.
     context: above 0 attention and recurrent layers go on from call to call, up to so many positions.
+    isa: instruction set, as "avx2"; None: the best one of this processor. The results do not depend on it.
     checkpoint_every: above 0 backward computes the cells between such segments anew, for less memory.
     """
 
-    def __init__(self, network, *, threads=None, backward=False, context=0, kv_dtype=None, isa=None,
-                 checkpoint_every=0):
+    def __init__(self, network: Network, *, threads: int | None = None, backward: bool = False, context: int = 0,
+                 kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0) -> None:
         options = _abi.NetworkSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), backward=backward,
             context=_native.whole(context, "context", 0, 2**24), isa=_native.utf8(isa, "isa") if isa else None,
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
             checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
         self.network = network
-        self._bound = None
-        self._wide = network.info["element"] == "f64"
+        self._bound: object = None
+        self._wide: bool = network.info["element"] == "f64"
+        self._kind: Kind = "d" if self._wide else "f"
         self._handle = _native.make(library.loom_network_session_create, network._handle.value,
                                     ctypes.byref(options))
         self._number, self._run = self._handle.value, library.loom_network_session_run
         # A forward of a small network takes microseconds: its arguments are made once, and pass as plain addresses.
         self._output, self._count, self._rank = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-        self._shape, self._last, self._lock = ctypes.POINTER(ctypes.c_uint64)(), (None, None), threading.Lock()
+        self._shape, self._lock = ctypes.POINTER(ctypes.c_uint64)(), threading.Lock()
+        self._last: tuple[tuple[int, ...] | None, Any] = None, None
         self._results = [ctypes.byref(to) for to in (self._output, self._count, self._shape, self._rank)]
         self._forward = library["loom_network_session_forward" + ("_f64" if self._wide else "")]
         self._forward.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t,
                                   ctypes.c_void_p, *[ctypes.c_void_p] * 4]
 
-    def forward(self, x, *, training=False, step=0, lengths=None, external=None, mask=None):
+    def forward(self, x: Numbers, *, training: bool = False, step: int = 0, lengths: Sequence[int] | None = None,
+                external: Numbers | None = None, mask: Numbers | None = None) -> Array:
         """Runs the network: x [samples, ...] gives an array of the output's shape.
 
         training: dropout, batch statistics; step: of the random streams of dropout. lengths: valid steps of each
         sample of a ragged batch. external: of layers that read an external input. mask: of attention.
         """
-        kind = "d" if self._wide else "f"
-        data = _tensors.given(x, "x", kind)
+        data = _tensors.given(x, "x", self._kind)
         options, keeps = None, None
         if training or step or lengths is not None or external is not None or mask is not None:
             options, keeps = self._pass(training, step, lengths, external, mask)
@@ -246,11 +293,13 @@ class Session(_native.Owner):
                                         *self._results))
             self._input = data.shape
             shape = tuple(self._shape[:self._rank.value])
-            return _tensors.copied(self._output.value, self._count.value, shape, kind)
+            return _tensors.copied(self._output.value or 0, self._count.value, shape, self._kind)
 
-    def _pass(self, training, step, lengths, external, mask):
+    def _pass(self, training: bool, step: int, lengths: Sequence[int] | None, external: Numbers | None,
+              mask: Numbers | None) -> tuple[_abi.Pass, list[object]]:
         """What a forward takes beside its input, and what keeps it alive."""
-        options, keeps = _abi.Pass(training=training, step=step), []
+        options = _abi.Pass(training=training, step=step)
+        keeps: list[object] = []
         if lengths is not None:
             steps = (ctypes.c_uint64 * len(lengths))(*[_native.whole(n, "lengths", 0, 2**40) for n in lengths])
             options.lengths, options.lengths_count = steps, len(steps)
@@ -259,12 +308,14 @@ class Session(_native.Owner):
             if value is not None:
                 more = _tensors.given(value, name)
                 extents = more.extents()
-                setattr(options, name, more.pointer), setattr(options, name + "_count", more.count)
-                setattr(options, name + "_shape", extents), setattr(options, name + "_shape_count", len(extents))
+                setattr(options, name, more.pointer)
+                setattr(options, name + "_count", more.count)
+                setattr(options, name + "_shape", extents)
+                setattr(options, name + "_shape_count", len(extents))
                 keeps += [more, extents]
         return options, keeps
 
-    def _extents_of(self, shape):
+    def _extents_of(self, shape: tuple[int, ...]) -> Any:
         """The shape as the library takes it, kept for the next call with it."""
         if shape != self._last[0]:
             self._last = shape, (ctypes.c_uint64 * len(shape))(*shape)
@@ -272,29 +323,38 @@ class Session(_native.Owner):
 
     __call__ = forward
 
-    def backward(self, output_gradient):
-        """Goes back after a forward: adds to the gradients of the weights and returns that of the input."""
-        kind = "d" if self._wide else "f"
-        data = _tensors.given(output_gradient, "output_gradient", kind)
-        pointer, count = ctypes.POINTER(ctypes.c_double if self._wide else ctypes.c_float)(), ctypes.c_size_t()
+    def backward(self, output_gradient: Numbers) -> Array:
+        """Goes back after a forward: adds to the gradients of the weights and returns that of the input, in its shape.
+
+        output_gradient: of the loss by each number of the output, in the output's shape. LoomError in a session that
+        was made without backward=True.
+        """
+        data = _tensors.given(output_gradient, "output_gradient", self._kind)
+        pointer, count = _tensors.pointer_to(self._kind), ctypes.c_size_t()
         function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
         _native.check(function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
                                ctypes.byref(count)))
-        return _tensors.copied(pointer, count.value, self._input, kind)
+        return _tensors.copied(pointer, count.value, self._input, self._kind)
 
-    def gradient(self, weight):
-        """Returns the gradient of a weight, added up since it was last cleared."""
+    def gradient(self, weight: str) -> Array:
+        """Returns the gradient of a weight in its shape, added up since clear_gradients().
+
+        KeyError for an unknown name, LoomError in a session that was made without backward=True.
+        """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
         _native.check(library.loom_network_session_gradient(self._handle.value, _native.utf8(weight, "weight"),
                                                             pointer, count))
         return out
 
-    def clear_gradients(self):
+    def clear_gradients(self) -> None:
         """Sets every gradient to 0."""
         _native.check(library.loom_network_session_clear_gradients(self._handle.value))
 
-    def bind(self, x, y):
-        """Names memory that run() reads and fills, float32 arrays of the caller; run() then copies nothing in Python."""
+    def bind(self, x: Memory, y: Memory) -> None:
+        """Names arrays of the caller that run() reads and fills; run() then copies nothing.
+
+        x, y: float32, in row-major order, y writable and of the output's size. TypeError or ValueError otherwise.
+        """
         source, count, shape, keeps_x = _tensors.bound(x, "x")
         to, room, _, keeps_y = _tensors.writable(y, "y")
         extents = _tensors.shape_of(shape, "x")
@@ -302,36 +362,36 @@ class Session(_native.Owner):
                                                         room))
         self._bound = keeps_x, keeps_y
 
-    def run(self):
-        """Runs the network from the bound input into the bound output."""
+    def run(self) -> None:
+        """Runs the network from the bound input into the bound output; LoomError where nothing is bound."""
         status = self._run(self._number)
         if status:
             _native.check(status)
 
-    def reset(self):
+    def reset(self) -> None:
         """Begins every sequence and state anew."""
         _native.check(library.loom_network_session_reset(self._handle.value))
 
-    def rewind(self, length):
-        """Goes back to where the sequences of a session with a context had so many positions."""
+    def rewind(self, length: int) -> None:
+        """Goes back to where the sequences of a session with a context had so many positions; ValueError beyond now."""
         _native.check(library.loom_network_session_rewind(self._handle.value,
                                                           _native.whole(length, "length", 0, 2**40)))
 
-    def snapshot(self):
+    def snapshot(self) -> bytes:
         """Returns the state that the next call depends on, bytes."""
         return _native.blob(library.loom_network_session_snapshot, self._handle.value)
 
-    def restore(self, snapshot):
+    def restore(self, snapshot: Text) -> None:
         """Puts such a state back, into a session of the same network and options."""
         data = _native.data_of(snapshot, "snapshot")
         _native.check(library.loom_network_session_restore(self._handle.value, data, len(data)))
 
     @property
-    def info(self):
-        """Threads, memory, element type, positions, a dict."""
-        return json.loads(_native.blob(library.loom_network_session_info, self._handle.value))
+    def info(self) -> Json:
+        """Threads, memory in bytes, element type, positions, a dict."""
+        return _native.record(library.loom_network_session_info, self._handle.value)
 
-    def close(self):
+    def close(self) -> None:
         """Gives the session back to the library."""
         super().close()
         self._number, self._bound = 0, None

@@ -1,11 +1,21 @@
 """Networks that learn, step by step, from batches of the caller."""
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
 import json
 
 from . import _abi, _native, _tensors
 from ._native import library
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from typing import Any
+    
+    from .network import Network
+
+    from ._types import Array, Json, Numbers, Shape
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +35,8 @@ class Step:
 class Trainer(_native.Owner):
     """A network that learns.
 
-    network: nobody else may change it meanwhile. shape: of a batch, samples first.
+    network: it learns where it is; nobody else may change it meanwhile.
+    shape: of the input of a batch, samples first.
     config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
     threads: workers; None: one per physical core. The weights do not depend on it.
 
@@ -37,7 +48,8 @@ class Trainer(_native.Owner):
     True
     """
 
-    def __init__(self, network, shape, config=None, *, threads=None, isa=None, **more):
+    def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
+                 isa: str | None = None, **more: Any) -> None:
         data = json.dumps({**(config or {}), **more}).encode()
         options = _abi.TrainerOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
@@ -47,17 +59,23 @@ class Trainer(_native.Owner):
         self._handle = _native.make(library.loom_trainer_create, network._handle.value, data, len(data), extents,
                                     len(extents), ctypes.byref(options))
 
-    def step(self, inputs, targets=None, *, classes=None):
-        """Learns from one batch: targets as many values per sample as the output has, or classes, one id per row."""
-        batch, _keeps = self._batch(inputs, targets, classes)
+    def step(self, inputs: Numbers, targets: Numbers | None = None, *, classes: Numbers | None = None) -> Step:
+        """Learns from one batch and returns what it did, a Step.
+
+        inputs: [samples, ...]. targets: in the shape of the output; or classes: an id from 0 per row of the output, for
+        losses as "softmax_crossentropy". ValueError where they do not fit. Numbers that are not finite raise nothing:
+        the step is skipped, and its `why` names the layer.
+        """
+        batch, _keeps = _tensors.batch(inputs, targets, classes)
         out = _abi.TrainingStep()
         _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out)))
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
 
-    def evaluate(self, inputs, targets=None, *, classes=None):
-        """Returns the loss of a batch and the network's output; no weight changes."""
-        batch, _keeps = self._batch(inputs, targets, classes)
+    def evaluate(self, inputs: Numbers, targets: Numbers | None = None, *,
+                 classes: Numbers | None = None) -> tuple[float, Array]:
+        """Returns the loss of a batch, parameters as those of step(), and the network's output; no weight changes."""
+        batch, _keeps = _tensors.batch(inputs, targets, classes)
         loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         _native.check(library.loom_trainer_evaluate(
@@ -65,27 +83,15 @@ class Trainer(_native.Owner):
             ctypes.byref(shape), ctypes.byref(rank)))
         return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
-    def _batch(self, inputs, targets, classes):
-        data = _tensors.given(inputs, "inputs")
-        extents = data.extents()
-        batch = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
-        keeps = [data, extents]
-        for name, value, kind in (("targets", targets, "f"), ("classes", classes, "i")):
-            if value is not None:
-                more = _tensors.given(value, name, kind)
-                setattr(batch, name, more.pointer), setattr(batch, name + "_count", more.count)
-                keeps.append(more)
-        return batch, keeps
-
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Tells schedules that count epochs which one it is, from 0."""
         _native.check(library.loom_trainer_set_epoch(self._handle.value, _native.whole(epoch, "epoch", 0, 2**40)))
 
-    def observe(self, metric):
+    def observe(self, metric: float) -> None:
         """Gives the schedule "plateau" a validation metric."""
         _native.check(library.loom_trainer_observe(self._handle.value, metric))
 
     @property
-    def info(self):
-        """Steps, skipped ones, learning rate, memory, a dict."""
-        return json.loads(_native.blob(library.loom_trainer_info, self._handle.value))
+    def info(self) -> Json:
+        """Steps, skipped ones, learning rate, memory in bytes, a dict."""
+        return _native.record(library.loom_trainer_info, self._handle.value)

@@ -1,11 +1,22 @@
 """Whole trainings: data, epochs, validation, checkpoints, journal, by a config (docs/training.md)."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import sys
 
 from . import _abi, _native, _tensors
 from ._native import library
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Literal
+    
+    from .network import Network
+
+    from ._types import Function, Json, Numbers, Path, Start, Tick
 
 _EVENTS = ("begin", "epoch_begin", "batch_begin", "batch_end", "validation_end", "checkpoint", "epoch_end", "end")
 _STARTS = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
@@ -17,40 +28,41 @@ class Run:
     A notebook shows it as the curve of its losses.
     """
 
-    def __init__(self, outcome):
+    def __init__(self, outcome: Json) -> None:
         self.outcome = outcome
 
     @property
-    def losses(self):
+    def losses(self) -> list[float]:
         """Mean loss of each epoch."""
-        return self.outcome.get("loss_history", [])
+        out: list[float] = self.outcome.get("loss_history", [])
+        return out
 
     @property
-    def hash(self):
+    def hash(self) -> str:
         """SHA-256 of the final weights, hexadecimal."""
-        return self.outcome.get("hash", "")
+        return str(self.outcome.get("hash", ""))
 
     @property
-    def stop_reason(self):
+    def stop_reason(self) -> str:
         """finished, early_stop, stopped or diverged."""
-        return self.outcome.get("stop_reason", "")
+        return str(self.outcome.get("stop_reason", ""))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         loss = f", loss {self.losses[-1]:.6g}" if self.losses else ""
         return f"<welvet.Run {self.stop_reason}: {len(self.losses)} epochs{loss}>"
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return curve(self.losses)
 
 
-def curve(losses, width=480, height=200):
+def curve(losses: Sequence[float], width: int = 480, height: int = 200) -> str:
     """Returns a picture of losses by epoch, SVG."""
     left, top, right, bottom = 56, 16, width - 12, height - 28
     shown = [v for v in losses if v == v and abs(v) != float("inf")]
     low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
     high = high if high > low else low + 1.0
 
-    def place(i, v):
+    def place(i: int, v: float) -> str:
         x = left + (right - left) * (i / max(len(losses) - 1, 1))
         return f"{x:.1f},{bottom - (bottom - top) * (v - low) / (high - low):.1f}"
 
@@ -69,8 +81,8 @@ def curve(losses, width=480, height=200):
 class _Bar:
     """A bar by tqdm, where it is installed and somebody looks on."""
 
-    def __init__(self):
-        self._bar = None
+    def __init__(self) -> None:
+        self._bar: Any = None
         if not sys.stderr.isatty():
             return
         try:
@@ -79,7 +91,7 @@ class _Bar:
             return
         self._bar = tqdm(unit="epoch")
 
-    def tell(self, about):
+    def tell(self, about: Json) -> None:
         """Shows an event."""
         if self._bar is None:
             return
@@ -88,7 +100,7 @@ class _Bar:
             self._bar.set_postfix(loss=about["loss"])
             self._bar.update(1)
 
-    def close(self):
+    def close(self) -> None:
         """Ends the bar."""
         if self._bar is not None:
             self._bar.close()
@@ -97,10 +109,12 @@ class _Bar:
 class _Options:
     """Options of a run for the length of a call, and what was raised in its progress."""
 
-    def __init__(self, out, folder, start, epochs, threads, isa, progress):
+    def __init__(self, out: Path | None, folder: Path | None, start: str, epochs: int | None, threads: int | None,
+                 isa: str | None, progress: Tick | Literal[False] | None) -> None:
         if start not in _STARTS:
             raise ValueError(f"start is {start!r}: expected one of {', '.join(_STARTS)}")
-        self._told, self._raised, self._bar = progress, None, _Bar() if progress is None else None
+        self._told, self._bar = progress, _Bar() if progress is None else None
+        self._raised: BaseException | None = None
         self._callback = _abi.OnTraining(self._tell)
         self.cancel = _native.make(library.loom_cancel_create)
         self.values = _abi.TrainOptions(
@@ -109,7 +123,8 @@ class _Options:
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, cancel=self.cancel.value, progress=self._callback)
 
-    def _tell(self, _, event, epoch, epochs, batch, batches, loss, learning_rate, validation):
+    def _tell(self, _: int | None, event: int, epoch: int, epochs: int, batch: int, batches: int, loss: float,
+              learning_rate: float, validation: bytes | None) -> bool:
         try:
             about = {"event": _EVENTS[event], "epoch": epoch, "epochs": epochs, "batch": batch, "batches": batches,
                      "loss": loss, "learning_rate": learning_rate,
@@ -122,33 +137,23 @@ class _Options:
             self._raised = error
             return False
 
-    def run(self, function, *args):
+    def run(self, function: Function, *args: object) -> Json:
         """Calls a function that ends with options and an outcome."""
         try:
-            data = _native.long_call(lambda: _native.blob(function, *args, ctypes.byref(self.values)), self.cancel)
+            out = _native.long_call(lambda: _native.record(function, *args, ctypes.byref(self.values)), self.cancel)
         finally:
             if self._bar is not None:
                 self._bar.close()
         if self._raised is not None:
             raise self._raised from None
-        return json.loads(data)
+        return out
 
 
-def _samples(inputs, targets, classes):
-    data = _tensors.given(inputs, "inputs")
-    extents = data.extents()
-    batch = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
-    keeps = [data, extents]
-    for name, value, kind in (("targets", targets, "f"), ("classes", classes, "i")):
-        if value is not None:
-            more = _tensors.given(value, name, kind)
-            setattr(batch, name, more.pointer), setattr(batch, name + "_count", more.count)
-            keeps.append(more)
-    return batch, keeps
-
-
-def train(config, network=None, inputs=None, targets=None, *, classes=None, validation=None, out=None, folder=None,
-          start="fresh", epochs=None, threads=None, isa=None, progress=None):
+def train(config: Json | Path, network: Network | None = None, inputs: Numbers | None = None,
+          targets: Numbers | None = None, *, classes: Numbers | None = None,
+          validation: tuple[Numbers, Numbers] | None = None, out: Path | None = None, folder: Path | None = None,
+          start: Start = "fresh", epochs: int | None = None, threads: int | None = None, isa: str | None = None,
+          progress: Tick | Literal[False] | None = None) -> Run:
     """Runs a whole training and returns a Run.
 
     config: a dict with the keys of docs/training.md, or the path of such a file.
@@ -164,18 +169,19 @@ def train(config, network=None, inputs=None, targets=None, *, classes=None, vali
         if network is not None or inputs is not None:
             raise TypeError("a config file names its network and data: give a dict beside those in memory")
         return Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
-    data, batch, held, keeps = json.dumps(config).encode(), None, None, []
+    data, batch, held = json.dumps(config).encode(), None, None
     if inputs is not None:
-        batch, keeps = _samples(inputs, targets, classes)
+        batch, _keeps = _tensors.batch(inputs, targets, classes)
     if validation is not None:
-        pair = (validation[0], validation[1], None) if classes is None else (validation[0], None, validation[1])
-        held, more = _samples(*pair)
-        keeps = [keeps, more]
+        first, second = validation
+        held, _keeps_too = _tensors.batch(first, second if classes is None else None,
+                                          None if classes is None else second)
     return Run(options.run(library.loom_train, data, len(data), 0 if network is None else network._handle.value,
                            ctypes.byref(batch) if batch else None, ctypes.byref(held) if held else None))
 
 
-def replay(run, *, folder=None, threads=None, isa=None, progress=None):
+def replay(run: Path, *, folder: Path | None = None, threads: int | None = None, isa: str | None = None,
+           progress: Tick | Literal[False] | None = None) -> Json:
     """Does the run of a journal again and compares every hash, loss and metric; returns a dict.
 
     LoomError with the first line that differs.

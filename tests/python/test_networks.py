@@ -5,6 +5,7 @@ import doctest
 import gc
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -323,10 +324,37 @@ class Learning(unittest.TestCase):
 class Documentation(unittest.TestCase):
 
     def test_examples_of_docstrings_run(self):
-        for name in ("network", "trainer", "evolution"):
-            module = sys.modules[f"welvet.{name}"]
+        for name in ("__init__", "network", "trainer", "evolution"):
+            module = sys.modules["welvet" if name == "__init__" else f"welvet.{name}"]
             failed, tried = doctest.testmod(module)
             self.assertEqual((failed, tried > 0), (0, True), name)
+
+    def test_everything_public_says_what_it_does(self):
+        for name in welvet.__all__:
+            value = getattr(welvet, name)
+            self.assertIn(name, welvet.__doc__)
+            self.assertTrue(value.__doc__, name)
+            for member, inner in vars(value).items() if isinstance(value, type) else ():
+                if not member.startswith("_") and (callable(inner) or isinstance(inner, (classmethod, property))):
+                    self.assertTrue(getattr(value, member).__doc__ or inner.__doc__, f"{name}.{member}")
+
+    def test_an_import_loads_nothing_that_takes_long(self):
+        loaded = "import sys; old = set(sys.modules); import welvet; print(*set(sys.modules) - old)"
+        done = subprocess.run([sys.executable, "-S", "-c", loaded], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        modules = set(done.stdout.split())
+        self.assertIn("welvet.network", modules)
+        self.assertEqual(modules & {"asyncio", "numpy", "typing", "welvet._types", "welvet.bridge"}, set())
+
+    def test_the_bridge_is_imported_at_its_first_use(self):
+        self.assertIn("bridge", dir(welvet))
+        if np is None:
+            with self.assertRaisesRegex(ImportError, "welvet.bridge needs numpy"):
+                welvet.bridge
+        else:
+            self.assertTrue(callable(welvet.bridge.stream))
+        with self.assertRaises(AttributeError):
+            welvet.brigde
 
     def test_schemas_are_json(self):
         for file in ("network", "training", "evolution"):

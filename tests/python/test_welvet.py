@@ -52,6 +52,18 @@ class Questions(unittest.TestCase):
         with self.assertRaises(welvet.LoomError):
             next(left)
 
+    def test_an_answer_of_a_chat_may_be_left(self):
+        with self.lm.chat() as chat:
+            stream = chat.stream(QUESTION)
+            begun = next(stream)
+            stream.close()
+            stream.close()
+            with self.assertRaises(welvet.LoomError) as wrong:
+                next(stream)
+            self.assertEqual(wrong.exception.code, "BadHandle")
+            self.assertTrue(chat.messages[-1]["content"].startswith(begun.strip()), chat.messages)
+            self.assertIn("Paris", str(chat.say(QUESTION)))
+
     def test_options_reach_the_sampler(self):
         options = {"max_tokens": 16, "temperature": 0.9, "top_p": 0.95, "form": "raw"}
         one, same, other = (self.lm.generate("Once", seed=s, **options) for s in (1, 1, 2))

@@ -1,5 +1,7 @@
 """The functions that a program calls: a model in, a network out, and back."""
 
+from __future__ import annotations
+
 import importlib
 
 import numpy
@@ -9,6 +11,18 @@ from ..network import Network
 from . import spec as _spec
 from .weights import snapped
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
+    from typing import Any, TypeVar
+
+    from .._types import Json, Numbers
+    from .graph import Graph
+
+    Floats = numpy.typing.NDArray[numpy.float32]
+    Model = TypeVar("Model")
+
 _READERS = (
     "keras_reader",
     "torch_reader",
@@ -17,7 +31,7 @@ _READERS = (
 )  # a layer of Keras may be a module of torch as well
 
 
-def _reader_of(model):
+def _reader_of(model: object) -> ModuleType:
     """The module that reads this framework's models. No reader imports its framework before it has met a model of
     it."""
     for name in _READERS:
@@ -30,14 +44,14 @@ def _reader_of(model):
     )
 
 
-def read_model(model, sample, **options):
+def read_model(model: object, sample: Numbers, **options: Any) -> Graph:
     """The graph of a model; Unsupported with everything that Loom has no layer for."""
-    graph = _reader_of(model).read(model, to_array(sample), **options)
+    graph: Graph = _reader_of(model).read(model, to_array(sample), **options)
     graph.check()
     return graph
 
 
-def to_array(sample):
+def to_array(sample: Any) -> numpy.typing.NDArray[Any]:
     """A batch as a NumPy array, of NumPy or of a framework."""
     if hasattr(sample, "detach"):
         sample = sample.detach().cpu().numpy()
@@ -50,7 +64,7 @@ def to_array(sample):
     return array
 
 
-def to_spec(model, sample, **options):
+def to_spec(model: object, sample: Numbers, **options: Any) -> tuple[Json, dict[str, Floats]]:
     """Returns the spec of a network, a dict, and its weights, a dict of float32 arrays by the names that the network
     gives them.
 
@@ -60,7 +74,7 @@ def to_spec(model, sample, **options):
     return spec, _spec.arrays(weights)
 
 
-def build(spec, values):
+def build(spec: Json, values: Mapping[str, Numbers]) -> Network:
     """The network of a spec with these weights."""
     network = Network(spec)
     for name, value in values.items():
@@ -68,24 +82,28 @@ def build(spec, values):
     return network
 
 
-def stream(model, sample, **options):
+def stream(model: object, sample: Numbers, **options: Any) -> Network:
     """Makes a network of a live model: the same layers, the same weights, the same answers.
 
-    model: of torch, Keras, JAX or scikit-learn. sample: one batch that it takes, an array or a tensor of its
-    framework; its values do not matter but
-    where the model branches on them. options: those of the framework's reader (docs/bridge-python.md).
+    model: of torch, Keras, JAX or scikit-learn.
+    sample: one batch that it takes, samples first, an array or a tensor of its framework; the values matter only where
+    the model branches on them.
+    options: those of the framework's reader (docs/bridge-python.md).
+    Unsupported names everything in the model that Loom has no layer for.
     """
     return build(*to_spec(model, sample, **options))
 
 
-def _address(at):
-    at = tuple(int(a) for a in at)
-    if len(at) != 3 or min(at) < 0:
-        raise LoomError("InvalidArgument", f"a place in the grid is (z, y, x), not {at}")
-    return at
+def _address(at: Sequence[int]) -> tuple[int, int, int]:
+    place = tuple(int(a) for a in at)
+    if len(place) != 3 or min(place) < 0:
+        raise LoomError("InvalidArgument", f"a place in the grid is (z, y, x), not {place}")
+    return place
 
 
-def bindings(network, model, at=None, **options):
+def bindings(
+    network: Network, model: object, at: Sequence[int] | None = None, **options: Any
+) -> tuple[dict[str, Any], Graph]:
     """The weights of the model by the names that the network has for them: by what the network remembers of the model
     it came from."""
     about = network.spec.get("metadata", {}).get("bridge")
@@ -115,13 +133,14 @@ def bindings(network, model, at=None, **options):
     return named, graph
 
 
-def push(network, model, at=None, **options):
+def push(network: Network, model: Model, at: Sequence[int] | None = None, **options: Any) -> Model:
     """Writes the network's weights back into the model and returns the model.
 
     Models of torch, Keras and scikit-learn and flax.nnx modules change in place. What JAX keeps in values that cannot
-    change comes back as a new model of
-    the same kind. A weight that still has the bits that the model has is not touched. at: (z, y, x) of the part of a
-    composed network.
+    change comes back as a new model of the same kind. A weight that still has the bits that the model has is not
+    touched.
+    at: (z, y, x) of the part of a composed network.
+    LoomError where the network does not come from such a model.
     """
     named, graph = bindings(network, model, at, **options)
     changed = []
@@ -133,4 +152,5 @@ def push(network, model, at=None, **options):
             changed.append((weight, values))
     for weight, values in changed:  # after all were looked at: a model is written whole or not at all
         weight.write(values)
-    return graph.finish()
+    finished: Model = graph.finish()
+    return finished

@@ -1,6 +1,8 @@
 """How well a network answers as the model that it came from: largest error per layer and at the end, and both
 hashes."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json
@@ -11,6 +13,15 @@ from . import api
 from . import spec as _spec
 from .weights import snapped
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .._types import Json, Numbers
+    from ..network import Network
+    from .graph import Node
+
 _TAPS = 16  # layers whose outputs one run gives; more would copy the same numbers too often
 
 
@@ -18,32 +29,34 @@ _TAPS = 16  # layers whose outputs one run gives; more would copy the same numbe
 class Certificate:
     """What a comparison found.
 
-    framework: the model's. layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference
-    of a number of the layer's output.
-    error: that of the network's output, None where the model is weights alone and has no output. source_hash: SHA-256
-    of all weights as the model has them, network_hash: as the network has them; they are equal
-    where no bit was lost. output_hash: of the network's output for the sample. tolerance: what `passed` compares the
-    error with.
+    framework: the model's.
+    layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference of a number of the
+    layer's output.
+    error: that of the network's output, None where the model is weights alone and has no output.
+    source_hash: SHA-256 of all weights as the model has them; network_hash: as the network has them. They are equal
+    where no bit was lost.
+    output_hash: of the network's output for the sample.
+    tolerance: what `passed` compares the error with.
     """
 
     framework: str
-    layers: list
-    error: float
+    layers: list[Json]
+    error: float | None
     source_hash: str
     network_hash: str
     output_hash: str
     tolerance: float = 1e-5
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """True if the weights are equal bit for bit and the outputs within the tolerance."""
         return self.source_hash == self.network_hash and (self.error is None or self.error <= self.tolerance)
 
-    def to_json(self):
+    def to_json(self) -> str:
         """Returns the certificate as JSON text."""
         return json.dumps({**dataclasses.asdict(self), "passed": self.passed})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         worst = max(self.layers, key=lambda layer: layer["error"], default=None)
         where = f", largest in a layer {worst['error']:.1e} ({worst['path'] or worst['kind']})" if worst else ""
         same = "weights equal" if self.source_hash == self.network_hash else "weights differ"
@@ -54,7 +67,7 @@ class Certificate:
         )
 
 
-def hash_of(values):
+def hash_of(values: Mapping[str, Numbers]) -> str:
     """SHA-256 over names, shapes and float32 bits as a network keeps them, in order of the names."""
     digest = hashlib.sha256()
     for name in sorted(values):
@@ -64,7 +77,7 @@ def hash_of(values):
     return digest.hexdigest()
 
 
-def largest_error(expected, found):
+def largest_error(expected: Any, found: Any) -> float:
     """The largest difference; infinity where only one of the two is a number. Equal infinities and NaN in the same
     place do not differ."""
     expected, found = numpy.asarray(expected, numpy.float64), numpy.asarray(found, numpy.float64)
@@ -78,8 +91,10 @@ def largest_error(expected, found):
     return float("inf") if numpy.isnan(error).any() else float(error.max())
 
 
-def certify(network, model, sample, *, tolerance=1e-5, **options):
-    """Runs the model and its network on a batch and returns the Certificate."""
+def certify(
+    network: Network, model: object, sample: Numbers, *, tolerance: float = 1e-5, **options: Any
+) -> Certificate:
+    """Runs the model and its network on a batch and returns the Certificate; parameters as those of stream()."""
     graph = api.read_model(model, sample, **options)
     spec, weights, cells = _spec.write_spec(graph)
     state = {name: numpy.asarray(network.get(name)) for name in weights}
@@ -103,8 +118,8 @@ def certify(network, model, sample, *, tolerance=1e-5, **options):
     )
 
 
-def _layer_errors(spec, state, x, known):
-    found = []
+def _layer_errors(spec: Json, state: Mapping[str, Numbers], x: Any, known: list[tuple[int, Node]]) -> list[float]:
+    found: list[float] = []
     for begin in range(0, len(known), _TAPS):
         some = known[begin : begin + _TAPS]
         tapped = api.build(
@@ -120,10 +135,10 @@ def _layer_errors(spec, state, x, known):
     return found
 
 
-def _taps(cells, first):
+def _taps(cells: list[int], first: int) -> list[Json]:
     """Layers that put the outputs of some cells side by side, the last one first."""
 
-    def feed(cell, merge):
+    def feed(cell: int, merge: str) -> Json:
         return {
             "is_remote_link": True,
             "link_mode": "feed",
@@ -134,7 +149,7 @@ def _taps(cells, first):
             "target_l": cell,
         }
 
-    layers = []
+    layers: list[Json] = []
     for i, cell in enumerate(cells):
         layers.append({"type": "reshape", "shape": [-1], **feed(cell, "replace")})
         if i:

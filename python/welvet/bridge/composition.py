@@ -1,5 +1,7 @@
 """Parts of several frameworks at places of one grid (C-13)."""
 
+from __future__ import annotations
+
 import numpy
 
 from .._native import LoomError
@@ -7,12 +9,19 @@ from ..network import Network
 from . import api
 from . import spec as _spec
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .._types import Json, Numbers
+
 
 class _Part:
     """Layers with addresses of a list, their weights, and what comes out of them."""
 
-    def __init__(self, source, sample):
-        self.about = {"sample_shape": list(sample.shape), "sample_type": str(sample.dtype)}
+    def __init__(self, source: Any, sample: numpy.typing.NDArray[Any]) -> None:
+        self.about: Json = {"sample_shape": list(sample.shape), "sample_type": str(sample.dtype)}
         if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__"):
             source = Network.from_file(str(source))
         if isinstance(source, dict):
@@ -37,14 +46,14 @@ class _Part:
             self.about.update(spec["metadata"]["bridge"])
 
 
-def compose(parts, sample, identity="composed"):
+def compose(parts: Mapping[tuple[int, int, int], object], sample: Numbers, identity: str = "composed") -> Network:
     """Makes one network of several parts, each of which reads what the one before gives.
 
-    parts: a dict from (z, y, x) to a model of any framework, a Network, the path of a network file, or a layer of
-    Loom, a dict, or a list of those,
-    as {"type": "permute", "axes": [0, 2, 1]} where one part does not speak the shape of the next. They run in the
-    order of their addresses.
-    sample: a batch for the first one.
+    parts: a dict from (z, y, x) to a model of any framework, a Network, the path of a network file, or layers of Loom:
+    a dict or a list of dicts, as {"type": "permute", "axes": [0, 2, 1]} where one part does not speak the shape of the
+    next. They run in the order of their addresses.
+    sample: a batch for the first one, samples first.
+    identity: the id in the network's spec.
     """
     if not parts:
         raise LoomError("InvalidArgument", "compose needs at least one part")
@@ -56,7 +65,9 @@ def compose(parts, sample, identity="composed"):
         x = part.output
     extents = [max(at[axis] for at, _ in placed) + 1 for axis in range(3)]
     depth = max(layer.get("l", i) for _, part in placed for i, layer in enumerate(part.layers)) + 1
-    layers, values, about = [], {}, []
+    layers: list[Json] = []
+    values: dict[str, Any] = {}
+    about: list[Json] = []
     for at, part in placed:
         first = ((at[0] * extents[1] + at[1]) * extents[2] + at[2]) * depth
         layers += [_spec.placed(layer, at, layer.get("l", i), first) for i, layer in enumerate(part.layers)]

@@ -6,12 +6,18 @@ docs/layers.md and three that become links of cells: "input", "add" (two nodes) 
 axis).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy
 
 from .._native import LoomError
 from .weights import Constant
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Unsupported(LoomError):
@@ -20,7 +26,7 @@ class Unsupported(LoomError):
     parts: a list of (path in the model, what it is, why), all of them.
     """
 
-    def __init__(self, parts):
+    def __init__(self, parts: Iterable[tuple[str, str, str]]) -> None:
         self.parts = list(parts)
         lines = "; ".join(f"{path or 'the model'}: {what}: {why}" for path, what, why in self.parts)
         count = len(self.parts)

@@ -275,7 +275,7 @@ def _equinox(layers, classes):
 
 # What layers become.
 
-_RULES = {}
+_RULES: dict[str, object] = {}
 
 
 def rule(*names):

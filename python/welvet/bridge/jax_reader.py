@@ -6,6 +6,8 @@ by what they compute, since JAX
 writes them out; norms, attention and recurrent layers of the libraries are read as layers (jax_layers.py).
 """
 
+from __future__ import annotations
+
 import math
 import sys
 
@@ -17,6 +19,10 @@ from .graph import Graph, named_sizes
 from .torch_modules import softmax
 from .weights import Constant, Parameter, View
 
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class Tree:
     """A pytree of arrays and the layers that they are the weights of.
@@ -25,7 +31,7 @@ class Tree:
     place with ".T" behind it is transposed.
     """
 
-    def __init__(self, params, layers):
+    def __init__(self, params: object, layers: list[dict[str, Any]]) -> None:
         self.params, self.layers = params, layers
 
 
@@ -296,7 +302,7 @@ _WITHIN = frozenset(
         "expand_dims",
     )
 )
-_RULES = {}
+_RULES: dict[str, object] = {}
 
 
 def rule(*names):

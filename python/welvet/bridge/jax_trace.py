@@ -11,7 +11,7 @@ import sys
 
 import numpy
 
-_PRIMITIVES = {}
+_PRIMITIVES: dict[str, object] = {}
 
 
 def primitives():

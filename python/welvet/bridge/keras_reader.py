@@ -8,7 +8,7 @@ import numpy
 from .graph import Graph, named_sizes
 from .weights import Constant, Parameter, View, rows, transposed
 
-_RULES = {}
+_RULES: dict[str, object] = {}
 
 
 def rule(*names):

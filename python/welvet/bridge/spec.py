@@ -1,10 +1,19 @@
 """From a graph to the spec of a network: cells in a list, links where a cell does not read the one before it."""
 
+from __future__ import annotations
+
 import base64
 
 import numpy
 
 from .weights import float32
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .._types import Json
 
 _ACTIVATED = ("dense", "cnn1", "cnn2", "cnn3", "convtransposed1", "convtransposed2", "convtransposed3")
 
@@ -413,7 +422,7 @@ def placed(layer, at, number, first):
     return layer
 
 
-def write_checkpoint(spec, values):
+def write_checkpoint(spec: Json, values: Mapping[str, numpy.typing.NDArray[Any]]) -> Json:
     """The spec with the values inside, as a JSON checkpoint has them: a dict that every reader of networks takes."""
     layers = [dict(layer) for layer in spec["layers"]]
     for name, value in values.items():

@@ -6,7 +6,7 @@ from .torch_modules import LastState, Refused, adaptive_pool, convolution, layer
 from .weights import Constant as Fixed
 from .weights import View, rows
 
-_RULES = {}
+_RULES: dict[str, object] = {}
 
 
 def rule(*names):

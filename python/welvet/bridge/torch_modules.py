@@ -7,7 +7,7 @@ import numpy
 from .graph import pair
 from .weights import Sum, View, rows
 
-_RULES = {}
+_RULES: dict[str, object] = {}
 
 
 def rule(*names):

@@ -1,0 +1,113 @@
+"""The types that annotations name. Only type checkers read this module, so it may import numpy, which is optional.
+
+Arrays that the library returns are typed as numpy's; where numpy is not installed they are memoryviews of that shape.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypedDict, Union
+
+import numpy
+import numpy.typing
+from typing_extensions import Buffer, Self, TypeAlias, Unpack
+
+__all__ = ["AnswerOptions", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
+           "Numbers", "Path", "PieceOptions", "Pointer", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
+           "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
+
+Path: TypeAlias = Union[str, "os.PathLike[str]"]
+Text: TypeAlias = Union[str, bytes, bytearray, memoryview]  # bytes need not be UTF-8
+Json: TypeAlias = dict[str, Any]  # an object of JSON
+Shape: TypeAlias = Union[int, Sequence[int]]
+
+Array: TypeAlias = numpy.typing.NDArray[numpy.floating[Any]]  # float32; float64 of a network that computes in it
+
+
+class _Array(Protocol):
+    def __array__(self) -> numpy.typing.NDArray[Any]: ...
+
+
+# What is taken as numbers: a number, lists of numbers to any depth, arrays and tensors.
+Numbers: TypeAlias = Union[float, Sequence["Numbers"], Buffer, _Array]
+
+# What the library reads or fills where it is: of float32.
+Memory: TypeAlias = Union[Buffer, numpy.typing.NDArray[numpy.float32]]
+
+PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
+Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
+Kind: TypeAlias = Literal["f", "d", "i"]  # float32, float64, int32: the codes of the module array
+
+Told: TypeAlias = Callable[[float], object]  # hears the part that is done, from 0 to 1; returning False ends the call
+Tick: TypeAlias = Callable[[Json], object]  # hears of an event; returning False ends the run
+
+Function: TypeAlias = Callable[..., int]  # of the library: it returns a status
+Pointer: TypeAlias = "ctypes._Pointer[Any]"
+
+
+class Sampling(TypedDict, total=False):
+    """How the tokens of an answer are chosen."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    typical_p: float
+    repetition_penalty: float
+    repetition_window: int
+    frequency_penalty: float
+    presence_penalty: float
+    min_tokens: int
+    ignore_eos: bool
+    stop: str | Sequence[str]
+    seed: int
+
+
+class AnswerOptions(Sampling, total=False):
+    """Options of an answer."""
+
+    max_tokens: int | None
+
+
+class PieceOptions(Sampling, total=False):
+    """Options of a call that takes `max_tokens` as a parameter of its own."""
+
+    form: PromptForm
+
+
+class StreamOptions(AnswerOptions, total=False):
+    """Options of an answer to a prompt."""
+
+    form: PromptForm
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options of a language model."""
+
+    dtype: str | None
+    threads: int | None
+    context: int | None
+    progress: Told | None
+
+
+class SessionOptions(TypedDict, total=False):
+    """Options of a session of a network."""
+
+    threads: int | None
+    backward: bool
+    context: int
+    kv_dtype: str | None
+    isa: str | None
+    checkpoint_every: int
+
+
+class ForwardOptions(TypedDict, total=False):
+    """Options of a forward pass."""
+
+    training: bool
+    step: int
+    lengths: Sequence[int] | None
+    external: Numbers | None
+    mask: Numbers | None

@@ -1,0 +1,79 @@
+"""A program as users write it, which mypy checks and nobody runs. Each `type: ignore` stands where a mistake has to be
+found: mypy says which are not needed."""
+
+from __future__ import annotations
+
+import array
+import pathlib
+
+import numpy
+import numpy.typing
+import welvet
+from typing_extensions import assert_type
+
+Floats = numpy.typing.NDArray[numpy.floating]
+
+
+def networks(x: numpy.typing.NDArray[numpy.float32]) -> None:
+    net = welvet.Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+    assert_type(net(x), Floats)
+    assert_type(net([[1, 2.5]], training=True), Floats)
+    assert_type(net.prepare((4, 2)), tuple[int, ...])
+    assert_type(net.state_dict(), dict[str, Floats])
+    assert_type(welvet.Network.from_file(pathlib.Path("n.entity")).clone().morph("int8"), welvet.Network)
+    net.place((0, 0, 0, 1), None)
+    net(None)  # type: ignore[arg-type]
+    net(x, trainin=True)  # type: ignore[call-arg]
+    net.to_bytes("onnx")  # type: ignore[arg-type]
+    net.from_fiel("n.entity")  # type: ignore[attr-defined]
+    with net.session(threads=2, backward=True) as session:
+        assert_type(session, welvet.Session)
+        assert_type(session.backward([[1.0]]), Floats)
+        session.bind(x, array.array("f", [0.0]))
+        session.bind([1.0], x)  # type: ignore[arg-type]
+    net.session(thread=2)  # type: ignore[call-arg]
+
+
+def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> None:
+    run = welvet.train({"epochs": 3}, net, x, classes=[0, 1], validation=(x, [0, 1]),
+                       progress=lambda about: about["loss"] > 0)
+    assert_type(run.losses, list[float])
+    welvet.train({"epochs": 3}, start="again")  # type: ignore[arg-type]
+    trainer = welvet.Trainer(net, (2, 2), {"loss": "mse"}, learning_rate=0.1)
+    assert_type(trainer.step(x, [[0], [1]]).loss, float)
+    trainer.step(x, targets="y", weights=[1])  # type: ignore[call-arg]
+    mesh = welvet.StepMesh(net, 2)
+    mesh.step([mesh.state(), mesh.state()])
+    mesh.state().output() + 1  # type: ignore[operator]
+    people = welvet.Population(net, (1, 2), population=8)
+    people.evolve(lambda member: float(member([[1, 1]])[0, 0]))
+    assert_type(people.best(), welvet.Network)
+
+
+async def language(lm: welvet.LM) -> None:
+    assert_type(lm.generate("Hi", max_tokens=8, stop=["."]).ids, list[int])
+    assert_type(lm.tokenizer.id_of("<s>"), int | None)
+    for piece in lm.stream(b"Hi", form="raw", seed=1):
+        assert_type(piece, str)
+    async for piece in lm.chat("Be brief.", temperature=0.5).stream("Hi"):
+        assert_type(piece, str)
+    lm.generate("Hi", max_token=8)  # type: ignore[call-arg]
+    lm.stream("Hi", form="poem")  # type: ignore[arg-type]
+    lm.generate(3)  # type: ignore[arg-type]
+    assert_type(welvet.Transformer.load_model("m.gguf", threads=1), welvet.LM)
+    assert_type(welvet.Transformer.generate("Hi", 8, top_k=5).text, str)
+
+
+def bridge(model: object, x: numpy.typing.NDArray[numpy.float32]) -> None:
+    net = welvet.bridge.stream(model, x)
+    assert_type(net, welvet.Network)
+    assert_type(welvet.bridge.certify(net, model, x).error, float | None)
+    welvet.brigde.stream(model, x)  # type: ignore[attr-defined]
+
+
+def errors() -> str:
+    try:
+        welvet.convert("a.gguf", pathlib.Path("b.entity"), dtype="int8", progress=print)
+    except welvet.LoomError as error:
+        return error.code
+    return str(welvet.inspect("b.entity")["format"]) + welvet.verify(threads=1)
