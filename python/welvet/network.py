@@ -288,9 +288,11 @@ class Session(_native.Owner):
         if training or step or lengths is not None or external is not None or mask is not None:
             options, keeps = self._pass(training, step, lengths, external, mask)
         with self._lock:  # the output lasts until the next call
-            _native.check(self._forward(self._handle.value, data.address, data.count, self._extents_of(data.shape),
-                                        len(data.shape), None if options is None else ctypes.addressof(options),
-                                        *self._results))
+            status = self._forward(self._number, data.address, data.count, self._extents_of(data.shape),
+                                   len(data.shape), None if options is None else ctypes.addressof(options),
+                                   *self._results)
+            if status:
+                _native.check(status)
             self._input = data.shape
             shape = tuple(self._shape[:self._rank.value])
             return _tensors.copied(self._output.value or 0, self._count.value, shape, self._kind)
