@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <string>
+
+#include "core/spin_lock.h"
 
 namespace loom {
 namespace {
@@ -19,7 +20,7 @@ class HookSlot {
       now_.store(nullptr, std::memory_order_release);
       return;
     }
-    const std::scoped_lock lock(mutex_);
+    const SpinLock::Guard lock(lock_);
     auto found = std::ranges::find(*kept_, hook);
     if (found == kept_->end()) found = kept_->insert(kept_->end(), hook);
     now_.store(&*found, std::memory_order_release);
@@ -28,7 +29,7 @@ class HookSlot {
 
  private:
   std::atomic<const Hook*> now_{nullptr};
-  std::mutex mutex_;
+  SpinLock lock_;
   std::deque<Hook>* kept_ = new std::deque<Hook>;  // it is never destroyed: memory may go back while the process ends
 };
 

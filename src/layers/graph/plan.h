@@ -5,8 +5,8 @@
 // is unrolled.
 
 #include <map>
-#include <mutex>
 
+#include "core/spin_lock.h"
 #include "layers/graph/operation.h"
 
 namespace loom::graph {
@@ -57,7 +57,7 @@ class Program {
   ProgramOptions options_;
   std::vector<InputInfo> inputs_;
   // What follows from constants alone, by node: made by the first plan that meets the node.
-  mutable std::mutex mutex_;
+  mutable SpinLock lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;
   mutable std::map<const Node*, std::shared_ptr<void>> packed_;
 };
