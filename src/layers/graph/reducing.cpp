@@ -46,6 +46,19 @@ Result<Reduction> reduction_of(Op& op, std::span<const std::int64_t> axes, bool 
   return r;
 }
 
+// What a fold of whole numbers or of floats begins with: the least and the greatest one stand for infinities.
+template <class A, class Start>
+A first_total(Start start, Type type) {
+  if constexpr (std::is_integral_v<A>) {
+    const auto given = static_cast<double>(start);
+    if (given == -__builtin_huge_val() || given == __builtin_huge_val()) {
+      if (type == Type::boolean) return given < 0 ? 0 : 1;
+      return given < 0 ? std::numeric_limits<A>::min() : std::numeric_limits<A>::max();
+    }
+  }
+  return static_cast<A>(start);
+}
+
 // y = finish(fold of f over the elements, how many). Whole numbers are summed as such.
 template <class Start, class F, class Finish>
 Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
@@ -57,8 +70,8 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
     with_store(store_of(x.type), [&]<class T>(T) {
       using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
       for (std::size_t i = 0; i < x.elements(); ++i)
-        y->as<T>()[i] =
-            settled(static_cast<T>(finish(f(static_cast<A>(start), static_cast<A>(x.as<T>()[i])), std::size_t{1})));
+        y->as<T>()[i] = settled(
+            static_cast<T>(finish(f(first_total<A>(start, x.type), static_cast<A>(x.as<T>()[i])), std::size_t{1})));
     });
     round_to_type(*y);
     return {};
@@ -69,12 +82,7 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
   with_store(store_of(x.type), [&]<class T>(T) {
     using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
     for_rows(op.exec, r.kept.size(), r.reduced.size(), [&](std::size_t i) {
-      A total = static_cast<A>(start);
-      if constexpr (std::is_integral_v<T>)
-        if (start == -__builtin_huge_val() || start == __builtin_huge_val())
-          total = x.type == Type::boolean ? (start < 0 ? 0 : 1)
-                  : start < 0             ? std::numeric_limits<A>::min()
-                                          : std::numeric_limits<A>::max();
+      A total = first_total<A>(start, x.type);
       const T* const from = x.as<T>() + r.kept[i];
       for (const std::size_t at : r.reduced) total = f(total, static_cast<A>(from[at]));
       y->as<T>()[i] = settled(static_cast<T>(finish(total, r.reduced.size())));
