@@ -171,7 +171,7 @@ void gather_by_strides(const Exec& exec, const Value& x, const Value& y, const s
       if (step == 1)
         std::memcpy(to, from, cols * sizeof(T));
       else
-        for (std::size_t i = 0; i < cols; ++i) to[i] = from[i * step];
+        for (std::size_t i = 0; i < cols; ++i) to[i] = from[static_cast<std::ptrdiff_t>(i * step)];  // may lead back
     });
   });
 }
