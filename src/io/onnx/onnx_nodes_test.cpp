@@ -3,7 +3,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
 
 #include "io/byte_reader.h"
 #include "io/hostile_test.h"
@@ -61,20 +64,24 @@ Result<void> expect_close(const NodeCase& c, const Value& got, const Value& want
   return {};
 }
 
+// Changes the model or the inputs of a run.
+using Change = std::function<void(graph::Model& model, std::vector<std::pair<std::string, Value>>& inputs)>;
+
 Result<void> run_case(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool,
-                      std::uint64_t max_bytes = std::uint64_t{1} << 32) {
+                      std::uint64_t max_bytes = std::uint64_t{1} << 32, const Change& change = {}) {
   LOOM_TRY(graph::Model model, parse_onnx(c.model));
   const auto infos = model.body.inputs;
-  LOOM_TRY(const auto program, graph::Program::create(std::move(model), {max_bytes}));
-  graph::RunnerOptions options;
-  options.pool = pool;
-  LOOM_TRY(const auto runner, graph::Runner::create(program, options));
   std::vector<std::pair<std::string, Value>> inputs;
   if (infos.size() < c.inputs.size()) return fail(Code::CorruptData, "{} inputs", infos.size());
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     LOOM_TRY(auto tensor, parse_onnx_tensor(c.inputs[i]));
     inputs.emplace_back(infos[i].name, std::move(tensor.second));
   }
+  if (change) change(model, inputs);
+  LOOM_TRY(const auto program, graph::Program::create(std::move(model), {max_bytes}));
+  graph::RunnerOptions options;
+  options.pool = pool;
+  LOOM_TRY(const auto runner, graph::Runner::create(program, options));
   LOOM_TRY(const auto outputs, runner->run(std::move(inputs)));
   if (outputs.size() != c.outputs.size()) return fail(Code::ShapeMismatch, "{} outputs", outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -135,6 +142,85 @@ TEST(OnnxNodeCases, F_01_changed_models_end_with_an_answer_or_an_error) {
     }
   }
   EXPECT_GT(ran, 0u);
+}
+
+// Numbers that settings and indices are changed to.
+constexpr std::int64_t kEdges[] = {0,
+                                   1,
+                                   -1,
+                                   2,
+                                   -2,
+                                   3,
+                                   7,
+                                   100,
+                                   std::int64_t{1} << 31,
+                                   -(std::int64_t{1} << 31),
+                                   std::int64_t{1} << 40,
+                                   std::numeric_limits<std::int64_t>::max(),
+                                   std::numeric_limits<std::int64_t>::min()};
+std::int64_t edge(std::uint64_t random) { return kEdges[random % std::size(kEdges)]; }
+
+void change_attribute(graph::Attribute& a, std::uint64_t random) {
+  a.integer = edge(random), a.number = static_cast<double>(edge(random >> 8));
+  if (!a.integers.empty()) a.integers[(random >> 16) % a.integers.size()] = edge(random >> 24);
+  if (!a.numbers.empty()) a.numbers[(random >> 16) % a.numbers.size()] = static_cast<double>(edge(random >> 24));
+  if ((random >> 32) % 8 == 0) a.integers.push_back(edge(random >> 40));
+  if ((random >> 32) % 8 == 1 && !a.integers.empty()) a.integers.pop_back();
+}
+
+void change_value(Value& value, std::uint64_t random) {
+  const auto i = static_cast<std::size_t>(random >> 8);
+  Value fresh = Value::create(value.type, value.dims).value();
+  if (value.bytes() != 0) std::memcpy(fresh.data, value.data, value.bytes());
+  fresh.constant = value.constant;
+  const std::uint64_t how = random % 4;
+  if (how == 0 && fresh.elements() != 0 && graph::store_of(fresh.type) == graph::Store::i64)
+    fresh.as<std::int64_t>()[i % fresh.elements()] = graph::wrapped(fresh.type, edge(random >> 40));
+  else if (how == 0 && fresh.elements() != 0 && fresh.type == graph::Type::f32)
+    fresh.as<float>()[i % fresh.elements()] = static_cast<float>(edge(random >> 40));
+  else if (how == 1 && !fresh.dims.empty())
+    fresh.dims.erase(fresh.dims.begin() + static_cast<std::ptrdiff_t>(i % fresh.dims.size()));
+  else if (how == 2 && !fresh.dims.empty())
+    fresh.dims[i % fresh.dims.size()] /= 2;
+  else
+    fresh = Value::create((random >> 40) % 2 == 0 ? graph::Type::i64 : graph::Type::f64, fresh.dims).value();
+  value = fresh;
+}
+
+// One thing of a valid graph changed: a setting, an input that is left out, a tensor's numbers, shape or type.
+void change_graph(graph::Model& model, std::vector<std::pair<std::string, Value>>& inputs, std::uint64_t random) {
+  for (graph::InputInfo& info : model.body.inputs) info.type = graph::Type::none, info.has_shape = false;
+  graph::Node& node = model.body.nodes[random % model.body.nodes.size()];
+  const std::uint64_t next = splitmix(random, 1);
+  const std::size_t what = (random >> 32) % 4;
+  if (what == 0 && !node.attributes.empty())
+    change_attribute(node.attributes[next % node.attributes.size()].second, splitmix(random, 2));
+  else if (what == 1 && !node.inputs.empty())
+    node.inputs[next % node.inputs.size()] = node.inputs[(next >> 16) % node.inputs.size()];
+  else if (what == 2 && !model.body.constants.empty())
+    change_value(model.body.constants[next % model.body.constants.size()].second, splitmix(random, 2));
+  else if (!inputs.empty())
+    change_value(inputs[next % inputs.size()].second, splitmix(random, 2));
+}
+
+TEST(OnnxNodeCases, F_01_changed_graphs_end_with_an_answer_or_an_error) {
+  const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
+  ASSERT_TRUE(file);
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::create(1).value();
+  ByteReader reader((*file)->bytes());
+  ASSERT_TRUE(part(reader));
+  const std::string rounds = setting("LOOM_ONNX_ROUNDS"), traced = setting("LOOM_ONNX_TRACE");
+  const std::uint64_t most = rounds.empty() ? 10 : std::strtoull(rounds.c_str(), nullptr, 10);
+  for (std::uint64_t n = 0; reader.left() != 0; ++n) {
+    const NodeCase c = next_case(reader).value();
+    for (std::uint64_t round = 0; round < most; ++round) {
+      if (!traced.empty()) std::ofstream(traced) << c.name << " round " << round << "\n";
+      const Change change = [&](graph::Model& model, std::vector<std::pair<std::string, Value>>& inputs) {
+        change_graph(model, inputs, splitmix(round * 104729 + 3, n));
+      };
+      static_cast<void>(run_case(c, pool, std::uint64_t{1} << 24, change));
+    }
+  }
 }
 
 }  // namespace

@@ -196,67 +196,84 @@ Result<void> qlinear_matmul(Op& op) {
   return {};
 }
 
-// Sums over the labels that the result leaves out, in the order in which they appear, in one chain in f64.
-Result<void> einsum(Op& op) {
+// The labels of the inputs' axes and of the result, and all of them with their extents: the result's first, the others
+// in the order in which they appear.
+struct Equation {
+  std::vector<std::string> terms;
+  std::string order;
+  Dims walked;
+  std::size_t result = 0;  // how many belong to the result
+};
+
+// The labels of the result where the equation leaves them out: those that appear once, sorted.
+std::string implied_result(const std::vector<std::string>& terms) {
+  std::string all, result;
+  for (const std::string& term : terms) all += term;
+  std::ranges::sort(all);
+  for (const char c : all)
+    if (std::ranges::count(all, c) == 1) result += c;
+  return result;
+}
+
+Result<Equation> equation_of(const Op& op) {
   std::string text = op.text("equation", "");
   std::erase(text, ' ');
   if (text.find('.') != text.npos) return op.refuse(Code::Unsupported, "an equation with an ellipsis");
   const std::size_t arrow = text.find("->");
-  std::vector<std::string> terms(1);
+  Equation e{std::vector<std::string>(1), "", {}, 0};
   for (const char c : text.substr(0, arrow)) {
     if (c == ',')
-      terms.emplace_back();
+      e.terms.emplace_back();
     else
-      terms.back() += c;
+      e.terms.back() += c;
   }
-  if (terms.size() != op.num_ins()) return op.refuse(Code::InvalidConfig, "\"{}\" for {} inputs", text, op.num_ins());
-  std::string labels, result;
+  if (e.terms.size() != op.num_ins()) return op.refuse(Code::InvalidConfig, "\"{}\" for {} inputs", text, op.num_ins());
+  std::string labels;
   Dims extents;
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].size() != op.in(i).rank())
-      return op.refuse(Code::ShapeMismatch, "\"{}\" of {}", terms[i], text_of(op.in(i).dims));
-    for (std::size_t a = 0; a < terms[i].size(); ++a) {
-      const std::size_t at = labels.find(terms[i][a]);
+  for (std::size_t i = 0; i < e.terms.size(); ++i) {
+    const std::string& term = e.terms[i];
+    if (!op.has(i) || term.size() != op.in(i).rank())
+      return op.refuse(Code::ShapeMismatch, "\"{}\" for an input of other axes", term);
+    for (std::size_t a = 0; a < term.size(); ++a) {
+      const std::size_t at = labels.find(term[a]);
       if (at == labels.npos)
-        labels += terms[i][a], extents.push_back(op.in(i).dims[a]);
+        labels += term[a], extents.push_back(op.in(i).dims[a]);
       else if (extents[at] != op.in(i).dims[a])
-        return op.refuse(Code::ShapeMismatch, "two extents of \"{}\"", terms[i][a]);
+        return op.refuse(Code::ShapeMismatch, "two extents of \"{}\"", term[a]);
     }
   }
-  if (arrow != text.npos) {
-    result = text.substr(arrow + 2);
-  } else {
-    std::string sorted = labels;
-    std::ranges::sort(sorted);
-    for (const char c : sorted)
-      if (std::ranges::count(text, c) == 1) result += c;
-  }
-  std::string order = result;
+  e.order = arrow != text.npos ? text.substr(arrow + 2) : implied_result(e.terms);
+  e.result = e.order.size();
   for (const char c : labels)
-    if (order.find(c) == order.npos) order += c;
-  Dims dims, walked;
-  for (const char c : order) {
+    if (e.order.find(c) == e.order.npos) e.order += c;
+  for (const char c : e.order) {
     const std::size_t at = labels.find(c);
     if (at == labels.npos) return op.refuse(Code::InvalidConfig, "\"{}\"", text);
-    walked.push_back(extents[at]);
-    if (walked.size() <= result.size()) dims.push_back(extents[at]);
+    e.walked.push_back(extents[at]);
   }
+  return e;
+}
+
+// Sums over the labels that the result leaves out, in the order in which they appear, in one chain in f64.
+Result<void> einsum(Op& op) {
+  LOOM_TRY(const Equation e, equation_of(op));
+  const Dims dims(e.walked.begin(), e.walked.begin() + static_cast<std::ptrdiff_t>(e.result));
   LOOM_TRY(Value* const y, op.out(0, op.in(0).type, dims));
   if (op.measures()) return {};
-  const std::size_t inner = count(std::span(walked).subspan(dims.size()));
-  std::vector<std::vector<std::size_t>> strides(op.num_ins(), std::vector<std::size_t>(order.size(), 0));
-  for (std::size_t i = 0; i < terms.size(); ++i) {
+  std::vector<std::vector<std::size_t>> strides(op.num_ins(), std::vector<std::size_t>(e.order.size(), 0));
+  for (std::size_t i = 0; i < e.terms.size(); ++i) {
     const auto own = row_major_strides(op.in(i).dims);
-    for (std::size_t a = 0; a < terms[i].size(); ++a) strides[i][order.find(terms[i][a])] += own[a];
+    for (std::size_t a = 0; a < e.terms[i].size(); ++a) strides[i][e.order.find(e.terms[i][a])] += own[a];
   }
-  const auto whole = row_major_strides(walked);
+  const std::size_t inner = count(std::span(e.walked).subspan(dims.size()));
+  const auto whole = row_major_strides(e.walked);
   for (std::size_t o = 0; o < y->elements(); ++o) {
     double sum = 0;
     for (std::size_t k = 0; k < inner; ++k) {
       double product = 1;
       for (std::size_t i = 0; i < op.num_ins(); ++i) {
         std::size_t at = 0;
-        for (std::size_t a = 0; a < order.size(); ++a) at += (o * inner + k) / whole[a] % walked[a] * strides[i][a];
+        for (std::size_t a = 0; a < e.order.size(); ++a) at += (o * inner + k) / whole[a] % e.walked[a] * strides[i][a];
         product *= op.in(i).number(at);
       }
       sum += product;

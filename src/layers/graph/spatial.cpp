@@ -242,28 +242,43 @@ Result<void> conv_transpose(Op& op) {
   return {};
 }
 
+// The taps of one axis that meet the input, [first, last), and how many meet the padded input.
+struct Taps {
+  std::size_t first = 0, last = 0, padded = 0;
+  std::ptrdiff_t start = 0;  // place of tap 0
+};
+Taps taps_of(const Window& w, const Dims& in, std::size_t axis, std::size_t o) {
+  Taps t;
+  t.start = static_cast<std::ptrdiff_t>(o * w.stride[axis]) - static_cast<std::ptrdiff_t>(w.begin[axis]);
+  // The number of taps that lie below a place.
+  const auto below = [&](std::size_t place) {
+    const std::ptrdiff_t distance = static_cast<std::ptrdiff_t>(place) - t.start;
+    return distance <= 0 ? 0 : std::min(w.kernel[axis], ceil_div(static_cast<std::size_t>(distance), w.dilation[axis]));
+  };
+  t.first = below(0), t.last = below(in[axis]), t.padded = below(in[axis] + w.end[axis]);
+  return t;
+}
+
 // f(value, index in the plane) for every element that a window meets. Returns how many places of the padded input the
 // window has.
 template <class T, class F>
 std::size_t visit_window(const Window& w, const Dims& in, const T* plane, std::size_t o, F&& f) {
-  std::array<std::size_t, 8> at{};
-  for (std::size_t a = w.axes; a-- > 0;) at[a] = o % w.out[a], o /= w.out[a];
-  const std::size_t taps = count(w.kernel);
-  std::size_t padded = 0;
-  for (std::size_t k = 0; k < taps; ++k) {
+  std::array<Taps, 8> taps{};
+  std::size_t padded = 1, met = 1;
+  for (std::size_t a = w.axes; a-- > 0;) {
+    taps[a] = taps_of(w, in, a, o % w.out[a]);
+    o /= w.out[a];
+    padded *= taps[a].padded, met *= taps[a].last - taps[a].first;
+  }
+  for (std::size_t k = 0; k < met; ++k) {
     std::size_t rest = k, index = 0, stride = 1;
-    bool inside = true, in_padding = true;
     for (std::size_t a = w.axes; a-- > 0;) {
-      const auto p = static_cast<std::ptrdiff_t>(at[a] * w.stride[a] + rest % w.kernel[a] * w.dilation[a]) -
-                     static_cast<std::ptrdiff_t>(w.begin[a]);
-      rest /= w.kernel[a];
-      inside = inside && p >= 0 && p < static_cast<std::ptrdiff_t>(in[a]);
-      in_padding = in_padding && p < static_cast<std::ptrdiff_t>(in[a] + w.end[a]);
-      if (inside) index += static_cast<std::size_t>(p) * stride;
+      const std::size_t n = taps[a].last - taps[a].first, tap = taps[a].first + rest % n;
+      rest /= n;
+      index += static_cast<std::size_t>(taps[a].start + static_cast<std::ptrdiff_t>(tap * w.dilation[a])) * stride;
       stride *= in[a];
     }
-    padded += in_padding;
-    if (inside) f(plane[index], index);
+    f(plane[index], index);
   }
   return padded;
 }
@@ -292,7 +307,7 @@ Result<void> max_pool_op(Op& op) {
   const auto strides = row_major_strides(in);
   const bool columns_first = op.integer("storage_order", 0) != 0;
   with_store(store_of(x.type), [&]<class T>(T) {
-    for_rows(op.exec, dims[0] * dims[1], positions * count(w.kernel), [&](std::size_t p) {
+    for_rows(op.exec, dims[0] * dims[1], positions, [&](std::size_t p) {
       for (std::size_t o = 0; o < positions; ++o) {
         T best{};
         std::size_t winner = kNowhere;
@@ -301,8 +316,8 @@ Result<void> max_pool_op(Op& op) {
         });
         (*op.outs)[0].as<T>()[p * positions + o] = best;
         if (!op.wants(1)) continue;
-        std::size_t index = winner;
-        if (columns_first) {
+        std::size_t index = winner == kNowhere ? 0 : winner;
+        if (columns_first && winner != kNowhere) {
           index = 0;
           std::size_t step = 1;
           for (std::size_t a = 0; a < in.size(); ++a) index += winner / strides[a] % in[a] * step, step *= in[a];
@@ -328,7 +343,7 @@ Result<void> average_pool_op(Op& op) {
   const Dims in(x.dims.begin() + 2, x.dims.end());
   const std::size_t plane = count(in), positions = count(w.out);
   with_store(store_of(x.type), [&]<class T>(T) {
-    for_rows(op.exec, dims[0] * dims[1], positions * count(w.kernel), [&](std::size_t p) {
+    for_rows(op.exec, dims[0] * dims[1], positions, [&](std::size_t p) {
       for (std::size_t o = 0; o < positions; ++o) {
         double sum = 0;
         std::size_t met = 0;
