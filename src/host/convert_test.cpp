@@ -3,40 +3,16 @@
 #include <filesystem>
 #include <tuple>
 
-#include "lm/language_model.h"
-#include "lm/session.h"
 #include "support/files.h"
 #include "support/leftovers.h"
-#include "support/small_model.h"
+#include "support/small_model_test.h"
 
 namespace loom::host_convert_test {
 namespace {
 
-class HostConvert : public testing::Test {
+class HostConvert : public test::SmallModelTest {
  protected:
-  void SetUp() override {
-    const auto written = test::write_small_model(model());
-    ASSERT_TRUE(written) << written.error().text();
-  }
-  std::string model() const { return folder_ / "model.gguf"; }
   static std::string tiny() { return test::source_path("tests/golden/models/llama2_untied"); }
-  static Digest logits_of(const std::string& path, const ModelOptions& options = {}) {
-    const auto model = load_language_model(path, options);
-    if (!model) {
-      ADD_FAILURE() << model.error().text();
-      return {};
-    }
-    const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
-    Sha256 hash;
-    if (session) {
-      const std::int32_t ids[] = {1, 2, 3};
-      const auto row = (*session)->feed(ids);
-      EXPECT_TRUE(row) << row.error().text();
-      if (row) hash.update_floats(*row);
-    }
-    return hash.finish();
-  }
-  test::TempFolder folder_;
 };
 
 TEST_F(HostConvert, F_43_every_pair_of_formats_of_a_network_is_converted_or_refused_with_a_reason) {
@@ -67,7 +43,7 @@ TEST_F(HostConvert, F_43_every_pair_of_formats_of_a_network_is_converted_or_refu
       }
   for (const auto& [from, to, version] :
        {std::tuple(folder_ / "a.entity", "x.gguf", 2), std::tuple(folder_ / "a.entity", "x.safetensors", 2),
-        std::tuple(model(), "y.entity", 2)}) {
+        std::tuple(gguf(), "y.entity", 2)}) {
     const auto refused = convert_network(from, folder_ / to, {.entity_version = version});
     ASSERT_FALSE(refused) << to;
     EXPECT_EQ(refused.error().code, Code::Unsupported) << refused.error().text();
@@ -84,7 +60,7 @@ TEST_F(HostConvert, a_quantised_file_gives_the_bits_of_a_type_chosen_on_load) {
     told.push_back(done);
     return true;
   };
-  const auto result = quantize_file(model(), folder_ / "q.gguf", options);
+  const auto result = quantize_file(gguf(), folder_ / "q.gguf", options);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->bytes, std::filesystem::file_size(folder_ / "q.gguf"));
   EXPECT_EQ(told.size(), result->quantized);
@@ -95,9 +71,9 @@ TEST_F(HostConvert, a_quantised_file_gives_the_bits_of_a_type_chosen_on_load) {
                         result->bytes, result->tensors, result->quantized));
   ModelOptions on_load;
   on_load.decoder.dtype = DType::q8_0;
-  EXPECT_EQ(logits_of(folder_ / "q.gguf"), logits_of(model(), on_load));
+  EXPECT_EQ(test::model_digest(folder_ / "q.gguf"), test::model_digest(gguf(), on_load));
   options.progress = nullptr;
-  const auto silent = quantize_file(model(), folder_ / "silent.gguf", options);
+  const auto silent = quantize_file(gguf(), folder_ / "silent.gguf", options);
   ASSERT_TRUE(silent);
   EXPECT_EQ(silent->quantized, result->quantized);
 }
@@ -112,10 +88,10 @@ TEST_F(HostConvert, what_is_stopped_writes_nothing) {
     else
       quantize.stop = convert.stop = [] { return true; };
     convert.dtype = DType::float16;
-    const auto quantized = quantize_file(model(), folder_ / "q.gguf", quantize);
+    const auto quantized = quantize_file(gguf(), folder_ / "q.gguf", quantize);
     ASSERT_FALSE(quantized);
     EXPECT_EQ(quantized.error().code, Code::Cancelled) << quantized.error().text();
-    const auto converted = convert_model(model(), folder_ / "c.entity", convert);
+    const auto converted = convert_model(gguf(), folder_ / "c.entity", convert);
     ASSERT_FALSE(converted);
     EXPECT_EQ(converted.error().code, Code::Cancelled) << converted.error().text();
     EXPECT_FALSE(is_file(folder_ / "q.gguf") || is_file(folder_ / "c.entity"));
@@ -131,13 +107,13 @@ TEST_F(HostConvert, a_converted_model_gives_the_bits_of_its_source) {
   const Json said = to_json(*result);
   EXPECT_EQ(said["root_hash"], to_hex(result->root));
   EXPECT_EQ(find(said, "adapter_share"), nullptr);
-  EXPECT_EQ(logits_of(folder_ / "tiny.entity"), logits_of(tiny()));
+  EXPECT_EQ(test::model_digest(folder_ / "tiny.entity"), test::model_digest(tiny()));
 }
 
 TEST_F(HostConvert, errors_name_what_is_wrong) {
   QuantizeFileOptions options;
   options.dtype = DType::ternary;  // GGUF has none
-  EXPECT_EQ(quantize_file(model(), folder_ / "q.gguf", options).error().code, Code::Unsupported);
+  EXPECT_EQ(quantize_file(gguf(), folder_ / "q.gguf", options).error().code, Code::Unsupported);
   EXPECT_EQ(quantize_file(folder_ / "absent.gguf", folder_ / "q.gguf", options).error().code, Code::NotFound);
   EXPECT_EQ(convert_model(folder_ / "absent.gguf", folder_ / "c.entity").error().code, Code::NotFound);
   EXPECT_EQ(convert_model(tiny(), folder_ / "c.entity", {.adapter = folder_ / "absent"}).error().code, Code::NotFound);

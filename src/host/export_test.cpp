@@ -3,47 +3,23 @@
 #include <filesystem>
 
 #include "core/json.h"
-#include "lm/language_model.h"
-#include "lm/session.h"
 #include "support/files.h"
-#include "support/small_model.h"
+#include "support/small_model_test.h"
 
 namespace loom::host_export_test {
 namespace {
 
-class HostExport : public testing::Test {
+const ModelOptions kAsFloat16{.decoder = {.dtype = DType::float16}};
+
+class HostExport : public test::SmallModelTest {
  protected:
-  void SetUp() override {
-    const auto written = test::write_small_model(gguf());
-    ASSERT_TRUE(written) << written.error().text();
-  }
-  std::string gguf() const { return folder_ / "model.gguf"; }
   static std::string reference(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
-  static Digest logits_of(const std::string& path, std::optional<DType> dtype = {}) {
-    ModelOptions options;
-    options.decoder.dtype = dtype;
-    const auto model = load_language_model(path, options);
-    if (!model) {
-      ADD_FAILURE() << model.error().text();
-      return {};
-    }
-    const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 16});
-    Sha256 hash;
-    if (session) {
-      const std::int32_t ids[] = {1, 2, 3};
-      const auto row = (*session)->feed(ids);
-      EXPECT_TRUE(row) << row.error().text();
-      if (row) hash.update_floats(*row);
-    }
-    return hash.finish();
-  }
   Error error_of(const std::string& input, const std::string& output, const ExportOptions& options = {}) {
     const auto result = export_file(input, output, options);
     EXPECT_FALSE(result) << output;
     EXPECT_FALSE(std::filesystem::exists(output)) << output;
     return result ? Error{} : result.error();
   }
-  test::TempFolder folder_;
 };
 
 TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
@@ -51,10 +27,10 @@ TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
   const auto result = export_file(gguf(), out, {});
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->format, "gguf");
-  EXPECT_EQ(logits_of(out), logits_of(gguf()));
+  EXPECT_EQ(test::model_digest(out), test::model_digest(gguf()));
   const std::string half = folder_ / "half.gguf";
   ASSERT_TRUE(export_file(gguf(), half, {.dtype = DType::float16}));
-  EXPECT_EQ(logits_of(half), logits_of(gguf(), DType::float16));
+  EXPECT_EQ(test::model_digest(half), test::model_digest(gguf(), kAsFloat16));
 }
 
 TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
@@ -62,7 +38,7 @@ TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
   const auto result = export_file(gguf(), out, {.dtype = DType::float16});
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->format, "huggingface");
-  EXPECT_EQ(logits_of(out), logits_of(gguf(), DType::float16));
+  EXPECT_EQ(test::model_digest(out), test::model_digest(gguf(), kAsFloat16));
   const auto again = export_file(gguf(), out, {.dtype = DType::float16});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::InvalidArgument);
@@ -75,7 +51,7 @@ TEST_F(HostExport, F_40_folders_come_back_as_folders) {
     const std::string out = folder_ / name;
     const auto result = export_file(reference(name), out, {});
     ASSERT_TRUE(result) << result.error().text();
-    EXPECT_EQ(logits_of(out), logits_of(reference(name)));
+    EXPECT_EQ(test::model_digest(out), test::model_digest(reference(name)));
   }
 }
 

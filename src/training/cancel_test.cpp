@@ -1,30 +1,15 @@
 // A step that is cancelled behind any layer, forward or backward, leaves everything as it was, and the training goes on
 // to the bits of one that nobody cancelled.
 
-#include <atomic>
 #include <limits>
 
+#include "support/cancels_behind.h"
 #include "training/training_test.h"
 
 namespace loom::cancel_test {
 namespace {
 
 using training_test::network_of;
-
-// Sets the flag when so many layers have run.
-class CancelBehind final : public LayerWatch {
- public:
-  explicit CancelBehind(std::size_t layers) : left_(layers) {}
-  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { count(); }
-  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { count(); }
-  std::atomic<bool> flag = false;
-
- private:
-  void count() {
-    if (left_ > 0 && --left_ == 0) flag = true;
-  }
-  std::size_t left_;
-};
 
 class Learner {
  public:
@@ -86,7 +71,7 @@ void expect_no_trace(const Json& layers, const Json& training, std::size_t least
   ASSERT_EQ(before, undisturbed.everything());
   std::size_t cancelled = 0;
   for (bool done = false; !done;) {
-    CancelBehind watch(cancelled + 1);
+    test::CancelsBehind watch(cancelled + 1);
     disturbed.trainer().session().watch(&watch);
     const auto report = disturbed.step(2, &watch.flag);
     disturbed.trainer().session().watch(nullptr);
@@ -161,7 +146,7 @@ TEST(Cancel, N_12_a_run_drops_the_step_that_is_cancelled_and_resumes_to_the_same
   folder.write("blobs.csv", training_test::blobs(200, 8, 4));
   const Json config = training_test::small_config();
   const Digest wanted = training_test::run_all(config, folder).hash;
-  CancelBehind watch(57);
+  test::CancelsBehind watch(57);
   RunOptions options{.out = folder.file("run"), .cancel = &watch.flag};
   {
     const auto run = training_test::open_run(config, folder, options);

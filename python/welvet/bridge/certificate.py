@@ -11,6 +11,7 @@ import numpy
 
 from . import api
 from . import spec as _spec
+from .spec import feed_from
 from .weights import snapped
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -138,20 +139,9 @@ def _layer_errors(spec: Json, state: Mapping[str, Numbers], x: Any, known: list[
 def _taps(cells: list[int], first: int) -> list[Json]:
     """Layers that put the outputs of some cells side by side, the last one first."""
 
-    def feed(cell: int, merge: str) -> Json:
-        return {
-            "is_remote_link": True,
-            "link_mode": "feed",
-            "link_merge": merge,
-            "target_z": 0,
-            "target_y": 0,
-            "target_x": 0,
-            "target_l": cell,
-        }
-
     layers: list[Json] = []
     for i, cell in enumerate(cells):
-        layers.append({"type": "reshape", "shape": [-1], **feed(cell, "replace")})
+        layers.append({"type": "reshape", "shape": [-1], **feed_from(cell, "replace")})
         if i:
-            layers.append({"type": "activation", "activation": "linear", **feed(first + len(layers) - 2, "concat")})
+            layers.append({"type": "activation", "activation": "linear", **feed_from(first + len(layers) - 2, "concat")})
     return layers

@@ -7,6 +7,7 @@ import sys
 import numpy
 
 from .jax_trace import Patched
+from .rules import Rules
 from .weights import Constant, Sum
 
 
@@ -275,15 +276,7 @@ def _equinox(layers, classes):
 
 # What layers become.
 
-_RULES: dict[str, object] = {}
-
-
-def rule(*names):
-    def add(function):
-        _RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+rule = Rules()
 
 
 class Call:
@@ -323,7 +316,7 @@ class Call:
 
 
 def read(reader, name, module, path, marks, op, var):
-    found = _RULES.get(name)
+    found = rule.of(name)
     want(found is not None, "Loom has no such layer")
     return found(Call(reader, name, module, path, marks, op, var))
 

@@ -16,6 +16,7 @@ import numpy
 from . import jax_layers, jax_trace
 from .functions import recognise
 from .graph import Graph, named_sizes
+from .rules import Rules
 from .torch_modules import softmax
 from .weights import Constant, Parameter, View
 
@@ -148,15 +149,15 @@ class Reader:
         op = var.op
         if op is None:
             return self.refuse(op, "a constant", "it does not depend on the input", var)
-        rule = _RULES.get(op.name)
+        found = rule.of(op.name)
         if op.name in _COMPUTES:
             known = self._recognised(var)
             if known is not None:
                 return known
-        if rule is None:
+        if found is None:
             return self.refuse(op, op.name, "Loom has no such operation", var)
         try:
-            made = rule(self, op, var)
+            made = found(self, op, var)
             want(made.shape == self.shape(var), f"the shape {list(made.shape)} in place of {list(self.shape(var))}")
             return made
         except jax_layers.Refused as refused:
@@ -302,15 +303,7 @@ _WITHIN = frozenset(
         "expand_dims",
     )
 )
-_RULES: dict[str, object] = {}
-
-
-def rule(*names):
-    def add(function):
-        _RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+rule = Rules()
 
 
 def want(holds, why):

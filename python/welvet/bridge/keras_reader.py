@@ -6,17 +6,10 @@ import sys
 import numpy
 
 from .graph import Graph, named_sizes
+from .rules import Rules
 from .weights import Constant, Parameter, View, rows, transposed
 
-_RULES: dict[str, object] = {}
-
-
-def rule(*names):
-    def add(function):
-        _RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+rule = Rules()
 
 
 def is_model(model):
@@ -44,7 +37,7 @@ class Reader:
     def call(self, layer, inputs, value, kwargs, path):
         """The node of a layer that reads nodes; value is what the framework computed, or None."""
         found = (
-            _RULES.get(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
+            rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
         )
         shape = value.shape if value is not None else None
         if found is None:

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 _ACTIVATED = ("dense", "cnn1", "cnn2", "cnn3", "convtransposed1", "convtransposed2", "convtransposed3")
 
 
+def feed_from(cell: int, merge: str) -> Json:
+    """The keys of a layer that reads the output of a cell of the first stack: in place of the cell before it, or
+    merged with that."""
+    return {
+        "is_remote_link": True,
+        "link_mode": "feed",
+        "link_merge": merge,
+        "target_z": 0,
+        "target_y": 0,
+        "target_x": 0,
+        "target_l": cell,
+    }
+
+
 def users(graph):
     """Who reads each node: a dict of lists by the node's identity."""
     found = {}
@@ -276,16 +290,7 @@ class _Writer:
         self.now = node
 
     def _feed(self, source, merge="replace"):
-        cell = self.cell_of[id(source)]
-        return {
-            "is_remote_link": True,
-            "link_mode": "feed",
-            "link_merge": merge,
-            "target_z": 0,
-            "target_y": 0,
-            "target_x": 0,
-            "target_l": cell,
-        }
+        return feed_from(self.cell_of[id(source)], merge)
 
     def _begin(self, source):
         """Lets the next cell read `source`."""

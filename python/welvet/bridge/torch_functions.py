@@ -2,19 +2,12 @@
 
 import numpy
 
+from .rules import Rules
 from .torch_modules import LastState, Refused, adaptive_pool, convolution, layer_norm, mask_of, pool, softmax
 from .weights import Constant as Fixed
 from .weights import View, rows
 
-_RULES: dict[str, object] = {}
-
-
-def rule(*names):
-    def add(function):
-        _RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+rule = Rules()
 
 
 class Call:
@@ -73,7 +66,7 @@ def read(reader, n, value):
     if not nodes or not any(reader.torch.is_tensor(v) for v in _flat(value)):
         return _constant(reader, call, value)
     name = name_of(n).strip("_") if not name_of(n).startswith("__") else name_of(n)
-    found = _RULES.get(name)
+    found = rule.of(name)
     shape = value.shape if hasattr(value, "shape") else None
     if found is None:
         return reader.graph.refuse(

@@ -5,23 +5,16 @@ import math
 import numpy
 
 from .graph import pair
+from .rules import Rules
 from .weights import Sum, View, rows
 
-_RULES: dict[str, object] = {}
-
-
-def rule(*names):
-    def add(function):
-        _RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return add
+rule = Rules()
 
 
 def reader_of(module):
     """The rule of a layer of torch.nn; None for all other modules. A subclass may compute something else, so it has
     none."""
-    return _RULES.get(type(module).__name__) if type(module).__module__.startswith("torch.nn.") else None
+    return rule.of(type(module).__name__) if type(module).__module__.startswith("torch.nn.") else None
 
 
 def read(reader, module, path, args, kwargs, value):

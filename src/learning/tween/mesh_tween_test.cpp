@@ -2,12 +2,9 @@
 // number of threads.
 
 #include "learning/tween/mesh_tween.h"
-
-#include <atomic>
-
 #include "backend/cpu/isa.h"
 #include "learning/tween/tween_test.h"
-#include "network/pass_watch.h"
+#include "support/cancels_behind.h"
 
 namespace loom {
 namespace {
@@ -113,22 +110,6 @@ void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, c
   }
 }
 
-// Sets the flag when so many passes and layers have begun.
-class CancelsBehind final : public PassWatch {
- public:
-  explicit CancelsBehind(std::size_t events) : left_(events) {}
-  void begin(PassKind /*kind*/, std::uint64_t /*step*/) override { count(); }
-  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { count(); }
-  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { count(); }
-  std::atomic<bool> flag = false;
-
- private:
-  void count() {
-    if (left_ > 0 && --left_ == 0) flag = true;
-  }
-  std::size_t left_;
-};
-
 TEST(MeshTween, N_12_a_step_that_is_cancelled_leaves_weights_and_velocities_as_they_were) {
   const std::string spec = spec_of({dense(5, 6, "relu"), dense(6, 6, "tanh"), dense(6, 3)});
   const Shape shape = Shape::of({2, 5});
@@ -155,7 +136,7 @@ TEST(MeshTween, N_12_a_step_that_is_cancelled_leaves_weights_and_velocities_as_t
     const std::string before = everything(disturbed);
     std::size_t cancelled = 0;
     for (bool done = false; !done;) {
-      CancelsBehind watch(cancelled + 1);
+      test::CancelsBehind watch(cancelled + 1);
       disturbed.mesh->watch(&watch);
       const auto stepped = disturbed.tween->step(*disturbed.state, target, 0.05, &watch.flag);
       disturbed.mesh->watch(nullptr);
