@@ -38,6 +38,11 @@ class Matrix {
  public:
   Matrix() = default;
 
+  // All zeros, in a type whose panels hold plain floats. ShapeMismatch, SizeOverflow, OutOfMemory.
+  static Result<Matrix> zeros(DType dtype, std::size_t rows, std::size_t cols) {
+    return create(dtype, panel_layout(dtype), rows, cols, nullptr);
+  }
+
   // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes
   // long. ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled
   // by `stop`, here and below. `row_order`, if given, names the source row of each row. Panels go to the pool while it

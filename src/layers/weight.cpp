@@ -90,15 +90,14 @@ Result<void> Weight::set_of(std::span<const T> values) {
     const auto first = begin + static_cast<std::size_t>(std::ranges::find_if_not(some, fits) - some.begin());
     return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, first);
   }
-  master_.clear(), master64_.clear();
   if (encoding_.dtype == DType::float64) {
-    master64_.resize(values.size());
+    master_.clear(), master64_.resize(values.size());
     std::ranges::transform(values, master64_.begin(), [](T v) { return snapped_to(static_cast<double>(v)); });
   } else {
-    master_.resize(values.size());
+    master_.resize(values.size()), master64_.clear();
     std::ranges::transform(values, master_.begin(), [](T v) { return snapped_to(static_cast<float>(v)); });
   }
-  return refresh();
+  return refill(nullptr) ? Result<void>() : refresh();
 }
 
 Result<void> Weight::set(std::span<const float> values) { return set_of(values); }
@@ -109,7 +108,7 @@ Result<void> Weight::initialise(const WeightInit& init, std::uint64_t seed, std:
   if (init.rule == Rule::Zeros) {  // large models that get their values later begin so: nothing to draw or look at
     const bool is_wide = encoding_.dtype == DType::float64;
     master_.assign(is_wide ? 0 : elements(), 0), master64_.assign(is_wide ? elements() : 0, 0);
-    return refresh();
+    return refresh_zeros();
   }
   const RandomStream stream{seed, RandomDomain::Init, 0, site};
   const auto fan_in = static_cast<double>(init.fan_in), fan_out = static_cast<double>(init.fan_out);
@@ -219,6 +218,24 @@ Result<void> Weight::refresh(const QuantizedMatrix* like) {
   return {};
 }
 
+// The same for a master of zeros. New panels of f32 are zeros as the system gives them: nobody touches them until
+// values arrive.
+Result<void> Weight::refresh_zeros() {
+  if (role_ != WeightRole::Matrix || encoding_.dtype != DType::float32) return refresh();
+  versions_.clear();
+  auto version = std::make_shared<Version>();
+  version->encoding = encoding_;
+  for (std::size_t p = 0; p < parts_; ++p) {
+    auto part = Matrix::zeros(DType::float32, rows() / parts_, cols());
+    if (!part) return at(name_, std::move(part).error());
+    version->parts.push_back(std::make_shared<Matrix>(std::move(*part)));
+  }
+  active_ = std::move(version);
+  versions_.push_back(active_);
+  find_plain();
+  return {};
+}
+
 Tensor Weight::master_for_update() {
   if (tied_ != nullptr) return tied_->master_for_update();
   if (!master64_.empty()) return {master64_.data(), rows(), cols(), Element::f64};
@@ -228,12 +245,12 @@ Tensor Weight::master_for_update() {
 
 namespace {
 
-// f(begin, end) over [0, n): one call for few elements, else a few per thread.
+// f(begin, end) over [0, n): one call for few elements or without a pool, else a few per thread.
 template <class F>
-void in_shares(ThreadPool& pool, std::size_t n, std::size_t elements, F&& f) {
-  if (elements < 32768) return f(std::size_t{0}, n);
-  const std::size_t shares = std::min<std::size_t>(n, static_cast<std::size_t>(pool.threads()) * 4);
-  pool.run(shares, [&](std::size_t share) { f(share * n / shares, (share + 1) * n / shares); });
+void in_shares(ThreadPool* pool, std::size_t n, std::size_t elements, F&& f) {
+  if (pool == nullptr || elements < 32768) return f(std::size_t{0}, n);
+  const std::size_t shares = std::min<std::size_t>(n, static_cast<std::size_t>(pool->threads()) * 4);
+  pool->run(shares, [&](std::size_t share) { f(share * n / shares, (share + 1) * n / shares); });
 }
 
 // Returns whether the active version holds scales that quantized() gives back.
@@ -245,13 +262,14 @@ bool has_scales(const Weight& w) {
 }  // namespace
 
 // f32 values go where the old ones lie, unless somebody shares the version.
-bool Weight::refill(ThreadPool& pool) {
+bool Weight::refill(ThreadPool* pool) {
   if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 ||
       master_.empty())
     return false;
   if (role_ != WeightRole::Matrix) {
     if (active_->decoded.size() != master_.size()) return false;
     std::ranges::copy(master_, active_->decoded.begin());
+    find_plain();
     return true;
   }
   const std::size_t part_size = elements() / parts_;
@@ -263,6 +281,7 @@ bool Weight::refill(ThreadPool& pool) {
     in_shares(pool, matrix.panels(), part_size,
               [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
   }
+  find_plain();
   return true;
 }
 
@@ -273,7 +292,7 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
     constexpr Bits kInfinite = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
     std::atomic<bool> found{false};
-    in_shares(pool, values.size(), values.size(), [&](std::size_t begin, std::size_t end) {
+    in_shares(&pool, values.size(), values.size(), [&](std::size_t begin, std::size_t end) {
       Bits any = 0;  // integers and no early exit: compilers look at many at once
       for (std::size_t i = begin; i < end; ++i)
         any |= static_cast<Bits>((std::bit_cast<Bits>(values[i]) & kInfinite) == kInfinite);
@@ -285,7 +304,7 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
   };
   LOOM_TRY_VOID(bad(master_));
   LOOM_TRY_VOID(bad(master64_));
-  if (refill(pool)) return {};
+  if (refill(&pool)) return {};
   if (!keeps_scales_ || !has_scales(*this)) return refresh();
   LOOM_TRY(const QuantizedMatrix now, quantized());
   return refresh(&now);

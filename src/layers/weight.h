@@ -166,7 +166,8 @@ class Weight {
   Result<std::shared_ptr<Version>> encode(const Encoding& encoding, const QuantizedMatrix* like = nullptr) const;
   Result<std::shared_ptr<Version>> version_of(const QuantizedMatrix& codes, const Encoding& encoding) const;
   Result<void> refresh(const QuantizedMatrix* like = nullptr);
-  bool refill(ThreadPool& pool);
+  Result<void> refresh_zeros();
+  bool refill(ThreadPool* pool);
   template <class T>
   Result<void> set_of(std::span<const T> values);
   template <class T>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -235,6 +236,46 @@ TEST(Weight, D_22_a_new_master_invalidates_every_version) {
   for (const DType t : {DType::int4, DType::int8, DType::ternary}) {
     ASSERT_TRUE(w.morph({t}) && fresh.morph({t}));
     EXPECT_EQ(values_of(w), values_of(fresh)) << name(t);
+  }
+}
+
+// Values go where the old ones lie, in the master and in the panels, unless somebody shares them.
+TEST(Weight, D_22_values_set_again_are_those_of_a_fresh_weight) {
+  for (const std::size_t parts : {1, 2}) {
+    const std::array extents{std::size_t{36}, std::size_t{70}};
+    const std::size_t count = 36 * 70;
+    const auto make = [&] {
+      Weight w;
+      EXPECT_TRUE(w.declare("weight", WeightRole::Matrix, extents, {.rule = WeightInit::Rule::Zeros}, parts));
+      return w;
+    };
+    const auto panels_of = [](const Weight& w) {
+      std::vector<float> out;
+      for (std::size_t p = 0; p < w.parts(); ++p) {
+        std::vector<float> row(w.cols());
+        for (std::size_t r = 0; r < w.matrix(p)->rows(); ++r)
+          w.matrix(p)->decode_row(r, row.data()), out.insert(out.end(), row.begin(), row.end());
+      }
+      return out;
+    };
+    const std::vector<float> zeros(count), first = random_floats(count, 7), second = random_floats(count, 8);
+    Weight w = make(), other = make();
+    ASSERT_TRUE(w.initialise(w.initial(), 1, 1));
+    EXPECT_EQ(panels_of(w), zeros);
+    EXPECT_EQ(values_of(w), zeros);
+    ASSERT_TRUE(w.set(first));
+    EXPECT_EQ(panels_of(w), first);
+    ASSERT_TRUE(other.copy_from(w));
+    w.release_master();
+    ASSERT_TRUE(w.set(second));
+    EXPECT_EQ(panels_of(w), second);
+    EXPECT_EQ(values_of(w), second);
+    EXPECT_EQ(panels_of(other), first);
+    EXPECT_EQ(values_of(other), first);
+    std::vector<float> bad = first;
+    bad[count - 1] = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(w.set(bad).error().code, Code::NonFinite);
+    EXPECT_EQ(panels_of(w), second);
   }
 }
 
