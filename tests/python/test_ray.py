@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 if importlib.util.find_spec("ray") is None:
-    print(f"SKIPPED: {sys.executable} has no Ray; CONTRIBUTING.md says how the tests get it")
+    print(f"SKIPPED: {sys.executable} has no Ray; tools/requirements-test.txt has it")
     sys.exit(77)
 
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(pathlib.Path(__file__).parent)])

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError
 
 from .. import _native
 
@@ -74,6 +74,19 @@ class Crew:
         """
         waiting, answers = list(range(len(jobs)))[::-1], [None] * len(jobs)
         running: dict[Any, tuple[int, int]] = {}
+        try:
+            self._run(method, jobs, done, waiting, running, answers)
+        except Exception:
+            for ref in running:  # Ray prints errors that nobody asks for
+                try:
+                    ray.get(ref, timeout=1)
+                except Exception:  # the first one is the one to tell
+                    pass
+            raise
+        return answers
+
+    def _run(self, method: str, jobs: Sequence[tuple[Any, ...]], done: Callable[[int, Any], None] | None,
+             waiting: list[int], running: dict[Any, tuple[int, int]], answers: list[Any]) -> None:
         free, lost = list(range(len(self.actors)))[::-1], 0
         while waiting or running:
             while waiting and free:
@@ -85,7 +98,7 @@ class Crew:
                 free.append(worker)
                 try:
                     answers[job] = ray.get(ref)
-                except RayActorError:
+                except (ObjectLostError, OutOfMemoryError, RayActorError):  # of the worker, or what it had left
                     lost += 1
                     if lost > _MOST_LOST:
                         raise LostWorkersError(f"{lost} workers were lost over the same jobs") from None
@@ -96,7 +109,6 @@ class Crew:
                     raise error.cause if isinstance(error.cause, Exception) else error from None
                 if done is not None:
                     done(job, answers[job])
-        return answers
 
     def _replace(self, worker: int) -> None:
         self.lost += 1

@@ -158,7 +158,7 @@ def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, fol
         if progress is None:
             bar = training._Bar()
             shown = _Lines(bar)
-        options = training._Options(out, at, start, epochs, None, None, shown)
+        options = training._Options(out, folder, start, epochs, None, None, shown)
         options.values.shards = steps.callback
         try:
             if isinstance(config, dict):
