@@ -23,3 +23,11 @@ class Always(_training.Replica):
 
     def sums(self, at, masters, nodes):
         os._exit(3)
+
+
+class Stranger(_training.Replica):
+    """Says that it has read other files than the worker of shard 0."""
+
+    def sums(self, at, masters, nodes):
+        sums, data = super().sums(at, masters, nodes)
+        return sums, data if nodes[0][0] == 0 else ["other"]

@@ -133,6 +133,12 @@ class Training(Case):
         with self.assertRaises(welvet.ray.LostWorkersError):
             self.train(1, progress=False)
 
+    def test_a_worker_with_other_data_ends_the_run(self):
+        self.addCleanup(setattr, _training, "Replica", _training.Replica)
+        _training.Replica = ray_actors.Stranger
+        with self.assertRaisesRegex(ValueError, "a worker reads other data than the others"):
+            self.train(2, progress=False)
+
     def test_a_run_goes_on_with_other_workers(self):
         whole = welvet.train(config(), folder=SPIRALS.parent, progress=False)
         out = self.folder / "run"
