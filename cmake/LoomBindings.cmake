@@ -17,6 +17,9 @@ set_property(TEST bindings_python_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHO
 # The package's types, by that interpreter's mypy, and the package under PyPy; shown as skipped where there is none.
 add_test(NAME bindings_python_types COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_types.py'")
 set_tests_properties(bindings_python_types PROPERTIES SKIP_RETURN_CODE 77)
+# welvet.ray over a cluster of its own; shown as skipped where that interpreter has no Ray.
+add_test(NAME bindings_python_ray COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_ray.py'")
+set_tests_properties(bindings_python_ray PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL ON ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
 foreach(part IN ITEMS networks welvet)
   add_test(NAME bindings_pypy_${part} COMMAND sh -c "command -v pypy3 || { echo 'SKIPPED: pypy3 is not installed'; exit 77; }; exec pypy3 -B '${PROJECT_SOURCE_DIR}/tests/python/test_${part}.py'")
   set_tests_properties(bindings_pypy_${part} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)

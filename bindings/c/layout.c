@@ -105,7 +105,7 @@ AT(loom_training_step, skipped, 32, 32);
 AT(loom_training_step, why, 36, 40);
 AT(loom_training_step, why_size, 40, 48);
 
-SIZE(loom_train_options, 56, 88);
+SIZE(loom_train_options, 64, 96);
 AT(loom_train_options, struct_size, 0, 0);
 AT(loom_train_options, out, 4, 8);
 AT(loom_train_options, folder, 8, 16);
@@ -117,6 +117,7 @@ AT(loom_train_options, isa, 36, 56);
 AT(loom_train_options, cancel, 40, 64);
 AT(loom_train_options, progress, 48, 72);
 AT(loom_train_options, user, 52, 80);
+AT(loom_train_options, shards, 56, 88);
 
 SIZE(loom_evolve_options, 48, 80);
 AT(loom_evolve_options, struct_size, 0, 0);
@@ -284,6 +285,7 @@ int main(void) {
   SHOW(loom_train_options, cancel);
   SHOW(loom_train_options, progress);
   SHOW(loom_train_options, user);
+  SHOW(loom_train_options, shards);
   printf("loom_evolve_options %lu\n", (unsigned long)sizeof(loom_evolve_options));
   SHOW(loom_evolve_options, struct_size);
   SHOW(loom_evolve_options, out);

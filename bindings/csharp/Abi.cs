@@ -18,6 +18,16 @@ namespace Welvet
     public unsafe delegate int OnTraining(void* user, int @event, ulong epoch, ulong epochs, ulong batch,
         ulong batches, double loss, double learningRate, byte* validation);
 
+    /// <summary>Called on the thread of the caller once a step of a training whose gradients other processes compute.
+    /// The first five numbers and `masters`, the weights, are for loom_replica_begin(). To be filled: for each node
+    /// of shards [first, first + count) that a replica summed, its gradients in the first-th of `shards` pieces of
+    /// gradient_size bytes at `gradients`, its loss in losses[first] (double) and the count in counts[first]
+    /// (uint64_t); counts inside of a node stay 0. Returning 0 ends the training.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnShards(void* user, ulong epoch, ulong position, ulong step, double lossScale,
+        ulong shards, void* masters, UIntPtr mastersSize, void* gradients, UIntPtr gradientSize, void* losses,
+        void* counts);
+
     /// <summary>Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0
     /// ends the evolution.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -315,8 +325,10 @@ namespace Welvet
         public ulong Cancel;
         /// <summary>NULL: none</summary>
         public IntPtr Progress;
-        /// <summary>first argument of progress</summary>
+        /// <summary>first argument of progress and shards</summary>
         public void* User;
+        /// <summary>gives the gradients of every step; NULL: the run computes them</summary>
+        public IntPtr Shards;
 
         public static TrainOptions Create()
         {
@@ -559,6 +571,7 @@ namespace Welvet
         public const int KindMeshTween = 14;
         public const int KindPopulation = 15;
         public const int KindChat = 16;
+        public const int KindReplica = 17;
 
         // What a training does with a folder that holds a run.
         /// <summary>begins; a folder that holds a run is INVALID_ARGUMENT</summary>
@@ -1093,6 +1106,28 @@ namespace Welvet
         /// first line that differs. (path: a run's folder, or its journal)</summary>
         [DllImport(Library, EntryPoint = "loom_replay", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int Replay(byte* path, TrainOptions* options, ulong* report);
+
+        /// <summary>Opens a config in JSON, with its data and network, to compute gradients for a training of the
+        /// same config elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps
+        /// cannot be divided. (options: of which it reads folder, threads, thread_count and isa)</summary>
+        [DllImport(Library, EntryPoint = "loom_replica_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ReplicaCreate(void* config, UIntPtr configSize, TrainOptions* options,
+            ulong* replica);
+
+        /// <summary>Takes over a step: what on_shards was given.</summary>
+        [DllImport(Library, EntryPoint = "loom_replica_begin", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ReplicaBegin(ulong replica, ulong epoch, ulong position, ulong step,
+            double lossScale, void* masters, UIntPtr mastersSize);
+
+        /// <summary>Gives the sum of the gradients of shards [first, first + count), and their share in the loss,
+        /// which is not finite where the step has to be skipped. The count is a power of two that divides first, or
+        /// reaches up to the last shard: a node of the tree that adds all shards.</summary>
+        [DllImport(Library, EntryPoint = "loom_replica_sum", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ReplicaSum(ulong replica, ulong first, ulong count, double* loss, ulong* gradients);
+
+        /// <summary>Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.</summary>
+        [DllImport(Library, EntryPoint = "loom_replica_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ReplicaInfo(ulong replica, ulong* info);
 
         /// <summary>Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the
         /// figures of each cell's target.</summary>

@@ -71,6 +71,9 @@ type MeshTween = Handle
 // Population: Networks that are judged, mixed and changed, generation by generation.
 type Population = Handle
 
+// Replica: A network that computes gradients for a training in another process.
+type Replica = Handle
+
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
 
@@ -162,6 +165,7 @@ const (
 	KindMeshTween      Kind = 14
 	KindPopulation     Kind = 15
 	KindChat           Kind = 16
+	KindReplica        Kind = 17
 )
 
 // RunStart: What a training does with a folder that holds a run.
@@ -490,8 +494,10 @@ type TrainOptions struct {
 	Cancel Cancel
 	// NULL: none
 	Progress unsafe.Pointer
-	// first argument of progress
+	// first argument of progress and shards
 	User unsafe.Pointer
+	// gives the gradients of every step; NULL: the run computes them
+	Shards unsafe.Pointer
 }
 
 // NewTrainOptions sets the size of the struct.
@@ -735,6 +741,7 @@ var _ [unsafe.Offsetof(TrainOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_train_
 var _ [unsafe.Offsetof(TrainOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_train_options{}.cancel)]byte{}
 var _ [unsafe.Offsetof(TrainOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_train_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(TrainOptions{}.User)]byte = [unsafe.Offsetof(C.loom_train_options{}.user)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Shards)]byte = [unsafe.Offsetof(C.loom_train_options{}.shards)]byte{}
 var _ [unsafe.Sizeof(EvolveOptions{})]byte = [C.sizeof_loom_evolve_options]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.Out)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.out)]byte{}
@@ -1395,6 +1402,34 @@ func TrainFile(path *byte, options *TrainOptions, outcome *Blob) Status {
 func Replay(path *byte, options *TrainOptions, report *Blob) Status {
 	return Status(C.loom_replay((*C.char)(unsafe.Pointer(path)), (*C.loom_train_options)(unsafe.Pointer(options)),
 		(*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// ReplicaCreate: Opens a config in JSON, with its data and network, to compute gradients for a training of the same
+// config elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be
+// divided. (options: of which it reads folder, threads, thread_count and isa)
+func ReplicaCreate(config unsafe.Pointer, config_size uintptr, options *TrainOptions, replica *Replica) Status {
+	return Status(C.loom_replica_create(config, C.size_t(config_size), (*C.loom_train_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(replica))))
+}
+
+// ReplicaBegin: Takes over a step: what on_shards was given.
+func ReplicaBegin(replica Replica, epoch uint64, position uint64, step uint64, loss_scale float64,
+	masters unsafe.Pointer, masters_size uintptr) Status {
+	return Status(C.loom_replica_begin(C.uint64_t(replica), C.uint64_t(epoch), C.uint64_t(position), C.uint64_t(step),
+		C.double(loss_scale), masters, C.size_t(masters_size)))
+}
+
+// ReplicaSum: Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is
+// not finite where the step has to be skipped. The count is a power of two that divides first, or reaches up to the
+// last shard: a node of the tree that adds all shards.
+func ReplicaSum(replica Replica, first uint64, count uint64, loss *float64, gradients *Blob) Status {
+	return Status(C.loom_replica_sum(C.uint64_t(replica), C.uint64_t(first), C.uint64_t(count), (*C.double)(unsafe.Pointer(loss)),
+		(*C.uint64_t)(unsafe.Pointer(gradients))))
+}
+
+// ReplicaInfo: Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.
+func ReplicaInfo(replica Replica, info *Blob) Status {
+	return Status(C.loom_replica_info(C.uint64_t(replica), (*C.uint64_t)(unsafe.Pointer(info))))
 }
 
 // TrainerInfo: Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of

@@ -41,6 +41,8 @@ pub type Tween = Handle;
 pub type MeshTween = Handle;
 /// Networks that are judged, mixed and changed, generation by generation.
 pub type Population = Handle;
+/// A network that computes gradients for a training in another process.
+pub type Replica = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -128,6 +130,7 @@ pub const KIND_TWEEN: Kind = 13;
 pub const KIND_MESH_TWEEN: Kind = 14;
 pub const KIND_POPULATION: Kind = 15;
 pub const KIND_CHAT: Kind = 16;
+pub const KIND_REPLICA: Kind = 17;
 
 /// What a training does with a folder that holds a run.
 pub type RunStart = i32;
@@ -203,6 +206,15 @@ pub type OnProgress = Option<unsafe extern "C" fn(user: *mut c_void, fraction: f
 /// Returning 0 ends the training behind this event.
 pub type OnTraining = Option<unsafe extern "C" fn(user: *mut c_void, event: TrainingEvent, epoch: u64, epochs: u64,
     batch: u64, batches: u64, loss: f64, learning_rate: f64, validation: *const c_char) -> i32>;
+
+/// Called on the thread of the caller once a step of a training whose gradients other processes compute. The first
+/// five numbers and `masters`, the weights, are for loom_replica_begin(). To be filled: for each node of shards
+/// [first, first + count) that a replica summed, its gradients in the first-th of `shards` pieces of gradient_size
+/// bytes at `gradients`, its loss in losses[first] (double) and the count in counts[first] (uint64_t); counts inside
+/// of a node stay 0. Returning 0 ends the training.
+pub type OnShards = Option<unsafe extern "C" fn(user: *mut c_void, epoch: u64, position: u64, step: u64,
+    loss_scale: f64, shards: u64, masters: *mut c_void, masters_size: usize, gradients: *mut c_void,
+    gradient_size: usize, losses: *mut c_void, counts: *mut c_void) -> i32>;
 
 /// Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
 /// evolution.
@@ -537,8 +549,10 @@ pub struct TrainOptions {
     pub cancel: Cancel,
     /// NULL: none
     pub progress: OnTraining,
-    /// first argument of progress
+    /// first argument of progress and shards
     pub user: *mut c_void,
+    /// gives the gradients of every step; NULL: the run computes them
+    pub shards: OnShards,
 }
 
 impl Default for TrainOptions {
@@ -816,7 +830,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
     assert!(core::mem::offset_of!(TrainingStep, why) == 36);
     assert!(core::mem::offset_of!(TrainingStep, why_size) == 40);
-    assert!(core::mem::size_of::<TrainOptions>() == 56);
+    assert!(core::mem::size_of::<TrainOptions>() == 64);
     assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainOptions, out) == 4);
     assert!(core::mem::offset_of!(TrainOptions, folder) == 8);
@@ -828,6 +842,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, cancel) == 40);
     assert!(core::mem::offset_of!(TrainOptions, progress) == 48);
     assert!(core::mem::offset_of!(TrainOptions, user) == 52);
+    assert!(core::mem::offset_of!(TrainOptions, shards) == 56);
     assert!(core::mem::size_of::<EvolveOptions>() == 48);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 4);
@@ -972,7 +987,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
     assert!(core::mem::offset_of!(TrainingStep, why) == 40);
     assert!(core::mem::offset_of!(TrainingStep, why_size) == 48);
-    assert!(core::mem::size_of::<TrainOptions>() == 88);
+    assert!(core::mem::size_of::<TrainOptions>() == 96);
     assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainOptions, out) == 8);
     assert!(core::mem::offset_of!(TrainOptions, folder) == 16);
@@ -984,6 +999,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, cancel) == 64);
     assert!(core::mem::offset_of!(TrainOptions, progress) == 72);
     assert!(core::mem::offset_of!(TrainOptions, user) == 80);
+    assert!(core::mem::offset_of!(TrainOptions, shards) == 88);
     assert!(core::mem::size_of::<EvolveOptions>() == 80);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
@@ -1406,6 +1422,24 @@ extern "C" {
     /// Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line
     /// that differs. (path: a run's folder, or its journal)
     pub fn loom_replay(path: *const c_char, options: *const TrainOptions, report: *mut Blob) -> Status;
+
+    /// Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
+    /// elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be
+    /// divided. (options: of which it reads folder, threads, thread_count and isa)
+    pub fn loom_replica_create(config: *const c_void, config_size: usize, options: *const TrainOptions,
+        replica: *mut Replica) -> Status;
+
+    /// Takes over a step: what on_shards was given.
+    pub fn loom_replica_begin(replica: Replica, epoch: u64, position: u64, step: u64, loss_scale: f64,
+        masters: *const c_void, masters_size: usize) -> Status;
+
+    /// Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is not
+    /// finite where the step has to be skipped. The count is a power of two that divides first, or reaches up to the
+    /// last shard: a node of the tree that adds all shards.
+    pub fn loom_replica_sum(replica: Replica, first: u64, count: u64, loss: *mut f64, gradients: *mut Blob) -> Status;
+
+    /// Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.
+    pub fn loom_replica_info(replica: Replica, info: *mut Blob) -> Status;
 
     /// Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
     /// cell's target.

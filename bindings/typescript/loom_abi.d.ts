@@ -86,9 +86,10 @@ export declare const KIND_TWEEN: 13;
 export declare const KIND_MESH_TWEEN: 14;
 export declare const KIND_POPULATION: 15;
 export declare const KIND_CHAT: 16;
+export declare const KIND_REPLICA: 17;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17;
 
 /** begins; a folder that holds a run is INVALID_ARGUMENT */
 export declare const RUN_FRESH: 0;
@@ -200,6 +201,8 @@ export type Tween = Handle;
 export type MeshTween = Handle;
 /** Networks that are judged, mixed and changed, generation by generation. */
 export type Population = Handle;
+/** A network that computes gradients for a training in another process. */
+export type Replica = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -252,7 +255,8 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly train_options: Layout<
-    'out' | 'folder' | 'start' | 'epochs' | 'threads' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+    'out' | 'folder' | 'start' | 'epochs' | 'threads' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user' |
+    'shards'
   >;
   /** Fields that are 0 mean the default. */
   readonly evolve_options: Layout<
@@ -292,6 +296,15 @@ export type OnProgress<Pointer = number> = (user: Pointer, fraction: number) => 
  * Returning 0 ends the training behind this event.
  */
 export type OnTraining<Pointer = number> = (user: Pointer, event: TrainingEvent, epoch: bigint, epochs: bigint, batch: bigint, batches: bigint, loss: number, learning_rate: number, validation: Pointer) => number;
+
+/**
+ * Called on the thread of the caller once a step of a training whose gradients other processes compute. The first
+ * five numbers and `masters`, the weights, are for loom_replica_begin(). To be filled: for each node of shards
+ * [first, first + count) that a replica summed, its gradients in the first-th of `shards` pieces of gradient_size
+ * bytes at `gradients`, its loss in losses[first] (double) and the count in counts[first] (uint64_t); counts inside
+ * of a node stay 0. Returning 0 ends the training.
+ */
+export type OnShards<Pointer = number> = (user: Pointer, epoch: bigint, position: bigint, step: bigint, loss_scale: number, shards: bigint, masters: Pointer, masters_size: Pointer, gradients: Pointer, gradient_size: Pointer, losses: Pointer, counts: Pointer) => number;
 
 /**
  * Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
@@ -735,6 +748,30 @@ export interface Functions<Pointer = number> {
    * differs. (path: a run's folder, or its journal)
    */
   loom_replay(path: Pointer, options: Pointer, report: Pointer): Status;
+  /**
+   * Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
+   * elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be divided.
+   * (options: of which it reads folder, threads, thread_count and isa)
+   */
+  loom_replica_create(config: Pointer, config_size: Pointer, options: Pointer, replica: Pointer): Status;
+  /** Takes over a step: what on_shards was given. */
+  loom_replica_begin(
+    replica: Replica,
+    epoch: bigint,
+    position: bigint,
+    step: bigint,
+    loss_scale: number,
+    masters: Pointer,
+    masters_size: Pointer,
+  ): Status;
+  /**
+   * Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is not finite
+   * where the step has to be skipped. The count is a power of two that divides first, or reaches up to the last
+   * shard: a node of the tree that adds all shards.
+   */
+  loom_replica_sum(replica: Replica, first: bigint, count: bigint, loss: Pointer, gradients: Pointer): Status;
+  /** Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data. */
+  loom_replica_info(replica: Replica, info: Pointer): Status;
   /**
    * Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
    * cell's target.

@@ -52,6 +52,7 @@ export const KIND_TWEEN = 13;
 export const KIND_MESH_TWEEN = 14;
 export const KIND_POPULATION = 15;
 export const KIND_CHAT = 16;
+export const KIND_REPLICA = 17;
 
 // What a training does with a folder that holds a run.
 export const RUN_FRESH = 0;
@@ -223,7 +224,7 @@ export const layouts = {
       },
     },
     train_options: {
-      size: 56,
+      size: 64,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 4, size: 4, kind: 'pointer' },
@@ -236,6 +237,7 @@ export const layouts = {
         cancel: { offset: 40, size: 8, kind: 'u64' },
         progress: { offset: 48, size: 4, kind: 'pointer' },
         user: { offset: 52, size: 4, kind: 'pointer' },
+        shards: { offset: 56, size: 4, kind: 'pointer' },
       },
     },
     evolve_options: {
@@ -441,7 +443,7 @@ export const layouts = {
       },
     },
     train_options: {
-      size: 88,
+      size: 96,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 8, size: 8, kind: 'pointer' },
@@ -454,6 +456,7 @@ export const layouts = {
         cancel: { offset: 64, size: 8, kind: 'u64' },
         progress: { offset: 72, size: 8, kind: 'pointer' },
         user: { offset: 80, size: 8, kind: 'pointer' },
+        shards: { offset: 88, size: 8, kind: 'pointer' },
       },
     },
     evolve_options: {

@@ -86,6 +86,7 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_MESH_TWEEN      14
 #define LOOM_KIND_POPULATION      15
 #define LOOM_KIND_CHAT            16
+#define LOOM_KIND_REPLICA         17
 
 /* What a training does with a folder that holds a run. */
 typedef int32_t loom_run_start;
@@ -170,6 +171,8 @@ typedef loom_handle loom_tween;
 typedef loom_handle loom_mesh_tween;
 /* Networks that are judged, mixed and changed, generation by generation. */
 typedef loom_handle loom_population;
+/* A network that computes gradients for a training in another process. */
+typedef loom_handle loom_replica;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
@@ -177,6 +180,12 @@ typedef int32_t (*loom_on_progress)(void* user, double fraction);
    TRAINING_EPOCH_END the epoch's mean; validation is a JSON object of metrics where there was one, else NULL.
    Returning 0 ends the training behind this event. */
 typedef int32_t (*loom_on_training)(void* user, loom_training_event event, uint64_t epoch, uint64_t epochs, uint64_t batch, uint64_t batches, double loss, double learning_rate, const char* validation);
+/* Called on the thread of the caller once a step of a training whose gradients other processes compute. The first
+   five numbers and `masters`, the weights, are for loom_replica_begin(). To be filled: for each node of shards
+   [first, first + count) that a replica summed, its gradients in the first-th of `shards` pieces of gradient_size
+   bytes at `gradients`, its loss in losses[first] (double) and the count in counts[first] (uint64_t); counts inside
+   of a node stay 0. Returning 0 ends the training. */
+typedef int32_t (*loom_on_shards)(void* user, uint64_t epoch, uint64_t position, uint64_t step, double loss_scale, uint64_t shards, void* masters, size_t masters_size, void* gradients, size_t gradient_size, void* losses, void* counts);
 /* Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
    evolution. */
 typedef int32_t (*loom_on_generation)(void* user, const char* report);
@@ -329,7 +338,8 @@ typedef struct loom_train_options {
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   loom_cancel cancel; /* ends the run behind the step that runs, with its checkpoint */
   loom_on_training progress; /* NULL: none */
-  void* user; /* first argument of progress */
+  void* user; /* first argument of progress and shards */
+  loom_on_shards shards; /* gives the gradients of every step; NULL: the run computes them */
 } loom_train_options;
 
 /* Fields that are 0 mean the default. */
@@ -809,6 +819,25 @@ LOOM_API loom_status loom_train_file(const char* path, const loom_train_options*
 /* Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
    differs. (path: a run's folder, or its journal) */
 LOOM_API loom_status loom_replay(const char* path, const loom_train_options* options, loom_blob* report);
+
+/* Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
+   elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be divided.
+   (options: of which it reads folder, threads, thread_count and isa) */
+LOOM_API loom_status loom_replica_create(const void* config, size_t config_size, const loom_train_options* options,
+    loom_replica* replica);
+
+/* Takes over a step: what on_shards was given. */
+LOOM_API loom_status loom_replica_begin(loom_replica replica, uint64_t epoch, uint64_t position, uint64_t step,
+    double loss_scale, const void* masters, size_t masters_size);
+
+/* Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is not finite
+   where the step has to be skipped. The count is a power of two that divides first, or reaches up to the last shard:
+   a node of the tree that adds all shards. */
+LOOM_API loom_status loom_replica_sum(loom_replica replica, uint64_t first, uint64_t count, double* loss,
+    loom_blob* gradients);
+
+/* Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data. */
+LOOM_API loom_status loom_replica_info(loom_replica replica, loom_blob* info);
 
 /* Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each cell's
    target. */

@@ -184,6 +184,7 @@ class StepState;
 class Tween;
 class MeshTween;
 class Population;
+class Replica;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -704,6 +705,30 @@ class Population : public detail::Owner {
   // Makes a population of a snapshot; config and shape are those it was made with.
   static Result<Population> restore(std::string_view bytes, View<uint64_t> shape, std::string_view config,
       int32_t thread_count);
+};
+
+// A network that computes gradients for a training in another process.
+class Replica : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
+  // elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be divided.
+  // (options: of which it reads folder, threads, thread_count and isa)
+  static Result<Replica> create(std::string_view config,
+      const loom_train_options& options = sized<loom_train_options>());
+
+  // Takes over a step: what on_shards was given.
+  Result<void> begin(uint64_t epoch, uint64_t position, uint64_t step, double loss_scale,
+      std::string_view masters) const;
+
+  // Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is not finite
+  // where the step has to be skipped. The count is a power of two that divides first, or reaches up to the last
+  // shard: a node of the tree that adds all shards.
+  Result<std::tuple<double, Blob>> sum(uint64_t first, uint64_t count) const;
+
+  // Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.
+  Result<Blob> info() const;
 };
 
 inline Result<Cancel> Cancel::create() {
@@ -1370,6 +1395,29 @@ inline Result<Population> Population::restore(std::string_view bytes, View<uint6
   loom_handle population = 0;
   return detail::finish<Population>(loom_population_restore(bytes.data(), bytes.size(), shape.data(), shape.size(),
       config.data(), config.size(), thread_count, &population), [&] { return Population(population); });
+}
+
+inline Result<Replica> Replica::create(std::string_view config, const loom_train_options& options) {
+  loom_handle replica = 0;
+  return detail::finish<Replica>(loom_replica_create(config.data(), config.size(), &options, &replica),
+      [&] { return Replica(replica); });
+}
+
+inline Result<void> Replica::begin(uint64_t epoch, uint64_t position, uint64_t step, double loss_scale,
+    std::string_view masters) const {
+  return detail::finish(loom_replica_begin(get(), epoch, position, step, loss_scale, masters.data(), masters.size()));
+}
+
+inline Result<std::tuple<double, Blob>> Replica::sum(uint64_t first, uint64_t count) const {
+  double loss{};
+  loom_handle gradients = 0;
+  return detail::finish<std::tuple<double, Blob>>(loom_replica_sum(get(), first, count, &loss, &gradients),
+      [&] { return std::tuple<double, Blob>(loss, Blob(gradients)); });
+}
+
+inline Result<Blob> Replica::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_replica_info(get(), &info), [&] { return Blob(info); });
 }
 
 // Returns the version, "0.1.0".

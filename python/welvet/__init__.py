@@ -23,6 +23,7 @@ What there is:
     this machine      system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
+    clusters          welvet.ray: trainings, populations and models over the workers of Ray (pip install welvet[ray])
 
 Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
 arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network

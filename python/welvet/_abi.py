@@ -57,6 +57,7 @@ KIND_TWEEN = 13
 KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
 KIND_CHAT = 16
+KIND_REPLICA = 17
 
 # What a training does with a folder that holds a run.
 RUN_FRESH = 0
@@ -137,6 +138,8 @@ STATUS_NAMES = {
 OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
 
 OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_double, c_char_p)
+
+OnShards = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
 
 OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
 
@@ -320,6 +323,7 @@ class TrainOptions(Structure):
         ("cancel", c_uint64),
         ("progress", OnTraining),
         ("user", c_void_p),
+        ("shards", OnShards),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -545,6 +549,12 @@ def declare(library: CDLL) -> None:
              [c_void_p, c_size_t, c_uint64, POINTER(Batch), POINTER(Batch), POINTER(TrainOptions), POINTER(c_uint64)])
     _declare(library, "loom_train_file", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
     _declare(library, "loom_replay", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
+    _declare(library, "loom_replica_create", c_int32, [c_void_p, c_size_t, POINTER(TrainOptions), POINTER(c_uint64)])
+    _declare(library, "loom_replica_begin", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_void_p, c_size_t])
+    _declare(library, "loom_replica_sum", c_int32,
+             [c_uint64, c_uint64, c_uint64, POINTER(c_double), POINTER(c_uint64)])
+    _declare(library, "loom_replica_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_trainer_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_tween_create", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])

@@ -35,6 +35,7 @@ enum class Kind : std::uint8_t {
   MeshTween = LOOM_KIND_MESH_TWEEN,
   Population = LOOM_KIND_POPULATION,
   Chat = LOOM_KIND_CHAT,
+  Replica = LOOM_KIND_REPLICA,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

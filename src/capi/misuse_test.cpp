@@ -5,6 +5,7 @@
 #include <loom/loom.h>
 
 #include <atomic>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <random>
@@ -196,6 +197,14 @@ TEST_F(CapiObjects, no_function_writes_to_a_result_that_is_null) {
     if (!function.gives || loom_calls::is_long(function.name)) continue;
     EXPECT_EQ(function.call(arguments), LOOM_INVALID_ARGUMENT) << function.name << ": " << loom_last_error();
   }
+}
+
+TEST(CapiMisuse, a_struct_that_ends_inside_of_a_pointer_has_none_there) {
+  loom_train_options options{};
+  options.out = "folder";
+  options.struct_size = offsetof(loom_train_options, out) + sizeof(options.out) / 2;
+  loom_blob outcome = 0;
+  EXPECT_EQ(loom_train_file("no such file", &options, &outcome), LOOM_NOT_FOUND) << loom_last_error();
 }
 
 // What the calls answer depends on who was faster; that each has an answer does not. ThreadSanitizer looks on.

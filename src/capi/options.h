@@ -21,7 +21,8 @@ Result<S> read_struct(const S* given) {
   std::memcpy(&size, given, sizeof size);
   if (size < sizeof size || size > 4096)
     return fail(Code::InvalidArgument, "struct_size is {}: set it to the size of the struct", size);
-  std::memcpy(&out, given, std::min<std::size_t>(size, sizeof out));
+  // A size that ends inside of a field, as no header has it, must not make half a pointer.
+  std::memcpy(&out, given, std::min<std::size_t>(size - size % alignof(S), sizeof out));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   if (size > sizeof out && std::any_of(bytes + sizeof out, bytes + size, [](unsigned char b) { return b != 0; }))
     return fail(Code::Unsupported, "the caller sets fields that this version of the library does not know");

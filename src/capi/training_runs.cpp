@@ -21,6 +21,31 @@ TrainingRun::Callback callback_of(const loom_train_options& given) {
   };
 }
 
+// Asks the host for the sums of a step's shards. Shared by copies of the source, of which one is called at a time.
+ShardSource source_of(const loom_train_options& given) {
+  if (given.shards == nullptr) return {};
+  struct Room {
+    std::vector<std::byte> gradients;
+    std::vector<double> losses;
+    std::vector<std::uint64_t> counts;
+  };
+  const auto room = std::make_shared<Room>();
+  return [room, call = given.shards, user = given.user](const ShardRequest& r) -> Result<std::vector<ShardSum>> {
+    room->gradients.resize(r.shards * r.gradient_bytes);
+    room->losses.assign(r.shards, 0), room->counts.assign(r.shards, 0);
+    void* const masters = const_cast<std::byte*>(r.masters.data());  // a host in C may not know const
+    if (call(user, r.epoch, r.position, r.step, r.loss_scale, r.shards, masters, r.masters.size(),
+             room->gradients.data(), r.gradient_bytes, room->losses.data(), room->counts.data()) == 0)
+      return fail(Code::Cancelled, "shards: the callback ended the training");
+    std::vector<ShardSum> sums;
+    for (std::size_t s = 0; s < r.shards; ++s)
+      if (room->counts[s] != 0)
+        sums.push_back({s, room->counts[s], std::span(room->gradients).subspan(s * r.gradient_bytes, r.gradient_bytes),
+                        room->losses[s]});
+    return sums;
+  };
+}
+
 Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf& cancel) {
   TrainOptions out;
   if (given.out != nullptr) out.out = given.out;
@@ -32,6 +57,7 @@ Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf&
   LOOM_TRY(out.session, running_options(given));
   out.progress = callback_of(given);
   out.cancel = cancel.flag();
+  out.shards = source_of(given);
   return out;
 }
 

@@ -20,7 +20,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Result<TrainOutcome> run_training(TrainConfig config, const TrainOptions& o, const std::string& out,
                                   TrainingInput input) {
   if (o.epochs != 0) config.epochs = o.epochs, config.json["epochs"] = o.epochs;
-  RunOptions options{.out = out, .start = o.start, .session = o.session, .cancel = o.cancel};
+  RunOptions options{.out = out, .start = o.start, .session = o.session, .cancel = o.cancel, .shards = o.shards};
   options.machine = {{"cpu", cpu_name()},
                      {"isa", name(o.session.isa.value_or(best_isa()))},
                      {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};

@@ -23,6 +23,7 @@ struct TrainOptions {
   std::function<void(TrainingRun&)> begun{};  // when all is open and no step is done
   TrainingRun::Callback progress{};           // of every event; Continue::stop ends the run behind it
   const std::atomic<bool>* cancel = nullptr;  // set from any thread: ends the run as Continue::stop does
+  ShardSource shards{};                       // gradients that other processes compute (training/replica.h)
 };
 
 struct TrainOutcome {

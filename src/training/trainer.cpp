@@ -79,6 +79,13 @@ Result<ConstView> positions_of(const ConstView& x, std::size_t first, std::size_
   return ConstView{memory.data(), *Shape::create(extents), x.element};
 }
 
+// Adds up values as the tree over shards does.
+double tree_sum(std::vector<double> values) {
+  for (std::size_t stride = 1; stride < values.size(); stride *= 2)
+    for (std::size_t s = 0; s + stride < values.size(); s += 2 * stride) values[s] += values[s + stride];
+  return values.front();
+}
+
 Samples part_of(const Samples& batch, std::size_t first, std::size_t count) {
   const std::size_t labels = batch.classes.size() / batch.size();
   return {part_of(batch.inputs, first, count),
@@ -364,22 +371,51 @@ Result<void> Trainer::run_samples(Worker& worker, const Samples& samples, std::s
 
 // The shards of one worker, each with a gradient of its own.
 Result<void> Trainer::run_share(std::size_t w, const Samples& batch, double joint) {
-  Worker& worker = workers_[w];
+  const std::size_t shards = config_.shards;
+  for (std::size_t s = w * shards / workers_.size(); s < (w + 1) * shards / workers_.size(); ++s)
+    LOOM_TRY_VOID(run_shard(workers_[w], s, batch, joint));
+  return {};
+}
+
+Result<void> Trainer::run_shard(Worker& worker, std::size_t s, const Samples& batch, double joint) {
   const std::size_t shards = config_.shards, samples = batch.size();
-  for (std::size_t s = w * shards / workers_.size(); s < (w + 1) * shards / workers_.size(); ++s) {
-    const std::size_t begin = s * samples / shards, end = (s + 1) * samples / shards;
-    Gradients& gradients = worker.session->gradients();
-    gradients.clear();
-    if (begin != end) LOOM_TRY_VOID(run_samples(worker, part_of(batch, begin, end - begin), begin, joint, s));
-    const Exec now = worker.exec();
-    std::byte* to = shard_gradients_[s].data();
-    for (const Weight* weight : trained_.weights) {
-      const Tensor part{to, 1, weight->elements(), gradients.element()};
-      copy(now, {gradients.of(now, *weight), 1, weight->elements(), gradients.element()}, part);
-      to += part.bytes();
-    }
+  const std::size_t begin = s * samples / shards, end = (s + 1) * samples / shards;
+  Gradients& gradients = worker.session->gradients();
+  gradients.clear();
+  if (begin != end) LOOM_TRY_VOID(run_samples(worker, part_of(batch, begin, end - begin), begin, joint, s));
+  const Exec now = worker.exec();
+  std::byte* to = shard_gradients_[s].data();
+  for (const Weight* weight : trained_.weights) {
+    const Tensor part{to, 1, weight->elements(), gradients.element()};
+    copy(now, {gradients.of(now, *weight), 1, weight->elements(), gradients.element()}, part);
+    to += part.bytes();
   }
   return {};
+}
+
+Tensor Trainer::shard_gradient(std::size_t shard) {
+  const Element element = session().element();
+  return {shard_gradients_[shard].data(), 1, trained_.elements(), element};
+}
+
+// Leaves in shard `first` what the node of shards [first, first + count) adds up.
+void Trainer::add_shards(std::size_t first, std::size_t count) {
+  const Exec now = update_exec();
+  for (std::size_t stride = 1; stride < count; stride *= 2)
+    for (std::size_t s = first; s + stride < first + count; s += 2 * stride)
+      add(now, shard_gradient(s), shard_gradient(s + stride), shard_gradient(s));
+}
+
+// Hands the sum of all shards to the session, where updates look for gradients.
+void Trainer::take_gradients() {
+  const Exec now = update_exec();
+  const Element element = session().element();
+  std::byte* from = shard_gradients_[0].data();
+  for (const Weight* w : trained_.weights) {
+    const Tensor sum{from, 1, w->elements(), element};
+    copy(now, sum, {session().gradients().of(now, *w), 1, w->elements(), element});
+    from += sum.bytes();
+  }
 }
 
 // Workers compute side by side; the shards' gradients are then added as a binary tree over their numbers, and so are
@@ -392,20 +428,9 @@ Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   else
     team_->run(workers_.size(), run);
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
+  add_shards(0, config_.shards);
+  take_gradients();
   const Exec now = update_exec();
-  const Element element = session().element();
-  const auto shard = [&](std::size_t s) {
-    return Tensor{shard_gradients_[s].data(), 1, shard_gradients_[s].size() / bytes_of(element), element};
-  };
-  for (std::size_t stride = 1; stride < config_.shards; stride *= 2)
-    for (std::size_t s = 0; s + stride < config_.shards; s += 2 * stride)
-      add(now, shard(s), shard(s + stride), shard(s));
-  std::byte* from = shard_gradients_[0].data();
-  for (const Weight* w : trained_.weights) {
-    const Tensor sum{from, 1, w->elements(), element};
-    copy(now, sum, {session().gradients().of(now, *w), 1, w->elements(), element});
-    from += sum.bytes();
-  }
   for (std::size_t w = 1; w < workers_.size(); ++w)
     add(now, workers_[0].failed, workers_[w].failed, workers_[0].failed);
   return {};
@@ -442,8 +467,91 @@ double Trainer::loss_of_step() const {
     for (const PartLoss& part : worker.parts)
       if (shard != part.shard) shard = part.shard, losses[*shard] = loss_of(worker, *shard);
   }
+  return tree_sum(std::move(losses));
+}
+
+bool is_shard_node(std::size_t first, std::size_t count, std::size_t shards) {
+  if (count == 0 || first >= shards || count > shards - first) return false;
+  const std::size_t whole = std::bit_ceil(count);
+  return first % whole == 0 && (count == whole || first + count == shards);
+}
+
+Result<void> Trainer::check_divides() const {
+  if (tween_) return fail(Code::Unsupported, "a step by targets (tween) has no gradients to divide over processes");
+  if (lbfgs_)
+    return fail(Code::Unsupported, "lbfgs asks for gradients at several points of a line: its steps are not divided");
+  if (config_.session.device != nullptr) return fail(Code::Unsupported, "steps on a device are not divided");
+  if (config_.shards < 2)
+    return fail(Code::Unsupported, "shards: expected 2 or more, which is what processes divide, got {}",
+                config_.shards);
+  return {};
+}
+
+Result<ShardSum> Trainer::shard_sum(const Samples& given, std::size_t first, std::size_t count,
+                                    const std::atomic<bool>* cancel) {
+  const FpEnvironment environment;
+  LOOM_TRY_VOID(check_divides());
+  if (!is_shard_node(first, count, config_.shards))
+    return fail(Code::InvalidArgument, "{} shards from {} on are no node of the tree over {}", count, first,
+                config_.shards);
+  LOOM_TRY(const Samples batch, in_element(given));
+  running_.cancel = cancel;
+  const Result<double> ran = run_node(batch, first, count);
+  running_.cancel = nullptr;
+  if (!ran && ran.error().code != Code::NonFinite) return tl::make_unexpected(ran.error());
+  return ShardSum{first,
+                  count,
+                  {shard_gradients_[first].data(), gradient_bytes()},
+                  ran ? *ran : std::numeric_limits<double>::quiet_NaN()};
+}
+
+// The loss of one node's shards, NaN where one of their figures is not finite; their gradients lie in the first one.
+Result<double> Trainer::run_node(const Samples& batch, std::size_t first, std::size_t count) {
+  LOOM_TRY_VOID(begin_figures());
+  Worker& worker = workers_[0];
+  running_.elements = batch.inputs.shape.elements();
+  LOOM_TRY(const double joint, joint_count(batch));
+  for (std::size_t s = first; s < first + count; ++s) LOOM_TRY_VOID(run_shard(worker, s, batch, joint));
+  add_shards(first, count);
+  fetch();
+  if (worker.figures.at(worker.failed) != 0) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> losses(count);
+  for (std::size_t s = 0; s < count; ++s) losses[s] = loss_of(worker, first + s);
+  return tree_sum(std::move(losses));
+}
+
+// Adds up what others summed, and returns the loss.
+Result<double> Trainer::take_sums(std::span<const ShardSum> sums) {
+  const std::size_t shards = config_.shards;
+  std::vector<std::size_t> counts(shards);
+  std::vector<double> losses(shards);
+  std::vector<bool> is_there(shards);
+  for (const ShardSum& sum : sums) {
+    if (!is_shard_node(sum.first, sum.count, shards))
+      return fail(Code::InvalidArgument, "{} shards from {} on are no node of the tree over {}", sum.count, sum.first,
+                  shards);
+    if (sum.gradients.size() != gradient_bytes())
+      return fail(Code::ShapeMismatch, "{} bytes of gradients, the network's have {}", sum.gradients.size(),
+                  gradient_bytes());
+    for (std::size_t s = sum.first; s < sum.first + sum.count; ++s) {
+      if (is_there[s]) return fail(Code::InvalidArgument, "shard {} is there twice", s);
+      is_there[s] = true;
+    }
+    counts[sum.first] = sum.count, losses[sum.first] = sum.loss;
+  }
+  for (std::size_t s = 0; s < shards; ++s)
+    if (!is_there[s]) return fail(Code::InvalidArgument, "shard {} of {} is missing", s, shards);
+  for (const ShardSum& sum : sums) shard_gradients_[sum.first].write(0, sum.gradients);
+  const Exec now = update_exec();
   for (std::size_t stride = 1; stride < shards; stride *= 2)
-    for (std::size_t s = 0; s + stride < shards; s += 2 * stride) losses[s] += losses[s + stride];
+    for (std::size_t s = 0; s + stride < shards; s += 2 * stride) {
+      if (counts[s] == 0 || counts[s] > stride) continue;  // added by whoever summed the node
+      add(now, shard_gradient(s), shard_gradient(s + stride), shard_gradient(s));
+      losses[s] += losses[s + stride];
+    }
+  LOOM_TRY_VOID(begin_figures());
+  take_gradients();
+  trained_.list(now, session().gradients());
   return losses[0];
 }
 
@@ -506,7 +614,13 @@ Result<StepReport> Trainer::step(const Samples& given, const std::atomic<bool>* 
   return report;
 }
 
-Result<StepReport> Trainer::run_step(const Samples& given) {
+Result<StepReport> Trainer::step_from(const Samples& batch, std::span<const ShardSum> sums) {
+  LOOM_TRY_VOID(check_divides());
+  if (sums.empty()) return fail(Code::InvalidArgument, "no sums of shards");
+  return run_step(batch, sums);
+}
+
+Result<StepReport> Trainer::run_step(const Samples& given, std::span<const ShardSum> sums) {
   const FpEnvironment environment;
   if (state_.skipped_in_a_row >= config_.max_skipped)
     return fail(Code::InvalidState, "training diverged: {} batches in a row were not finite", state_.skipped_in_a_row);
@@ -516,7 +630,7 @@ Result<StepReport> Trainer::run_step(const Samples& given) {
   keep_measures();
   auto done = lbfgs_   ? lbfgs_step(batch, std::move(report))
               : tween_ ? tween_step(batch, std::move(report))
-                       : update(batch, std::move(report));
+                       : update(batch, std::move(report), sums);
   if (!done) {
     (void)put_measures_back();  // parts of the batch may have gone through; the first error is the one to tell
     return done;
@@ -560,8 +674,13 @@ Result<void> Trainer::adopt(const Shape& batch, std::span<const std::string> fre
   return session().prepare(batch);  // else it would have nothing for carried() until its next pass
 }
 
-Result<StepReport> Trainer::update(const Samples& batch, StepReport report) {
-  if (auto run = run_batch(batch); !run) {
+Result<StepReport> Trainer::update(const Samples& batch, StepReport report, std::span<const ShardSum> sums) {
+  std::optional<double> loss;
+  if (!sums.empty()) {
+    LOOM_TRY(loss, take_sums(sums));
+    report.loss = *loss;
+    if (!std::isfinite(*loss)) return skip(batch, std::move(report), nullptr);
+  } else if (auto run = run_batch(batch); !run) {
     if (run.error().code != Code::NonFinite) return tl::make_unexpected(std::move(run).error());
     report.loss = std::numeric_limits<double>::quiet_NaN();
     return skip(batch, std::move(report), &run.error());
@@ -569,7 +688,7 @@ Result<StepReport> Trainer::update(const Samples& batch, StepReport report) {
   LOOM_TRY_VOID(record_update(report.learning_rate));
   fetch();
   const Figures& figures = workers_[0].figures;
-  report.loss = loss_of_step();
+  report.loss = loss ? *loss : loss_of_step();
   double largest = optimizer_.largest_gradient(figures);
   for (const Tensor& bound : unclipped_) largest = std::max(largest, figures.at(bound));
   if (config_.clip_norm > 0) largest = report.gradient_norm = norm_of(figures, clip_);

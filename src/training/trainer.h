@@ -56,6 +56,15 @@ struct StepReport {
   std::vector<MetaEvent> changes;                         // with commit_meta: what was asked for behind the step
 };
 
+// The gradients of some of a batch's shards, added as the tree over all of them adds them, and their share in the loss.
+struct ShardSum {
+  std::size_t first = 0, count = 0;        // is_shard_node()
+  std::span<const std::byte> gradients{};  // of all weights that are trained, one behind the other
+  double loss = 0;                         // one that is not finite skips the step
+};
+// Whether shards [first, first + count) are what one node of the tree adds up: a sum of others would have other bits.
+bool is_shard_node(std::size_t first, std::size_t count, std::size_t shards);
+
 // Everything between two steps beside the weights and the optimiser's slots.
 struct TrainerState {
   std::uint64_t steps = 0, optimizer_steps = 0, good_steps = 0;  // good ones since the loss scale changed
@@ -77,6 +86,17 @@ class Trainer {
   // not finite; ShapeMismatch. Setting `*cancel` from any thread ends the step with Cancelled before weights move: all
   // that a skipped step leaves is left, velocities and counters too.
   Result<StepReport> step(const Samples& batch, const std::atomic<bool>* cancel = nullptr);
+  // A step over several processes: each gives the sums of some shards of the batch, and whoever has all of them moves
+  // the weights, with the bits of step(). Unsupported with the reason where a step cannot be divided so: one shard,
+  // targets in place of gradients, L-BFGS, a device.
+  Result<void> check_divides() const;
+  // Weights and counters stay; the gradients last until the next call. InvalidArgument for shards that are no node.
+  Result<ShardSum> shard_sum(const Samples& batch, std::size_t first, std::size_t count,
+                             const std::atomic<bool>* cancel = nullptr);
+  // `sums`, in any order, are those of all shards: InvalidArgument for shards that are missing or there twice,
+  // ShapeMismatch for gradients of another network.
+  Result<StepReport> step_from(const Samples& batch, std::span<const ShardSum> sums);
+  std::size_t gradient_bytes() const { return trained_.elements() * bytes_of(workers_[0].session->element()); }
   // Takes over the network, which was given other layers and prepared for such batches, and its sessions have adopted:
   // parameters anew. State stays by path, but for weights below `fresh`.
   Result<void> adopt(const Shape& batch, std::span<const std::string> fresh);
@@ -199,6 +219,12 @@ class Trainer {
   Result<void> run_chunks(Worker& worker, const Samples& part, std::size_t first, double joint_count);
   Result<void> run_shards(const Samples& batch, double joint_count);
   Result<void> run_share(std::size_t worker, const Samples& batch, double joint_count);
+  Result<void> run_shard(Worker& worker, std::size_t shard, const Samples& batch, double joint_count);
+  Result<double> run_node(const Samples& batch, std::size_t first, std::size_t count);
+  Tensor shard_gradient(std::size_t shard);
+  void add_shards(std::size_t first, std::size_t count);
+  void take_gradients();
+  Result<double> take_sums(std::span<const ShardSum> sums);
   Result<void> record_update(double learning_rate);
   Result<ConstView> on_device(const ConstView& values, Memory& memory);
   void fetch();
@@ -211,10 +237,10 @@ class Trainer {
   void clamp_masters(ConstTensor failed);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   Result<void> create_tween();
-  Result<StepReport> run_step(const Samples& given);
+  Result<StepReport> run_step(const Samples& given, std::span<const ShardSum> sums = {});
   Result<StepReport> tween_step(const Samples& batch, StepReport report);
   Result<StepReport> lbfgs_step(const Samples& batch, StepReport report);
-  Result<StepReport> update(const Samples& batch, StepReport report);
+  Result<StepReport> update(const Samples& batch, StepReport report, std::span<const ShardSum> sums);
   Result<void> grant_changes(StepReport& report);
   Result<StepReport> skip(const Samples& batch, StepReport report, const Error* error);
   Result<std::string> first_bad_layer(const Samples& batch);

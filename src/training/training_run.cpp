@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "core/checked.h"
 #include "core/file.h"
@@ -228,6 +229,7 @@ Result<void> TrainingRun::start_trainer() {
   trainer.session = options_.session;  // of which the config says these two
   if (config_.mode < ComputeMode::CpuParallel)
     trainer.session.threads = 1, trainer.session.pool = nullptr, trainer.workers = 1;
+  if (options_.shards) trainer.workers = 1;  // its own sessions compute no gradients
   trainer.session.mixed = config_.trainer.session.mixed,
   trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
@@ -236,6 +238,8 @@ Result<void> TrainingRun::start_trainer() {
   auto created = Trainer::create(*network_, trainer);
   if (!created) return at(config_.source, std::move(created).error());
   trainer_ = std::move(*created);
+  if (options_.shards)
+    if (auto divides = trainer_->check_divides(); !divides) return at(config_.source, std::move(divides).error());
   LOOM_TRY_VOID(look_over_settings());
   if (checkpoint_) {
     auto position = restore_trainer(*checkpoint_, *trainer_);
@@ -278,6 +282,34 @@ Result<Samples> TrainingRun::samples_of(const Batch& batch) {
     samples.values = {batch.values.data(), Network::with_batch(data_.training->info().target, batch.size),
                       Element::f32};
   return samples;
+}
+
+Result<Samples> TrainingRun::batch_at(std::uint64_t epoch, std::uint64_t position) {
+  if (epoch > std::numeric_limits<std::uint32_t>::max()) return fail(Code::OutOfRange, "epoch {}", epoch);
+  if (batches_->epoch() != epoch || batches_->position() != position)
+    LOOM_TRY_VOID(batches_->seek(static_cast<std::uint32_t>(epoch), position));
+  Batch batch;
+  LOOM_TRY(const bool more, batches_->next(batch));
+  if (!more) return fail(Code::OutOfRange, "epoch {} has no batch behind sample {}", epoch, position);
+  return samples_of(batch);
+}
+
+Result<StepReport> TrainingRun::step(const Samples& samples) {
+  if (!options_.shards) return trainer_->step(samples, options_.cancel);
+  std::vector<std::byte> masters;
+  for (const Trainer::Slot& slot : trainer_->masters()) {
+    const auto* from = static_cast<const std::byte*>(slot.values.data);
+    masters.insert(masters.end(), from, from + slot.values.bytes());
+  }
+  const TrainerState& state = trainer_->state();
+  LOOM_TRY(const std::vector<ShardSum> sums, options_.shards({.epoch = position_.epoch,
+                                                              .position = position_.samples,
+                                                              .step = state.steps,
+                                                              .loss_scale = state.loss_scale,
+                                                              .shards = config_.trainer.shards,
+                                                              .gradient_bytes = trainer_->gradient_bytes(),
+                                                              .masters = masters}));
+  return trainer_->step_from(samples, sums);
 }
 
 Result<Continue> TrainingRun::tell(const Callback& callback, TrainProgress progress) {
@@ -388,7 +420,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     LOOM_TRY(const Continue before, tell(callback, {.event = TrainEvent::BatchBegin, .samples = batch.size}));
     if (before == Continue::stop) return Continue::stop;
     LOOM_TRY(const Samples samples, samples_of(batch));
-    auto step = trainer_->step(samples, options_.cancel);
+    auto step = this->step(samples);
     if (!step && step.error().code == Code::Cancelled) return Continue::stop;
     if (!step && step.error().code == Code::NonFinite) {
       result.stop_reason = "diverged", result.message = step.error().text();

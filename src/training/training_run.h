@@ -21,6 +21,17 @@
 
 namespace loom {
 
+// What one step of a run asks of whoever computes its gradients: the batch, and what they are a function of.
+struct ShardRequest {
+  std::uint64_t epoch = 0, position = 0;  // samples of the epoch before the batch
+  std::uint64_t step = 0;
+  double loss_scale = 1;
+  std::size_t shards = 0, gradient_bytes = 0;
+  std::span<const std::byte> masters{};  // of all weights that are trained, one behind the other
+};
+// Gives the sums of all shards, which last until the next call.
+using ShardSource = std::function<Result<std::vector<ShardSum>>(const ShardRequest&)>;
+
 struct RunOptions {
   std::string out{};                 // folder; empty: nothing is written
   RunStart start = RunStart::fresh;  // resume: go on from out/checkpoint.entity where there is one
@@ -28,6 +39,7 @@ struct RunOptions {
   Json machine{};                    // an object for the report: cpu, isa...
   // set from any thread: the step that runs is dropped, and the run ends as by Continue::stop
   const std::atomic<bool>* cancel = nullptr;
+  ShardSource shards{};  // computes the gradients of every step in place of the run's own trainer
 };
 
 // What a program gives in place of files. A network is trained where it is: nobody else runs or changes it meanwhile.
@@ -97,6 +109,9 @@ class TrainingRun {
   // Called with every line of the journal before it is written; an error ends the run. Replay compares there.
   void on_journal(std::function<Result<void>(const Json&)> f) { journal_.watch(std::move(f)); }
 
+  // The batch behind so many samples of an epoch, until the next call: for a replica (training/replica.h).
+  Result<Samples> batch_at(std::uint64_t epoch, std::uint64_t position);
+
   const Network& network() const { return *network_; }
   Trainer& trainer() { return *trainer_; }
   const TrainingData& data() const { return data_; }
@@ -119,6 +134,7 @@ class TrainingRun {
   Result<void> start_trainer();
   Result<void> look_over_settings();
   Result<Samples> samples_of(const Batch& batch);
+  Result<StepReport> step(const Samples& samples);
   Result<void> begin_journal();
   Result<TrainResult> train(const Callback& callback);
   Result<Continue> epoch(const Callback& callback, TrainResult& result);

@@ -137,6 +137,7 @@ public final class Abi {
     public static final int KIND_MESH_TWEEN = 14;
     public static final int KIND_POPULATION = 15;
     public static final int KIND_CHAT = 16;
+    public static final int KIND_REPLICA = 17;
 
     // What a training does with a folder that holds a run.
     /** begins; a folder that holds a run is INVALID_ARGUMENT */
@@ -462,7 +463,8 @@ public final class Abi {
         ADDRESS.withName("isa"),
         JAVA_LONG.withName("cancel"),
         ADDRESS.withName("progress"),
-        ADDRESS.withName("user")).withName("train_options");
+        ADDRESS.withName("user"),
+        ADDRESS.withName("shards")).withName("train_options");
     /** folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file */
     public static final long TRAIN_OPTIONS_OUT = 8;
     /** where relative paths of the config start; NULL: where its file lies */
@@ -480,8 +482,10 @@ public final class Abi {
     public static final long TRAIN_OPTIONS_CANCEL = 64;
     /** NULL: none */
     public static final long TRAIN_OPTIONS_PROGRESS = 72;
-    /** first argument of progress */
+    /** first argument of progress and shards */
     public static final long TRAIN_OPTIONS_USER = 80;
+    /** gives the gradients of every step; NULL: the run computes them */
+    public static final long TRAIN_OPTIONS_SHARDS = 88;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout EVOLVE_OPTIONS = MemoryLayout.structLayout(
@@ -655,6 +659,24 @@ public final class Abi {
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
             return stub(OnTraining.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, ADDRESS), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller once a step of a training whose gradients other processes compute. The first
+     * five numbers and `masters`, the weights, are for loom_replica_begin(). To be filled: for each node of shards
+     * [first, first + count) that a replica summed, its gradients in the first-th of `shards` pieces of gradient_size
+     * bytes at `gradients`, its loss in losses[first] (double) and the count in counts[first] (uint64_t); counts
+     * inside of a node stay 0. Returning 0 ends the training.
+     */
+    public interface OnShards {
+        int apply(MemorySegment user, long epoch, long position, long step, double lossScale, long shards,
+            MemorySegment masters, long mastersSize, MemorySegment gradients, long gradientSize,
+            MemorySegment losses, MemorySegment counts);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnShards.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS), arena);
         }
     }
 
@@ -2380,6 +2402,77 @@ public final class Abi {
     public static int replay(MemorySegment path, MemorySegment options, MemorySegment report) {
         try {
             return (int) CallReplay.CALL.invokeExact(path, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplicaCreate {
+        static final MethodHandle CALL = function(
+            "loom_replica_create",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
+     * elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be
+     * divided. (options: of which it reads folder, threads, thread_count and isa)
+     */
+    public static int replicaCreate(MemorySegment config, long configSize, MemorySegment options,
+        MemorySegment replica) {
+        try {
+            return (int) CallReplicaCreate.CALL.invokeExact(config, configSize, options, replica);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplicaBegin {
+        static final MethodHandle CALL = function(
+            "loom_replica_begin",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS, JAVA_LONG));
+    }
+
+    /** Takes over a step: what on_shards was given. */
+    public static int replicaBegin(long replica, long epoch, long position, long step, double lossScale,
+        MemorySegment masters, long mastersSize) {
+        try {
+            return (int) CallReplicaBegin.CALL.invokeExact(replica, epoch, position, step, lossScale, masters,
+                mastersSize);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplicaSum {
+        static final MethodHandle CALL = function(
+            "loom_replica_sum",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives the sum of the gradients of shards [first, first + count), and their share in the loss, which is not
+     * finite where the step has to be skipped. The count is a power of two that divides first, or reaches up to the
+     * last shard: a node of the tree that adds all shards.
+     */
+    public static int replicaSum(long replica, long first, long count, MemorySegment loss, MemorySegment gradients) {
+        try {
+            return (int) CallReplicaSum.CALL.invokeExact(replica, first, count, loss, gradients);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplicaInfo {
+        static final MethodHandle CALL = function(
+            "loom_replica_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data. */
+    public static int replicaInfo(long replica, MemorySegment info) {
+        try {
+            return (int) CallReplicaInfo.CALL.invokeExact(replica, info);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

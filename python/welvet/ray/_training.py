@@ -1,0 +1,177 @@
+"""Trainings whose shards are divided over workers."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import pathlib
+
+import numpy
+import ray
+
+from .. import _abi, _native, training
+from .._native import library
+from ._crew import STORE, Crew, connect, say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from .._types import Json, Path, Start, Tick
+
+
+def nodes_of(first: int, last: int, shards: int) -> list[tuple[int, int]]:
+    """Shards [first, last) as the fewest nodes of the tree that adds all shards: pairs of first and count."""
+    out = []
+    while first < last:
+        count = 1
+        # The node twice as large has to begin here too, and may reach beyond the last shard.
+        while first % (2 * count) == 0 and min(first + 2 * count, shards) <= last and first + count < shards:
+            count *= 2
+        out.append((first, min(count, shards - first)))
+        first += out[-1][1]
+    return out
+
+
+class Replica:
+    """An actor: a copy of the network, which computes gradients of some shards of a step."""
+
+    def __init__(self, config: str, folder: str) -> None:
+        self._config, self._folder = config.encode(), folder
+        self._handle: _native.Handle | None = None
+        self._info: Json = {}
+
+    def _open(self) -> _native.Handle:
+        if self._handle is None:  # not while the actor is made: errors of a call are the caller's, word for word
+            options = _abi.TrainOptions(folder=_native.utf8(self._folder, "folder"), thread_count=1)
+            self._handle = _native.make(library.loom_replica_create, self._config, len(self._config),
+                                        ctypes.byref(options))
+            self._info = _native.record(library.loom_replica_info, self._handle.value)
+        return self._handle
+
+    def info(self) -> Json:
+        """What the worker has opened."""
+        self._open()
+        return self._info
+
+    def sums(self, at: tuple[int, int, int, float], masters: Any, nodes: list[tuple[int, int]]) -> Any:
+        """Gradients of nodes, a list of (first, count, loss, gradients), and the hashes of the data."""
+        replica = self._open().value
+        address = masters.__array_interface__["data"][0]
+        _native.check(library.loom_replica_begin(replica, *at, address, masters.nbytes))
+        out = []
+        for first, count in nodes:
+            loss, blob = ctypes.c_double(), _native.Handle()
+            _native.check(library.loom_replica_sum(replica, first, count, ctypes.byref(loss),
+                                                   ctypes.byref(blob._holder)))
+            data, size = ctypes.c_void_p(), ctypes.c_size_t()
+            _native.check(library.loom_blob_view(blob.value, ctypes.byref(data), ctypes.byref(size)))
+            gradients = numpy.empty(size.value, numpy.uint8)
+            ctypes.memmove(gradients.ctypes.data, data.value or 0, size.value)
+            blob.close()
+            out.append((first, count, loss.value, gradients))
+        return out, self._info["data"]
+
+
+class _Steps:
+    """Answers what a run asks for, step by step."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._data: list[str] | None = None
+        self.raised: BaseException | None = None
+        self.callback = _abi.OnShards(self._tell)
+
+    def _tell(self, _: int | None, epoch: int, position: int, step: int, loss_scale: float, shards: int, masters: int,
+              masters_size: int, gradients: int, size: int, losses: int, counts: int) -> bool:
+        try:
+            weights = numpy.empty(masters_size, numpy.uint8)
+            ctypes.memmove(weights.ctypes.data, masters, masters_size)
+            where, workers = ray.put(weights), len(self._crew.actors)
+            loss_of = (ctypes.c_double * shards).from_address(losses)
+            count_of = (ctypes.c_uint64 * shards).from_address(counts)
+
+            def take(_: int, answer: Any) -> None:
+                sums, data = answer
+                self._data = self._data or data
+                if data != self._data:
+                    raise ValueError("a worker reads other data than the others: the hashes of its files differ")
+                for first, count, loss, values in sums:
+                    ctypes.memmove(gradients + first * size, values.ctypes.data, size)
+                    loss_of[first], count_of[first] = loss, count
+
+            shares = [nodes_of(w * shards // workers, (w + 1) * shards // workers, shards) for w in range(workers)]
+            at = epoch, position, step, loss_scale
+            self._crew.run("sums", [(at, where, share) for share in shares if share], take)
+            return True
+        except BaseException as error:  # it must not unwind through C
+            self.raised = error
+            return False
+
+
+class _Lines:
+    """A line for every epoch, where there is no bar."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+
+    def __call__(self, about: Json) -> bool:
+        if self._bar is not None:
+            self._bar.tell(about)
+        if about["event"] == "epoch_end" and (self._bar is None or self._bar._bar is None):
+            say(f"epoch {about['epoch'] + 1} of {about['epochs']}: loss {about['loss']:.6g}")
+        return True
+
+
+def _config_of(config: Json | Path, folder: Path | None) -> tuple[str, str]:
+    """The text of a config and the folder that its paths start in, which workers are told whole."""
+    if isinstance(config, dict):
+        return json.dumps(config), str(pathlib.Path(folder or ".").resolve())
+    path = pathlib.Path(config)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise _native.NotFoundError("NotFound", f"{path}: there is no such file") from None
+    return text, str(pathlib.Path(folder or path.parent).resolve())
+
+
+def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
+          start: Start = "fresh", epochs: int | None = None, address: str | None = None, store: int = STORE,
+          progress: Tick | Literal[False] | None = None) -> training.Run:
+    """Runs a whole training over the workers of a Ray cluster and returns a Run, as welvet.train does in one process.
+
+    config: a dict with the keys of docs/training.md, or the path of such a file; its `shards`, 2 or more, are what is
+    divided, and the weights do not depend on the number of workers. Each worker reads the data from the same paths.
+    workers: processes, with a thread each; no more than shards can be of use. One that is lost is replaced.
+    out, folder, start, epochs, progress: as of welvet.train; progress None shows a bar, or a line for each epoch.
+    address, store: as of connect().
+    """
+    text, at = _config_of(config, folder)
+    _native.whole(workers, "workers", 1, 4096)
+    connect(workers, address=address, store=store)
+    crew = Crew(workers, Replica, text, at)
+    try:
+        crew.run("info", [()])  # what cannot be divided is refused here, before a folder is made
+        steps = _Steps(crew)
+        shown: Tick | Literal[False] | None = progress
+        bar = None
+        if progress is None:
+            bar = training._Bar()
+            shown = _Lines(bar)
+        options = training._Options(out, folder, start, epochs, None, None, shown)
+        options.values.shards = steps.callback
+        try:
+            if isinstance(config, dict):
+                data = text.encode()
+                run = training.Run(options.run(library.loom_train, data, len(data), 0, None, None))
+            else:
+                run = training.Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
+        finally:
+            if bar is not None:
+                bar.close()
+        if steps.raised is not None:
+            raise steps.raised from None
+        run.outcome["workers"], run.outcome["lost_workers"] = workers, crew.lost
+        return run
+    finally:
+        crew.close()

@@ -1,0 +1,88 @@
+// Replicas of loom.h: gradients for a training in another process.
+
+#include "capi/guard.h"
+#include "capi/network_objects.h"
+#include "capi/options.h"
+#include "core/json.h"
+#include "training/replica.h"
+
+namespace loom::capi {
+namespace {
+
+struct ReplicaObject : Object {
+  static constexpr Kind kKind = Kind::Replica;
+  explicit ReplicaObject(std::unique_ptr<Replica> given) : replica(std::move(given)) {}
+  const std::unique_ptr<Replica> replica;
+};
+
+struct TakenReplica {
+  Use<ReplicaObject> use;
+  Turn turn;
+  Replica* operator->() const { return use->replica.get(); }
+};
+Result<TakenReplica> take_replica(loom_replica handle) {
+  LOOM_TRY(auto use, Use<ReplicaObject>::of(handle));
+  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "replica"));
+  return TakenReplica{std::move(use), std::move(turn)};
+}
+
+}  // namespace
+}  // namespace loom::capi
+
+using namespace loom;
+using namespace loom::capi;
+
+loom_status loom_replica_create(const void* config, size_t config_size, const loom_train_options* options,
+                                loom_replica* replica) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(replica));
+    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const loom_train_options given, read_struct(options));
+    LOOM_TRY(const NetworkSessionOptions session, running_options(given));
+    LOOM_TRY(TrainConfig read, parse_train_config(text, given.folder == nullptr ? "" : given.folder));
+    LOOM_TRY(auto made, Replica::create(std::move(read), session));
+    LOOM_TRY(*replica, make_handle<ReplicaObject>(std::move(made)));
+    return {};
+  });
+}
+
+loom_status loom_replica_begin(loom_replica replica, uint64_t epoch, uint64_t position, uint64_t step,
+                               double loss_scale, const void* masters, size_t masters_size) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view bytes, need_bytes(masters, masters_size, "masters"));
+    LOOM_TRY(const TakenReplica r, take_replica(replica));
+    return r->begin({.epoch = epoch,
+                     .position = position,
+                     .step = step,
+                     .loss_scale = loss_scale,
+                     .masters = std::as_bytes(std::span(bytes))});
+  });
+}
+
+loom_status loom_replica_sum(loom_replica replica, uint64_t first, uint64_t count, double* loss, loom_blob* gradients) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(loss, gradients));
+    LOOM_TRY(const TakenReplica r, take_replica(replica));
+    LOOM_TRY(const ShardSum sum, r->sum(first, count));
+    const auto* const from = reinterpret_cast<const char*>(sum.gradients.data());
+    LOOM_TRY(*gradients, make_blob(std::string(from, sum.gradients.size())));
+    *loss = sum.loss;
+    return {};
+  });
+}
+
+loom_status loom_replica_info(loom_replica replica, loom_blob* info) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(info));
+    LOOM_TRY(const TakenReplica r, take_replica(replica));
+    const TrainingRun& run = r->run();
+    Json data = Json::array();
+    for (const Dataset* set : {run.data().training.get(), run.data().held_out.get()})
+      if (set != nullptr) data.push_back(to_hex(set->info().sha256));
+    LOOM_TRY(*info, make_blob(Json{{"shards", run.config().trainer.shards},
+                                   {"gradient_bytes", r->gradient_bytes()},
+                                   {"batches", run.batches()},
+                                   {"data", std::move(data)}}));
+    return {};
+  });
+}
