@@ -9,7 +9,11 @@
 namespace loom::host_export_test {
 namespace {
 
-const ModelOptions kAsFloat16{.decoder = {.dtype = DType::float16}};
+ModelOptions as_float16() {
+  ModelOptions options;
+  options.decoder.dtype = DType::float16;
+  return options;
+}
 
 class HostExport : public test::SmallModelTest {
  protected:
@@ -30,7 +34,7 @@ TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
   EXPECT_EQ(test::model_digest(out), test::model_digest(gguf()));
   const std::string half = folder_ / "half.gguf";
   ASSERT_TRUE(export_file(gguf(), half, {.dtype = DType::float16}));
-  EXPECT_EQ(test::model_digest(half), test::model_digest(gguf(), kAsFloat16));
+  EXPECT_EQ(test::model_digest(half), test::model_digest(gguf(), as_float16()));
 }
 
 TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
@@ -38,7 +42,7 @@ TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
   const auto result = export_file(gguf(), out, {.dtype = DType::float16});
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->format, "huggingface");
-  EXPECT_EQ(test::model_digest(out), test::model_digest(gguf(), kAsFloat16));
+  EXPECT_EQ(test::model_digest(out), test::model_digest(gguf(), as_float16()));
   const auto again = export_file(gguf(), out, {.dtype = DType::float16});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::InvalidArgument);
