@@ -13,6 +13,9 @@
 namespace loom::capi {
 
 Result<std::uint64_t> make_blob(std::string bytes) { return make_handle<BlobObject>(std::move(bytes)); }
+Result<std::uint64_t> make_blob(std::span<const std::byte> bytes) {
+  return make_blob(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
 Result<std::uint64_t> make_blob(const Json& json) { return make_blob(dump_json(json)); }
 
 }  // namespace loom::capi

@@ -335,7 +335,7 @@ loom_status loom_network_session_snapshot(loom_network_session session, loom_blo
     LOOM_TRY(const TakenRun s, take_run(session));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       const std::vector<std::byte> saved = running.carried();
-      LOOM_TRY(*bytes, make_blob(std::string(reinterpret_cast<const char*>(saved.data()), saved.size())));
+      LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
       return {};
     });
   });

@@ -276,7 +276,7 @@ loom_status loom_network_to_bytes(loom_network network, loom_network_format form
     }
     if (format != LOOM_FORMAT_ENTITY) return fail(Code::InvalidArgument, "format is {}: expected 0 or 1", format);
     LOOM_TRY(const auto file, network_to_entity(taken.network(), {.keep_master = keep_master != 0}));
-    LOOM_TRY(*bytes, make_blob(std::string(reinterpret_cast<const char*>(file.data()), file.size())));
+    LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(file)));
     return {};
   });
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@ struct BlobObject : Object {
   const std::string bytes;
 };
 Result<std::uint64_t> make_blob(std::string bytes);
+Result<std::uint64_t> make_blob(std::span<const std::byte> bytes);
 Result<std::uint64_t> make_blob(const Json& json);
 
 struct CancelObject : Object {

@@ -64,8 +64,7 @@ loom_status loom_replica_sum(loom_replica replica, uint64_t first, uint64_t coun
     LOOM_TRY_VOID(need_results(loss, gradients));
     LOOM_TRY(const TakenReplica r, take_replica(replica));
     LOOM_TRY(const ShardSum sum, r->sum(first, count));
-    const auto* const from = reinterpret_cast<const char*>(sum.gradients.data());
-    LOOM_TRY(*gradients, make_blob(std::string(from, sum.gradients.size())));
+    LOOM_TRY(*gradients, make_blob(sum.gradients));
     *loss = sum.loss;
     return {};
   });

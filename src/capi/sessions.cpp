@@ -108,7 +108,7 @@ loom_status loom_session_snapshot(loom_session session, uint64_t sequence, loom_
     LOOM_TRY(const Taken taken, take(session));
     LOOM_TRY_VOID(need_sequence(taken.session(), sequence));
     const std::vector<std::byte> saved = taken.session().snapshot(sequence);
-    LOOM_TRY(*bytes, make_blob(std::string(reinterpret_cast<const char*>(saved.data()), saved.size())));
+    LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
     return {};
   });
 }

@@ -46,7 +46,7 @@ loom_status loom_tokenizer_encode(loom_tokenizer tokenizer, const void* text, si
     std::vector<std::int32_t> out;
     LOOM_TRY_VOID(use->tokenizer->encode(
         given, {.add_special_tokens = add_special_tokens != 0, .parse_special = parse_special != 0}, out));
-    LOOM_TRY(*ids, make_blob(std::string(reinterpret_cast<const char*>(out.data()), out.size() * sizeof out[0])));
+    LOOM_TRY(*ids, make_blob(std::as_bytes(std::span(out))));
     return {};
   });
 }
