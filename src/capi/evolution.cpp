@@ -25,11 +25,6 @@ struct PopulationObject : Object {
 
 namespace {
 
-Result<Json> config_json(const void* config, std::size_t size) {
-  LOOM_TRY(const std::string_view text, need_bytes(config, size, "config"));
-  return text.empty() ? Result<Json>(Json::object()) : parse_json(text);
-}
-
 // Two networks for a call that reads both.
 struct Pair {
   TakenNetwork<Reading> first, second;

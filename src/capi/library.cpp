@@ -18,6 +18,11 @@ Result<std::uint64_t> make_blob(std::span<const std::byte> bytes) {
 }
 Result<std::uint64_t> make_blob(const Json& json) { return make_blob(dump_json(json)); }
 
+Result<Json> config_json(const void* config, std::size_t size) {
+  LOOM_TRY(const std::string_view text, need_bytes(config, size, "config"));
+  return text.empty() ? Result<Json>(Json::object()) : parse_json(text);
+}
+
 }  // namespace loom::capi
 
 using namespace loom;

@@ -300,8 +300,7 @@ loom_status loom_mesh_tween_create(loom_step_mesh mesh, const void* config, size
                                    loom_mesh_tween* tween) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(tween));
-    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
-    LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+    LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
     LOOM_TRY(const auto taken, take_mesh<Writing>(mesh));
     LOOM_TRY(auto made, MeshTween::create(taken.object->network->network, taken.mesh(), wanted,

@@ -24,6 +24,9 @@ Result<std::uint64_t> make_blob(std::string bytes);
 Result<std::uint64_t> make_blob(std::span<const std::byte> bytes);
 Result<std::uint64_t> make_blob(const Json& json);
 
+// A config in JSON, which may be empty.
+Result<Json> config_json(const void* config, std::size_t size);
+
 struct CancelObject : Object {
   static constexpr Kind kKind = Kind::Cancel;
   std::atomic<bool> flag{false};

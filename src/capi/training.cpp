@@ -46,8 +46,7 @@ Result<Samples> samples_of(const loom_batch* batch) {
   return out;
 }
 
-Result<TrainConfig> config_of(std::string_view text, const loom_trainer_options& given) {
-  LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+Result<TrainConfig> config_of(const Json& json, const loom_trainer_options& given) {
   LOOM_TRY(TrainConfig config, read_step_config(json));
   NetworkSessionOptions& session = config.trainer.session;
   LOOM_TRY(const NetworkSessionOptions running, running_options(given));
@@ -86,10 +85,10 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
                                 size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(trainer));
-    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
+    LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const loom_trainer_options given, read_struct(options));
-    LOOM_TRY(const TrainConfig wanted, config_of(text, given));
+    LOOM_TRY(const TrainConfig wanted, config_of(json, given));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     ++taken.use->plan;
     if (wanted.dtype) LOOM_TRY_VOID(taken.network().morph_all(*wanted.dtype));

@@ -64,12 +64,11 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
                               size_t shape_count, const loom_trainer_options* options, loom_tween* tween) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(tween));
-    LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const loom_trainer_options given, read_struct(options));
     LOOM_TRY(NetworkSessionOptions running, running_options(given));
     if (given.max_bytes != 0) running.max_bytes = given.max_bytes;
-    LOOM_TRY(const Json json, text.empty() ? Result<Json>(Json::object()) : parse_json(text));
+    LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     if (taken.network().settings.activations != Element::f32)
