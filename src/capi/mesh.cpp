@@ -235,9 +235,7 @@ loom_status loom_step_state_output(loom_step_state state, int64_t cell, const fl
     if (cell < -1 || (cell >= 0 && static_cast<std::uint64_t>(cell) >= cells))
       return fail(Code::OutOfRange, "cell {}: the mesh has {}", cell, cells);
     LOOM_TRY(const ConstView y, s->state.output(cell < 0 ? cells - 1 : static_cast<std::size_t>(cell)));
-    s->output_shape.set(y.shape);
-    *output = y.as<float>(), *output_count = y.shape.elements();
-    *output_shape = s->output_shape.values.data(), *output_shape_count = s->output_shape.count;
+    give_output(y, s->output_shape, output, output_count, output_shape, output_shape_count);
     return {};
   });
 }

@@ -26,6 +26,15 @@ struct Extents {
   }
 };
 
+// Gives an output where it lies; its extents are kept in `kept` until the next call.
+template <class T>
+void give_output(const ConstView& y, Extents& kept, const T** output, std::size_t* count, const std::uint64_t** shape,
+                 std::size_t* rank) {
+  kept.set(y.shape);
+  *output = y.as<T>(), *count = y.shape.elements();
+  *shape = kept.values.data(), *rank = kept.count;
+}
+
 struct NetworkObject : Object {
   static constexpr Kind kKind = Kind::Network;
   NetworkObject(Network given, std::vector<std::string> told) : network(std::move(given)), warnings(std::move(told)) {}

@@ -152,9 +152,7 @@ loom_status forward(loom_network_session session, const T* input, std::size_t co
     if (s->options.backward) x = kept_copy(input, shape, s->kept.input);
     return with_session(*s.operator->(), &shape, extras.training, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const ConstView y, running.forward(x, extras));
-      s->output_shape.set(y.shape);
-      *output = y.as<T>(), *output_count = y.shape.elements();
-      *output_shape = s->output_shape.values.data(), *output_rank = s->output_shape.count;
+      give_output(y, s->output_shape, output, output_count, output_shape, output_rank);
       return {};
     });
   });

@@ -128,10 +128,8 @@ loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch,
     LOOM_TRY(const Trainer::Evaluation found, t->trainer->evaluate(samples));
     if (found.output.element != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64: its output has no single precision");
-    t->output_shape.set(found.output.shape);
     *loss = found.loss.value;
-    *output = found.output.as<float>(), *output_count = found.output.shape.elements();
-    *output_shape = t->output_shape.values.data(), *output_shape_count = t->output_shape.count;
+    give_output(found.output, t->output_shape, output, output_count, output_shape, output_shape_count);
     return {};
   });
 }

@@ -93,9 +93,7 @@ loom_status loom_tween_forward(loom_tween tween, const float* input, size_t inpu
     const ConstView x = kept_copy(input, extents, t->input);
     LOOM_TRY(const ConstView y, t->tween->forward(x));
     t->output = y.shape;
-    t->output_shape.set(y.shape);
-    *output = y.as<float>(), *output_count = y.shape.elements();
-    *output_shape = t->output_shape.values.data(), *output_shape_count = t->output_shape.count;
+    give_output(y, t->output_shape, output, output_count, output_shape, output_shape_count);
     return {};
   });
 }
