@@ -103,6 +103,9 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
+// What target propagation did at each weight of the last step: a list of objects.
+Json json_of(std::span<const TweenUse> uses);
+
 // NoValue with the path of a weight that nobody has given a value: such a network can be changed, not run.
 Result<void> need_values(const Network& network);
 

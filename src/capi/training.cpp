@@ -64,14 +64,7 @@ Json info_of(TrainerObject& object) {
            {"learning_rate", t.learning_rate()},
            {"resident_bytes", t.resident_bytes()},
            {"parameters", t.parameters().size()}};
-  Json uses = Json::array();
-  for (const TweenUse& use : t.tween_uses())
-    uses.push_back(Json{{"path", use.path == nullptr ? "" : *use.path},
-                        {"gap", use.gap},
-                        {"budget", use.budget},
-                        {"is_skipped", use.skipped},
-                        {"update_norm", use.update_norm}});
-  if (!uses.empty()) out["tween"] = std::move(uses);
+  if (!t.tween_uses().empty()) out["tween"] = json_of(t.tween_uses());
   return out;
 }
 

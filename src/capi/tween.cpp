@@ -20,6 +20,17 @@ struct TweenObject : Object {
   Extents output_shape;
 };
 
+Json json_of(std::span<const TweenUse> uses) {
+  Json out = Json::array();
+  for (const TweenUse& use : uses)
+    out.push_back(Json{{"path", use.path == nullptr ? "" : *use.path},
+                       {"gap", use.gap},
+                       {"budget", use.budget},
+                       {"is_skipped", use.skipped},
+                       {"update_norm", use.update_norm}});
+  return out;
+}
+
 namespace {
 
 struct TakenTween {
@@ -44,14 +55,7 @@ Result<TweenTarget> target_of(const TweenObject& t, const float* target, std::si
 }
 
 Json info_of(const TweenSession& t) {
-  Json uses = Json::array();
-  for (const TweenUse& use : t.uses())
-    uses.push_back(Json{{"path", use.path == nullptr ? "" : *use.path},
-                        {"gap", use.gap},
-                        {"budget", use.budget},
-                        {"is_skipped", use.skipped},
-                        {"update_norm", use.update_norm}});
-  return Json{{"output_gap", t.output_gap()}, {"loss", t.loss()}, {"uses", std::move(uses)}};
+  return Json{{"output_gap", t.output_gap()}, {"loss", t.loss()}, {"uses", json_of(t.uses())}};
 }
 
 }  // namespace
