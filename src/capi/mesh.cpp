@@ -170,15 +170,8 @@ loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, flo
     LOOM_TRY(const auto room, need_array(values, values_count, "values"));
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const Weight* found, weight_of(taken.object->network->network, path));
-    if (room.size() != found->elements())
-      return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, found->elements(),
-                  found->shape().text(), room.size());
-    const Gradients& all = taken.mesh().gradients();
-    const void* const gradient = all.written(*found) ? all.of(*found) : nullptr;
-    if (gradient == nullptr)
-      std::fill_n(values, values_count, 0.0F);
-    else
-      std::copy_n(static_cast<const float*>(gradient), values_count, values);
+    LOOM_TRY_VOID(need_room(*found, path, room.size()));
+    give_gradient(taken.mesh().gradients(), *found, Element::f32, values);
     return {};
   });
 }

@@ -103,6 +103,11 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
+// ShapeMismatch unless the caller's array takes the weight's values.
+Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room);
+// Writes the gradient of a weight, 0 where none was added, for room that need_room() has found right.
+void give_gradient(const Gradients& gradients, const Weight& weight, Element element, float* to);
+
 // What target propagation did at each weight of the last step: a list of objects.
 Json json_of(std::span<const TweenUse> uses);
 

@@ -286,18 +286,8 @@ loom_status loom_network_session_gradient(loom_network_session session, const ch
     if (!s->options.backward) return fail(Code::InvalidState, "the session was made without backward");
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
-      if (room.size() != found->elements())
-        return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, found->elements(),
-                    found->shape().text(), room.size());
-      const void* const gradient = running.gradients().written(*found) ? running.gradients().of(*found) : nullptr;
-      if (gradient == nullptr) {  // frozen, or nothing has been added
-        std::fill_n(values, values_count, 0.0F);
-        return {};
-      }
-      with_element(running.element(), [&]<class T>() {
-        std::transform(static_cast<const T*>(gradient), static_cast<const T*>(gradient) + values_count, values,
-                       [](T v) { return static_cast<float>(v); });
-      });
+      LOOM_TRY_VOID(need_room(*found, path, room.size()));
+      give_gradient(running.gradients(), *found, running.element(), values);
       return {};
     });
   });

@@ -35,6 +35,25 @@ Result<Weight*> weight_of(const Network& network, std::string_view wanted) {
   return found;
 }
 
+Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room) {
+  if (room == weight.elements()) return {};
+  return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, weight.elements(),
+              weight.shape().text(), room);
+}
+
+void give_gradient(const Gradients& gradients, const Weight& weight, Element element, float* to) {
+  const void* const from = gradients.written(weight) ? gradients.of(weight) : nullptr;
+  const std::size_t count = weight.elements();
+  if (from == nullptr) {  // frozen, or nothing has been added
+    std::fill_n(to, count, 0.0F);
+    return;
+  }
+  with_element(element, [&]<class T>() {
+    std::transform(static_cast<const T*>(from), static_cast<const T*>(from) + count, to,
+                   [](T v) { return static_cast<float>(v); });
+  });
+}
+
 Result<void> need_values(const Network& network) {
   std::string open;
   network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
@@ -114,9 +133,7 @@ loom_status get_weight(loom_network network, const char* name, T* values, std::s
     LOOM_TRY(const auto room, need_array(values, count, "values"));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
     LOOM_TRY(const Weight* weight, weight_of(taken.network(), path));
-    if (room.size() != weight->elements())
-      return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, weight->elements(),
-                  weight->shape().text(), room.size());
+    LOOM_TRY_VOID(need_room(*weight, path, room.size()));
     if (!weight->has_value()) return fail(Code::NoValue, "{} has no value so far", path);
     weight->decode(0, count, values);
     return {};
