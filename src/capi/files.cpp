@@ -11,19 +11,6 @@
 #include "network/spec.h"
 #include "training/train_config.h"
 
-namespace loom::capi {
-namespace {
-
-OnProgress progress_of(const loom_convert_options& given) {
-  if (given.progress == nullptr) return {};
-  return [call = given.progress, user = given.user](std::size_t done, std::size_t total) {
-    return call(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
-  };
-}
-
-}  // namespace
-}  // namespace loom::capi
-
 using namespace loom;
 using namespace loom::capi;
 

@@ -1,7 +1,5 @@
 // Step meshes of loom.h. A mesh holds its network while it is in use; its states belong to it.
 
-#include <algorithm>
-
 #include "capi/guard.h"
 #include "capi/network_objects.h"
 #include "capi/options.h"

@@ -22,10 +22,7 @@ Result<ModelOptions> options_of(const loom_model_options& given, const std::atom
     LOOM_TRY(const std::string_view text, need_text(folder, "a folder of adapters"));
     out.adapters.emplace_back(text);
   }
-  if (given.progress != nullptr)
-    out.decoder.progress = [progress = given.progress, user = given.user](std::size_t done, std::size_t total) {
-      return progress(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
-    };
+  out.decoder.progress = progress_of(given);
   out.decoder.cancel = cancel;
   return out;
 }

@@ -1,6 +1,5 @@
 // Sessions of networks in loom.h: tensors in, tensors and gradients out.
 
-#include <algorithm>
 #include <cstring>
 
 #include "capi/guard.h"

@@ -1,5 +1,7 @@
 // Networks of loom.h: making, reading, writing and changing them.
 
+#include <algorithm>
+
 #include "capi/guard.h"
 #include "capi/network_objects.h"
 #include "capi/options.h"

@@ -2,6 +2,7 @@
 // What the handles of language models stand for.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,15 @@ Result<std::uint64_t> make_blob(const Json& json);
 
 // A config in JSON, which may be empty.
 Result<Json> config_json(const void* config, std::size_t size);
+
+// Passes on the part that is done, where the caller wants to know; the answer 0 cancels.
+template <class Options>
+std::function<bool(std::size_t, std::size_t)> progress_of(const Options& given) {
+  if (given.progress == nullptr) return {};
+  return [call = given.progress, user = given.user](std::size_t done, std::size_t total) {
+    return call(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
+  };
+}
 
 struct CancelObject : Object {
   static constexpr Kind kKind = Kind::Cancel;
