@@ -21,9 +21,7 @@ Result<EvolveOptions> options_of(const loom_evolve_options& given, const CancelO
   EvolveOptions out;
   if (given.out != nullptr) out.out = given.out;
   if (given.folder != nullptr) out.folder = given.folder;
-  if (given.start < LOOM_RUN_FRESH || given.start > LOOM_RUN_OVERWRITE)
-    return fail(Code::InvalidArgument, "start is {}: expected 0 to 2", given.start);
-  out.start = static_cast<RunStart>(given.start);
+  LOOM_TRY(out.start, run_start_of(given.start));
   out.generations = static_cast<std::size_t>(given.generations);
   if (given.thread_count < 0)
     return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);

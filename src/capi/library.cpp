@@ -18,6 +18,12 @@ Result<std::uint64_t> make_blob(std::span<const std::byte> bytes) {
 }
 Result<std::uint64_t> make_blob(const Json& json) { return make_blob(dump_json(json)); }
 
+Result<RunStart> run_start_of(loom_run_start given) {
+  if (given < LOOM_RUN_FRESH || given > LOOM_RUN_OVERWRITE)
+    return fail(Code::InvalidArgument, "start is {}: expected 0 to 2", given);
+  return static_cast<RunStart>(given);
+}
+
 Result<Json> config_json(const void* config, std::size_t size) {
   LOOM_TRY(const std::string_view text, need_bytes(config, size, "config"));
   return text.empty() ? Result<Json>(Json::object()) : parse_json(text);

@@ -11,6 +11,7 @@
 
 #include "capi/handles.h"
 #include "core/json_fwd.h"
+#include "core/run_folder.h"
 #include "core/thread_pool.h"
 #include "lm/generator.h"
 
@@ -36,6 +37,8 @@ std::function<bool(std::size_t, std::size_t)> progress_of(const Options& given) 
     return call(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
   };
 }
+
+Result<RunStart> run_start_of(loom_run_start given);
 
 struct CancelObject : Object {
   static constexpr Kind kKind = Kind::Cancel;

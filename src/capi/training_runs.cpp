@@ -50,9 +50,7 @@ Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf&
   TrainOptions out;
   if (given.out != nullptr) out.out = given.out;
   if (given.folder != nullptr) out.folder = given.folder;
-  if (given.start < LOOM_RUN_FRESH || given.start > LOOM_RUN_OVERWRITE)
-    return fail(Code::InvalidArgument, "start is {}: expected 0 to 2", given.start);
-  out.start = static_cast<RunStart>(given.start);
+  LOOM_TRY(out.start, run_start_of(given.start));
   out.epochs = given.epochs;
   LOOM_TRY(out.session, running_options(given));
   out.progress = callback_of(given);
