@@ -23,12 +23,7 @@ Result<EvolveOptions> options_of(const loom_evolve_options& given, const CancelO
   if (given.folder != nullptr) out.folder = given.folder;
   LOOM_TRY(out.start, run_start_of(given.start));
   out.generations = static_cast<std::size_t>(given.generations);
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
+  LOOM_TRY_VOID(read_workers(given, out));
   if (given.progress != nullptr)
     out.progress = [call = given.progress, user = given.user](const EvolveProgress& p) {
       return call(user, dump_json(report_of(p)).c_str()) != 0 ? Continue::yes : Continue::stop;

@@ -49,10 +49,8 @@ loom_status loom_convert(const char* from, const char* to, const loom_convert_op
     LOOM_TRY(const std::string_view source, need_text(from, "from"));
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
     LOOM_TRY(const loom_convert_options given, read_struct(options));
-    if (given.thread_count < 0)
-      return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
     ConvertModelOptions wanted;
-    wanted.threads = given.thread_count;
+    LOOM_TRY_VOID(read_workers(given, wanted));
     if (given.dtype != nullptr) {
       LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
     }

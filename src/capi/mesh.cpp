@@ -112,7 +112,8 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
     LOOM_TRY_VOID(need_results(mesh));
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const loom_step_mesh_options given, read_struct(options));
-    LOOM_TRY(const NetworkSessionOptions running, running_options(given));
+    NetworkSessionOptions running;
+    LOOM_TRY_VOID(read_workers(given, running));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     if (taken.network().settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64, which meshes of this interface do not");

@@ -10,10 +10,7 @@ namespace {
 
 Result<ModelOptions> options_of(const loom_model_options& given, const std::atomic<bool>* cancel) {
   ModelOptions out;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
+  LOOM_TRY_VOID(read_workers(given, out));
   if (given.dtype != nullptr) {
     LOOM_TRY(out.decoder.dtype, dtype_from_name(given.dtype));
   }

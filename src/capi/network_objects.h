@@ -125,23 +125,6 @@ Result<ConstView> tensor_of(const T* values, std::size_t count, const Shape& sha
   return ConstView{values, shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
 }
 
-// Workers and instruction set, as the options of several objects name them.
-template <class Options>
-Result<NetworkSessionOptions> running_options(const Options& given) {
-  NetworkSessionOptions out;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
-  return out;
-}
-
 // The same values in memory of our own.
 template <class T>
 ConstView kept_copy(const T* values, const Shape& shape, std::vector<std::byte>& to) {

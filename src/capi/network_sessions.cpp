@@ -11,7 +11,8 @@ namespace loom::capi {
 namespace {
 
 Result<NetworkSessionOptions> options_of(const loom_network_session_options& given) {
-  LOOM_TRY(NetworkSessionOptions out, running_options(given));
+  NetworkSessionOptions out;
+  LOOM_TRY_VOID(read_workers(given, out));
   out.backward = given.backward != 0;
   if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
   out.context = given.context;

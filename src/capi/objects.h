@@ -67,6 +67,27 @@ struct ThreadsObject : Object {
   const std::shared_ptr<ThreadPool> pool;
 };
 
+// Workers and instruction set, as far as the options name them, into those of the engine.
+template <class Given, class Options>
+Result<void> read_workers(const Given& given, Options& to) {
+  if constexpr (requires { given.threads; }) {
+    if (given.threads != 0) {
+      LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
+      to.pool = use->pool;
+    }
+  }
+  if constexpr (requires { given.thread_count; }) {
+    if (given.thread_count < 0)
+      return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
+    to.threads = given.thread_count;
+  }
+  if constexpr (requires { given.isa; })
+    if (given.isa != nullptr) {
+      LOOM_TRY(to.isa, isa_from_name(given.isa));
+    }
+  return {};
+}
+
 struct TokenizerObject : Object {
   static constexpr Kind kKind = Kind::Tokenizer;
   explicit TokenizerObject(std::shared_ptr<const text::Tokenizer> given) : tokenizer(std::move(given)) {}

@@ -38,7 +38,8 @@ loom_status loom_replica_create(const void* config, size_t config_size, const lo
     LOOM_TRY_VOID(need_results(replica));
     LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
     LOOM_TRY(const loom_train_options given, read_struct(options));
-    LOOM_TRY(const NetworkSessionOptions session, running_options(given));
+    NetworkSessionOptions session;
+    LOOM_TRY_VOID(read_workers(given, session));
     LOOM_TRY(TrainConfig read, parse_train_config(text, given.folder == nullptr ? "" : given.folder));
     LOOM_TRY(auto made, Replica::create(std::move(read), session));
     LOOM_TRY(*replica, make_handle<ReplicaObject>(std::move(made)));

@@ -10,22 +10,13 @@ namespace {
 
 Result<SessionOptions> options_of(const loom_session_options& given) {
   SessionOptions out;
-  if (given.threads != 0) {
-    LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
-    out.pool = use->pool;
-  }
-  if (given.thread_count < 0)
-    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-  out.threads = given.thread_count;
+  LOOM_TRY_VOID(read_workers(given, out));
   out.context_tokens = given.context_tokens;
   if (given.sequences != 0) out.sequences = given.sequences;
   if (given.kv_dtype != nullptr) {
     LOOM_TRY(out.kv_dtype, dtype_from_name(given.kv_dtype));
   }
   if (given.int8_activations != 0) out.activations = Activations::int8;
-  if (given.isa != nullptr) {
-    LOOM_TRY(out.isa, isa_from_name(given.isa));
-  }
   return out;
 }
 

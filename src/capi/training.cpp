@@ -49,8 +49,7 @@ Result<Samples> samples_of(const loom_batch* batch) {
 Result<TrainConfig> config_of(const Json& json, const loom_trainer_options& given) {
   LOOM_TRY(TrainConfig config, read_step_config(json));
   NetworkSessionOptions& session = config.trainer.session;
-  LOOM_TRY(const NetworkSessionOptions running, running_options(given));
-  session.pool = running.pool, session.threads = running.threads, session.isa = running.isa;
+  LOOM_TRY_VOID(read_workers(given, session));
   if (given.max_bytes != 0) session.max_bytes = given.max_bytes;
   return config;
 }

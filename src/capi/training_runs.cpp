@@ -52,7 +52,7 @@ Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf&
   if (given.folder != nullptr) out.folder = given.folder;
   LOOM_TRY(out.start, run_start_of(given.start));
   out.epochs = given.epochs;
-  LOOM_TRY(out.session, running_options(given));
+  LOOM_TRY_VOID(read_workers(given, out.session));
   out.progress = callback_of(given);
   out.cancel = cancel.flag();
   out.shards = source_of(given);
@@ -145,7 +145,7 @@ loom_status loom_replay(const char* path, const loom_train_options* options, loo
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
     ReplayOptions wanted;
     if (given.folder != nullptr) wanted.folder = given.folder;
-    LOOM_TRY(wanted.session, running_options(given));
+    LOOM_TRY_VOID(read_workers(given, wanted.session));
     wanted.progress = callback_of(given);
     wanted.cancel = cancel.flag();
     LOOM_TRY(const ReplayReport found, replay_file(std::string(name), wanted));

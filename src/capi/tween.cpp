@@ -70,7 +70,8 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     LOOM_TRY_VOID(need_results(tween));
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const loom_trainer_options given, read_struct(options));
-    LOOM_TRY(NetworkSessionOptions running, running_options(given));
+    NetworkSessionOptions running;
+    LOOM_TRY_VOID(read_workers(given, running));
     if (given.max_bytes != 0) running.max_bytes = given.max_bytes;
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
