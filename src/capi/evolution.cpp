@@ -46,17 +46,6 @@ Result<TwoDnas> dnas_of(const Pair& pair, bool nested) {
   return TwoDnas{std::move(first), std::move(second)};
 }
 
-struct TakenPopulation {
-  Use<PopulationObject> use;
-  Turn turn;
-  PopulationObject* operator->() const { return use.operator->(); }
-};
-Result<TakenPopulation> take_population(loom_population handle) {
-  LOOM_TRY(auto use, Use<PopulationObject>::of(handle));
-  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "population"));
-  return TakenPopulation{std::move(use), std::move(turn)};
-}
-
 Result<std::uint64_t> copy_of(const Network& network) {
   LOOM_TRY(Network made, clone_network(network));
   return make_handle<NetworkObject>(std::move(made), std::vector<std::string>{});
@@ -199,7 +188,7 @@ loom_status loom_population_create(loom_network base, const uint64_t* shape, siz
 loom_status loom_population_ask(loom_population population, const uint64_t** places, size_t* places_count) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(places, places_count));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     const std::vector<std::size_t> open = p->population.ask();
     p->asked.assign(open.begin(), open.end());
     *places = p->asked.data(), *places_count = p->asked.size();
@@ -210,7 +199,7 @@ loom_status loom_population_ask(loom_population population, const uint64_t** pla
 loom_status loom_population_network(loom_population population, uint64_t place, loom_network* network) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(network));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     const auto members = p->population.members();
     if (place >= members.size()) return fail(Code::OutOfRange, "place {}: there are {} members", place, members.size());
     LOOM_TRY(*network, copy_of(members[static_cast<std::size_t>(place)].network));
@@ -223,7 +212,7 @@ loom_status loom_population_tell(loom_population population, const double* fitne
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const auto values, need_array(fitness, fitness_count, "fitness"));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     if (values.size() % p->objectives != 0)
       return fail(Code::InvalidArgument, "{} numbers, every member has {} objectives", values.size(), p->objectives);
     std::vector<Fitness> told(values.size() / p->objectives);
@@ -240,7 +229,7 @@ loom_status loom_population_tell(loom_population population, const double* fitne
 loom_status loom_population_best(loom_population population, loom_network* network) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(network));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     const Network* const best = p->population.best();
     if (best == nullptr) return fail(Code::NoValue, "no generation has been judged so far, or every score is NaN");
     LOOM_TRY(*network, copy_of(*best));
@@ -251,7 +240,7 @@ loom_status loom_population_best(loom_population population, loom_network* netwo
 loom_status loom_population_info(loom_population population, loom_blob* info) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(info));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     LOOM_TRY(*info, make_blob(info_of(p->population)));
     return {};
   });
@@ -260,7 +249,7 @@ loom_status loom_population_info(loom_population population, loom_blob* info) {
 loom_status loom_population_snapshot(loom_population population, loom_blob* bytes) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(bytes));
-    LOOM_TRY(const TakenPopulation p, take_population(population));
+    LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
     LOOM_TRY(const Json state, p->population.state());
     LOOM_TRY(*bytes, make_blob(state));
     return {};

@@ -68,8 +68,7 @@ loom_status loom_perplexity(loom_session session, const void* text, size_t text_
     LOOM_TRY_VOID(need_results(result));
     LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
-    LOOM_TRY(const auto use, Use<SessionObject>::of(session));
-    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
+    LOOM_TRY(const auto use, take<SessionObject>(session, "session"));
     LOOM_TRY(const ScoredText scored, text_to_score(use->model->model, given));
     PerplexityOptions wanted;
     if (window != 0) wanted.window = static_cast<std::size_t>(window);

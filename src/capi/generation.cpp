@@ -105,9 +105,8 @@ loom_status loom_generator_create(loom_session session, const int32_t* prompt, s
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(generator));
     LOOM_TRY(const auto ids, need_array(prompt, prompt_count, "prompt"));
-    LOOM_TRY(const auto use, Use<SessionObject>::of(session));
-    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
-    LOOM_TRY(*generator, make_generator(use, ids, options, 0));
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    LOOM_TRY(*generator, make_generator(taken.use, ids, options, 0));
     return {};
   });
 }
@@ -129,8 +128,7 @@ loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, lo
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::uint32_t room, room_in(step));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
-    LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
-    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
+    LOOM_TRY(const auto use, take<GeneratorObject>(generator, "generator"));
     LOOM_TRY(const Turn session_turn, Turn::of(*use->session, "session"));
     LOOM_TRY(Generator::Step done, use->generator.next(stop.flag()));
     use->piece = std::move(done.text);
@@ -142,8 +140,7 @@ loom_status loom_generator_next(loom_generator generator, loom_cancel cancel, lo
 loom_status loom_generator_result(loom_generator generator, loom_generation* result) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::uint32_t room, room_in(result));
-    LOOM_TRY(const auto use, Use<GeneratorObject>::of(generator));
-    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "generator"));
+    LOOM_TRY(const auto use, take<GeneratorObject>(generator, "generator"));
     give_generation(use->generator.result(), use->dropped_bytes, result, room);
     return {};
   });

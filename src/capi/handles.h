@@ -112,4 +112,18 @@ class Turn {
   Object* object_;
 };
 
+// The object of a handle, for a call that changes it.
+template <class T>
+struct Taken {
+  Use<T> use;
+  Turn turn;
+  T* operator->() const { return use.operator->(); }
+};
+template <class T>
+Result<Taken<T>> take(std::uint64_t handle, const char* what) {
+  LOOM_TRY(auto use, Use<T>::of(handle));
+  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), what));
+  return Taken<T>{std::move(use), std::move(turn)};
+}
+
 }  // namespace loom::capi

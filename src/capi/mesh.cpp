@@ -304,8 +304,7 @@ loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* s
                                  const float* targets, size_t targets_count, double learning_rate) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const auto values, need_array(targets, targets_count, "targets"));
-    LOOM_TRY(const auto use, Use<MeshTweenObject>::of(tween));
-    LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "mesh tween"));
+    LOOM_TRY(const auto use, take<MeshTweenObject>(tween, "mesh tween"));
     LOOM_TRY(const auto taken, take_mesh<Writing>(use->mesh));
     LOOM_TRY(const States of, states_of(taken.object.get(), states, states_count));
     LOOM_TRY(const ConstView output, of.states[0]->output());

@@ -133,6 +133,15 @@ ConstView kept_copy(const T* values, const Shape& shape, std::vector<std::byte>&
   return {to.data(), shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
 }
 
+// Samples as a caller gives them, with classes or with targets; their numbers are for the engine to check.
+struct GivenBatch {
+  Shape shape;
+  ConstView inputs{};
+  std::span<const std::int32_t> classes;
+  std::span<const float> targets;
+};
+Result<GivenBatch> batch_of(const loom_batch* batch);
+
 struct NetworkSessionObject : Object {
   static constexpr Kind kKind = Kind::NetworkSession;
   NetworkSessionObject(std::shared_ptr<NetworkObject> of, NetworkSessionOptions given)

@@ -23,18 +23,6 @@ Result<NetworkSessionOptions> options_of(const loom_network_session_options& giv
   return out;
 }
 
-// The session of a handle, for a call that changes it.
-struct TakenRun {
-  Use<NetworkSessionObject> use;
-  Turn turn;
-  NetworkSessionObject* operator->() const { return use.operator->(); }
-};
-Result<TakenRun> take_run(loom_network_session handle) {
-  LOOM_TRY(auto use, Use<NetworkSessionObject>::of(handle));
-  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "network session"));
-  return TakenRun{std::move(use), std::move(turn)};
-}
-
 Result<bool> is_prepared(NetworkObject& object) {
   LOOM_TRY(const Reading reading, Reading::of(object));
   return object.network.is_prepared();
@@ -146,7 +134,7 @@ loom_status forward(loom_network_session session, const T* input, std::size_t co
     LOOM_TRY(ConstView x, tensor_of(input, count, shape, "input"));
     LOOM_TRY(const loom_pass given, read_struct(pass));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     LOOM_TRY_VOID(need_element<T>(*s.operator->()));
     LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
     if (s->options.backward) x = kept_copy(input, shape, s->kept.input);
@@ -165,7 +153,7 @@ loom_status backward(loom_network_session session, const T* gradient, std::size_
     LOOM_TRY_VOID(need_results(input_gradient, input_count));
     LOOM_TRY(const auto dy, need_array(gradient, count, "output_gradient"));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     LOOM_TRY_VOID(need_element<T>(*s.operator->()));
     if (s->session == nullptr || s->plan != s->network->plan)
       return fail(Code::InvalidState, "backward needs a forward of the network as it is now");
@@ -230,7 +218,7 @@ loom_status loom_network_session_forward_f64(loom_network_session session, const
 loom_status loom_network_session_bind(loom_network_session session, const float* input, size_t input_count,
                                       const uint64_t* shape, size_t shape_count, float* output, size_t output_count) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (input == nullptr) {
       s->bound = {};
       return {};
@@ -252,7 +240,7 @@ loom_status loom_network_session_bind(loom_network_session session, const float*
 
 loom_status loom_network_session_run(loom_network_session session) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     const NetworkSessionObject::Bound& bound = s->bound;
     if (bound.output == nullptr) return fail(Code::InvalidState, "nothing is bound to the session");
     return with_session(*s.operator->(), &bound.input.shape, false, [&](NetworkSession& running) -> Result<void> {
@@ -282,7 +270,7 @@ loom_status loom_network_session_gradient(loom_network_session session, const ch
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view path, need_text(weight, "weight"));
     LOOM_TRY(const auto room, need_array(values, values_count, "values"));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (!s->options.backward) return fail(Code::InvalidState, "the session was made without backward");
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
@@ -295,7 +283,7 @@ loom_status loom_network_session_gradient(loom_network_session session, const ch
 
 loom_status loom_network_session_clear_gradients(loom_network_session session) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (s->session != nullptr && s->options.backward) s->session->gradients().clear();
     return {};
   });
@@ -303,7 +291,7 @@ loom_status loom_network_session_clear_gradients(loom_network_session session) {
 
 loom_status loom_network_session_reset(loom_network_session session) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (s->session != nullptr) s->session->reset();
     return {};
   });
@@ -311,7 +299,7 @@ loom_status loom_network_session_reset(loom_network_session session) {
 
 loom_status loom_network_session_rewind(loom_network_session session, uint64_t length) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false,
                         [&](NetworkSession& running) { return running.rewind(static_cast<std::size_t>(length)); });
   });
@@ -320,7 +308,7 @@ loom_status loom_network_session_rewind(loom_network_session session, uint64_t l
 loom_status loom_network_session_snapshot(loom_network_session session, loom_blob* bytes) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(bytes));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       const std::vector<std::byte> saved = running.carried();
       LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
@@ -332,7 +320,7 @@ loom_status loom_network_session_snapshot(loom_network_session session, loom_blo
 loom_status loom_network_session_restore(loom_network_session session, const void* bytes, size_t bytes_size) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false,
                         [&](NetworkSession& running) { return running.carry(std::as_bytes(std::span(saved))); });
   });
@@ -341,7 +329,7 @@ loom_status loom_network_session_restore(loom_network_session session, const voi
 loom_status loom_network_session_info(loom_network_session session, loom_blob* info) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(info));
-    LOOM_TRY(const TakenRun s, take_run(session));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(*info, make_blob(info_of(running)));
       return {};

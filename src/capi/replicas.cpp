@@ -15,17 +15,6 @@ struct ReplicaObject : Object {
   const std::unique_ptr<Replica> replica;
 };
 
-struct TakenReplica {
-  Use<ReplicaObject> use;
-  Turn turn;
-  Replica* operator->() const { return use->replica.get(); }
-};
-Result<TakenReplica> take_replica(loom_replica handle) {
-  LOOM_TRY(auto use, Use<ReplicaObject>::of(handle));
-  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "replica"));
-  return TakenReplica{std::move(use), std::move(turn)};
-}
-
 }  // namespace
 }  // namespace loom::capi
 
@@ -51,20 +40,20 @@ loom_status loom_replica_begin(loom_replica replica, uint64_t epoch, uint64_t po
                                double loss_scale, const void* masters, size_t masters_size) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view bytes, need_bytes(masters, masters_size, "masters"));
-    LOOM_TRY(const TakenReplica r, take_replica(replica));
-    return r->begin({.epoch = epoch,
-                     .position = position,
-                     .step = step,
-                     .loss_scale = loss_scale,
-                     .masters = std::as_bytes(std::span(bytes))});
+    LOOM_TRY(const auto r, take<ReplicaObject>(replica, "replica"));
+    return r->replica->begin({.epoch = epoch,
+                              .position = position,
+                              .step = step,
+                              .loss_scale = loss_scale,
+                              .masters = std::as_bytes(std::span(bytes))});
   });
 }
 
 loom_status loom_replica_sum(loom_replica replica, uint64_t first, uint64_t count, double* loss, loom_blob* gradients) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(loss, gradients));
-    LOOM_TRY(const TakenReplica r, take_replica(replica));
-    LOOM_TRY(const ShardSum sum, r->sum(first, count));
+    LOOM_TRY(const auto r, take<ReplicaObject>(replica, "replica"));
+    LOOM_TRY(const ShardSum sum, r->replica->sum(first, count));
     LOOM_TRY(*gradients, make_blob(sum.gradients));
     *loss = sum.loss;
     return {};
@@ -74,13 +63,13 @@ loom_status loom_replica_sum(loom_replica replica, uint64_t first, uint64_t coun
 loom_status loom_replica_info(loom_replica replica, loom_blob* info) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(info));
-    LOOM_TRY(const TakenReplica r, take_replica(replica));
-    const TrainingRun& run = r->run();
+    LOOM_TRY(const auto r, take<ReplicaObject>(replica, "replica"));
+    const TrainingRun& run = r->replica->run();
     Json data = Json::array();
     for (const Dataset* set : {run.data().training.get(), run.data().held_out.get()})
       if (set != nullptr) data.push_back(to_hex(set->info().sha256));
     LOOM_TRY(*info, make_blob(Json{{"shards", run.config().trainer.shards},
-                                   {"gradient_bytes", r->gradient_bytes()},
+                                   {"gradient_bytes", r->replica->gradient_bytes()},
                                    {"batches", run.batches()},
                                    {"data", std::move(data)}}));
     return {};

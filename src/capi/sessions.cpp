@@ -20,18 +20,6 @@ Result<SessionOptions> options_of(const loom_session_options& given) {
   return out;
 }
 
-// The session of a handle, for a call that changes it.
-struct Taken {
-  Use<SessionObject> use;
-  Turn turn;
-  Session& session() const { return *use->session; }
-};
-Result<Taken> take(loom_session handle) {
-  LOOM_TRY(auto use, Use<SessionObject>::of(handle));
-  LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "session"));
-  return Taken{std::move(use), std::move(turn)};
-}
-
 Result<void> need_sequence(const Session& session, std::uint64_t sequence) {
   if (sequence < session.sequences()) return {};
   return fail(Code::OutOfRange, "sequence {}: the session holds {}", sequence, session.sequences());
@@ -61,8 +49,8 @@ loom_status loom_session_feed(loom_session session, uint64_t sequence, const int
     LOOM_TRY_VOID(need_results(logits, logits_count));
     LOOM_TRY(const auto given, need_array(ids, ids_count, "ids"));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
-    LOOM_TRY(const Taken taken, take(session));
-    LOOM_TRY(const std::span<const float> row, taken.session().feed(given, sequence, stop.flag()));
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    LOOM_TRY(const std::span<const float> row, taken->session->feed(given, sequence, stop.flag()));
     *logits = row.data(), *logits_count = row.size();
     return {};
   });
@@ -71,9 +59,9 @@ loom_status loom_session_feed(loom_session session, uint64_t sequence, const int
 loom_status loom_session_tokens(loom_session session, uint64_t sequence, const int32_t** ids, size_t* ids_count) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(ids, ids_count));
-    LOOM_TRY(const Taken taken, take(session));
-    LOOM_TRY_VOID(need_sequence(taken.session(), sequence));
-    const std::span<const std::int32_t> tokens = taken.session().tokens(sequence);
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    LOOM_TRY_VOID(need_sequence(*taken->session, sequence));
+    const std::span<const std::int32_t> tokens = taken->session->tokens(sequence);
     *ids = tokens.data(), *ids_count = tokens.size();
     return {};
   });
@@ -81,24 +69,24 @@ loom_status loom_session_tokens(loom_session session, uint64_t sequence, const i
 
 loom_status loom_session_rewind(loom_session session, uint64_t sequence, uint64_t length) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const Taken taken, take(session));
-    return taken.session().rewind(length, sequence);
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    return taken->session->rewind(length, sequence);
   });
 }
 
 loom_status loom_session_fork(loom_session session, uint64_t from, uint64_t to) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const Taken taken, take(session));
-    return taken.session().fork(from, to);
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    return taken->session->fork(from, to);
   });
 }
 
 loom_status loom_session_snapshot(loom_session session, uint64_t sequence, loom_blob* bytes) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(bytes));
-    LOOM_TRY(const Taken taken, take(session));
-    LOOM_TRY_VOID(need_sequence(taken.session(), sequence));
-    const std::vector<std::byte> saved = taken.session().snapshot(sequence);
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    LOOM_TRY_VOID(need_sequence(*taken->session, sequence));
+    const std::vector<std::byte> saved = taken->session->snapshot(sequence);
     LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
     return {};
   });
@@ -107,17 +95,17 @@ loom_status loom_session_snapshot(loom_session session, uint64_t sequence, loom_
 loom_status loom_session_restore(loom_session session, uint64_t sequence, const void* bytes, size_t bytes_size) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
-    LOOM_TRY(const Taken taken, take(session));
-    LOOM_TRY_VOID(need_sequence(taken.session(), sequence));
-    return taken.session().restore(std::as_bytes(std::span(saved)), sequence);
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    LOOM_TRY_VOID(need_sequence(*taken->session, sequence));
+    return taken->session->restore(std::as_bytes(std::span(saved)), sequence);
   });
 }
 
 loom_status loom_session_info(loom_session session, loom_blob* info) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(info));
-    LOOM_TRY(const Taken taken, take(session));
-    const Session& s = taken.session();
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    const Session& s = *taken->session;
     LOOM_TRY(*info, make_blob(Json{{"isa", name(s.isa())},
                                    {"threads", s.threads()},
                                    {"activations", s.activations() == Activations::int8 ? "int8" : "int16"},

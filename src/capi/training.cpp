@@ -7,6 +7,19 @@
 #include "training/train_config.h"
 
 namespace loom::capi {
+
+Result<GivenBatch> batch_of(const loom_batch* batch) {
+  LOOM_TRY(const loom_batch given, read_struct(batch));
+  GivenBatch out;
+  LOOM_TRY(out.shape, shape_of(given.shape, given.shape_count, "shape"));
+  LOOM_TRY(out.inputs, tensor_of(given.inputs, given.inputs_count, out.shape, "inputs"));
+  LOOM_TRY(out.classes, need_array(given.classes, given.classes_count, "classes"));
+  LOOM_TRY(out.targets, need_array(given.targets, given.targets_count, "targets"));
+  if (out.classes.empty() == out.targets.empty())
+    return fail(Code::InvalidArgument, "a batch has classes or targets: expected one of them");
+  return out;
+}
+
 namespace {
 
 // The trainer of a handle, and its network, for a call that changes both.
@@ -30,19 +43,14 @@ Result<TakenTrainer> take_trainer(loom_trainer handle) {
 
 Result<Samples> samples_of(const loom_batch* batch) {
   if (batch == nullptr) return fail(Code::InvalidArgument, "batch is NULL");
-  LOOM_TRY(const loom_batch given, read_struct(batch));
-  LOOM_TRY(const Shape shape, shape_of(given.shape, given.shape_count, "shape"));
+  LOOM_TRY(const GivenBatch given, batch_of(batch));
   Samples out;
-  LOOM_TRY(out.inputs, tensor_of(given.inputs, given.inputs_count, shape, "inputs"));
-  LOOM_TRY(out.classes, need_array(given.classes, given.classes_count, "classes"));
-  LOOM_TRY(const auto targets, need_array(given.targets, given.targets_count, "targets"));
-  if (out.classes.empty() == targets.empty())
-    return fail(Code::InvalidArgument, "a batch has classes or targets: expected one of them");
-  if (targets.empty()) return out;
-  if (targets.size() % shape[0] != 0)
-    return fail(Code::ShapeMismatch, "targets has {} values for {} samples", targets.size(), shape[0]);
-  LOOM_TRY(const Shape rows, Shape::create(std::array{shape[0], targets.size() / shape[0]}));
-  out.values = {targets.data(), rows, Element::f32};
+  out.inputs = given.inputs, out.classes = given.classes;
+  if (given.targets.empty()) return out;
+  const std::size_t count = given.targets.size(), samples = given.shape[0];
+  if (count % samples != 0) return fail(Code::ShapeMismatch, "targets has {} values for {} samples", count, samples);
+  LOOM_TRY(const Shape rows, Shape::create(std::array{samples, count / samples}));
+  out.values = {given.targets.data(), rows, Element::f32};
   return out;
 }
 

@@ -61,22 +61,17 @@ Result<TrainOptions> options_of(const loom_train_options& given, const CancelOf&
 
 // Samples of a caller, which last during the call.
 Result<SampleArrays> arrays_of(const loom_batch* batch) {
-  LOOM_TRY(const loom_batch given, read_struct(batch));
-  LOOM_TRY(const Shape shape, shape_of(given.shape, given.shape_count, "shape"));
-  LOOM_TRY(const ConstView inputs, tensor_of(given.inputs, given.inputs_count, shape, "inputs"));
-  LOOM_TRY(const auto classes, need_array(given.classes, given.classes_count, "classes"));
-  LOOM_TRY(const auto targets, need_array(given.targets, given.targets_count, "targets"));
-  if (classes.empty() == targets.empty())
-    return fail(Code::InvalidArgument, "samples have classes or targets: expected one of them");
-  const std::size_t count = classes.empty() ? targets.size() : classes.size();
-  if (count % shape[0] != 0) return fail(Code::ShapeMismatch, "{} targets for {} samples", count, shape[0]);
+  LOOM_TRY(const GivenBatch given, batch_of(batch));
+  const bool has_classes = !given.classes.empty();
+  const std::size_t count = has_classes ? given.classes.size() : given.targets.size(), samples = given.shape[0];
+  if (count % samples != 0) return fail(Code::ShapeMismatch, "{} targets for {} samples", count, samples);
   SampleArrays out;
-  out.inputs.shape.assign(shape.extents().begin(), shape.extents().end());
-  out.inputs.bytes = std::as_bytes(std::span(static_cast<const float*>(inputs.data), shape.elements()));
-  out.targets.shape = {shape[0]};
-  if (count != shape[0] || classes.empty()) out.targets.shape.push_back(count / shape[0]);
-  out.targets.dtype = classes.empty() ? DType::float32 : DType::int32;
-  out.targets.bytes = classes.empty() ? std::as_bytes(targets) : std::as_bytes(classes);
+  out.inputs.shape.assign(given.shape.extents().begin(), given.shape.extents().end());
+  out.inputs.bytes = std::as_bytes(std::span(given.inputs.as<float>(), given.shape.elements()));
+  out.targets.shape = {samples};
+  if (count != samples || !has_classes) out.targets.shape.push_back(count / samples);
+  out.targets.dtype = has_classes ? DType::int32 : DType::float32;
+  out.targets.bytes = has_classes ? std::as_bytes(given.classes) : std::as_bytes(given.targets);
   return out;
 }
 
