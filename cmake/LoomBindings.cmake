@@ -17,6 +17,11 @@ set_property(TEST bindings_python_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHO
 # The package's types, by that interpreter's mypy, and the package under PyPy; shown as skipped where there is none.
 add_test(NAME bindings_python_types COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_types.py'")
 set_tests_properties(bindings_python_types PROPERTIES SKIP_RETURN_CODE 77)
+# A wheel of this library, installed and used where the sources are not in sight.
+if(LOOM_PROGRAM)
+  add_test(NAME bindings_python_wheel COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_wheel.py)
+  set_tests_properties(bindings_python_wheel PROPERTIES ENVIRONMENT "WELVET_LIBRARY=$<TARGET_FILE:loom_shared>;LOOM_PROGRAM=$<TARGET_FILE:loom>")
+endif()
 # welvet.ray over a cluster of its own; shown as skipped where that interpreter has no Ray.
 add_test(NAME bindings_python_ray COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_ray.py'")
 set_tests_properties(bindings_python_ray PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL ON ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)

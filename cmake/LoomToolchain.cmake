@@ -116,6 +116,12 @@ endif()
 # Those that are compiled in; the strongest that the CPU has is chosen at run time. "native" in the list stands for that one.
 if(NOT LOOM_TARGETS)
   set(LOOM_TARGETS ${targets_of_machine})
+  # A library alone leaves out the plain kernels where any CPU in use has better ones (SSE4, NEON): they are 1.8 MB. Programs and tests
+  # hold results of the others against them.
+  list(LENGTH LOOM_TARGETS count)
+  if(LOOM_SHARED AND NOT LOOM_PROGRAM AND NOT LOOM_TESTS AND count GREATER 1)
+    list(REMOVE_ITEM LOOM_TARGETS scalar)
+  endif()
 elseif("native" IN_LIST LOOM_TARGETS)
   set(native_folder ${PROJECT_BINARY_DIR}/CMakeFiles/native)
   try_run(native_status native_compiled ${native_folder} SOURCES ${PROJECT_SOURCE_DIR}/cmake/native_target.cpp ${PROJECT_SOURCE_DIR}/src/simd/target.cpp

@@ -25,6 +25,9 @@ std::vector<Isa> usable_isas() {
   return out;
 }
 
-Isa best_isa() { return usable_isas().back(); }
+Isa best_isa() {
+  const std::vector<Isa> usable = usable_isas();
+  return usable.empty() ? Isa::scalar : usable.back();  // scalar may be left out of a library: kernels_for() says so
+}
 
 }  // namespace loom

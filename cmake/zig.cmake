@@ -1,0 +1,27 @@
+# Another system's library, built with Zig's Clang (the PyPI package ziglang) against that system's oldest C library that Loom promises:
+#   cmake --toolchain cmake/zig.cmake -DLOOM_ZIG_TARGET=aarch64-linux-gnu.2.17
+# LOOM_ZIG names the program, by default `zig`; tools/wheel finds it in a Python environment.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG_TARGET LOOM_ZIG)
+set(LOOM_ZIG zig CACHE STRING "Zig's program, with arguments in front of its own")
+if(NOT LOOM_ZIG_TARGET MATCHES "^(x86_64|aarch64)-(linux|windows|macos)")
+  message(FATAL_ERROR "LOOM_ZIG_TARGET is \"${LOOM_ZIG_TARGET}\": expected as aarch64-linux-gnu.2.17")
+endif()
+set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
+string(REPLACE linux Linux CMAKE_SYSTEM_NAME ${CMAKE_MATCH_2})
+string(REPLACE windows Windows CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
+string(REPLACE macos Darwin CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
+# Compilers are programs without arguments to CMake.
+foreach(tool IN ITEMS c++ ar ranlib)
+  set(arguments "")
+  if(tool STREQUAL c++)
+    set(arguments " -target ${LOOM_ZIG_TARGET}")
+  endif()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/zig/zig-${tool} CONTENT "#!/bin/sh\nexec ${LOOM_ZIG} ${tool}${arguments} \"$@\"\n" @ONLY)
+  file(CHMOD ${CMAKE_BINARY_DIR}/zig/zig-${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endforeach()
+set(CMAKE_CXX_COMPILER ${CMAKE_BINARY_DIR}/zig/zig-c++)
+set(CMAKE_AR ${CMAKE_BINARY_DIR}/zig/zig-ar CACHE FILEPATH "")
+set(CMAKE_RANLIB ${CMAKE_BINARY_DIR}/zig/zig-ranlib CACHE FILEPATH "")
+set(CMAKE_CXX_COMPILER_AR ${CMAKE_AR} CACHE FILEPATH "")
+set(CMAKE_CXX_COMPILER_RANLIB ${CMAKE_RANLIB} CACHE FILEPATH "")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
