@@ -15,7 +15,9 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARY = os.environ["WELVET_LIBRARY"]
 PROGRAM = os.environ["LOOM_PROGRAM"]
-NETWORK = ROOT / "examples" / "networks" / "mixer_v2.json"
+NETWORK = {"seed": 7, "input_shape": [6, 10], "layers": [
+    {"type": "lstm", "input_height": 10, "output_height": 24},
+    {"type": "dense", "input_height": 24, "output_height": 5, "activation": "tanh"}]}
 
 USE = """
 import hashlib, json, pathlib, sys, welvet
@@ -72,12 +74,13 @@ class Wheel(unittest.TestCase):
             python = pathlib.Path(folder, "venv", "bin", "python")
             clean = {k: v for k, v in os.environ.items() if not k.startswith(("WELVET", "LOOM", "PYTHON"))}
             run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel, env=clean, cwd=folder)
-            spec = json.loads(run(PROGRAM, "run", NETWORK, "--json", "-q"))
-            sample = pathlib.Path(folder, "sample.json")
-            sample.write_text(json.dumps(_numbers(spec["input_shape"])), encoding="utf-8")
-            expected = json.loads(run(PROGRAM, "run", NETWORK, "--input", sample, "--json", "-q"))
-            found = json.loads(run(python, "-I", "-c", USE, NETWORK, sample, env=clean, cwd=folder))
+            network, sample = pathlib.Path(folder, "network.json"), pathlib.Path(folder, "sample.json")
+            network.write_text(json.dumps(NETWORK), encoding="utf-8")
+            sample.write_text(json.dumps(_numbers([3, 6, 10])), encoding="utf-8")
+            expected = json.loads(run(PROGRAM, "run", network, "--input", sample, "--json", "-q"))
+            found = json.loads(run(python, "-I", "-c", USE, network, sample, env=clean, cwd=folder))
             self.assertEqual(found["hash"], expected["hash"])
+            self.assertGreater(len({str(row) for row in expected["output"]}), 1)
             self.assertTrue(pathlib.Path(found["where"]).is_relative_to(pathlib.Path(folder).resolve()), found["where"])
 
 
