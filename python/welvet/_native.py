@@ -16,7 +16,7 @@ from . import _abi
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import SupportsIndex, TypeVar
+    from typing import Any, SupportsIndex, TypeVar
 
     from ._types import Function, Json, Path, Self, Text, Told
 
@@ -185,16 +185,32 @@ def data_of(text: Text, what: str) -> bytes:
     raise TypeError(f"{what} must be a text or bytes, not {type(text).__name__}")
 
 
+def bar(**options: object) -> Any:
+    """A bar by tqdm, where it is installed and somebody looks on; else None."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return None
+    return tqdm(**options)
+
+
 class Progress:
-    """Passes the progress of a call on to Python: an exception there, as that of Ctrl-C, ends the call.
+    """Passes the progress of a call on to Python: an exception there, as that of Ctrl-C, ends the call. True shows a
+    bar.
 
     Use it as a context manager around the call, with `callback` as its on_progress.
     """
 
-    def __init__(self, told: Told | None) -> None:
-        self._told = told
+    def __init__(self, told: Told | bool | None) -> None:
+        self._bar = bar(total=1, bar_format="{l_bar}{bar}| {elapsed}") if told is True else None
+        self._told = self._show if self._bar is not None else None if isinstance(told, bool) else told
         self._raised: BaseException | None = None
         self.callback = _abi.OnProgress(self._tell)
+
+    def _show(self, fraction: float) -> None:
+        self._bar.update(fraction - self._bar.n)
 
     def _tell(self, _: int | None, fraction: float) -> bool:
         try:
@@ -207,6 +223,8 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
         if self._raised is not None:
             raise self._raised from None
 

@@ -22,7 +22,7 @@ def inspect(path: Path, *, tensors: bool = False) -> Json:
     return _native.record(library.loom_inspect, _native.utf8(path, "path"), tensors)
 
 
-def _report(function: Function, first: tuple[bytes, ...], progress: Told | None, **options: Any) -> Json:
+def _report(function: Function, first: tuple[bytes, ...], progress: Told | bool | None, **options: Any) -> Json:
     values = _abi.ConvertOptions(**options)
     with _native.Progress(progress) as told:
         values.progress = told.callback
@@ -30,10 +30,10 @@ def _report(function: Function, first: tuple[bytes, ...], progress: Told | None,
 
 
 def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Path | None = None,
-            threads: int | None = None, progress: Told | None = None) -> Json:
+            threads: int | None = None, progress: Told | bool | None = None) -> Json:
     """Writes a language model of any format as .entity, whole or not at all; returns a report, a dict.
 
-    dtype: matrices to this type. adapter: folder of an adapter to merge. progress: called with a part from 0 to 1.
+    dtype: matrices to this type. adapter: folder of an adapter to merge. progress: called with a part from 0 to 1; True shows a bar by tqdm.
     """
     return _report(library.loom_convert, (_native.utf8(source, "source"), _native.utf8(target, "target")), progress,
                    dtype=_native.utf8(dtype, "dtype") if dtype else None,
@@ -41,7 +41,7 @@ def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Pa
                    thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
 
 
-def quantize(source: Path, target: Path, dtype: str, *, progress: Told | None = None) -> Json:
+def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | None = None) -> Json:
     """Writes a GGUF file with the matrices of another one in a type, as "q4_0"; returns a report, a dict.
 
     progress: called with the part that is done, from 0 to 1; returning False cancels, a CancelledError.

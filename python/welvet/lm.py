@@ -55,14 +55,15 @@ class LM(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: as stored.
     threads: workers of its sessions; None: one per physical core.
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
-    progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError.
+    progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError. True shows a
+    bar, where tqdm is installed and the program has a terminal.
 
     NotFoundError where there is no such model; it says how to fetch a hub id. LoomError with the code Unsupported or
     CorruptData for a file that is no model.
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 context: int | None = None, progress: Told | None = None) -> None:
+                 context: int | None = None, progress: Told | bool | None = None) -> None:
         self.path = find_model(model)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
         self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)

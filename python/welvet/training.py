@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import sys
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -82,14 +81,7 @@ class _Bar:
     """A bar by tqdm, where it is installed and somebody looks on."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
-        if not sys.stderr.isatty():
-            return
-        try:
-            from tqdm.auto import tqdm  # pylint: disable=import-outside-toplevel
-        except ImportError:
-            return
-        self._bar = tqdm(unit="epoch")
+        self._bar = _native.bar(unit="epoch")
 
     def tell(self, about: Json) -> None:
         """Shows an event."""

@@ -190,6 +190,12 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(ValueError):
             net.session().bind(x.astype(np.float32), frozen[:, :3])
 
+    def test_results_go_to_other_frameworks_without_a_copy(self):
+        net = welvet.Network(SPEC)
+        for given in (net(np.ones((2, 6), np.float32)), net.get(next(iter(net.weights())))):
+            taken = np.from_dlpack(given)
+            self.assertEqual(taken.ctypes.data, given.ctypes.data)
+
     def test_wide_networks_compute_in_double_precision(self):
         net = welvet.Network({**SPEC, "activations": "f64"})
         y = net(np.full((1, 6), 0.1))

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -106,6 +107,23 @@ class Questions(unittest.TestCase):
         self.assertEqual(len(seen), 1)
         with self.assertRaises(ZeroDivisionError):
             welvet.LM(MODEL, progress=lambda fraction: 1 / 0)
+
+    def test_a_load_shows_a_bar(self):
+        class Bar:
+            n, closed = 0.0, False
+
+            def update(self, step):
+                assert step > 0 or self.n == 1
+                self.n += step
+
+            def close(self):
+                self.closed = True
+
+        bar = Bar()
+        with unittest.mock.patch("welvet._native.bar", lambda **_: bar):
+            welvet.LM(MODEL, progress=True)
+        self.assertAlmostEqual(bar.n, 1)
+        self.assertTrue(bar.closed)
 
     def test_threads_share_a_model(self):
         expected, answers = self.lm.generate(QUESTION).hash, []
