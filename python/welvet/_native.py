@@ -204,7 +204,7 @@ class Progress:
     """
 
     def __init__(self, told: Told | bool | None) -> None:
-        self._bar = bar(total=1, bar_format="{l_bar}{bar}| {elapsed}") if told is True else None
+        self._bar: Any = bar(total=1, bar_format="{l_bar}{bar}| {elapsed}") if told is True else None
         self._told = self._show if self._bar is not None else None if isinstance(told, bool) else told
         self._raised: BaseException | None = None
         self.callback = _abi.OnProgress(self._tell)
@@ -222,8 +222,10 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         if self._bar is not None:
+            if failure is None and self._raised is None:
+                self._bar.update(1 - self._bar.n)
             self._bar.close()
         if self._raised is not None:
             raise self._raised from None
