@@ -140,6 +140,32 @@ void count_ops(const graph::Body& body, std::map<std::string, std::size_t>& ops)
   }
 }
 
+Result<Digest> digest_of(const std::vector<Value>& outputs) {
+  Sha256 hash;
+  for (const Value& value : outputs) {
+    LOOM_TRY(const auto bytes, graph::bytes_of_value(value));
+    hash.update(bytes);
+  }
+  return hash.finish();
+}
+
+// Runs the same inputs again and takes the time of each run. A session that answers otherwise the second time is
+// broken.
+Result<void> repeat(graph::Runner& runner, double seconds, GraphRunResult& result) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  while (Clock::now() < end) {
+    const auto begin = Clock::now();
+    LOOM_TRY(const std::vector<Value> outputs, runner.run(result.inputs));
+    result.repeated.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    LOOM_TRY(const Digest digest, digest_of(outputs));
+    if (digest != result.digest)
+      return fail(Code::InvalidState, "run {} answers {}, the first one {}", result.repeated.size() + 1, to_hex(digest),
+                  to_hex(result.digest));
+  }
+  return {};
+}
+
 }  // namespace
 
 Json nested_json(const Value& value) {
@@ -166,13 +192,11 @@ Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOpt
   auto outputs = runner->run(result.inputs);
   if (!outputs) return at(path, std::move(outputs).error());
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  Sha256 hash;
-  for (std::size_t i = 0; i < outputs->size(); ++i) {
-    LOOM_TRY(const auto bytes, graph::bytes_of_value((*outputs)[i]));
-    hash.update(bytes);
+  LOOM_TRY(result.digest, digest_of(*outputs));
+  LOOM_TRY_VOID(repeat(*runner, options.repeat_seconds, result));
+  for (std::size_t i = 0; i < outputs->size(); ++i)
     result.outputs.emplace_back((*made)->outputs()[i], std::move((*outputs)[i]));
-  }
-  result.digest = hash.finish(), result.scratch_bytes = runner->scratch_bytes();
+  result.scratch_bytes = runner->scratch_bytes();
   return result;
 }
 

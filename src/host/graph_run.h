@@ -17,6 +17,7 @@ struct GraphRunOptions {
   std::vector<std::string> inputs;
   std::uint64_t seed = 0;
   std::uint64_t max_bytes = std::uint64_t{1} << 34;
+  double repeat_seconds = 0;  // after the first run, the same inputs run again until this time is over
   graph::RunnerOptions runner{};
 };
 struct GraphRunResult {
@@ -24,7 +25,8 @@ struct GraphRunResult {
   std::vector<std::string> drawn;  // names of inputs
   Digest digest{};                 // of the outputs' bytes, as files hold them
   std::size_t scratch_bytes = 0;
-  double seconds = 0;  // of the run, without loading and planning
+  double seconds = 0;            // of the first run, with its planning, without loading
+  std::vector<double> repeated;  // seconds of each run after it; the answers of all runs must be equal
 };
 // Errors of read_graph(), read_npy() and the run; InvalidArgument for inputs that the graph has not.
 Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOptions& options);
