@@ -172,7 +172,7 @@ Result<void> power(Op& op) {
       y->as<std::int64_t>()[i] = whole_power(x.as<std::int64_t>()[at], e.as<std::int64_t>()[from_e[i]]);
     else if (store_of(x.type) == Store::i64)
       y->as<std::int64_t>()[i] =
-          static_cast<std::int64_t>(std::clamp(pow64(x.number(at), e.number(from_e[i])), -0x1p62, 0x1p62));
+          stored<std::int64_t>(std::clamp(pow64(x.number(at), e.number(from_e[i])), -0x1p62, 0x1p62));
     else if (store_of(x.type) == Store::f32)
       y->as<float>()[i] = settled(static_cast<float>(pow64(x.number(at), e.number(from_e[i]))));
     else

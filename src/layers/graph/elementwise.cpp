@@ -74,7 +74,7 @@ Result<void> map(Op& op, F&& f) {
   with_store(store_of(x.type), [&]<class T>(T) {
     for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
       for (std::size_t i = first; i < first + n; ++i)
-        y->as<T>()[i] = settled(static_cast<T>(f(static_cast<double>(x.as<T>()[i]))));
+        y->as<T>()[i] = settled(stored<T>(f(static_cast<double>(x.as<T>()[i]))));
     });
   });
   if (!op.measures()) round_to_type(*y);
@@ -228,7 +228,7 @@ Result<void> clip(Op& op) {
   with_store(store_of(x.type), [&]<class T>(T) {
     const auto bound = [&](std::size_t i, std::string_view key, bool& has) {
       has = by_input ? op.has(i) : op.has_attribute(key);
-      return !has ? T{} : by_input ? op.in(i).as<T>()[0] : static_cast<T>(op.number(key, 0));
+      return !has ? T{} : by_input ? op.in(i).as<T>()[0] : stored<T>(op.number(key, 0));
     };
     bool has_low = false, has_high = false;
     const T low = bound(1, "min", has_low), high = bound(2, "max", has_high);

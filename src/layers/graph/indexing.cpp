@@ -123,8 +123,8 @@ template <class T>
 void put(T& to, T value, Put how) {
   switch (how) {
     case Put::replace: to = value; break;
-    case Put::add: to = settled(static_cast<T>(to + value)); break;
-    case Put::multiply: to = settled(static_cast<T>(to * value)); break;
+    case Put::add: to = settled(stored<T>(to + value)); break;
+    case Put::multiply: to = settled(stored<T>(to * value)); break;
     case Put::larger: to = value > to ? value : to; break;
     case Put::smaller: to = value < to ? value : to; break;
   }
@@ -202,7 +202,7 @@ Result<void> one_hot(Op& op) {
   with_store(store_of(values.type), [&]<class T>(T) {
     std::fill_n(y->as<T>(), y->elements(), values.as<T>()[0]);
     for (std::size_t i = 0; i < indices.elements(); ++i) {
-      auto hot = static_cast<std::int64_t>(std::clamp(indices.number(i), -0x1p50, 0x1p50));
+      auto hot = stored<std::int64_t>(std::clamp(indices.number(i), -0x1p50, 0x1p50));
       if (hot < 0) hot += depths[0];
       if (hot < 0 || hot >= depths[0]) continue;
       y->as<T>()[(i / inner * dims[axis] + static_cast<std::size_t>(hot)) * inner + i % inner] = values.as<T>()[1];
@@ -311,7 +311,7 @@ Result<void> running(Op& op, bool multiplies) {
       for (std::size_t i = 0; i < n; ++i) {
         const std::size_t at = first + (reverse ? n - 1 - i : i) * inner;
         if (exclusive) y->as<T>()[at] = total;
-        total = settled(static_cast<T>(multiplies ? total * x.as<T>()[at] : total + x.as<T>()[at]));
+        total = settled(stored<T>(multiplies ? total * x.as<T>()[at] : total + x.as<T>()[at]));
         if (!exclusive) y->as<T>()[at] = total;
       }
     }

@@ -28,7 +28,7 @@ Result<void> nll(Op& op, const Value& x, const double* logs, std::size_t out) {
   if (op.measures()) return {};
   double sum = 0, weights = 0;
   const auto put = [&](std::size_t i, double v) {
-    with_store(store_of(x.type), [&]<class T>(T) { y->as<T>()[i] = settled(static_cast<T>(v)); });
+    with_store(store_of(x.type), [&]<class T>(T) { y->as<T>()[i] = settled(stored<T>(v)); });
   };
   for (std::size_t i = 0; i < classes.elements(); ++i) {
     const std::int64_t label = classes.as<std::int64_t>()[i];
@@ -75,7 +75,7 @@ Result<void> softmax_cross_entropy(Op& op) {
   }
   if (op.wants(1) && !op.measures())
     with_store(store_of(x.type), [&]<class T>(T) {
-      for (std::size_t i = 0; i < x.elements(); ++i) (*op.outs)[1].as<T>()[i] = settled(static_cast<T>(logs[i]));
+      for (std::size_t i = 0; i < x.elements(); ++i) (*op.outs)[1].as<T>()[i] = settled(stored<T>(logs[i]));
     });
   return nll(op, x, logs, 0);
 }

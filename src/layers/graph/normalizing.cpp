@@ -96,7 +96,7 @@ Result<void> layer_normalization(Op& op) {
       for (std::size_t i = 0; i < n; ++i) {
         const double scale = static_cast<double>(op.in(1).as<T>()[plain ? i : scales[r * n + i]]);
         const double bias = op.has(2) ? static_cast<double>(op.in(2).as<T>()[plain ? i : biases[r * n + i]]) : 0.0;
-        to[i] = settled(static_cast<T>((static_cast<double>(from[i]) - m.mean) * m.inverse * scale + bias));
+        to[i] = settled(stored<T>((static_cast<double>(from[i]) - m.mean) * m.inverse * scale + bias));
       }
       const std::array<double, 2> given{m.mean, m.inverse};
       for (const std::size_t i : {1, 2}) {
@@ -137,7 +137,7 @@ Result<void> group_normalization(Op& op) {
         const std::size_t at = by_group ? row % groups : row % groups * (channels / groups) + i / inner;
         const double v =
             (static_cast<double>(from[i]) - m.mean) * m.inverse * op.in(1).number(at) + op.in(2).number(at);
-        y->as<T>()[row * n + i] = settled(static_cast<T>(v));
+        y->as<T>()[row * n + i] = settled(stored<T>(v));
       }
     });
   });
@@ -165,7 +165,7 @@ Result<void> lrn(Op& op) {
         sum += v * v;
       }
       const double power = pow64(bias + alpha / static_cast<double>(size) * sum, beta);
-      y->as<T>()[i] = settled(static_cast<T>(static_cast<double>(x.as<T>()[i]) / power));
+      y->as<T>()[i] = settled(stored<T>(static_cast<double>(x.as<T>()[i]) / power));
     }
   });
   round_to_type(*y);

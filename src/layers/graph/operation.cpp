@@ -43,9 +43,8 @@ Result<std::vector<std::int64_t>> Op::ints(std::size_t i) {
   }
   std::vector<std::int64_t> list(value.elements());
   for (std::size_t k = 0; k < list.size(); ++k)
-    list[k] = store_of(value.type) == Store::i64
-                  ? value.as<std::int64_t>()[k]
-                  : static_cast<std::int64_t>(std::clamp(value.number(k), -0x1p62, 0x1p62));
+    list[k] = store_of(value.type) == Store::i64 ? value.as<std::int64_t>()[k]
+                                                 : stored<std::int64_t>(std::clamp(value.number(k), -0x1p62, 0x1p62));
   return list;
 }
 

@@ -4,8 +4,10 @@
 // its shapes it asks for by ints(), which fails where only a run would know.
 
 #include <bit>
+#include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "backend/exec.h"
 #include "layers/graph/model.h"
@@ -105,6 +107,18 @@ inline double settled(double x) {
   return x == x ? x : std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
 }
 inline std::int64_t settled(std::int64_t x) { return x; }
+
+// A number as a store of T holds it: of whole numbers the nearest one that there is, 0 for NaN.
+template <class T, class From>
+T stored(From x) {
+  if constexpr (std::is_integral_v<T> && std::is_floating_point_v<From>) {
+    constexpr From kEdge = 0x1p63;
+    if (x != x) return 0;
+    if (x >= kEdge) return std::numeric_limits<T>::max();
+    if (x < -kEdge) return std::numeric_limits<T>::min();
+  }
+  return static_cast<T>(x);
+}
 
 // Rounds what has been written to the value's type, where its store is wider.
 void round_to_type(const Value& value);

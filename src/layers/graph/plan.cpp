@@ -223,7 +223,7 @@ Result<void> Planner::run_loop(const Node& node, Scope& scope, const std::vector
       return fail(Code::Unsupported, "how often it runs is known only in a run");
     }
     if (value(slot).elements() != 1) return fail(Code::ShapeMismatch, "a count or condition of several numbers");
-    return static_cast<std::int64_t>(value(slot).number(0));
+    return stored<std::int64_t>(value(slot).number(0));
   };
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (!ins.empty() && ins[0] >= 0) {

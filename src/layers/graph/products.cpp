@@ -278,7 +278,7 @@ Result<void> einsum(Op& op) {
       }
       sum += product;
     }
-    with_store(store_of(y->type), [&]<class T>(T) { y->as<T>()[o] = settled(static_cast<T>(sum)); });
+    with_store(store_of(y->type), [&]<class T>(T) { y->as<T>()[o] = settled(stored<T>(sum)); });
   }
   round_to_type(*y);
   return {};

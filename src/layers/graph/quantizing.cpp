@@ -98,7 +98,7 @@ Result<void> dequantize(Op& op) {
       for (std::size_t i = first; i < first + n; ++i) {
         const std::size_t at = s.of(i);
         y->as<T>()[i] =
-            settled(static_cast<T>((x.number(i) - (op.has(2) ? op.in(2).number(at) : 0.0)) * op.in(1).number(at)));
+            settled(stored<T>((x.number(i) - (op.has(2) ? op.in(2).number(at) : 0.0)) * op.in(1).number(at)));
       }
     });
   });
@@ -120,7 +120,7 @@ Result<void> dynamic_quantize(Op& op) {
   const float scale = most == least ? 1.0f : (most - least) / 255.0f;
   const double zero = std::clamp(to_even(static_cast<double>((0.0f - least) / scale)), 0.0, 255.0);
   std::vector<Value>& outs = *op.outs;
-  outs[1].as<float>()[0] = scale, outs[2].as<std::int64_t>()[0] = static_cast<std::int64_t>(zero);
+  outs[1].as<float>()[0] = scale, outs[2].as<std::int64_t>()[0] = stored<std::int64_t>(zero);
   for (std::size_t i = 0; i < x.elements(); ++i) {
     const double code = to_even(static_cast<double>(x.as<float>()[i] / scale)) + zero;
     outs[0].as<std::int64_t>()[i] = static_cast<std::int64_t>(code != code ? 0.0 : std::clamp(code, 0.0, 255.0));

@@ -215,7 +215,7 @@ void run_direction(Op& op, const Recurrence& r, std::size_t d) {
   for (std::size_t t = 0; t < r.steps; ++t) {
     for (std::size_t b = 0; b < r.batch; ++b) {
       const auto length =
-          op.has(4) ? std::min(r.steps, static_cast<std::size_t>(std::max(op.in(4).number(b), 0.0))) : r.steps;
+          op.has(4) ? std::min(r.steps, stored<std::size_t>(std::max(0.0, op.in(4).number(b)))) : r.steps;
       runs[b] = t < length, at[b] = back && t < length ? length - 1 - t : t;
     }
     sweep.step(t, at, runs);

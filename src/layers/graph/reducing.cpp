@@ -70,8 +70,8 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
     with_store(store_of(x.type), [&]<class T>(T) {
       using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
       for (std::size_t i = 0; i < x.elements(); ++i)
-        y->as<T>()[i] = settled(
-            static_cast<T>(finish(f(first_total<A>(start, x.type), static_cast<A>(x.as<T>()[i])), std::size_t{1})));
+        y->as<T>()[i] =
+            settled(stored<T>(finish(f(first_total<A>(start, x.type), static_cast<A>(x.as<T>()[i])), std::size_t{1})));
     });
     round_to_type(*y);
     return {};
@@ -85,7 +85,7 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
       A total = first_total<A>(start, x.type);
       const T* const from = x.as<T>() + r.kept[i];
       for (const std::size_t at : r.reduced) total = f(total, static_cast<A>(from[at]));
-      y->as<T>()[i] = settled(static_cast<T>(finish(total, r.reduced.size())));
+      y->as<T>()[i] = settled(stored<T>(finish(total, r.reduced.size())));
     });
   });
   round_to_type(*y);
@@ -191,7 +191,7 @@ Result<void> softmax_op(Op& op) {
         for (std::size_t i = 0; i < l.n; ++i) most = std::max(most, static_cast<double>(from[i * l.inner]));
         for (std::size_t i = 0; i < l.n; ++i) sum += exp64(static_cast<double>(from[i * l.inner]) - most);
         for (std::size_t i = 0; i < l.n; ++i)
-          to[i * l.inner] = settled(static_cast<T>(exp64(static_cast<double>(from[i * l.inner]) - most) / sum));
+          to[i * l.inner] = settled(stored<T>(exp64(static_cast<double>(from[i * l.inner]) - most) / sum));
       });
     });
   }
@@ -214,7 +214,7 @@ Result<void> log_softmax(Op& op) {
       for (std::size_t i = 0; i < l.n; ++i) sum += exp64(static_cast<double>(from[i * l.inner]) - most);
       const double log_sum = log64(sum) + most;
       for (std::size_t i = 0; i < l.n; ++i)
-        to[i * l.inner] = settled(static_cast<T>(static_cast<double>(from[i * l.inner]) - log_sum));
+        to[i * l.inner] = settled(stored<T>(static_cast<double>(from[i * l.inner]) - log_sum));
     });
   });
   round_to_type(*y);
@@ -260,7 +260,7 @@ Result<void> lp_normalization(Op& op) {
       const double norm = p == 1 ? sum : __builtin_sqrt(sum);
       for (std::size_t i = 0; i < l.n; ++i)
         y->as<T>()[l.first(line) + i * l.inner] =
-            norm == 0 ? T{} : settled(static_cast<T>(static_cast<double>(from[i * l.inner]) / norm));
+            norm == 0 ? T{} : settled(stored<T>(static_cast<double>(from[i * l.inner]) / norm));
     }
   });
   round_to_type(*y);
@@ -286,7 +286,7 @@ Result<void> mean_variance(Op& op) {
         squares += (static_cast<double>(from[at]) - mean) * (static_cast<double>(from[at]) - mean);
       const double deviation = __builtin_sqrt(squares / n) + 1e-9;
       for (const std::size_t at : r.reduced)
-        y->as<T>()[first + at] = settled(static_cast<T>((static_cast<double>(from[at]) - mean) / deviation));
+        y->as<T>()[first + at] = settled(stored<T>((static_cast<double>(from[at]) - mean) / deviation));
     }
   });
   round_to_type(*y);

@@ -38,7 +38,7 @@ double source_place(const Setting& s, double o, double in, double out, double sc
 }
 
 std::size_t bounded(double v, std::size_t n) {
-  return v <= 0 ? 0 : v >= static_cast<double>(n - 1) ? n - 1 : static_cast<std::size_t>(v);
+  return !(v > 0) ? 0 : v >= static_cast<double>(n - 1) ? n - 1 : static_cast<std::size_t>(v);
 }
 
 double nearest_place(const Setting& s, double v) {
@@ -104,7 +104,7 @@ void resize_axis(const Exec& exec, const AxisPlan& p, std::size_t outer, std::si
       double sum = 0;
       for (std::size_t k = 0; k < p.taps; ++k)
         sum += p.weight[o * p.taps + k] * static_cast<double>(x[(before * p.in + p.index[o * p.taps + k]) * inner + i]);
-      to[i] = settled(static_cast<T>(sum));
+      to[i] = settled(stored<T>(sum));
     }
   });
 }
@@ -153,7 +153,9 @@ Result<Target> target_of(Op& op) {
   for (std::size_t i = 0; i < axes.size() && common != 0; ++i) {
     LOOM_TRY(const std::size_t axis, op.axis(axes[i], x.rank()));
     t.scales[axis] = common;
-    t.dims[axis] = static_cast<std::size_t>(__builtin_floor(common * static_cast<double>(x.dims[axis]) + 0.5));
+    const double extent = __builtin_floor(common * static_cast<double>(x.dims[axis]) + 0.5);
+    if (!(extent >= 0 && extent < 0x1p40)) return op.refuse(Code::SizeOverflow, "an extent of {}", extent);
+    t.dims[axis] = static_cast<std::size_t>(extent);
   }
   if (op.text("coordinate_transformation_mode", "") != "tf_crop_and_resize") return t;
   LOOM_TRY_VOID(op.ints(1));
@@ -207,7 +209,7 @@ Result<void> resize(Op& op) {
     const auto strides = row_major_strides(t.dims);
     for (std::size_t i = 0; i < y->elements(); ++i)
       for (const AxisPlan& p : plans)
-        if (p.outside[i / strides[p.axis] % p.out]) y->as<T>()[i] = static_cast<T>(s.extrapolation);
+        if (p.outside[i / strides[p.axis] % p.out]) y->as<T>()[i] = stored<T>(s.extrapolation);
   });
   round_to_type(*y);
   return {};

@@ -392,7 +392,7 @@ Result<void> pad(Op& op) {
   if (op.measures()) return {};
   const auto own = row_major_strides(x.dims);
   with_store(store_of(x.type), [&]<class T>(T) {
-    const T fill = op.opset < 11 ? static_cast<T>(op.number("value", 0)) : op.has(2) ? op.in(2).as<T>()[0] : T{};
+    const T fill = op.opset < 11 ? stored<T>(op.number("value", 0)) : op.has(2) ? op.in(2).as<T>()[0] : T{};
     if (y->elements() == 0) return;
     const std::size_t cols = y->rank() == 0 ? 1 : dims.back(), rows = y->elements() / cols;
     for_rows(op.exec, rows, cols, [&](std::size_t row) {

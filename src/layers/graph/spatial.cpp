@@ -356,7 +356,7 @@ Result<void> average_pool_op(Op& op) {
           sum = p_norm == 1 ? sum : p_norm == 2 ? __builtin_sqrt(sum) : pow64(sum, 1 / static_cast<double>(p_norm));
         else
           sum /= static_cast<double>(counts_padding ? padded : met);
-        y->as<T>()[p * positions + o] = settled(static_cast<T>(sum));
+        y->as<T>()[p * positions + o] = settled(stored<T>(sum));
       }
     });
   });
@@ -382,7 +382,7 @@ Result<void> global_pool(Op& op) {
         const auto v = static_cast<double>(from[i]);
         sum = largest ? std::max(sum, v) : sum + v;
       }
-      y->as<T>()[p] = settled(static_cast<T>(largest ? sum : sum / static_cast<double>(n)));
+      y->as<T>()[p] = settled(stored<T>(largest ? sum : sum / static_cast<double>(n)));
     });
   });
   round_to_type(*y);
