@@ -243,13 +243,6 @@ Result<void> clip(Op& op) {
   return {};
 }
 
-// To whole numbers values are cut towards zero; those beyond 64 bits become the nearest bound.
-std::int64_t whole(double x) {
-  if (x != x) return 0;
-  if (x >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
-  return x <= -0x1p63 ? std::numeric_limits<std::int64_t>::min() : static_cast<std::int64_t>(x);
-}
-
 Result<void> cast_to(Op& op, Type type) {
   const Value& x = op.in(0);
   if (!is_known(type)) return op.refuse(Code::Unsupported, "to {}", name_of(type));
@@ -263,7 +256,7 @@ Result<void> cast_to(Op& op, Type type) {
           if (type == Type::boolean)
             y->as<To>()[i] = static_cast<To>(v != From{} ? 1 : 0);
           else if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>)
-            y->as<To>()[i] = whole(static_cast<double>(v));
+            y->as<To>()[i] = stored<std::int64_t>(static_cast<double>(v));
           else if constexpr (std::is_integral_v<From> && !std::is_integral_v<To>)
             y->as<To>()[i] = static_cast<To>(x.type == Type::u64 ? static_cast<To>(static_cast<std::uint64_t>(v))
                                                                  : static_cast<To>(v));

@@ -123,8 +123,8 @@ template <class T>
 void put(T& to, T value, Put how) {
   switch (how) {
     case Put::replace: to = value; break;
-    case Put::add: to = settled(stored<T>(to + value)); break;
-    case Put::multiply: to = settled(stored<T>(to * value)); break;
+    case Put::add: to = settled(plus(to, value)); break;
+    case Put::multiply: to = settled(times(to, value)); break;
     case Put::larger: to = value > to ? value : to; break;
     case Put::smaller: to = value < to ? value : to; break;
   }
@@ -311,7 +311,7 @@ Result<void> running(Op& op, bool multiplies) {
       for (std::size_t i = 0; i < n; ++i) {
         const std::size_t at = first + (reverse ? n - 1 - i : i) * inner;
         if (exclusive) y->as<T>()[at] = total;
-        total = settled(stored<T>(multiplies ? total * x.as<T>()[at] : total + x.as<T>()[at]));
+        total = settled(multiplies ? times(total, x.as<T>()[at]) : plus(total, x.as<T>()[at]));
         if (!exclusive) y->as<T>()[at] = total;
       }
     }

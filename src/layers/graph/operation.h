@@ -108,7 +108,22 @@ inline double settled(double x) {
 }
 inline std::int64_t settled(std::int64_t x) { return x; }
 
-// A number as a store of T holds it: of whole numbers the nearest one that there is, 0 for NaN.
+// Sums and products of whole numbers wrap, as those of ONNX do.
+template <class T>
+T plus(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  return a + b;
+}
+template <class T>
+T times(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  return a * b;
+}
+
+// A number as a store of T holds it: whole numbers are cut towards zero, and beyond their range it is the nearest one,
+// 0 for NaN.
 template <class T, class From>
 T stored(From x) {
   if constexpr (std::is_integral_v<T> && std::is_floating_point_v<From>) {

@@ -168,7 +168,7 @@ Result<void> matmul_integer(Op& op) {
   double* const sums = op.exec.arena.take<double>(y->elements());
   multiply_stacks(op.exec, p, as, bs, sums);
   for (std::size_t i = 0; i < y->elements() && !op.measures(); ++i)
-    y->as<std::int64_t>()[i] = wrapped(Type::i32, static_cast<std::int64_t>(sums[i]));
+    y->as<std::int64_t>()[i] = wrapped(Type::i32, stored<std::int64_t>(sums[i]));
   return {};
 }
 
@@ -191,7 +191,7 @@ Result<void> qlinear_matmul(Op& op) {
     const bool even = down - 2 * __builtin_floor(down / 2) == 0;
     const double whole = part > 0.5 || (part == 0.5 && !even) ? down + 1 : down;
     y->as<std::int64_t>()[i] =
-        static_cast<std::int64_t>(std::clamp(whole + zero, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
+        stored<std::int64_t>(std::clamp(whole + zero, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
   }
   return {};
 }

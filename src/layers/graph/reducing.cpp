@@ -93,7 +93,7 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
 }
 
 constexpr auto kAsIs = [](auto total, std::size_t) { return total; };
-constexpr auto kPlus = [](auto a, auto b) { return a + b; };
+constexpr auto kPlus = [](auto a, auto b) { return plus(a, b); };
 
 Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kPlus, kAsIs); }
 Result<void> reduce_mean(Op& op) {
@@ -101,7 +101,7 @@ Result<void> reduce_mean(Op& op) {
                 [](auto total, std::size_t n) { return n == 0 ? total : total / static_cast<decltype(total)>(n); });
 }
 Result<void> reduce_product(Op& op) {
-  return reduce(op, 1.0, [](auto a, auto b) { return a * b; }, kAsIs);
+  return reduce(op, 1.0, [](auto a, auto b) { return times(a, b); }, kAsIs);
 }
 Result<void> reduce_max(Op& op) {
   return reduce(op, -__builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b > a ? b : a; }, kAsIs);
@@ -110,27 +110,26 @@ Result<void> reduce_min(Op& op) {
   return reduce(op, __builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b < a ? b : a; }, kAsIs);
 }
 Result<void> reduce_l1(Op& op) {
-  return reduce(op, 0.0, [](auto a, auto b) { return a + (b < 0 ? -b : b); }, kAsIs);
+  return reduce(op, 0.0, [](auto a, auto b) { return plus(a, b < 0 ? times(b, decltype(b){-1}) : b); }, kAsIs);
 }
 Result<void> reduce_l2(Op& op) {
   return reduce(
-      op, 0.0, [](auto a, auto b) { return a + b * b; },
-      [](auto total, std::size_t) { return static_cast<decltype(total)>(__builtin_sqrt(static_cast<double>(total))); });
+      op, 0.0, [](auto a, auto b) { return plus(a, times(b, b)); },
+      [](auto total, std::size_t) { return stored<decltype(total)>(__builtin_sqrt(static_cast<double>(total))); });
 }
 Result<void> reduce_sum_square(Op& op) {
-  return reduce(op, 0.0, [](auto a, auto b) { return a + b * b; }, kAsIs);
+  return reduce(op, 0.0, [](auto a, auto b) { return plus(a, times(b, b)); }, kAsIs);
 }
 Result<void> reduce_log_sum(Op& op) {
-  return reduce(op, 0.0, kPlus, [](auto total, std::size_t) {
-    return static_cast<decltype(total)>(log64(static_cast<double>(total)));
-  });
+  return reduce(op, 0.0, kPlus,
+                [](auto total, std::size_t) { return stored<decltype(total)>(log64(static_cast<double>(total))); });
 }
 // Numbers beyond f32's exponents are those of f64, so that no largest element needs to be taken off first.
 Result<void> reduce_log_sum_exp(Op& op) {
   return reduce(
       op, 0.0,
-      [](auto a, auto b) { return static_cast<decltype(a)>(static_cast<double>(a) + exp64(static_cast<double>(b))); },
-      [](auto total, std::size_t) { return static_cast<decltype(total)>(log64(static_cast<double>(total))); });
+      [](auto a, auto b) { return stored<decltype(a)>(static_cast<double>(a) + exp64(static_cast<double>(b))); },
+      [](auto total, std::size_t) { return stored<decltype(total)>(log64(static_cast<double>(total))); });
 }
 
 Result<void> arg(Op& op, bool largest) {

@@ -430,7 +430,7 @@ Result<void> range(Op& op) {
   if (op.measures()) return {};
   with_store(store_of(y->type), [&]<class T>(T) {
     for (std::size_t i = 0; i < y->elements(); ++i)
-      y->as<T>()[i] = static_cast<T>(op.in(0).as<T>()[0] + static_cast<T>(i) * op.in(2).as<T>()[0]);
+      y->as<T>()[i] = plus(op.in(0).as<T>()[0], times(static_cast<T>(i), op.in(2).as<T>()[0]));
   });
   round_to_type(*y);
   return {};

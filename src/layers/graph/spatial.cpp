@@ -148,7 +148,7 @@ Result<void> conv_integer(Op& op) {
   double* const sums = op.exec.arena.take<double>(y->elements());
   convolve(op.exec, c.layout, c.sizes, xs, ws, nullptr, sums, Element::f64);
   for (std::size_t i = 0; i < y->elements() && !op.measures(); ++i)
-    y->as<std::int64_t>()[i] = wrapped(Type::i32, static_cast<std::int64_t>(sums[i]));
+    y->as<std::int64_t>()[i] = wrapped(Type::i32, stored<std::int64_t>(sums[i]));
   return {};
 }
 
@@ -177,8 +177,7 @@ Result<void> qlinear_conv(Op& op) {
     const std::size_t f = i / inner % c.dims[1];
     const double scale = op.in(1).number(0) * op.in(4).number(op.in(4).elements() == 1 ? 0 : f) / op.in(6).number(0);
     const double v = nearest_even((sums[i] + (op.has(8) ? op.in(8).number(f) : 0.0)) * scale) + op.in(7).number(0);
-    y->as<std::int64_t>()[i] =
-        static_cast<std::int64_t>(std::clamp(v, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
+    y->as<std::int64_t>()[i] = stored<std::int64_t>(std::clamp(v, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
   }
   return {};
 }
