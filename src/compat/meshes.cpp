@@ -26,19 +26,19 @@ struct Mesh {
 };
 using Meshes = OwnObjects<Mesh, 0x71>;
 
-struct Lesson {
+struct Taught {
   std::mutex mutex;
   loom_network network = 0;
   loom_tween tween = 0;
   std::vector<std::uint64_t> shape;  // that the tween was made for
 
-  Lesson() = default;
-  Lesson(const Lesson&) = delete;
-  ~Lesson() {
+  Taught() = default;
+  Taught(const Taught&) = delete;
+  ~Taught() {
     for (const loom_handle each : {tween, network}) loom_release(each);
   }
 };
-using Lessons = OwnObjects<Lesson, 0x72>;
+using TaughtStates = OwnObjects<Taught, 0x72>;
 
 // A state of this kind over a network that it keeps alive. The type is of no importance: states hold what layers give.
 template <class Objects, class T>
@@ -124,7 +124,7 @@ char* apply_tween(Mesh& m, const float* target, int length, float rate) {
              : failed_call();
 }
 
-char* tween_forward(Lesson& l, const float* input, int length) {
+char* tween_forward(Taught& l, const float* input, int length) {
   if (length < 1 || input == nullptr) return failed("expected an input");
   const auto count = static_cast<std::size_t>(length);
   const std::vector<std::uint64_t> shape = sample_shape(l.network, count);
@@ -145,10 +145,10 @@ char* tween_forward(Lesson& l, const float* input, int length) {
   return numbers(out, values);
 }
 
-// Calls body(lesson) for what has run forward, of this network.
+// Calls body(taught) for what has run forward, of this network.
 template <class F>
-void with_lesson(int64_t n, int64_t tp, F&& body) {
-  FreeLoomString(Lessons::with(tp, "a tween state", [&](Lesson& l) {
+void with_taught(int64_t n, int64_t tp, F&& body) {
+  FreeLoomString(TaughtStates::with(tp, "a tween state", [&](Taught& l) {
     if (l.network != handle(n)) return failed("the state is of another network");
     if (l.tween == 0) return failed("the state has run nothing so far");
     return body(l) == LOOM_OK ? done() : failed_call();
@@ -185,22 +185,22 @@ void LoomApplyTween(int64_t n, int64_t state, const float* targetData, int targe
   FreeLoomString(with_mesh(n, state, [&](Mesh& m) { return apply_tween(m, targetData, targetLen, learningRate); }));
 }
 
-int64_t LoomCreateTweenState(int64_t n, int dtype) { return make_over<Lessons, Lesson>(n, dtype); }
+int64_t LoomCreateTweenState(int64_t n, int dtype) { return make_over<TaughtStates, Taught>(n, dtype); }
 void LoomFreeTweenState(int64_t given) {
-  make([&]() -> int64_t { return Lessons::erase(given) ? 0 : (failed("invalid handle of a tween state"), -1); });
+  make([&]() -> int64_t { return TaughtStates::erase(given) ? 0 : (failed("invalid handle of a tween state"), -1); });
 }
 char* LoomTweenForward(int64_t n, int64_t tp, const float* inputData, int inputLen) {
-  return Lessons::with(tp, "a tween state", [&](Lesson& l) {
+  return TaughtStates::with(tp, "a tween state", [&](Taught& l) {
     return l.network != handle(n) ? failed("the state is of another network") : tween_forward(l, inputData, inputLen);
   });
 }
 void LoomTweenBackward(int64_t n, int64_t tp, const float* targetData, int targetLen) {
-  with_lesson(n, tp, [&](Lesson& l) {
+  with_taught(n, tp, [&](Taught& l) {
     return loom_tween_backward(l.tween, targetData, targetLen < 0 ? 0 : static_cast<std::size_t>(targetLen));
   });
 }
 void LoomApplyTweenGaps(int64_t n, int64_t tp, float learningRate) {
-  with_lesson(n, tp, [&](Lesson& l) {
+  with_taught(n, tp, [&](Taught& l) {
     const loom_status status = loom_tween_budgets(l.tween);
     return status == LOOM_OK ? loom_tween_apply(l.tween, static_cast<double>(learningRate)) : status;
   });

@@ -195,6 +195,18 @@ char* train(int64_t n, const float* input, int inputs, const float* target, int 
   return learn(n, input, target, lesson, static_cast<std::size_t>(out_dim), json);
 }
 
+// A network of whatever a file holds, bare tensors too, and what became of these.
+int64_t load_network(const char* path, Json& report) {
+  Held object;
+  loom_blob blob = 0;
+  if (loom_load(path, nullptr, object.out(), &blob) != LOOM_OK) return no_handle_of_call();
+  report = Json::parse(take(blob), nullptr, false);
+  loom_kind kind = LOOM_KIND_NONE;
+  if (loom_kind_of(object.get(), &kind) != LOOM_OK) return no_handle_of_call();
+  if (kind != LOOM_KIND_NETWORK) return failed("the file holds a " + report.value("kind", "") + ", no network"), -1;
+  return static_cast<int64_t>(object.keep());
+}
+
 char* base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
@@ -388,12 +400,27 @@ void LoomFreeNetwork(int64_t given) {
 
 int64_t LoomLoadUniversal(const char* path) {
   return make([&]() -> int64_t {
+    Json report;
+    return load_network(path, report);
+  });
+}
+// What the loader made of the file, and the handle.
+char* LoomLoadUniversalDetailed(const char* path) {
+  return answer([&] {
+    Json report;
+    const int64_t made = load_network(path, report);
+    if (made == -1) return failed(std::string(last_error()));
+    report["handle"] = made;
+    return json_text(report);
+  });
+}
+int64_t LoomLoadEntity(const char* path) {
+  return make([&]() -> int64_t {
     loom_network network = 0;
     if (loom_network_open(path, nullptr, &network) != LOOM_OK) return no_handle_of_call();
     return static_cast<int64_t>(network);
   });
 }
-int64_t LoomLoadEntity(const char* path) { return LoomLoadUniversal(path); }
 
 char* LoomGetNetworkInfo(int64_t given) {
   return answer([&] {

@@ -176,6 +176,20 @@ def layers(loom):
     loom.call("LoomFreeNetwork", net)
 
 
+def files(loom):
+    path = os.path.join(os.environ["LOOM_DATA"], "rnn/g2p_en_gru.npz").encode()  # bare tensors
+    net = loom.call("LoomLoadUniversal", path)
+    expect(net > 0, f"a network of tensors: {loom.text('LoomLastError')}")
+    report = loom.json("LoomLoadUniversalDetailed", path)
+    expect(report["kind"] == "network" and len(report["tensors"]) > 4 and report["handle"] > 0, f"where each tensor went: {str(report)[:200]}")
+    for each in (net, report["handle"]):
+        loom.call("LoomFreeNetwork", each)
+    model = os.path.join(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf").encode()
+    for wrong in (b"nowhere", model):
+        expect(loom.call("LoomLoadUniversal", wrong) == -1 and loom.text("LoomLastError"), "no network")
+        expect("error" in loom.json("LoomLoadUniversalDetailed", wrong), "an error")
+
+
 def meshes(loom):
     net = xor_network(loom)
     one, count = floats(0, 1, 1)
@@ -310,6 +324,7 @@ def main():
     names(loom, path)
     networks(loom)
     layers(loom)
+    files(loom)
     meshes(loom)
     targets(loom)
     evolution(loom)
