@@ -68,9 +68,14 @@ class Encoder(_native.Owner):
         vectors, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         tokens, texts_count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        with self._lock:  # the vectors last until the next call
+        cancel = _native.make(library.loom_cancel_create)
+
+        def run() -> None:
             _native.check(library.loom_encoder_embed(
-                self._handle.value, pointers, len(given), 0, ctypes.byref(vectors), ctypes.byref(count),
+                self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(count),
                 ctypes.byref(shape), ctypes.byref(rank), ctypes.byref(tokens), ctypes.byref(texts_count)))
+
+        with self._lock:  # the vectors last until the next call
+            _native.long_call(run, cancel)
             extents = tuple(shape[:rank.value])
             return _tensors.copied(vectors, count.value, extents[1:] if isinstance(texts, str) else extents)

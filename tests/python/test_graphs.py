@@ -6,6 +6,7 @@ import array
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
@@ -160,6 +161,15 @@ class Encoders(unittest.TestCase):
         for (a, b), published in (((0, 1), 0.6660), ((0, 2), 0.1046), ((1, 2), 0.1411)):
             self.assertAlmostEqual(cosine(a, b), published, delta=5e-5)
         self.assertEqual(plain(self.encoder.embed("It's so sunny outside!")), vectors[1])
+
+    def test_ctrl_c_ends_a_long_call(self):
+        texts = [f"{i}: " + "all work and no play " * 60 for i in range(2000)]
+        timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.encoder.embed(texts)
+        timer.join()
+        self.assertEqual(len(plain(self.encoder.embed("It rains."))), 384)
 
     def test_what_is_wrong_is_an_exception(self):
         with self.assertRaises(ValueError):
