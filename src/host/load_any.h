@@ -32,9 +32,8 @@ struct AnyModel {
 };
 
 // Networks: .entity, JSON, files of Loom 0.8x, safetensors that Loom wrote, and bare tensors in safetensors or .npz.
-// Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Graphs: .onnx, .entity. Strict
-// (engine F-51).
-// InvalidArgument for hints beside a file that needs none.
+// Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Graphs: .onnx, .entity.
+// Strict (engine F-51). InvalidArgument for hints beside a file that needs none.
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints = {}, const AnyOptions& options = {});
 
 // Networks alone, for commands that take nothing else.
