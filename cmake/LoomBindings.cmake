@@ -21,6 +21,12 @@ set_tests_properties(bindings_python_types PROPERTIES SKIP_RETURN_CODE 77)
 if(LOOM_PROGRAM)
   add_test(NAME bindings_python_wheel COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_wheel.py)
   set_tests_properties(bindings_python_wheel PROPERTIES ENVIRONMENT "WELVET_LIBRARY=$<TARGET_FILE:loom_shared>;LOOM_PROGRAM=$<TARGET_FILE:loom>")
+  # Graphs, encoders and what else gives the program's own hashes.
+  add_test(NAME bindings_python_graphs COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_graphs.py'")
+  add_test(NAME bindings_python_graphs_plain COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_graphs.py)
+  set_tests_properties(bindings_python_graphs bindings_python_graphs_plain PROPERTIES
+    ENVIRONMENT "WELVET_LIBRARY=$<TARGET_FILE:loom_shared>;LOOM_PROGRAM=$<TARGET_FILE:loom>")
+  set_property(TEST bindings_python_graphs_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHOUT_NUMPY=1)
 endif()
 # welvet.ray over a cluster of its own; shown as skipped where that interpreter has no Ray.
 add_test(NAME bindings_python_ray COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_ray.py'")
@@ -31,6 +37,9 @@ foreach(part IN ITEMS networks welvet)
 endforeach()
 if(LOOM_EXAMPLES)
   add_test(NAME bindings_c COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py $<TARGET_FILE:example_ask>)
+  # Without the model of LOOM_DATA when this was configured there is no such program, and the test fails.
+  add_test(NAME bindings_embedded COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py --embedded
+    $<IF:$<TARGET_EXISTS:example_embedded>,$<TARGET_FILE:$<IF:$<TARGET_EXISTS:example_embedded>,example_embedded,example_ask>>,none>)
 endif()
 
 add_test(NAME bindings_compat COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/compat.py $<TARGET_FILE:loom_welvet>)

@@ -176,6 +176,45 @@ AT(loom_generation, decode_seconds, 48, 64);
 AT(loom_generation, stop, 56, 72);
 AT(loom_generation, hash, 60, 76);
 
+SIZE(loom_graph_options, 16, 16);
+AT(loom_graph_options, struct_size, 0, 0);
+AT(loom_graph_options, max_bytes, 8, 8);
+
+SIZE(loom_graph_session_options, 24, 32);
+AT(loom_graph_session_options, struct_size, 0, 0);
+AT(loom_graph_session_options, threads, 8, 8);
+AT(loom_graph_session_options, thread_count, 16, 16);
+AT(loom_graph_session_options, isa, 20, 24);
+
+SIZE(loom_encoder_options, 32, 40);
+AT(loom_encoder_options, struct_size, 0, 0);
+AT(loom_encoder_options, threads, 8, 8);
+AT(loom_encoder_options, thread_count, 16, 16);
+AT(loom_encoder_options, isa, 20, 24);
+AT(loom_encoder_options, dtype, 24, 32);
+
+SIZE(loom_load_options, 48, 72);
+AT(loom_load_options, struct_size, 0, 0);
+AT(loom_load_options, hints, 4, 8);
+AT(loom_load_options, threads, 8, 16);
+AT(loom_load_options, thread_count, 16, 24);
+AT(loom_load_options, cancel, 24, 32);
+AT(loom_load_options, progress, 32, 40);
+AT(loom_load_options, user, 36, 48);
+AT(loom_load_options, dtype, 40, 56);
+AT(loom_load_options, lenient, 44, 64);
+
+SIZE(loom_export_options, 40, 72);
+AT(loom_export_options, struct_size, 0, 0);
+AT(loom_export_options, input_shape, 4, 8);
+AT(loom_export_options, input_shape_count, 8, 16);
+AT(loom_export_options, dequantize, 12, 24);
+AT(loom_export_options, hints, 16, 32);
+AT(loom_export_options, dtype, 20, 40);
+AT(loom_export_options, cancel, 24, 48);
+AT(loom_export_options, progress, 32, 56);
+AT(loom_export_options, user, 36, 64);
+
 #ifdef LOOM_PRINT_LAYOUT
 #include <stdio.h>
 
@@ -337,6 +376,40 @@ int main(void) {
   SHOW(loom_generation, decode_seconds);
   SHOW(loom_generation, stop);
   SHOW(loom_generation, hash);
+  printf("loom_graph_options %lu\n", (unsigned long)sizeof(loom_graph_options));
+  SHOW(loom_graph_options, struct_size);
+  SHOW(loom_graph_options, max_bytes);
+  printf("loom_graph_session_options %lu\n", (unsigned long)sizeof(loom_graph_session_options));
+  SHOW(loom_graph_session_options, struct_size);
+  SHOW(loom_graph_session_options, threads);
+  SHOW(loom_graph_session_options, thread_count);
+  SHOW(loom_graph_session_options, isa);
+  printf("loom_encoder_options %lu\n", (unsigned long)sizeof(loom_encoder_options));
+  SHOW(loom_encoder_options, struct_size);
+  SHOW(loom_encoder_options, threads);
+  SHOW(loom_encoder_options, thread_count);
+  SHOW(loom_encoder_options, isa);
+  SHOW(loom_encoder_options, dtype);
+  printf("loom_load_options %lu\n", (unsigned long)sizeof(loom_load_options));
+  SHOW(loom_load_options, struct_size);
+  SHOW(loom_load_options, hints);
+  SHOW(loom_load_options, threads);
+  SHOW(loom_load_options, thread_count);
+  SHOW(loom_load_options, cancel);
+  SHOW(loom_load_options, progress);
+  SHOW(loom_load_options, user);
+  SHOW(loom_load_options, dtype);
+  SHOW(loom_load_options, lenient);
+  printf("loom_export_options %lu\n", (unsigned long)sizeof(loom_export_options));
+  SHOW(loom_export_options, struct_size);
+  SHOW(loom_export_options, input_shape);
+  SHOW(loom_export_options, input_shape_count);
+  SHOW(loom_export_options, dequantize);
+  SHOW(loom_export_options, hints);
+  SHOW(loom_export_options, dtype);
+  SHOW(loom_export_options, cancel);
+  SHOW(loom_export_options, progress);
+  SHOW(loom_export_options, user);
   return 0;
 }
 #endif

@@ -33,6 +33,24 @@ namespace Welvet
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int OnGeneration(void* user, byte* report);
 
+    /// <summary>Called on the thread of the caller behind a layer of a pass, children before their container. event
+    /// is "forward", "backward", "tick" or "tween"; path is that of the layer, "layers.3", cell the index of the cell
+    /// that holds it, step that of the call or the number of ticks. The figures are those of its output, or of the
+    /// gradient or the gap of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in
+    /// size, and their count. values are the numbers, double where is_double, else float; they last during the call.
+    /// Returning 0 ends the watch.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnLayer(void* user, byte* @event, byte* path, byte* layer, byte* dtype, ulong cell,
+        ulong step, double mean, double deviation, double greatest, double least, ulong active, ulong count,
+        void* values, int isDouble);
+
+    /// <summary>Called on the thread of the caller behind so many layers of passes, with the figures of all of them:
+    /// the means of mean, deviation and active, the greatest and the least, the part of the numbers that is not
+    /// active, the first step and the last. Returning 0 ends the watch.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnWindow(void* user, ulong layers, double mean, double deviation, double greatest,
+        double least, double active, double sparsity, ulong firstStep, ulong lastStep);
+
     /// <summary>Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a
     /// failure.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -482,6 +500,114 @@ namespace Welvet
         }
     }
 
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct GraphOptions
+    {
+        public uint StructSize;
+        /// <summary>of all values of a run: more is OUT_OF_MEMORY, one value that takes all of it SIZE_OVERFLOW; 0:
+        /// 16 GiB</summary>
+        public ulong MaxBytes;
+
+        public static GraphOptions Create()
+        {
+            return new GraphOptions { StructSize = (uint)sizeof(GraphOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct GraphSessionOptions
+    {
+        public uint StructSize;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+
+        public static GraphSessionOptions Create()
+        {
+            return new GraphSessionOptions { StructSize = (uint)sizeof(GraphSessionOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct EncoderOptions
+    {
+        public uint StructSize;
+        /// <summary>shared workers; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
+        public byte* Isa;
+        /// <summary>quantises the matrices on load to this type, by name; NULL: float32</summary>
+        public byte* Dtype;
+
+        public static EncoderOptions Create()
+        {
+            return new EncoderOptions { StructSize = (uint)sizeof(EncoderOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct LoadOptions
+    {
+        public uint StructSize;
+        /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none</summary>
+        public byte* Hints;
+        /// <summary>workers for loading, and of an encoder; 0: workers of its own</summary>
+        public ulong Threads;
+        /// <summary>of its own workers; 0: one per physical core</summary>
+        public int ThreadCount;
+        /// <summary>ends the loading of a language model with CANCELLED</summary>
+        public ulong Cancel;
+        /// <summary>of a language model; NULL: none</summary>
+        public IntPtr Progress;
+        /// <summary>first argument of progress</summary>
+        public void* User;
+        /// <summary>quantises the matrices of a language model or an encoder on load; NULL: as stored</summary>
+        public byte* Dtype;
+        /// <summary>unknown keys of a network's spec are warnings, not errors</summary>
+        public int Lenient;
+
+        public static LoadOptions Create()
+        {
+            return new LoadOptions { StructSize = (uint)sizeof(LoadOptions) };
+        }
+    }
+
+    /// <summary>Fields that are 0 mean the default.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct ExportOptions
+    {
+        public uint StructSize;
+        /// <summary>ONNX: of one sample; of size 0: the network's own</summary>
+        public ulong* InputShape;
+        public UIntPtr InputShapeCount;
+        /// <summary>networks: integer weights as the float32 values that they stand for</summary>
+        public int Dequantize;
+        /// <summary>of a file of bare tensors: a JSON file (docs/formats.md); NULL: none</summary>
+        public byte* Hints;
+        /// <summary>language models: matrices to this type, by name; NULL: as stored</summary>
+        public byte* Dtype;
+        /// <summary>ends the call with CANCELLED</summary>
+        public ulong Cancel;
+        /// <summary>of a language model; NULL: none</summary>
+        public IntPtr Progress;
+        /// <summary>first argument of progress</summary>
+        public void* User;
+
+        public static ExportOptions Create()
+        {
+            return new ExportOptions { StructSize = (uint)sizeof(ExportOptions) };
+        }
+    }
+
     /// <summary>The functions and constants of loom.h.</summary>
     public static unsafe class Abi
     {
@@ -572,6 +698,33 @@ namespace Welvet
         public const int KindPopulation = 15;
         public const int KindChat = 16;
         public const int KindReplica = 17;
+        public const int KindGraph = 18;
+        public const int KindGraphSession = 19;
+        public const int KindEncoder = 20;
+        public const int KindAdaptation = 21;
+
+        // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
+        // two codes of 4 bits share a byte, the first one low.
+        /// <summary>not said</summary>
+        public const int ElementNone = 0;
+        public const int ElementFloat32 = 1;
+        public const int ElementUint8 = 2;
+        public const int ElementInt8 = 3;
+        public const int ElementUint16 = 4;
+        public const int ElementInt16 = 5;
+        public const int ElementInt32 = 6;
+        public const int ElementInt64 = 7;
+        /// <summary>a byte each, 0 or 1</summary>
+        public const int ElementBool = 9;
+        public const int ElementFloat16 = 10;
+        public const int ElementFloat64 = 11;
+        public const int ElementUint32 = 12;
+        public const int ElementUint64 = 13;
+        public const int ElementBfloat16 = 16;
+        public const int ElementFloat8E4m3fn = 17;
+        public const int ElementFloat8E5m2 = 19;
+        public const int ElementUint4 = 21;
+        public const int ElementInt4 = 22;
 
         // What a training does with a folder that holds a run.
         /// <summary>begins; a folder that holds a run is INVALID_ARGUMENT</summary>
@@ -1353,5 +1506,190 @@ namespace Welvet
         /// <summary>Gives the JSON Schema of a file that Loom reads.</summary>
         [DllImport(Library, EntryPoint = "loom_schema", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int Schema(int file, ulong* json);
+
+        /// <summary>Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model
+        /// (GGUF, a Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity).
+        /// loom_kind_of() tells which the handle stands for. The report is a JSON object: kind, format, where each
+        /// tensor of a bare file went, warnings.</summary>
+        [DllImport(Library, EntryPoint = "loom_load", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Load(byte* path, LoadOptions* options, ulong* @object, ulong* report);
+
+        /// <summary>Writes what one file holds as another: a network as .onnx or .safetensors, a language model as
+        /// .gguf or as a Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot
+        /// express. The report is a JSON object: format, bytes, tensors or nodes, SHA-256.</summary>
+        [DllImport(Library, EntryPoint = "loom_export_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ExportFile(byte* from, byte* to, ExportOptions* options, ulong* report);
+
+        /// <summary>The same of a network as it stands, with its present weights. (path: FILE.onnx or
+        /// FILE.safetensors)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_export", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkExport(ulong network, byte* path, ExportOptions* options, ulong* report);
+
+        /// <summary>Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation
+        /// that Loom lacks.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_open", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphOpen(byte* path, GraphOptions* options, ulong* graph);
+
+        /// <summary>The same of bytes, which are read during the call only; every tensor must lie in them.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_from_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphFromMemory(void* data, UIntPtr dataSize, GraphOptions* options, ulong* graph);
+
+        /// <summary>Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the
+        /// file says, opset, operations and how often, constants and their bytes.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphInfo(ulong graph, ulong* info);
+
+        /// <summary>Makes a session without inputs.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionCreate(ulong graph, GraphSessionOptions* options, ulong* session);
+
+        /// <summary>Names the caller's memory that runs read as an input. It must last as long as it is bound; what
+        /// is in it may change between runs. Float32, float64 and int64 are read where they lie, other types are
+        /// copied into wider ones by each run. A shape of no extents is that of a scalar. (input: its name; NULL:
+        /// that of the only one)</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_bind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionBind(ulong session, byte* input, int element, void* data,
+            UIntPtr dataSize, ulong* shape, UIntPtr shapeCount);
+
+        /// <summary>Lets go of all memory that is bound.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_unbind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionUnbind(ulong session);
+
+        /// <summary>Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of
+        /// another type, SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call
+        /// with CANCELLED)</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_run", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionRun(ulong session, ulong cancel);
+
+        /// <summary>Gives an output of the last run where it lies; it lasts until the next call with the session that
+        /// is not this one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_output", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionOutput(ulong session, byte* output, int* element, void** data,
+            UIntPtr* dataSize, ulong** shape, UIntPtr* shapeCount);
+
+        /// <summary>Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of
+        /// the only one)</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_copy_output", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionCopyOutput(ulong session, byte* output, byte* to, UIntPtr toCount);
+
+        /// <summary>Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every
+        /// machine.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_hash", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionHash(ulong session, ulong* hash);
+
+        /// <summary>Gives a JSON object: threads, memory that runs work in.</summary>
+        [DllImport(Library, EntryPoint = "loom_graph_session_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GraphSessionInfo(ulong session, ulong* info);
+
+        /// <summary>Loads the folder of a BERT as sentence-transformers lay it out.</summary>
+        [DllImport(Library, EntryPoint = "loom_encoder_open", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EncoderOpen(byte* path, EncoderOptions* options, ulong* encoder);
+
+        /// <summary>Gives a JSON object: dimensions, max_tokens, layers, pooling, threads.</summary>
+        [DllImport(Library, EntryPoint = "loom_encoder_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EncoderInfo(ulong encoder, ulong* info);
+
+        /// <summary>Gives the encoder's tokenizer.</summary>
+        [DllImport(Library, EntryPoint = "loom_encoder_tokenizer", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EncoderTokenizer(ulong encoder, ulong* tokenizer);
+
+        /// <summary>Gives a vector per text, one behind the other, and how many tokens of each were read; both last
+        /// until the next call with the encoder. A text's vector has the same bits alone and among others. Behind
+        /// max_tokens a text is cut off. (shape: texts, dimensions)</summary>
+        [DllImport(Library, EntryPoint = "loom_encoder_embed", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EncoderEmbed(ulong encoder, byte** texts, UIntPtr textsCount, ulong cancel,
+            float** vectors, UIntPtr* vectorsCount, ulong** shape, UIntPtr* shapeCount, ulong** tokens,
+            UIntPtr* tokensCount);
+
+        /// <summary>Gives a JSON list of a model's adapters: name (that of their folder's place among the options,
+        /// "0"), rank, alpha, matrices, parameters.</summary>
+        [DllImport(Library, EntryPoint = "loom_model_adapters", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ModelAdapters(ulong model, ulong* list);
+
+        /// <summary>Lets these adapters of the model count from here on and no others. All sequences are then empty.
+        /// (all: every adapter that the model has counts, whatever names says)</summary>
+        [DllImport(Library, EntryPoint = "loom_session_choose_adapters", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int SessionChooseAdapters(ulong session, byte** names, UIntPtr namesCount, int all);
+
+        /// <summary>Calls the host behind every layer of the session's passes.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_watch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionWatch(ulong session, IntPtr layer, void* user);
+
+        /// <summary>Calls the host behind every so many layers, with the figures of all of them. (layers: at least
+        /// 1)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_watch_windows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionWatchWindows(ulong session, ulong layers, IntPtr window, void* user);
+
+        /// <summary>Sends a report of every layer to a host that listens, by a thread that no pass waits for:
+        /// "http://HOST:PORT/PATH" takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_session_report_to", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkSessionReportTo(ulong session, byte* address);
+
+        /// <summary>Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED
+        /// where several shards run side by side.</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_watch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerWatch(ulong trainer, IntPtr layer, void* user);
+
+        /// <summary>As loom_network_session_watch_windows(). (layers: at least 1)</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_watch_windows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerWatchWindows(ulong trainer, ulong layers, IntPtr window, void* user);
+
+        /// <summary>As loom_network_session_report_to().</summary>
+        [DllImport(Library, EntryPoint = "loom_trainer_report_to", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TrainerReportTo(ulong trainer, byte* address);
+
+        /// <summary>Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the
+        /// same bits.</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_watch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshWatch(ulong mesh, IntPtr layer, void* user);
+
+        /// <summary>As loom_network_session_report_to().</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_report_to", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshReportTo(ulong mesh, byte* address);
+
+        /// <summary>Gives the structure of a network, a JSON object: every layer, nested ones included, with exact
+        /// counts of parameters and bytes.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_blueprint", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkBlueprint(ulong network, ulong* blueprint);
+
+        /// <summary>Begins windows of so many milliseconds, now. (total_ms: what comes later is not
+        /// counted)</summary>
+        [DllImport(Library, EntryPoint = "loom_adaptation_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int AdaptationCreate(double windowMs, double totalMs, byte* task, ulong* adaptation);
+
+        /// <summary>Counts an output, which was right or not.</summary>
+        [DllImport(Library, EntryPoint = "loom_adaptation_record", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int AdaptationRecord(ulong adaptation, int correct);
+
+        /// <summary>The task changes now.</summary>
+        [DllImport(Library, EntryPoint = "loom_adaptation_mark", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int AdaptationMark(ulong adaptation, byte* task);
+
+        /// <summary>Gives a JSON object: windows so far, changes with accuracy before them and time to find back,
+        /// accuracy, throughput, availability, score.</summary>
+        [DllImport(Library, EntryPoint = "loom_adaptation_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int AdaptationInfo(ulong adaptation, ulong* info);
+
+        /// <summary>Gives the flat index of a cell. (address: z, y, x, l)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_index", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkIndex(ulong network, ulong* address, UIntPtr addressCount, ulong* index);
+
+        /// <summary>Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty
+        /// cell. (address: z, y, x, l)</summary>
+        [DllImport(Library, EntryPoint = "loom_network_layer", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkLayer(ulong network, ulong* address, UIntPtr addressCount, ulong* layer);
+
+        /// <summary>Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix
+        /// of such rows, and decoded. (columns: of a row; 0: all are one row; to: as many)</summary>
+        [DllImport(Library, EntryPoint = "loom_simulate_precision", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int SimulatePrecision(float* values, UIntPtr valuesCount, ulong columns, byte* dtype,
+            float* to, UIntPtr toCount);
+
+        /// <summary>Finds models that complete each other: pairs whose cases that one of them gets right are at least
+        /// such a part of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0
+        /// or 1, model by model)</summary>
+        [DllImport(Library, EntryPoint = "loom_complementary_matches", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ComplementaryMatches(void* right, UIntPtr rightSize, ulong models,
+            double minCoverage, ulong* matches);
     }
 }

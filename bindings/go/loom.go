@@ -74,6 +74,18 @@ type Population = Handle
 // Replica: A network that computes gradients for a training in another process.
 type Replica = Handle
 
+// Graph: A graph of operations, as an ONNX file holds one. Immutable.
+type Graph = Handle
+
+// GraphSession: One user of a graph: plans, memory, inputs and outputs. Several may run one graph at the same time.
+type GraphSession = Handle
+
+// Encoder: A model that turns texts into vectors.
+type Encoder = Handle
+
+// Adaptation: How fast something that learns while it runs finds back after its task changed.
+type Adaptation = Handle
+
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
 
@@ -166,6 +178,37 @@ const (
 	KindPopulation     Kind = 15
 	KindChat           Kind = 16
 	KindReplica        Kind = 17
+	KindGraph          Kind = 18
+	KindGraphSession   Kind = 19
+	KindEncoder        Kind = 20
+	KindAdaptation     Kind = 21
+)
+
+// Element: The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
+// two codes of 4 bits share a byte, the first one low.
+type Element = int32
+
+const (
+	// not said
+	ElementNone    Element = 0
+	ElementFloat32 Element = 1
+	ElementUint8   Element = 2
+	ElementInt8    Element = 3
+	ElementUint16  Element = 4
+	ElementInt16   Element = 5
+	ElementInt32   Element = 6
+	ElementInt64   Element = 7
+	// a byte each, 0 or 1
+	ElementBool         Element = 9
+	ElementFloat16      Element = 10
+	ElementFloat64      Element = 11
+	ElementUint32       Element = 12
+	ElementUint64       Element = 13
+	ElementBfloat16     Element = 16
+	ElementFloat8E4m3fn Element = 17
+	ElementFloat8E5m2   Element = 19
+	ElementUint4        Element = 21
+	ElementInt4         Element = 22
 )
 
 // RunStart: What a training does with a folder that holds a run.
@@ -638,6 +681,103 @@ func NewGeneration() Generation {
 	return Generation{StructSize: uint32(unsafe.Sizeof(Generation{}))}
 }
 
+// GraphOptions: Fields that are 0 mean the default.
+type GraphOptions struct {
+	StructSize uint32
+	// of all values of a run: more is OUT_OF_MEMORY, one value that takes all of it SIZE_OVERFLOW; 0: 16 GiB
+	MaxBytes uint64
+}
+
+// NewGraphOptions sets the size of the struct.
+func NewGraphOptions() GraphOptions {
+	return GraphOptions{StructSize: uint32(unsafe.Sizeof(GraphOptions{}))}
+}
+
+// GraphSessionOptions: Fields that are 0 mean the default.
+type GraphSessionOptions struct {
+	StructSize uint32
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+}
+
+// NewGraphSessionOptions sets the size of the struct.
+func NewGraphSessionOptions() GraphSessionOptions {
+	return GraphSessionOptions{StructSize: uint32(unsafe.Sizeof(GraphSessionOptions{}))}
+}
+
+// EncoderOptions: Fields that are 0 mean the default.
+type EncoderOptions struct {
+	StructSize uint32
+	// shared workers; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// an instruction set by name, to compare; NULL: the best one
+	Isa *byte
+	// quantises the matrices on load to this type, by name; NULL: float32
+	Dtype *byte
+}
+
+// NewEncoderOptions sets the size of the struct.
+func NewEncoderOptions() EncoderOptions {
+	return EncoderOptions{StructSize: uint32(unsafe.Sizeof(EncoderOptions{}))}
+}
+
+// LoadOptions: Fields that are 0 mean the default.
+type LoadOptions struct {
+	StructSize uint32
+	// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+	Hints *byte
+	// workers for loading, and of an encoder; 0: workers of its own
+	Threads Threads
+	// of its own workers; 0: one per physical core
+	ThreadCount int32
+	// ends the loading of a language model with CANCELLED
+	Cancel Cancel
+	// of a language model; NULL: none
+	Progress unsafe.Pointer
+	// first argument of progress
+	User unsafe.Pointer
+	// quantises the matrices of a language model or an encoder on load; NULL: as stored
+	Dtype *byte
+	// unknown keys of a network's spec are warnings, not errors
+	Lenient int32
+}
+
+// NewLoadOptions sets the size of the struct.
+func NewLoadOptions() LoadOptions {
+	return LoadOptions{StructSize: uint32(unsafe.Sizeof(LoadOptions{}))}
+}
+
+// ExportOptions: Fields that are 0 mean the default.
+type ExportOptions struct {
+	StructSize uint32
+	// ONNX: of one sample; of size 0: the network's own
+	InputShape      *uint64
+	InputShapeCount uintptr
+	// networks: integer weights as the float32 values that they stand for
+	Dequantize int32
+	// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+	Hints *byte
+	// language models: matrices to this type, by name; NULL: as stored
+	Dtype *byte
+	// ends the call with CANCELLED
+	Cancel Cancel
+	// of a language model; NULL: none
+	Progress unsafe.Pointer
+	// first argument of progress
+	User unsafe.Pointer
+}
+
+// NewExportOptions sets the size of the struct.
+func NewExportOptions() ExportOptions {
+	return ExportOptions{StructSize: uint32(unsafe.Sizeof(ExportOptions{}))}
+}
+
 // The compiler compares the structs with those of loom.h.
 
 var _ [unsafe.Sizeof(ModelOptions{})]byte = [C.sizeof_loom_model_options]byte{}
@@ -793,6 +933,40 @@ var _ [unsafe.Offsetof(Generation{}.PrefillSeconds)]byte = [unsafe.Offsetof(C.lo
 var _ [unsafe.Offsetof(Generation{}.DecodeSeconds)]byte = [unsafe.Offsetof(C.loom_generation{}.decode_seconds)]byte{}
 var _ [unsafe.Offsetof(Generation{}.Stop)]byte = [unsafe.Offsetof(C.loom_generation{}.stop)]byte{}
 var _ [unsafe.Offsetof(Generation{}.Hash)]byte = [unsafe.Offsetof(C.loom_generation{}.hash)]byte{}
+var _ [unsafe.Sizeof(GraphOptions{})]byte = [C.sizeof_loom_graph_options]byte{}
+var _ [unsafe.Offsetof(GraphOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_graph_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(GraphOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_graph_options{}.max_bytes)]byte{}
+var _ [unsafe.Sizeof(GraphSessionOptions{})]byte = [C.sizeof_loom_graph_session_options]byte{}
+var _ [unsafe.Offsetof(GraphSessionOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(GraphSessionOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(GraphSessionOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(GraphSessionOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.isa)]byte{}
+var _ [unsafe.Sizeof(EncoderOptions{})]byte = [C.sizeof_loom_encoder_options]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.dtype)]byte{}
+var _ [unsafe.Sizeof(LoadOptions{})]byte = [C.sizeof_loom_load_options]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_load_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Hints)]byte = [unsafe.Offsetof(C.loom_load_options{}.hints)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_load_options{}.threads)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_load_options{}.thread_count)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_load_options{}.cancel)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_load_options{}.progress)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.User)]byte = [unsafe.Offsetof(C.loom_load_options{}.user)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_load_options{}.dtype)]byte{}
+var _ [unsafe.Offsetof(LoadOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_load_options{}.lenient)]byte{}
+var _ [unsafe.Sizeof(ExportOptions{})]byte = [C.sizeof_loom_export_options]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_export_options{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.InputShape)]byte = [unsafe.Offsetof(C.loom_export_options{}.input_shape)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.InputShapeCount)]byte = [unsafe.Offsetof(C.loom_export_options{}.input_shape_count)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.Dequantize)]byte = [unsafe.Offsetof(C.loom_export_options{}.dequantize)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.Hints)]byte = [unsafe.Offsetof(C.loom_export_options{}.hints)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_export_options{}.dtype)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_export_options{}.cancel)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_export_options{}.progress)]byte{}
+var _ [unsafe.Offsetof(ExportOptions{}.User)]byte = [unsafe.Offsetof(C.loom_export_options{}.user)]byte{}
 
 // Version: Returns the version, "0.1.0".
 func Version() *byte {
@@ -1719,6 +1893,245 @@ func Perplexity(session Session, text unsafe.Pointer, text_size uintptr, window 
 // Schema: Gives the JSON Schema of a file that Loom reads.
 func Schema(file FileSchema, json *Blob) Status {
 	return Status(C.loom_schema(C.int32_t(file), (*C.uint64_t)(unsafe.Pointer(json))))
+}
+
+// Load: Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
+// Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of()
+// tells which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file
+// went, warnings.
+func Load(path *byte, options *LoadOptions, object *Handle, report *Blob) Status {
+	return Status(C.loom_load((*C.char)(unsafe.Pointer(path)), (*C.loom_load_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(object)), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// ExportFile: Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or
+// as a Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report
+// is a JSON object: format, bytes, tensors or nodes, SHA-256.
+func ExportFile(from *byte, to *byte, options *ExportOptions, report *Blob) Status {
+	return Status(C.loom_export_file((*C.char)(unsafe.Pointer(from)), (*C.char)(unsafe.Pointer(to)),
+		(*C.loom_export_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// NetworkExport: The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors)
+func NetworkExport(network Network, path *byte, options *ExportOptions, report *Blob) Status {
+	return Status(C.loom_network_export(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)),
+		(*C.loom_export_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// GraphOpen: Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom
+// lacks.
+func GraphOpen(path *byte, options *GraphOptions, graph *Graph) Status {
+	return Status(C.loom_graph_open((*C.char)(unsafe.Pointer(path)), (*C.loom_graph_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(graph))))
+}
+
+// GraphFromMemory: The same of bytes, which are read during the call only; every tensor must lie in them.
+func GraphFromMemory(data unsafe.Pointer, data_size uintptr, options *GraphOptions, graph *Graph) Status {
+	return Status(C.loom_graph_from_memory(data, C.size_t(data_size), (*C.loom_graph_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(graph))))
+}
+
+// GraphInfo: Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file
+// says, opset, operations and how often, constants and their bytes.
+func GraphInfo(graph Graph, info *Blob) Status {
+	return Status(C.loom_graph_info(C.uint64_t(graph), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// GraphSessionCreate: Makes a session without inputs.
+func GraphSessionCreate(graph Graph, options *GraphSessionOptions, session *GraphSession) Status {
+	return Status(C.loom_graph_session_create(C.uint64_t(graph), (*C.loom_graph_session_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(session))))
+}
+
+// GraphSessionBind: Names the caller's memory that runs read as an input. It must last as long as it is bound; what
+// is in it may change between runs. Float32, float64 and int64 are read where they lie, other types are copied into
+// wider ones by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
+func GraphSessionBind(session GraphSession, input *byte, element Element, data unsafe.Pointer, data_size uintptr,
+	shape *uint64, shape_count uintptr) Status {
+	return Status(C.loom_graph_session_bind(C.uint64_t(session), (*C.char)(unsafe.Pointer(input)), C.int32_t(element), data,
+		C.size_t(data_size), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count)))
+}
+
+// GraphSessionUnbind: Lets go of all memory that is bound.
+func GraphSessionUnbind(session GraphSession) Status {
+	return Status(C.loom_graph_session_unbind(C.uint64_t(session)))
+}
+
+// GraphSessionRun: Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of
+// another type, SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with
+// CANCELLED)
+func GraphSessionRun(session GraphSession, cancel Cancel) Status {
+	return Status(C.loom_graph_session_run(C.uint64_t(session), C.uint64_t(cancel)))
+}
+
+// GraphSessionOutput: Gives an output of the last run where it lies; it lasts until the next call with the session
+// that is not this one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
+func GraphSessionOutput(session GraphSession, output *byte, element *Element, data *unsafe.Pointer,
+	data_size *uintptr, shape **uint64, shape_count *uintptr) Status {
+	return Status(C.loom_graph_session_output(C.uint64_t(session), (*C.char)(unsafe.Pointer(output)),
+		(*C.int32_t)(unsafe.Pointer(element)), data, (*C.size_t)(unsafe.Pointer(data_size)),
+		(**C.uint64_t)(unsafe.Pointer(shape)), (*C.size_t)(unsafe.Pointer(shape_count))))
+}
+
+// GraphSessionCopyOutput: Copies an output of the last run, whose bytes must be as many. (output: its name; NULL:
+// that of the only one)
+func GraphSessionCopyOutput(session GraphSession, output *byte, to *uint8, to_count uintptr) Status {
+	return Status(C.loom_graph_session_copy_output(C.uint64_t(session), (*C.char)(unsafe.Pointer(output)),
+		(*C.uint8_t)(unsafe.Pointer(to)), C.size_t(to_count)))
+}
+
+// GraphSessionHash: Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every
+// machine.
+func GraphSessionHash(session GraphSession, hash *Blob) Status {
+	return Status(C.loom_graph_session_hash(C.uint64_t(session), (*C.uint64_t)(unsafe.Pointer(hash))))
+}
+
+// GraphSessionInfo: Gives a JSON object: threads, memory that runs work in.
+func GraphSessionInfo(session GraphSession, info *Blob) Status {
+	return Status(C.loom_graph_session_info(C.uint64_t(session), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// EncoderOpen: Loads the folder of a BERT as sentence-transformers lay it out.
+func EncoderOpen(path *byte, options *EncoderOptions, encoder *Encoder) Status {
+	return Status(C.loom_encoder_open((*C.char)(unsafe.Pointer(path)), (*C.loom_encoder_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(encoder))))
+}
+
+// EncoderInfo: Gives a JSON object: dimensions, max_tokens, layers, pooling, threads.
+func EncoderInfo(encoder Encoder, info *Blob) Status {
+	return Status(C.loom_encoder_info(C.uint64_t(encoder), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// EncoderTokenizer: Gives the encoder's tokenizer.
+func EncoderTokenizer(encoder Encoder, tokenizer *Tokenizer) Status {
+	return Status(C.loom_encoder_tokenizer(C.uint64_t(encoder), (*C.uint64_t)(unsafe.Pointer(tokenizer))))
+}
+
+// EncoderEmbed: Gives a vector per text, one behind the other, and how many tokens of each were read; both last until
+// the next call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text
+// is cut off. (shape: texts, dimensions)
+func EncoderEmbed(encoder Encoder, texts **byte, texts_count uintptr, cancel Cancel, vectors **float32,
+	vectors_count *uintptr, shape **uint64, shape_count *uintptr, tokens **uint64, tokens_count *uintptr) Status {
+	return Status(C.loom_encoder_embed(C.uint64_t(encoder), (**C.char)(unsafe.Pointer(texts)), C.size_t(texts_count),
+		C.uint64_t(cancel), (**C.float)(unsafe.Pointer(vectors)), (*C.size_t)(unsafe.Pointer(vectors_count)),
+		(**C.uint64_t)(unsafe.Pointer(shape)), (*C.size_t)(unsafe.Pointer(shape_count)),
+		(**C.uint64_t)(unsafe.Pointer(tokens)), (*C.size_t)(unsafe.Pointer(tokens_count))))
+}
+
+// ModelAdapters: Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"),
+// rank, alpha, matrices, parameters.
+func ModelAdapters(model Model, list *Blob) Status {
+	return Status(C.loom_model_adapters(C.uint64_t(model), (*C.uint64_t)(unsafe.Pointer(list))))
+}
+
+// SessionChooseAdapters: Lets these adapters of the model count from here on and no others. All sequences are then
+// empty. (all: every adapter that the model has counts, whatever names says)
+func SessionChooseAdapters(session Session, names **byte, names_count uintptr, all int32) Status {
+	return Status(C.loom_session_choose_adapters(C.uint64_t(session), (**C.char)(unsafe.Pointer(names)), C.size_t(names_count),
+		C.int32_t(all)))
+}
+
+// NetworkSessionWatch: Calls the host behind every layer of the session's passes.
+func NetworkSessionWatch(session NetworkSession, layer unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_network_session_watch(C.uint64_t(session), (C.loom_on_layer)(layer), user))
+}
+
+// NetworkSessionWatchWindows: Calls the host behind every so many layers, with the figures of all of them. (layers:
+// at least 1)
+func NetworkSessionWatchWindows(session NetworkSession, layers uint64, window unsafe.Pointer,
+	user unsafe.Pointer) Status {
+	return Status(C.loom_network_session_watch_windows(C.uint64_t(session), C.uint64_t(layers), (C.loom_on_window)(window), user))
+}
+
+// NetworkSessionReportTo: Sends a report of every layer to a host that listens, by a thread that no pass waits for:
+// "http://HOST:PORT/PATH" takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.
+func NetworkSessionReportTo(session NetworkSession, address *byte) Status {
+	return Status(C.loom_network_session_report_to(C.uint64_t(session), (*C.char)(unsafe.Pointer(address))))
+}
+
+// TrainerWatch: Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where
+// several shards run side by side.
+func TrainerWatch(trainer Trainer, layer unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_trainer_watch(C.uint64_t(trainer), (C.loom_on_layer)(layer), user))
+}
+
+// TrainerWatchWindows: As loom_network_session_watch_windows(). (layers: at least 1)
+func TrainerWatchWindows(trainer Trainer, layers uint64, window unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_trainer_watch_windows(C.uint64_t(trainer), C.uint64_t(layers), (C.loom_on_window)(window), user))
+}
+
+// TrainerReportTo: As loom_network_session_report_to().
+func TrainerReportTo(trainer Trainer, address *byte) Status {
+	return Status(C.loom_trainer_report_to(C.uint64_t(trainer), (*C.char)(unsafe.Pointer(address))))
+}
+
+// StepMeshWatch: Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the
+// same bits.
+func StepMeshWatch(mesh StepMesh, layer unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_step_mesh_watch(C.uint64_t(mesh), (C.loom_on_layer)(layer), user))
+}
+
+// StepMeshReportTo: As loom_network_session_report_to().
+func StepMeshReportTo(mesh StepMesh, address *byte) Status {
+	return Status(C.loom_step_mesh_report_to(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(address))))
+}
+
+// NetworkBlueprint: Gives the structure of a network, a JSON object: every layer, nested ones included, with exact
+// counts of parameters and bytes.
+func NetworkBlueprint(network Network, blueprint *Blob) Status {
+	return Status(C.loom_network_blueprint(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(blueprint))))
+}
+
+// AdaptationCreate: Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted)
+func AdaptationCreate(window_ms float64, total_ms float64, task *byte, adaptation *Adaptation) Status {
+	return Status(C.loom_adaptation_create(C.double(window_ms), C.double(total_ms), (*C.char)(unsafe.Pointer(task)),
+		(*C.uint64_t)(unsafe.Pointer(adaptation))))
+}
+
+// AdaptationRecord: Counts an output, which was right or not.
+func AdaptationRecord(adaptation Adaptation, correct int32) Status {
+	return Status(C.loom_adaptation_record(C.uint64_t(adaptation), C.int32_t(correct)))
+}
+
+// AdaptationMark: The task changes now.
+func AdaptationMark(adaptation Adaptation, task *byte) Status {
+	return Status(C.loom_adaptation_mark(C.uint64_t(adaptation), (*C.char)(unsafe.Pointer(task))))
+}
+
+// AdaptationInfo: Gives a JSON object: windows so far, changes with accuracy before them and time to find back,
+// accuracy, throughput, availability, score.
+func AdaptationInfo(adaptation Adaptation, info *Blob) Status {
+	return Status(C.loom_adaptation_info(C.uint64_t(adaptation), (*C.uint64_t)(unsafe.Pointer(info))))
+}
+
+// NetworkIndex: Gives the flat index of a cell. (address: z, y, x, l)
+func NetworkIndex(network Network, address *uint64, address_count uintptr, index *uint64) Status {
+	return Status(C.loom_network_index(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(address)), C.size_t(address_count),
+		(*C.uint64_t)(unsafe.Pointer(index))))
+}
+
+// NetworkLayer: Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell.
+// (address: z, y, x, l)
+func NetworkLayer(network Network, address *uint64, address_count uintptr, layer *Blob) Status {
+	return Status(C.loom_network_layer(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(address)), C.size_t(address_count),
+		(*C.uint64_t)(unsafe.Pointer(layer))))
+}
+
+// SimulatePrecision: Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix
+// of such rows, and decoded. (columns: of a row; 0: all are one row; to: as many)
+func SimulatePrecision(values *float32, values_count uintptr, columns uint64, dtype *byte, to *float32,
+	to_count uintptr) Status {
+	return Status(C.loom_simulate_precision((*C.float)(unsafe.Pointer(values)), C.size_t(values_count), C.uint64_t(columns),
+		(*C.char)(unsafe.Pointer(dtype)), (*C.float)(unsafe.Pointer(to)), C.size_t(to_count)))
+}
+
+// ComplementaryMatches: Finds models that complete each other: pairs whose cases that one of them gets right are at
+// least such a part of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or
+// 1, model by model)
+func ComplementaryMatches(right unsafe.Pointer, right_size uintptr, models uint64, min_coverage float64,
+	matches *Blob) Status {
+	return Status(C.loom_complementary_matches(right, C.size_t(right_size), C.uint64_t(models), C.double(min_coverage),
+		(*C.uint64_t)(unsafe.Pointer(matches))))
 }
 
 // Check makes a call and turns its status into an error. The text of an error belongs to a thread, so the goroutine

@@ -43,6 +43,14 @@ pub type MeshTween = Handle;
 pub type Population = Handle;
 /// A network that computes gradients for a training in another process.
 pub type Replica = Handle;
+/// A graph of operations, as an ONNX file holds one. Immutable.
+pub type Graph = Handle;
+/// One user of a graph: plans, memory, inputs and outputs. Several may run one graph at the same time.
+pub type GraphSession = Handle;
+/// A model that turns texts into vectors.
+pub type Encoder = Handle;
+/// How fast something that learns while it runs finds back after its task changed.
+pub type Adaptation = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -131,6 +139,34 @@ pub const KIND_MESH_TWEEN: Kind = 14;
 pub const KIND_POPULATION: Kind = 15;
 pub const KIND_CHAT: Kind = 16;
 pub const KIND_REPLICA: Kind = 17;
+pub const KIND_GRAPH: Kind = 18;
+pub const KIND_GRAPH_SESSION: Kind = 19;
+pub const KIND_ENCODER: Kind = 20;
+pub const KIND_ADAPTATION: Kind = 21;
+
+/// The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
+/// of 4 bits share a byte, the first one low.
+pub type Element = i32;
+/// not said
+pub const ELEMENT_NONE: Element = 0;
+pub const ELEMENT_FLOAT32: Element = 1;
+pub const ELEMENT_UINT8: Element = 2;
+pub const ELEMENT_INT8: Element = 3;
+pub const ELEMENT_UINT16: Element = 4;
+pub const ELEMENT_INT16: Element = 5;
+pub const ELEMENT_INT32: Element = 6;
+pub const ELEMENT_INT64: Element = 7;
+/// a byte each, 0 or 1
+pub const ELEMENT_BOOL: Element = 9;
+pub const ELEMENT_FLOAT16: Element = 10;
+pub const ELEMENT_FLOAT64: Element = 11;
+pub const ELEMENT_UINT32: Element = 12;
+pub const ELEMENT_UINT64: Element = 13;
+pub const ELEMENT_BFLOAT16: Element = 16;
+pub const ELEMENT_FLOAT8_E4M3FN: Element = 17;
+pub const ELEMENT_FLOAT8_E5M2: Element = 19;
+pub const ELEMENT_UINT4: Element = 21;
+pub const ELEMENT_INT4: Element = 22;
 
 /// What a training does with a folder that holds a run.
 pub type RunStart = i32;
@@ -219,6 +255,21 @@ pub type OnShards = Option<unsafe extern "C" fn(user: *mut c_void, epoch: u64, p
 /// Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
 /// evolution.
 pub type OnGeneration = Option<unsafe extern "C" fn(user: *mut c_void, report: *const c_char) -> i32>;
+
+/// Called on the thread of the caller behind a layer of a pass, children before their container. event is "forward",
+/// "backward", "tick" or "tween"; path is that of the layer, "layers.3", cell the index of the cell that holds it,
+/// step that of the call or the number of ticks. The figures are those of its output, or of the gradient or the gap
+/// of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count.
+/// values are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch.
+pub type OnLayer = Option<unsafe extern "C" fn(user: *mut c_void, event: *const c_char, path: *const c_char,
+    layer: *const c_char, dtype: *const c_char, cell: u64, step: u64, mean: f64, deviation: f64, greatest: f64,
+    least: f64, active: u64, count: u64, values: *mut c_void, is_double: i32) -> i32>;
+
+/// Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means of
+/// mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the first step
+/// and the last. Returning 0 ends the watch.
+pub type OnWindow = Option<unsafe extern "C" fn(user: *mut c_void, layers: u64, mean: f64, deviation: f64,
+    greatest: f64, least: f64, active: f64, sparsity: f64, first_step: u64, last_step: u64) -> i32>;
 
 /// Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure.
 pub type ReadAt = Option<unsafe extern "C" fn(user: *mut c_void, offset: u64, to: *mut c_void, size: usize) -> i64>;
@@ -739,6 +790,138 @@ impl Default for Generation {
     }
 }
 
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct GraphOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// of all values of a run: more is OUT_OF_MEMORY, one value that takes all of it SIZE_OVERFLOW; 0: 16 GiB
+    pub max_bytes: u64,
+}
+
+impl Default for GraphOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct GraphSessionOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+}
+
+impl Default for GraphSessionOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct EncoderOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// shared workers; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// an instruction set by name, to compare; NULL: the best one
+    pub isa: *const c_char,
+    /// quantises the matrices on load to this type, by name; NULL: float32
+    pub dtype: *const c_char,
+}
+
+impl Default for EncoderOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct LoadOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+    pub hints: *const c_char,
+    /// workers for loading, and of an encoder; 0: workers of its own
+    pub threads: Threads,
+    /// of its own workers; 0: one per physical core
+    pub thread_count: i32,
+    /// ends the loading of a language model with CANCELLED
+    pub cancel: Cancel,
+    /// of a language model; NULL: none
+    pub progress: OnProgress,
+    /// first argument of progress
+    pub user: *mut c_void,
+    /// quantises the matrices of a language model or an encoder on load; NULL: as stored
+    pub dtype: *const c_char,
+    /// unknown keys of a network's spec are warnings, not errors
+    pub lenient: i32,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
+/// Fields that are 0 mean the default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ExportOptions {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// ONNX: of one sample; of size 0: the network's own
+    pub input_shape: *const u64,
+    pub input_shape_count: usize,
+    /// networks: integer weights as the float32 values that they stand for
+    pub dequantize: i32,
+    /// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+    pub hints: *const c_char,
+    /// language models: matrices to this type, by name; NULL: as stored
+    pub dtype: *const c_char,
+    /// ends the call with CANCELLED
+    pub cancel: Cancel,
+    /// of a language model; NULL: none
+    pub progress: OnProgress,
+    /// first argument of progress
+    pub user: *mut c_void,
+}
+
+impl Default for ExportOptions {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
+
 #[cfg(target_pointer_width = "32")]
 const _: () = {
     assert!(core::mem::size_of::<ModelOptions>() == 48);
@@ -894,6 +1077,40 @@ const _: () = {
     assert!(core::mem::offset_of!(Generation, decode_seconds) == 48);
     assert!(core::mem::offset_of!(Generation, stop) == 56);
     assert!(core::mem::offset_of!(Generation, hash) == 60);
+    assert!(core::mem::size_of::<GraphOptions>() == 16);
+    assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);
+    assert!(core::mem::size_of::<GraphSessionOptions>() == 24);
+    assert!(core::mem::offset_of!(GraphSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GraphSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 20);
+    assert!(core::mem::size_of::<EncoderOptions>() == 32);
+    assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
+    assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(EncoderOptions, isa) == 20);
+    assert!(core::mem::offset_of!(EncoderOptions, dtype) == 24);
+    assert!(core::mem::size_of::<LoadOptions>() == 48);
+    assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(LoadOptions, hints) == 4);
+    assert!(core::mem::offset_of!(LoadOptions, threads) == 8);
+    assert!(core::mem::offset_of!(LoadOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(LoadOptions, cancel) == 24);
+    assert!(core::mem::offset_of!(LoadOptions, progress) == 32);
+    assert!(core::mem::offset_of!(LoadOptions, user) == 36);
+    assert!(core::mem::offset_of!(LoadOptions, dtype) == 40);
+    assert!(core::mem::offset_of!(LoadOptions, lenient) == 44);
+    assert!(core::mem::size_of::<ExportOptions>() == 40);
+    assert!(core::mem::offset_of!(ExportOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ExportOptions, input_shape) == 4);
+    assert!(core::mem::offset_of!(ExportOptions, input_shape_count) == 8);
+    assert!(core::mem::offset_of!(ExportOptions, dequantize) == 12);
+    assert!(core::mem::offset_of!(ExportOptions, hints) == 16);
+    assert!(core::mem::offset_of!(ExportOptions, dtype) == 20);
+    assert!(core::mem::offset_of!(ExportOptions, cancel) == 24);
+    assert!(core::mem::offset_of!(ExportOptions, progress) == 32);
+    assert!(core::mem::offset_of!(ExportOptions, user) == 36);
 };
 
 #[cfg(target_pointer_width = "64")]
@@ -1051,6 +1268,40 @@ const _: () = {
     assert!(core::mem::offset_of!(Generation, decode_seconds) == 64);
     assert!(core::mem::offset_of!(Generation, stop) == 72);
     assert!(core::mem::offset_of!(Generation, hash) == 76);
+    assert!(core::mem::size_of::<GraphOptions>() == 16);
+    assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);
+    assert!(core::mem::size_of::<GraphSessionOptions>() == 32);
+    assert!(core::mem::offset_of!(GraphSessionOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(GraphSessionOptions, threads) == 8);
+    assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 24);
+    assert!(core::mem::size_of::<EncoderOptions>() == 40);
+    assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
+    assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
+    assert!(core::mem::offset_of!(EncoderOptions, isa) == 24);
+    assert!(core::mem::offset_of!(EncoderOptions, dtype) == 32);
+    assert!(core::mem::size_of::<LoadOptions>() == 72);
+    assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(LoadOptions, hints) == 8);
+    assert!(core::mem::offset_of!(LoadOptions, threads) == 16);
+    assert!(core::mem::offset_of!(LoadOptions, thread_count) == 24);
+    assert!(core::mem::offset_of!(LoadOptions, cancel) == 32);
+    assert!(core::mem::offset_of!(LoadOptions, progress) == 40);
+    assert!(core::mem::offset_of!(LoadOptions, user) == 48);
+    assert!(core::mem::offset_of!(LoadOptions, dtype) == 56);
+    assert!(core::mem::offset_of!(LoadOptions, lenient) == 64);
+    assert!(core::mem::size_of::<ExportOptions>() == 72);
+    assert!(core::mem::offset_of!(ExportOptions, struct_size) == 0);
+    assert!(core::mem::offset_of!(ExportOptions, input_shape) == 8);
+    assert!(core::mem::offset_of!(ExportOptions, input_shape_count) == 16);
+    assert!(core::mem::offset_of!(ExportOptions, dequantize) == 24);
+    assert!(core::mem::offset_of!(ExportOptions, hints) == 32);
+    assert!(core::mem::offset_of!(ExportOptions, dtype) == 40);
+    assert!(core::mem::offset_of!(ExportOptions, cancel) == 48);
+    assert!(core::mem::offset_of!(ExportOptions, progress) == 56);
+    assert!(core::mem::offset_of!(ExportOptions, user) == 64);
 };
 
 #[link(name = "loom")]
@@ -1615,4 +1866,154 @@ extern "C" {
 
     /// Gives the JSON Schema of a file that Loom reads.
     pub fn loom_schema(file: FileSchema, json: *mut Blob) -> Status;
+
+    /// Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
+    /// Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity).
+    /// loom_kind_of() tells which the handle stands for. The report is a JSON object: kind, format, where each tensor
+    /// of a bare file went, warnings.
+    pub fn loom_load(path: *const c_char, options: *const LoadOptions, object: *mut Handle,
+        report: *mut Blob) -> Status;
+
+    /// Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+    /// Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report
+    /// is a JSON object: format, bytes, tensors or nodes, SHA-256.
+    pub fn loom_export_file(from: *const c_char, to: *const c_char, options: *const ExportOptions,
+        report: *mut Blob) -> Status;
+
+    /// The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors)
+    pub fn loom_network_export(network: Network, path: *const c_char, options: *const ExportOptions,
+        report: *mut Blob) -> Status;
+
+    /// Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom
+    /// lacks.
+    pub fn loom_graph_open(path: *const c_char, options: *const GraphOptions, graph: *mut Graph) -> Status;
+
+    /// The same of bytes, which are read during the call only; every tensor must lie in them.
+    pub fn loom_graph_from_memory(data: *const c_void, data_size: usize, options: *const GraphOptions,
+        graph: *mut Graph) -> Status;
+
+    /// Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file says,
+    /// opset, operations and how often, constants and their bytes.
+    pub fn loom_graph_info(graph: Graph, info: *mut Blob) -> Status;
+
+    /// Makes a session without inputs.
+    pub fn loom_graph_session_create(graph: Graph, options: *const GraphSessionOptions,
+        session: *mut GraphSession) -> Status;
+
+    /// Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
+    /// change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider
+    /// ones by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
+    pub fn loom_graph_session_bind(session: GraphSession, input: *const c_char, element: Element,
+        data: *const c_void, data_size: usize, shape: *const u64, shape_count: usize) -> Status;
+
+    /// Lets go of all memory that is bound.
+    pub fn loom_graph_session_unbind(session: GraphSession) -> Status;
+
+    /// Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of another type,
+    /// SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED)
+    pub fn loom_graph_session_run(session: GraphSession, cancel: Cancel) -> Status;
+
+    /// Gives an output of the last run where it lies; it lasts until the next call with the session that is not this
+    /// one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
+    pub fn loom_graph_session_output(session: GraphSession, output: *const c_char, element: *mut Element,
+        data: *mut *const c_void, data_size: *mut usize, shape: *mut *const u64, shape_count: *mut usize) -> Status;
+
+    /// Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one)
+    pub fn loom_graph_session_copy_output(session: GraphSession, output: *const c_char, to: *mut u8,
+        to_count: usize) -> Status;
+
+    /// Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every machine.
+    pub fn loom_graph_session_hash(session: GraphSession, hash: *mut Blob) -> Status;
+
+    /// Gives a JSON object: threads, memory that runs work in.
+    pub fn loom_graph_session_info(session: GraphSession, info: *mut Blob) -> Status;
+
+    /// Loads the folder of a BERT as sentence-transformers lay it out.
+    pub fn loom_encoder_open(path: *const c_char, options: *const EncoderOptions, encoder: *mut Encoder) -> Status;
+
+    /// Gives a JSON object: dimensions, max_tokens, layers, pooling, threads.
+    pub fn loom_encoder_info(encoder: Encoder, info: *mut Blob) -> Status;
+
+    /// Gives the encoder's tokenizer.
+    pub fn loom_encoder_tokenizer(encoder: Encoder, tokenizer: *mut Tokenizer) -> Status;
+
+    /// Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
+    /// call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is
+    /// cut off. (shape: texts, dimensions)
+    pub fn loom_encoder_embed(encoder: Encoder, texts: *const *const c_char, texts_count: usize, cancel: Cancel,
+        vectors: *mut *const f32, vectors_count: *mut usize, shape: *mut *const u64, shape_count: *mut usize,
+        tokens: *mut *const u64, tokens_count: *mut usize) -> Status;
+
+    /// Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank,
+    /// alpha, matrices, parameters.
+    pub fn loom_model_adapters(model: Model, list: *mut Blob) -> Status;
+
+    /// Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
+    /// adapter that the model has counts, whatever names says)
+    pub fn loom_session_choose_adapters(session: Session, names: *const *const c_char, names_count: usize,
+        all: i32) -> Status;
+
+    /// Calls the host behind every layer of the session's passes.
+    pub fn loom_network_session_watch(session: NetworkSession, layer: OnLayer, user: *mut c_void) -> Status;
+
+    /// Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1)
+    pub fn loom_network_session_watch_windows(session: NetworkSession, layers: u64, window: OnWindow,
+        user: *mut c_void) -> Status;
+
+    /// Sends a report of every layer to a host that listens, by a thread that no pass waits for:
+    /// "http://HOST:PORT/PATH" takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.
+    pub fn loom_network_session_report_to(session: NetworkSession, address: *const c_char) -> Status;
+
+    /// Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
+    /// shards run side by side.
+    pub fn loom_trainer_watch(trainer: Trainer, layer: OnLayer, user: *mut c_void) -> Status;
+
+    /// As loom_network_session_watch_windows(). (layers: at least 1)
+    pub fn loom_trainer_watch_windows(trainer: Trainer, layers: u64, window: OnWindow, user: *mut c_void) -> Status;
+
+    /// As loom_network_session_report_to().
+    pub fn loom_trainer_report_to(trainer: Trainer, address: *const c_char) -> Status;
+
+    /// Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
+    pub fn loom_step_mesh_watch(mesh: StepMesh, layer: OnLayer, user: *mut c_void) -> Status;
+
+    /// As loom_network_session_report_to().
+    pub fn loom_step_mesh_report_to(mesh: StepMesh, address: *const c_char) -> Status;
+
+    /// Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+    /// parameters and bytes.
+    pub fn loom_network_blueprint(network: Network, blueprint: *mut Blob) -> Status;
+
+    /// Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted)
+    pub fn loom_adaptation_create(window_ms: f64, total_ms: f64, task: *const c_char,
+        adaptation: *mut Adaptation) -> Status;
+
+    /// Counts an output, which was right or not.
+    pub fn loom_adaptation_record(adaptation: Adaptation, correct: i32) -> Status;
+
+    /// The task changes now.
+    pub fn loom_adaptation_mark(adaptation: Adaptation, task: *const c_char) -> Status;
+
+    /// Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
+    /// throughput, availability, score.
+    pub fn loom_adaptation_info(adaptation: Adaptation, info: *mut Blob) -> Status;
+
+    /// Gives the flat index of a cell. (address: z, y, x, l)
+    pub fn loom_network_index(network: Network, address: *const u64, address_count: usize, index: *mut u64) -> Status;
+
+    /// Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address:
+    /// z, y, x, l)
+    pub fn loom_network_layer(network: Network, address: *const u64, address_count: usize,
+        layer: *mut Blob) -> Status;
+
+    /// Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows,
+    /// and decoded. (columns: of a row; 0: all are one row; to: as many)
+    pub fn loom_simulate_precision(values: *const f32, values_count: usize, columns: u64, dtype: *const c_char,
+        to: *mut f32, to_count: usize) -> Status;
+
+    /// Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part
+    /// of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by
+    /// model)
+    pub fn loom_complementary_matches(right: *const c_void, right_size: usize, models: u64, min_coverage: f64,
+        matches: *mut Blob) -> Status;
 }

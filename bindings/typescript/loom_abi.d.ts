@@ -87,9 +87,40 @@ export declare const KIND_MESH_TWEEN: 14;
 export declare const KIND_POPULATION: 15;
 export declare const KIND_CHAT: 16;
 export declare const KIND_REPLICA: 17;
+export declare const KIND_GRAPH: 18;
+export declare const KIND_GRAPH_SESSION: 19;
+export declare const KIND_ENCODER: 20;
+export declare const KIND_ADAPTATION: 21;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21;
+
+/** not said */
+export declare const ELEMENT_NONE: 0;
+export declare const ELEMENT_FLOAT32: 1;
+export declare const ELEMENT_UINT8: 2;
+export declare const ELEMENT_INT8: 3;
+export declare const ELEMENT_UINT16: 4;
+export declare const ELEMENT_INT16: 5;
+export declare const ELEMENT_INT32: 6;
+export declare const ELEMENT_INT64: 7;
+/** a byte each, 0 or 1 */
+export declare const ELEMENT_BOOL: 9;
+export declare const ELEMENT_FLOAT16: 10;
+export declare const ELEMENT_FLOAT64: 11;
+export declare const ELEMENT_UINT32: 12;
+export declare const ELEMENT_UINT64: 13;
+export declare const ELEMENT_BFLOAT16: 16;
+export declare const ELEMENT_FLOAT8_E4M3FN: 17;
+export declare const ELEMENT_FLOAT8_E5M2: 19;
+export declare const ELEMENT_UINT4: 21;
+export declare const ELEMENT_INT4: 22;
+/**
+ * The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
+ * of 4 bits share a byte, the first one low.
+ */
+export type Element =
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 9 | 10 | 11 | 12 | 13 | 16 | 17 | 19 | 21 | 22;
 
 /** begins; a folder that holds a run is INVALID_ARGUMENT */
 export declare const RUN_FRESH: 0;
@@ -203,6 +234,14 @@ export type MeshTween = Handle;
 export type Population = Handle;
 /** A network that computes gradients for a training in another process. */
 export type Replica = Handle;
+/** A graph of operations, as an ONNX file holds one. Immutable. */
+export type Graph = Handle;
+/** One user of a graph: plans, memory, inputs and outputs. Several may run one graph at the same time. */
+export type GraphSession = Handle;
+/** A model that turns texts into vectors. */
+export type Encoder = Handle;
+/** How fast something that learns while it runs finds back after its task changed. */
+export type Adaptation = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -283,6 +322,26 @@ export interface Layouts {
     'text' | 'text_size' | 'ids' | 'ids_count' | 'prompt_tokens' | 'dropped_bytes' | 'prefill_seconds' |
     'decode_seconds' | 'stop' | 'hash'
   >;
+  /** Fields that are 0 mean the default. */
+  readonly graph_options: Layout<
+    'max_bytes'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly graph_session_options: Layout<
+    'threads' | 'thread_count' | 'isa'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly encoder_options: Layout<
+    'threads' | 'thread_count' | 'isa' | 'dtype'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly load_options: Layout<
+    'hints' | 'threads' | 'thread_count' | 'cancel' | 'progress' | 'user' | 'dtype' | 'lenient'
+  >;
+  /** Fields that are 0 mean the default. */
+  readonly export_options: Layout<
+    'input_shape' | 'input_shape_count' | 'dequantize' | 'hints' | 'dtype' | 'cancel' | 'progress' | 'user'
+  >;
 }
 /** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */
 export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts };
@@ -311,6 +370,22 @@ export type OnShards<Pointer = number> = (user: Pointer, epoch: bigint, position
  * evolution.
  */
 export type OnGeneration<Pointer = number> = (user: Pointer, report: Pointer) => number;
+
+/**
+ * Called on the thread of the caller behind a layer of a pass, children before their container. event is "forward",
+ * "backward", "tick" or "tween"; path is that of the layer, "layers.3", cell the index of the cell that holds it,
+ * step that of the call or the number of ticks. The figures are those of its output, or of the gradient or the gap of
+ * its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count. values
+ * are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch.
+ */
+export type OnLayer<Pointer = number> = (user: Pointer, event: Pointer, path: Pointer, layer: Pointer, dtype: Pointer, cell: bigint, step: bigint, mean: number, deviation: number, greatest: number, least: number, active: bigint, count: bigint, values: Pointer, is_double: number) => number;
+
+/**
+ * Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means of
+ * mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the first step
+ * and the last. Returning 0 ends the watch.
+ */
+export type OnWindow<Pointer = number> = (user: Pointer, layers: bigint, mean: number, deviation: number, greatest: number, least: number, active: number, sparsity: number, first_step: bigint, last_step: bigint) => number;
 
 /** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
 export type ReadAt<Pointer = number> = (user: Pointer, offset: bigint, to: Pointer, size: Pointer) => bigint;
@@ -986,4 +1061,173 @@ export interface Functions<Pointer = number> {
   ): Status;
   /** Gives the JSON Schema of a file that Loom reads. */
   loom_schema(file: FileSchema, json: Pointer): Status;
+  /**
+   * Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
+   * Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of()
+   * tells which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file
+   * went, warnings.
+   */
+  loom_load(path: Pointer, options: Pointer, object: Pointer, report: Pointer): Status;
+  /**
+   * Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+   * Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is a
+   * JSON object: format, bytes, tensors or nodes, SHA-256.
+   */
+  loom_export_file(from: Pointer, to: Pointer, options: Pointer, report: Pointer): Status;
+  /** The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors) */
+  loom_network_export(network: Network, path: Pointer, options: Pointer, report: Pointer): Status;
+  /**
+   * Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom lacks.
+   */
+  loom_graph_open(path: Pointer, options: Pointer, graph: Pointer): Status;
+  /** The same of bytes, which are read during the call only; every tensor must lie in them. */
+  loom_graph_from_memory(data: Pointer, data_size: Pointer, options: Pointer, graph: Pointer): Status;
+  /**
+   * Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file says,
+   * opset, operations and how often, constants and their bytes.
+   */
+  loom_graph_info(graph: Graph, info: Pointer): Status;
+  /** Makes a session without inputs. */
+  loom_graph_session_create(graph: Graph, options: Pointer, session: Pointer): Status;
+  /**
+   * Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
+   * change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider ones
+   * by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
+   */
+  loom_graph_session_bind(
+    session: GraphSession,
+    input: Pointer,
+    element: Element,
+    data: Pointer,
+    data_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+  ): Status;
+  /** Lets go of all memory that is bound. */
+  loom_graph_session_unbind(session: GraphSession): Status;
+  /**
+   * Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of another type,
+   * SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED)
+   */
+  loom_graph_session_run(session: GraphSession, cancel: Cancel): Status;
+  /**
+   * Gives an output of the last run where it lies; it lasts until the next call with the session that is not this
+   * one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
+   */
+  loom_graph_session_output(
+    session: GraphSession,
+    output: Pointer,
+    element: Pointer,
+    data: Pointer,
+    data_size: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+  ): Status;
+  /** Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one) */
+  loom_graph_session_copy_output(session: GraphSession, output: Pointer, to: Pointer, to_count: Pointer): Status;
+  /** Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every machine. */
+  loom_graph_session_hash(session: GraphSession, hash: Pointer): Status;
+  /** Gives a JSON object: threads, memory that runs work in. */
+  loom_graph_session_info(session: GraphSession, info: Pointer): Status;
+  /** Loads the folder of a BERT as sentence-transformers lay it out. */
+  loom_encoder_open(path: Pointer, options: Pointer, encoder: Pointer): Status;
+  /** Gives a JSON object: dimensions, max_tokens, layers, pooling, threads. */
+  loom_encoder_info(encoder: Encoder, info: Pointer): Status;
+  /** Gives the encoder's tokenizer. */
+  loom_encoder_tokenizer(encoder: Encoder, tokenizer: Pointer): Status;
+  /**
+   * Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
+   * call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is cut
+   * off. (shape: texts, dimensions)
+   */
+  loom_encoder_embed(
+    encoder: Encoder,
+    texts: Pointer,
+    texts_count: Pointer,
+    cancel: Cancel,
+    vectors: Pointer,
+    vectors_count: Pointer,
+    shape: Pointer,
+    shape_count: Pointer,
+    tokens: Pointer,
+    tokens_count: Pointer,
+  ): Status;
+  /**
+   * Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank, alpha,
+   * matrices, parameters.
+   */
+  loom_model_adapters(model: Model, list: Pointer): Status;
+  /**
+   * Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
+   * adapter that the model has counts, whatever names says)
+   */
+  loom_session_choose_adapters(session: Session, names: Pointer, names_count: Pointer, all: number): Status;
+  /** Calls the host behind every layer of the session's passes. */
+  loom_network_session_watch(session: NetworkSession, layer: Pointer, user: Pointer): Status;
+  /** Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1) */
+  loom_network_session_watch_windows(session: NetworkSession, layers: bigint, window: Pointer, user: Pointer): Status;
+  /**
+   * Sends a report of every layer to a host that listens, by a thread that no pass waits for: "http://HOST:PORT/PATH"
+   * takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.
+   */
+  loom_network_session_report_to(session: NetworkSession, address: Pointer): Status;
+  /**
+   * Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
+   * shards run side by side.
+   */
+  loom_trainer_watch(trainer: Trainer, layer: Pointer, user: Pointer): Status;
+  /** As loom_network_session_watch_windows(). (layers: at least 1) */
+  loom_trainer_watch_windows(trainer: Trainer, layers: bigint, window: Pointer, user: Pointer): Status;
+  /** As loom_network_session_report_to(). */
+  loom_trainer_report_to(trainer: Trainer, address: Pointer): Status;
+  /** Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits. */
+  loom_step_mesh_watch(mesh: StepMesh, layer: Pointer, user: Pointer): Status;
+  /** As loom_network_session_report_to(). */
+  loom_step_mesh_report_to(mesh: StepMesh, address: Pointer): Status;
+  /**
+   * Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+   * parameters and bytes.
+   */
+  loom_network_blueprint(network: Network, blueprint: Pointer): Status;
+  /** Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted) */
+  loom_adaptation_create(window_ms: number, total_ms: number, task: Pointer, adaptation: Pointer): Status;
+  /** Counts an output, which was right or not. */
+  loom_adaptation_record(adaptation: Adaptation, correct: number): Status;
+  /** The task changes now. */
+  loom_adaptation_mark(adaptation: Adaptation, task: Pointer): Status;
+  /**
+   * Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
+   * throughput, availability, score.
+   */
+  loom_adaptation_info(adaptation: Adaptation, info: Pointer): Status;
+  /** Gives the flat index of a cell. (address: z, y, x, l) */
+  loom_network_index(network: Network, address: Pointer, address_count: Pointer, index: Pointer): Status;
+  /**
+   * Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address: z,
+   * y, x, l)
+   */
+  loom_network_layer(network: Network, address: Pointer, address_count: Pointer, layer: Pointer): Status;
+  /**
+   * Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows,
+   * and decoded. (columns: of a row; 0: all are one row; to: as many)
+   */
+  loom_simulate_precision(
+    values: Pointer,
+    values_count: Pointer,
+    columns: bigint,
+    dtype: Pointer,
+    to: Pointer,
+    to_count: Pointer,
+  ): Status;
+  /**
+   * Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
+   * all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model)
+   */
+  loom_complementary_matches(
+    right: Pointer,
+    right_size: Pointer,
+    models: bigint,
+    min_coverage: number,
+    matches: Pointer,
+  ): Status;
 }

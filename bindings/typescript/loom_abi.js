@@ -53,6 +53,30 @@ export const KIND_MESH_TWEEN = 14;
 export const KIND_POPULATION = 15;
 export const KIND_CHAT = 16;
 export const KIND_REPLICA = 17;
+export const KIND_GRAPH = 18;
+export const KIND_GRAPH_SESSION = 19;
+export const KIND_ENCODER = 20;
+export const KIND_ADAPTATION = 21;
+
+// The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
+export const ELEMENT_NONE = 0;
+export const ELEMENT_FLOAT32 = 1;
+export const ELEMENT_UINT8 = 2;
+export const ELEMENT_INT8 = 3;
+export const ELEMENT_UINT16 = 4;
+export const ELEMENT_INT16 = 5;
+export const ELEMENT_INT32 = 6;
+export const ELEMENT_INT64 = 7;
+export const ELEMENT_BOOL = 9;
+export const ELEMENT_FLOAT16 = 10;
+export const ELEMENT_FLOAT64 = 11;
+export const ELEMENT_UINT32 = 12;
+export const ELEMENT_UINT64 = 13;
+export const ELEMENT_BFLOAT16 = 16;
+export const ELEMENT_FLOAT8_E4M3FN = 17;
+export const ELEMENT_FLOAT8_E5M2 = 19;
+export const ELEMENT_UINT4 = 21;
+export const ELEMENT_INT4 = 22;
 
 // What a training does with a folder that holds a run.
 export const RUN_FRESH = 0;
@@ -315,6 +339,60 @@ export const layouts = {
         hash: { offset: 60, size: 32, kind: 'u8' },
       },
     },
+    graph_options: {
+      size: 16,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        max_bytes: { offset: 8, size: 8, kind: 'u64' },
+      },
+    },
+    graph_session_options: {
+      size: 24,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+      },
+    },
+    encoder_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 20, size: 4, kind: 'pointer' },
+        dtype: { offset: 24, size: 4, kind: 'pointer' },
+      },
+    },
+    load_options: {
+      size: 48,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        hints: { offset: 4, size: 4, kind: 'pointer' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+        progress: { offset: 32, size: 4, kind: 'pointer' },
+        user: { offset: 36, size: 4, kind: 'pointer' },
+        dtype: { offset: 40, size: 4, kind: 'pointer' },
+        lenient: { offset: 44, size: 4, kind: 'i32' },
+      },
+    },
+    export_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        input_shape: { offset: 4, size: 4, kind: 'pointer' },
+        input_shape_count: { offset: 8, size: 4, kind: 'size' },
+        dequantize: { offset: 12, size: 4, kind: 'i32' },
+        hints: { offset: 16, size: 4, kind: 'pointer' },
+        dtype: { offset: 20, size: 4, kind: 'pointer' },
+        cancel: { offset: 24, size: 8, kind: 'u64' },
+        progress: { offset: 32, size: 4, kind: 'pointer' },
+        user: { offset: 36, size: 4, kind: 'pointer' },
+      },
+    },
   },
   lp64: {
     model_options: {
@@ -532,6 +610,60 @@ export const layouts = {
         decode_seconds: { offset: 64, size: 8, kind: 'f64' },
         stop: { offset: 72, size: 4, kind: 'i32' },
         hash: { offset: 76, size: 32, kind: 'u8' },
+      },
+    },
+    graph_options: {
+      size: 16,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        max_bytes: { offset: 8, size: 8, kind: 'u64' },
+      },
+    },
+    graph_session_options: {
+      size: 32,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+      },
+    },
+    encoder_options: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        threads: { offset: 8, size: 8, kind: 'u64' },
+        thread_count: { offset: 16, size: 4, kind: 'i32' },
+        isa: { offset: 24, size: 8, kind: 'pointer' },
+        dtype: { offset: 32, size: 8, kind: 'pointer' },
+      },
+    },
+    load_options: {
+      size: 72,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        hints: { offset: 8, size: 8, kind: 'pointer' },
+        threads: { offset: 16, size: 8, kind: 'u64' },
+        thread_count: { offset: 24, size: 4, kind: 'i32' },
+        cancel: { offset: 32, size: 8, kind: 'u64' },
+        progress: { offset: 40, size: 8, kind: 'pointer' },
+        user: { offset: 48, size: 8, kind: 'pointer' },
+        dtype: { offset: 56, size: 8, kind: 'pointer' },
+        lenient: { offset: 64, size: 4, kind: 'i32' },
+      },
+    },
+    export_options: {
+      size: 72,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        input_shape: { offset: 8, size: 8, kind: 'pointer' },
+        input_shape_count: { offset: 16, size: 8, kind: 'size' },
+        dequantize: { offset: 24, size: 4, kind: 'i32' },
+        hints: { offset: 32, size: 8, kind: 'pointer' },
+        dtype: { offset: 40, size: 8, kind: 'pointer' },
+        cancel: { offset: 48, size: 8, kind: 'u64' },
+        progress: { offset: 56, size: 8, kind: 'pointer' },
+        user: { offset: 64, size: 8, kind: 'pointer' },
       },
     },
   },

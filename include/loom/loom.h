@@ -87,6 +87,32 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_POPULATION      15
 #define LOOM_KIND_CHAT            16
 #define LOOM_KIND_REPLICA         17
+#define LOOM_KIND_GRAPH           18
+#define LOOM_KIND_GRAPH_SESSION   19
+#define LOOM_KIND_ENCODER         20
+#define LOOM_KIND_ADAPTATION      21
+
+/* The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
+   of 4 bits share a byte, the first one low. */
+typedef int32_t loom_element;
+#define LOOM_ELEMENT_NONE          0 /* not said */
+#define LOOM_ELEMENT_FLOAT32       1
+#define LOOM_ELEMENT_UINT8         2
+#define LOOM_ELEMENT_INT8          3
+#define LOOM_ELEMENT_UINT16        4
+#define LOOM_ELEMENT_INT16         5
+#define LOOM_ELEMENT_INT32         6
+#define LOOM_ELEMENT_INT64         7
+#define LOOM_ELEMENT_BOOL          9 /* a byte each, 0 or 1 */
+#define LOOM_ELEMENT_FLOAT16       10
+#define LOOM_ELEMENT_FLOAT64       11
+#define LOOM_ELEMENT_UINT32        12
+#define LOOM_ELEMENT_UINT64        13
+#define LOOM_ELEMENT_BFLOAT16      16
+#define LOOM_ELEMENT_FLOAT8_E4M3FN 17
+#define LOOM_ELEMENT_FLOAT8_E5M2   19
+#define LOOM_ELEMENT_UINT4         21
+#define LOOM_ELEMENT_INT4          22
 
 /* What a training does with a folder that holds a run. */
 typedef int32_t loom_run_start;
@@ -173,6 +199,14 @@ typedef loom_handle loom_mesh_tween;
 typedef loom_handle loom_population;
 /* A network that computes gradients for a training in another process. */
 typedef loom_handle loom_replica;
+/* A graph of operations, as an ONNX file holds one. Immutable. */
+typedef loom_handle loom_graph;
+/* One user of a graph: plans, memory, inputs and outputs. Several may run one graph at the same time. */
+typedef loom_handle loom_graph_session;
+/* A model that turns texts into vectors. */
+typedef loom_handle loom_encoder;
+/* How fast something that learns while it runs finds back after its task changed. */
+typedef loom_handle loom_adaptation;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
@@ -189,6 +223,16 @@ typedef int32_t (*loom_on_shards)(void* user, uint64_t epoch, uint64_t position,
 /* Called on the thread of the caller behind a generation, with its report, a JSON object. Returning 0 ends the
    evolution. */
 typedef int32_t (*loom_on_generation)(void* user, const char* report);
+/* Called on the thread of the caller behind a layer of a pass, children before their container. event is "forward",
+   "backward", "tick" or "tween"; path is that of the layer, "layers.3", cell the index of the cell that holds it,
+   step that of the call or the number of ticks. The figures are those of its output, or of the gradient or the gap
+   of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count.
+   values are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch. */
+typedef int32_t (*loom_on_layer)(void* user, const char* event, const char* path, const char* layer, const char* dtype, uint64_t cell, uint64_t step, double mean, double deviation, double greatest, double least, uint64_t active, uint64_t count, void* values, int32_t is_double);
+/* Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means of
+   mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the first step
+   and the last. Returning 0 ends the watch. */
+typedef int32_t (*loom_on_window)(void* user, uint64_t layers, double mean, double deviation, double greatest, double least, double active, double sparsity, uint64_t first_step, uint64_t last_step);
 /* Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
 typedef int64_t (*loom_read_at)(void* user, uint64_t offset, void* to, size_t size);
 /* What a host's worker calls. */
@@ -413,6 +457,58 @@ typedef struct loom_generation {
   loom_stop stop;
   uint8_t hash[32]; /* SHA-256 of the ids and the bits of the last logits; zero before the end */
 } loom_generation;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_graph_options {
+  uint32_t struct_size; /* sizeof(loom_graph_options), set by the caller */
+  /* of all values of a run: more is OUT_OF_MEMORY, one value that takes all of it SIZE_OVERFLOW; 0: 16 GiB */
+  uint64_t max_bytes;
+} loom_graph_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_graph_session_options {
+  uint32_t struct_size; /* sizeof(loom_graph_session_options), set by the caller */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+} loom_graph_session_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_encoder_options {
+  uint32_t struct_size; /* sizeof(loom_encoder_options), set by the caller */
+  loom_threads threads; /* shared workers; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  const char* dtype; /* quantises the matrices on load to this type, by name; NULL: float32 */
+} loom_encoder_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_load_options {
+  uint32_t struct_size; /* sizeof(loom_load_options), set by the caller */
+  /* a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none */
+  const char* hints;
+  loom_threads threads; /* workers for loading, and of an encoder; 0: workers of its own */
+  int32_t thread_count; /* of its own workers; 0: one per physical core */
+  loom_cancel cancel; /* ends the loading of a language model with CANCELLED */
+  loom_on_progress progress; /* of a language model; NULL: none */
+  void* user; /* first argument of progress */
+  /* quantises the matrices of a language model or an encoder on load; NULL: as stored */
+  const char* dtype;
+  int32_t lenient; /* unknown keys of a network's spec are warnings, not errors */
+} loom_load_options;
+
+/* Fields that are 0 mean the default. */
+typedef struct loom_export_options {
+  uint32_t struct_size; /* sizeof(loom_export_options), set by the caller */
+  const uint64_t* input_shape; /* ONNX: of one sample; of size 0: the network's own */
+  size_t input_shape_count;
+  int32_t dequantize; /* networks: integer weights as the float32 values that they stand for */
+  const char* hints; /* of a file of bare tensors: a JSON file (docs/formats.md); NULL: none */
+  const char* dtype; /* language models: matrices to this type, by name; NULL: as stored */
+  loom_cancel cancel; /* ends the call with CANCELLED */
+  loom_on_progress progress; /* of a language model; NULL: none */
+  void* user; /* first argument of progress */
+} loom_export_options;
 
 /* ---- library ---- */
 /* Versions and errors. */
@@ -1030,6 +1126,178 @@ LOOM_API loom_status loom_perplexity(loom_session session, const void* text, siz
 
 /* Gives the JSON Schema of a file that Loom reads. */
 LOOM_API loom_status loom_schema(loom_file_schema file, loom_blob* json);
+
+/* ---- any file ---- */
+/* Whatever holds a network or a model, by what is in it; and networks and models in the files of others. */
+
+/* Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a Hugging
+   Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of() tells
+   which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file went,
+   warnings. */
+LOOM_API loom_status loom_load(const char* path, const loom_load_options* options, loom_handle* object,
+    loom_blob* report);
+
+/* Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+   Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is a
+   JSON object: format, bytes, tensors or nodes, SHA-256. */
+LOOM_API loom_status loom_export_file(const char* from, const char* to, const loom_export_options* options,
+    loom_blob* report);
+
+/* The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors) */
+LOOM_API loom_status loom_network_export(loom_network network, const char* path,
+    const loom_export_options* options, loom_blob* report);
+
+/* ---- graphs ---- */
+/* ONNX models. Tensors go in where they lie: the caller binds memory to each input, runs, and reads outputs where
+   the session left them. Shapes may differ from run to run; bound again with those of before, nothing is planned
+   anew. */
+
+/* Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom lacks. */
+LOOM_API loom_status loom_graph_open(const char* path, const loom_graph_options* options, loom_graph* graph);
+
+/* The same of bytes, which are read during the call only; every tensor must lie in them. */
+LOOM_API loom_status loom_graph_from_memory(const void* data, size_t data_size, const loom_graph_options* options,
+    loom_graph* graph);
+
+/* Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file says,
+   opset, operations and how often, constants and their bytes. */
+LOOM_API loom_status loom_graph_info(loom_graph graph, loom_blob* info);
+
+/* Makes a session without inputs. */
+LOOM_API loom_status loom_graph_session_create(loom_graph graph, const loom_graph_session_options* options,
+    loom_graph_session* session);
+
+/* Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
+   change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider ones by
+   each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one) */
+LOOM_API loom_status loom_graph_session_bind(loom_graph_session session, const char* input, loom_element element,
+    const void* data, size_t data_size, const uint64_t* shape, size_t shape_count);
+
+/* Lets go of all memory that is bound. */
+LOOM_API loom_status loom_graph_session_unbind(loom_graph_session session);
+
+/* Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of another type,
+   SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED) */
+LOOM_API loom_status loom_graph_session_run(loom_graph_session session, loom_cancel cancel);
+
+/* Gives an output of the last run where it lies; it lasts until the next call with the session that is not this one.
+   INVALID_STATE before a run. (output: its name; NULL: that of the only one) */
+LOOM_API loom_status loom_graph_session_output(loom_graph_session session, const char* output,
+    loom_element* element, const void** data, size_t* data_size, const uint64_t** shape, size_t* shape_count);
+
+/* Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one) */
+LOOM_API loom_status loom_graph_session_copy_output(loom_graph_session session, const char* output, uint8_t* to,
+    size_t to_count);
+
+/* Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every machine. */
+LOOM_API loom_status loom_graph_session_hash(loom_graph_session session, loom_blob* hash);
+
+/* Gives a JSON object: threads, memory that runs work in. */
+LOOM_API loom_status loom_graph_session_info(loom_graph_session session, loom_blob* info);
+
+/* ---- encoders ---- */
+/* Texts to vectors, as sentence-transformers do: tokens, a BERT, the mean of its vectors or another pooling. */
+
+/* Loads the folder of a BERT as sentence-transformers lay it out. */
+LOOM_API loom_status loom_encoder_open(const char* path, const loom_encoder_options* options, loom_encoder* encoder);
+
+/* Gives a JSON object: dimensions, max_tokens, layers, pooling, threads. */
+LOOM_API loom_status loom_encoder_info(loom_encoder encoder, loom_blob* info);
+
+/* Gives the encoder's tokenizer. */
+LOOM_API loom_status loom_encoder_tokenizer(loom_encoder encoder, loom_tokenizer* tokenizer);
+
+/* Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
+   call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is cut
+   off. (shape: texts, dimensions) */
+LOOM_API loom_status loom_encoder_embed(loom_encoder encoder, const char* const* texts, size_t texts_count,
+    loom_cancel cancel, const float** vectors, size_t* vectors_count, const uint64_t** shape, size_t* shape_count,
+    const uint64_t** tokens, size_t* tokens_count);
+
+/* ---- adapters ---- */
+/* Low-rank adapters of a language model (PEFT folders, the field adapters of loom_model_options), which each session
+   may count or not. */
+
+/* Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank, alpha,
+   matrices, parameters. */
+LOOM_API loom_status loom_model_adapters(loom_model model, loom_blob* list);
+
+/* Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
+   adapter that the model has counts, whatever names says) */
+LOOM_API loom_status loom_session_choose_adapters(loom_session session, const char* const* names,
+    size_t names_count, int32_t all);
+
+/* ---- watching ---- */
+/* What the layers of a pass did (docs/telemetry.md). A watch changes no bit of any result, and lasts until another
+   takes its place or NULL ends it. */
+
+/* Calls the host behind every layer of the session's passes. */
+LOOM_API loom_status loom_network_session_watch(loom_network_session session, loom_on_layer layer, void* user);
+
+/* Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1) */
+LOOM_API loom_status loom_network_session_watch_windows(loom_network_session session, uint64_t layers,
+    loom_on_window window, void* user);
+
+/* Sends a report of every layer to a host that listens, by a thread that no pass waits for: "http://HOST:PORT/PATH"
+   takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it. */
+LOOM_API loom_status loom_network_session_report_to(loom_network_session session, const char* address);
+
+/* Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
+   shards run side by side. */
+LOOM_API loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer layer, void* user);
+
+/* As loom_network_session_watch_windows(). (layers: at least 1) */
+LOOM_API loom_status loom_trainer_watch_windows(loom_trainer trainer, uint64_t layers, loom_on_window window,
+    void* user);
+
+/* As loom_network_session_report_to(). */
+LOOM_API loom_status loom_trainer_report_to(loom_trainer trainer, const char* address);
+
+/* Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits. */
+LOOM_API loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer layer, void* user);
+
+/* As loom_network_session_report_to(). */
+LOOM_API loom_status loom_step_mesh_report_to(loom_step_mesh mesh, const char* address);
+
+/* Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+   parameters and bytes. */
+LOOM_API loom_status loom_network_blueprint(loom_network network, loom_blob* blueprint);
+
+/* Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted) */
+LOOM_API loom_status loom_adaptation_create(double window_ms, double total_ms, const char* task,
+    loom_adaptation* adaptation);
+
+/* Counts an output, which was right or not. */
+LOOM_API loom_status loom_adaptation_record(loom_adaptation adaptation, int32_t correct);
+
+/* The task changes now. */
+LOOM_API loom_status loom_adaptation_mark(loom_adaptation adaptation, const char* task);
+
+/* Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
+   throughput, availability, score. */
+LOOM_API loom_status loom_adaptation_info(loom_adaptation adaptation, loom_blob* info);
+
+/* ---- pieces ---- */
+/* Parts of networks, one at a time. */
+
+/* Gives the flat index of a cell. (address: z, y, x, l) */
+LOOM_API loom_status loom_network_index(loom_network network, const uint64_t* address, size_t address_count,
+    uint64_t* index);
+
+/* Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address: z,
+   y, x, l) */
+LOOM_API loom_status loom_network_layer(loom_network network, const uint64_t* address, size_t address_count,
+    loom_blob* layer);
+
+/* Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows, and
+   decoded. (columns: of a row; 0: all are one row; to: as many) */
+LOOM_API loom_status loom_simulate_precision(const float* values, size_t values_count, uint64_t columns,
+    const char* dtype, float* to, size_t to_count);
+
+/* Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
+   all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model) */
+LOOM_API loom_status loom_complementary_matches(const void* right, size_t right_size, uint64_t models,
+    double min_coverage, loom_blob* matches);
 
 #ifdef __cplusplus
 }

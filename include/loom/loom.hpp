@@ -185,6 +185,10 @@ class Tween;
 class MeshTween;
 class Population;
 class Replica;
+class Graph;
+class GraphSession;
+class Encoder;
+class Adaptation;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -297,6 +301,21 @@ class Network : public detail::Owner {
   // seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
   // 0: all defaults)
   Result<Blob> mutate(View<uint64_t> shape, std::string_view config) const;
+
+  // The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors)
+  Result<Blob> export_(const std::string& path,
+      const loom_export_options& options = sized<loom_export_options>()) const;
+
+  // Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+  // parameters and bytes.
+  Result<Blob> blueprint() const;
+
+  // Gives the flat index of a cell. (address: z, y, x, l)
+  Result<uint64_t> index(View<uint64_t> address) const;
+
+  // Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address: z,
+  // y, x, l)
+  Result<Blob> layer(View<uint64_t> address) const;
 };
 
 // Bytes that a function returns: a text, ids, a snapshot.
@@ -386,6 +405,10 @@ class Model : public detail::Owner {
 
   // Writes messages as the model's chat template has them: a JSON list of objects with role and content.
   Result<Blob> render_chat(std::string_view messages, bool add_generation_prompt) const;
+
+  // Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank, alpha,
+  // matrices, parameters.
+  Result<Blob> adapters() const;
 };
 
 // Sequences of tokens with their keys and values, over one model.
@@ -418,6 +441,10 @@ class Session : public detail::Owner {
 
   // Gives a JSON object: instruction set, threads, context, sequences, memory.
   Result<Blob> info() const;
+
+  // Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
+  // adapter that the model has counts, whatever names says)
+  Result<void> choose_adapters(View<const char*> names, bool all) const;
 };
 
 // One generation, step by step, over one session.
@@ -537,6 +564,16 @@ class NetworkSession : public detail::Owner {
 
   // Gives a JSON object: threads, memory, element type, positions, states.
   Result<Blob> info() const;
+
+  // Calls the host behind every layer of the session's passes.
+  Result<void> watch(loom_on_layer layer, void* user) const;
+
+  // Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1)
+  Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
+
+  // Sends a report of every layer to a host that listens, by a thread that no pass waits for: "http://HOST:PORT/PATH"
+  // takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.
+  Result<void> report_to(const char* address = nullptr) const;
 };
 
 // A network that learns, step by step.
@@ -564,6 +601,16 @@ class Trainer : public detail::Owner {
   // Gives a JSON object: steps, skipped ones, learning rate, loss scale, memory; with tween the figures of each
   // cell's target.
   Result<Blob> info() const;
+
+  // Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
+  // shards run side by side.
+  Result<void> watch(loom_on_layer layer, void* user) const;
+
+  // As loom_network_session_watch_windows(). (layers: at least 1)
+  Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
+
+  // As loom_network_session_report_to().
+  Result<void> report_to(const char* address = nullptr) const;
 };
 
 // A network that moves in ticks: in each every cell reads what the others left in the tick before.
@@ -591,6 +638,12 @@ class StepMesh : public detail::Owner {
 
   // Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
   Result<Blob> info() const;
+
+  // Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
+  Result<void> watch(loom_on_layer layer, void* user) const;
+
+  // As loom_network_session_report_to().
+  Result<void> report_to(const char* address = nullptr) const;
 };
 
 // One user of a step mesh: outputs of the cells, recurrent states, captured ticks.
@@ -728,6 +781,99 @@ class Replica : public detail::Owner {
   Result<std::tuple<double, Blob>> sum(uint64_t first, uint64_t count) const;
 
   // Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.
+  Result<Blob> info() const;
+};
+
+// A graph of operations, as an ONNX file holds one. Immutable.
+class Graph : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom lacks.
+  static Result<Graph> open(const std::string& path, const loom_graph_options& options = sized<loom_graph_options>());
+
+  // The same of bytes, which are read during the call only; every tensor must lie in them.
+  static Result<Graph> from_memory(std::string_view data,
+      const loom_graph_options& options = sized<loom_graph_options>());
+
+  // Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file says,
+  // opset, operations and how often, constants and their bytes.
+  Result<Blob> info() const;
+};
+
+// One user of a graph: plans, memory, inputs and outputs. Several may run one graph at the same time.
+class GraphSession : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Makes a session without inputs.
+  static Result<GraphSession> create(const Graph& graph,
+      const loom_graph_session_options& options = sized<loom_graph_session_options>());
+
+  // Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
+  // change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider ones
+  // by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
+  Result<void> bind(const char* input, loom_element element, std::string_view data, View<uint64_t> shape) const;
+
+  // Lets go of all memory that is bound.
+  Result<void> unbind() const;
+
+  // Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of another type,
+  // SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED)
+  Result<void> run(const Cancel& cancel = {}) const;
+
+  // Gives an output of the last run where it lies; it lasts until the next call with the session that is not this
+  // one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
+  Result<std::tuple<loom_element, std::string_view, View<uint64_t>>> output(const char* output = nullptr) const;
+
+  // Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one)
+  Result<void> copy_output(const char* output, uint8_t* to, size_t to_count) const;
+
+  // Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every machine.
+  Result<Blob> hash() const;
+
+  // Gives a JSON object: threads, memory that runs work in.
+  Result<Blob> info() const;
+};
+
+// A model that turns texts into vectors.
+class Encoder : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Loads the folder of a BERT as sentence-transformers lay it out.
+  static Result<Encoder> open(const std::string& path,
+      const loom_encoder_options& options = sized<loom_encoder_options>());
+
+  // Gives a JSON object: dimensions, max_tokens, layers, pooling, threads.
+  Result<Blob> info() const;
+
+  // Gives the encoder's tokenizer.
+  Result<Tokenizer> tokenizer() const;
+
+  // Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
+  // call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is cut
+  // off. (shape: texts, dimensions)
+  Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> embed(View<const char*> texts,
+      const Cancel& cancel = {}) const;
+};
+
+// How fast something that learns while it runs finds back after its task changed.
+class Adaptation : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted)
+  static Result<Adaptation> create(double window_ms, double total_ms, const std::string& task);
+
+  // Counts an output, which was right or not.
+  Result<void> record(bool correct) const;
+
+  // The task changes now.
+  Result<void> mark(const std::string& task) const;
+
+  // Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
+  // throughput, availability, score.
   Result<Blob> info() const;
 };
 
@@ -876,6 +1022,29 @@ inline Result<Blob> Network::mutate(View<uint64_t> shape, std::string_view confi
       &report), [&] { return Blob(report); });
 }
 
+inline Result<Blob> Network::export_(const std::string& path, const loom_export_options& options) const {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_network_export(get(), path.c_str(), &options, &report),
+      [&] { return Blob(report); });
+}
+
+inline Result<Blob> Network::blueprint() const {
+  loom_handle blueprint = 0;
+  return detail::finish<Blob>(loom_network_blueprint(get(), &blueprint), [&] { return Blob(blueprint); });
+}
+
+inline Result<uint64_t> Network::index(View<uint64_t> address) const {
+  uint64_t index{};
+  return detail::finish<uint64_t>(loom_network_index(get(), address.data(), address.size(), &index),
+      [&] { return index; });
+}
+
+inline Result<Blob> Network::layer(View<uint64_t> address) const {
+  loom_handle layer = 0;
+  return detail::finish<Blob>(loom_network_layer(get(), address.data(), address.size(), &layer),
+      [&] { return Blob(layer); });
+}
+
 inline Result<Threads> Threads::create(int32_t count) {
   loom_handle threads = 0;
   return detail::finish<Threads>(loom_threads_create(count, &threads), [&] { return Threads(threads); });
@@ -973,6 +1142,11 @@ inline Result<Blob> Model::render_chat(std::string_view messages, bool add_gener
       add_generation_prompt ? 1 : 0, &text), [&] { return Blob(text); });
 }
 
+inline Result<Blob> Model::adapters() const {
+  loom_handle list = 0;
+  return detail::finish<Blob>(loom_model_adapters(get(), &list), [&] { return Blob(list); });
+}
+
 inline Result<Session> Session::create(const Model& model, const loom_session_options& options) {
   loom_handle session = 0;
   return detail::finish<Session>(loom_session_create(model.get(), &options, &session),
@@ -1013,6 +1187,10 @@ inline Result<void> Session::restore(uint64_t sequence, std::string_view bytes) 
 inline Result<Blob> Session::info() const {
   loom_handle info = 0;
   return detail::finish<Blob>(loom_session_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<void> Session::choose_adapters(View<const char*> names, bool all) const {
+  return detail::finish(loom_session_choose_adapters(get(), names.data(), names.size(), all ? 1 : 0));
 }
 
 inline Result<Generator> Generator::create(const Session& session, View<int32_t> prompt,
@@ -1178,6 +1356,18 @@ inline Result<Blob> NetworkSession::info() const {
   return detail::finish<Blob>(loom_network_session_info(get(), &info), [&] { return Blob(info); });
 }
 
+inline Result<void> NetworkSession::watch(loom_on_layer layer, void* user) const {
+  return detail::finish(loom_network_session_watch(get(), layer, user));
+}
+
+inline Result<void> NetworkSession::watch_windows(uint64_t layers, loom_on_window window, void* user) const {
+  return detail::finish(loom_network_session_watch_windows(get(), layers, window, user));
+}
+
+inline Result<void> NetworkSession::report_to(const char* address) const {
+  return detail::finish(loom_network_session_report_to(get(), address));
+}
+
 inline Result<Trainer> Trainer::create(const Network& network, std::string_view config, View<uint64_t> shape,
     const loom_trainer_options& options) {
   loom_handle trainer = 0;
@@ -1216,6 +1406,18 @@ inline Result<Blob> Trainer::info() const {
   return detail::finish<Blob>(loom_trainer_info(get(), &info), [&] { return Blob(info); });
 }
 
+inline Result<void> Trainer::watch(loom_on_layer layer, void* user) const {
+  return detail::finish(loom_trainer_watch(get(), layer, user));
+}
+
+inline Result<void> Trainer::watch_windows(uint64_t layers, loom_on_window window, void* user) const {
+  return detail::finish(loom_trainer_watch_windows(get(), layers, window, user));
+}
+
+inline Result<void> Trainer::report_to(const char* address) const {
+  return detail::finish(loom_trainer_report_to(get(), address));
+}
+
 inline Result<StepMesh> StepMesh::create(const Network& network, View<uint64_t> shape,
     const loom_step_mesh_options& options) {
   loom_handle mesh = 0;
@@ -1247,6 +1449,14 @@ inline Result<void> StepMesh::clear_gradients() const {
 inline Result<Blob> StepMesh::info() const {
   loom_handle info = 0;
   return detail::finish<Blob>(loom_step_mesh_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<void> StepMesh::watch(loom_on_layer layer, void* user) const {
+  return detail::finish(loom_step_mesh_watch(get(), layer, user));
+}
+
+inline Result<void> StepMesh::report_to(const char* address) const {
+  return detail::finish(loom_step_mesh_report_to(get(), address));
 }
 
 inline Result<StepState> StepState::create(const StepMesh& mesh) {
@@ -1420,6 +1630,118 @@ inline Result<Blob> Replica::info() const {
   return detail::finish<Blob>(loom_replica_info(get(), &info), [&] { return Blob(info); });
 }
 
+inline Result<Graph> Graph::open(const std::string& path, const loom_graph_options& options) {
+  loom_handle graph = 0;
+  return detail::finish<Graph>(loom_graph_open(path.c_str(), &options, &graph), [&] { return Graph(graph); });
+}
+
+inline Result<Graph> Graph::from_memory(std::string_view data, const loom_graph_options& options) {
+  loom_handle graph = 0;
+  return detail::finish<Graph>(loom_graph_from_memory(data.data(), data.size(), &options, &graph),
+      [&] { return Graph(graph); });
+}
+
+inline Result<Blob> Graph::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_graph_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<GraphSession> GraphSession::create(const Graph& graph, const loom_graph_session_options& options) {
+  loom_handle session = 0;
+  return detail::finish<GraphSession>(loom_graph_session_create(graph.get(), &options, &session),
+      [&] { return GraphSession(session); });
+}
+
+inline Result<void> GraphSession::bind(const char* input, loom_element element, std::string_view data,
+    View<uint64_t> shape) const {
+  return detail::finish(loom_graph_session_bind(get(), input, element, data.data(), data.size(), shape.data(),
+      shape.size()));
+}
+
+inline Result<void> GraphSession::unbind() const {
+  return detail::finish(loom_graph_session_unbind(get()));
+}
+
+inline Result<void> GraphSession::run(const Cancel& cancel) const {
+  return detail::finish(loom_graph_session_run(get(), cancel.get()));
+}
+
+inline Result<std::tuple<loom_element, std::string_view,
+    View<uint64_t>>> GraphSession::output(const char* output) const {
+  loom_element element{};
+  const void* data = nullptr;
+  std::size_t data_count = 0;
+  const uint64_t* shape = nullptr;
+  std::size_t shape_count = 0;
+  return detail::finish<std::tuple<loom_element, std::string_view, View<uint64_t>>>(loom_graph_session_output(get(),
+      output, &element, &data, &data_count, &shape, &shape_count), [&] { return std::tuple<loom_element,
+          std::string_view, View<uint64_t>>(element, std::string_view(static_cast<const char*>(data), data_count),
+              View<uint64_t>(shape, shape_count)); });
+}
+
+inline Result<void> GraphSession::copy_output(const char* output, uint8_t* to, size_t to_count) const {
+  return detail::finish(loom_graph_session_copy_output(get(), output, to, to_count));
+}
+
+inline Result<Blob> GraphSession::hash() const {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(loom_graph_session_hash(get(), &hash), [&] { return Blob(hash); });
+}
+
+inline Result<Blob> GraphSession::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_graph_session_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Encoder> Encoder::open(const std::string& path, const loom_encoder_options& options) {
+  loom_handle encoder = 0;
+  return detail::finish<Encoder>(loom_encoder_open(path.c_str(), &options, &encoder),
+      [&] { return Encoder(encoder); });
+}
+
+inline Result<Blob> Encoder::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_encoder_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Tokenizer> Encoder::tokenizer() const {
+  loom_handle tokenizer = 0;
+  return detail::finish<Tokenizer>(loom_encoder_tokenizer(get(), &tokenizer), [&] { return Tokenizer(tokenizer); });
+}
+
+inline Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> Encoder::embed(View<const char*> texts,
+    const Cancel& cancel) const {
+  const float* vectors = nullptr;
+  std::size_t vectors_count = 0;
+  const uint64_t* shape = nullptr;
+  std::size_t shape_count = 0;
+  const uint64_t* tokens = nullptr;
+  std::size_t tokens_count = 0;
+  return detail::finish<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>>(loom_encoder_embed(get(),
+      texts.data(), texts.size(), cancel.get(), &vectors, &vectors_count, &shape, &shape_count, &tokens,
+          &tokens_count), [&] { return std::tuple<View<float>, View<uint64_t>, View<uint64_t>>(View<float>(vectors,
+              vectors_count), View<uint64_t>(shape, shape_count), View<uint64_t>(tokens, tokens_count)); });
+}
+
+inline Result<Adaptation> Adaptation::create(double window_ms, double total_ms, const std::string& task) {
+  loom_handle adaptation = 0;
+  return detail::finish<Adaptation>(loom_adaptation_create(window_ms, total_ms, task.c_str(), &adaptation),
+      [&] { return Adaptation(adaptation); });
+}
+
+inline Result<void> Adaptation::record(bool correct) const {
+  return detail::finish(loom_adaptation_record(get(), correct ? 1 : 0));
+}
+
+inline Result<void> Adaptation::mark(const std::string& task) const {
+  return detail::finish(loom_adaptation_mark(get(), task.c_str()));
+}
+
+inline Result<Blob> Adaptation::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_adaptation_info(get(), &info), [&] { return Blob(info); });
+}
+
 // Returns the version, "0.1.0".
 inline const char* version() { return loom_version(); }
 
@@ -1551,12 +1873,112 @@ inline Result<Blob> schema(loom_file_schema file) {
   return detail::finish<Blob>(loom_schema(file, &json), [&] { return Blob(json); });
 }
 
+// Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a Hugging
+// Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of() tells
+// which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file went,
+// warnings.
+inline Result<std::tuple<detail::Owner, Blob>> load(const std::string& path, const loom_load_options& options = sized<loom_load_options>()) {
+  loom_handle object = 0;
+  loom_handle report = 0;
+  return detail::finish<std::tuple<detail::Owner, Blob>>(loom_load(path.c_str(), &options, &object, &report), [&] { return std::tuple<detail::Owner, Blob>(detail::Owner(object), Blob(report)); });
+}
+
+// Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+// Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is a
+// JSON object: format, bytes, tensors or nodes, SHA-256.
+inline Result<Blob> export_file(const std::string& from, const std::string& to, const loom_export_options& options = sized<loom_export_options>()) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_export_file(from.c_str(), to.c_str(), &options, &report), [&] { return Blob(report); });
+}
+
+// Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows, and
+// decoded. (columns: of a row; 0: all are one row; to: as many)
+inline Result<void> simulate_precision(View<float> values, uint64_t columns, const std::string& dtype, float* to, size_t to_count) {
+  return detail::finish(loom_simulate_precision(values.data(), values.size(), columns, dtype.c_str(), to, to_count));
+}
+
+// Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
+// all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model)
+inline Result<Blob> complementary_matches(std::string_view right, uint64_t models, double min_coverage) {
+  loom_handle matches = 0;
+  return detail::finish<Blob>(loom_complementary_matches(right.data(), right.size(), models, min_coverage, &matches), [&] { return Blob(matches); });
+}
+
 // The words of the mission (engine C-14), for those that are there.
 using VolumetricNetwork = Network;
+inline constexpr auto VolumetricLayer = [](const Network& self, auto&&... given) {
+  return self.layer(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto GetIndex = [](const Network& self, auto&&... given) {
+  return self.index(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto WeightStore = [](const Network& self, auto&&... given) {
+  return self.weight_codes(std::forward<decltype(given)>(given)...);
+};
 inline constexpr auto Morph = [](const Network& self, auto&&... given) {
   return self.morph(std::forward<decltype(given)>(given)...);
 };
+inline constexpr auto SimulatePrecision = [](auto&&... given) {
+  return simulate_precision(std::forward<decltype(given)>(given)...);
+};
 inline constexpr auto DenseForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto RMSNormForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto LayerNormForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto MHAForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto SoftmaxForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto SwiGLUForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto EmbeddingForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ResidualForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto KMeansForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto RNNForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto LSTMForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CNN1ForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CNN2ForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CNN3ForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ConvTransposed1DForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ConvTransposed2DForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ConvTransposed3DForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto ParallelForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto SequentialForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
+  return self.forward(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto MetacognitionForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
   return self.forward(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto ExtractDNA = [](auto&&... given) {
@@ -1574,6 +1996,22 @@ inline constexpr auto NetworkDNA = [](auto&&... given) {
 inline constexpr auto LogicShift = [](auto&&... given) {
   return dna_compare(std::forward<decltype(given)>(given)...);
 };
+inline constexpr auto UniversalLoader = [](auto&&... given) {
+  return load(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto PrefixWeightMapper = [](auto&&... given) {
+  return load(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto FindComplementaryMatches = [](auto&&... given) {
+  return complementary_matches(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto PolyObserver = [](const NetworkSession& self, auto&&... given) {
+  return self.watch(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto AggregatingObserver = [](const NetworkSession& self, auto&&... given) {
+  return self.watch_windows(std::forward<decltype(given)>(given)...);
+};
+using AdaptationTracker = Adaptation;
 inline constexpr auto SystemAudit = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
 };
@@ -1584,6 +2022,9 @@ inline constexpr auto ArchConfig = [](auto&&... given) {
   return Network::from_arch(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto SystolicForward = [](const StepMesh& self, auto&&... given) {
+  return self.step(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CommitSystolicState = [](const StepMesh& self, auto&&... given) {
   return self.step(std::forward<decltype(given)>(given)...);
 };
 using TargetPropState = Tween;

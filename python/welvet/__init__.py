@@ -16,10 +16,13 @@ A network that learns, from lists of numbers or arrays, samples first:
 What there is:
 
     language models   LM, Chat, Tokenizer, Transformer (one model for the whole program), Stream, Generation
-    networks          Network, Session (states, gradients, bound buffers), StepMesh and StepState (cells in ticks)
+    networks          Network, Session (states, gradients, bound buffers), StepMesh and StepState (cells in ticks),
+                      LayerEvent (what a watch of a Session or a Trainer hears)
     learning          train, replay, Run (whole trainings); Trainer, Step (batch by batch); Tween, MeshTween (targets)
     evolution         Population, evolve, mutate, splice; dna, compare_dna, draw_dna, compare
-    files             inspect, convert, quantize, schema
+    graphs            Graph: ONNX models
+    texts to vectors  Encoder
+    files             load, export, inspect, convert, quantize, schema
     this machine      system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
@@ -35,8 +38,10 @@ from __future__ import annotations
 
 from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
 from .chat import Chat
+from .encoder import Encoder
 from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, mutate, splice
-from .files import convert, inspect, quantize, schema
+from .files import convert, export, inspect, load, quantize, schema
+from .graph import Graph
 from .library import system_info, verify, version
 from .lm import LM, Generation, Stream
 from .mesh import MeshTween, StepMesh, StepState
@@ -46,6 +51,7 @@ from .trainer import Step, Trainer
 from .training import Run, replay, train
 from .transformer import Transformer
 from .tween import Tween
+from .watch import LayerEvent
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -68,7 +74,8 @@ else:
 
 
 __version__ = version()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Generation", "LoomError", "MeshTween", "Network",
-           "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh", "StepState", "Stream", "Tokenizer",
-           "Trainer", "Transformer", "Tween", "compare", "compare_dna", "convert", "dna", "draw_dna", "evolve",
-           "inspect", "mutate", "quantize", "replay", "schema", "splice", "system_info", "train", "verify", "version"]
+__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "LayerEvent", "LoomError",
+           "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh", "StepState",
+           "Stream", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna", "convert", "dna", "draw_dna",
+           "evolve", "export", "inspect", "load", "mutate", "quantize", "replay", "schema", "splice", "system_info", "train",
+           "verify", "version"]

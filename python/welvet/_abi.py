@@ -58,6 +58,30 @@ KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
 KIND_CHAT = 16
 KIND_REPLICA = 17
+KIND_GRAPH = 18
+KIND_GRAPH_SESSION = 19
+KIND_ENCODER = 20
+KIND_ADAPTATION = 21
+
+# The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
+ELEMENT_NONE = 0
+ELEMENT_FLOAT32 = 1
+ELEMENT_UINT8 = 2
+ELEMENT_INT8 = 3
+ELEMENT_UINT16 = 4
+ELEMENT_INT16 = 5
+ELEMENT_INT32 = 6
+ELEMENT_INT64 = 7
+ELEMENT_BOOL = 9
+ELEMENT_FLOAT16 = 10
+ELEMENT_FLOAT64 = 11
+ELEMENT_UINT32 = 12
+ELEMENT_UINT64 = 13
+ELEMENT_BFLOAT16 = 16
+ELEMENT_FLOAT8_E4M3FN = 17
+ELEMENT_FLOAT8_E5M2 = 19
+ELEMENT_UINT4 = 21
+ELEMENT_INT4 = 22
 
 # What a training does with a folder that holds a run.
 RUN_FRESH = 0
@@ -142,6 +166,10 @@ OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64,
 OnShards = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
 
 OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+OnLayer = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint64, c_uint64, c_double, c_double, c_double, c_double, c_uint64, c_uint64, c_void_p, c_int32)
+
+OnWindow = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_double, c_double, c_double, c_double, c_double, c_double, c_uint64, c_uint64)
 
 ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 
@@ -423,6 +451,75 @@ class Generation(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
+class GraphOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_bytes", c_uint64),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class GraphSessionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class EncoderOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("isa", c_char_p),
+        ("dtype", c_char_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class LoadOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("hints", c_char_p),
+        ("threads", c_uint64),
+        ("thread_count", c_int32),
+        ("cancel", c_uint64),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+        ("dtype", c_char_p),
+        ("lenient", c_int32),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class ExportOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("input_shape", POINTER(c_uint64)),
+        ("input_shape_count", c_size_t),
+        ("dequantize", c_int32),
+        ("hints", c_char_p),
+        ("dtype", c_char_p),
+        ("cancel", c_uint64),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
 def declare(library: CDLL) -> None:
     """Tells ctypes the parameters of every function."""
     _declare(library, "loom_version", c_char_p, [])
@@ -613,6 +710,50 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_perplexity", c_int32,
              [c_uint64, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_schema", c_int32, [c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_load", c_int32, [c_char_p, POINTER(LoadOptions), POINTER(c_uint64), POINTER(c_uint64)])
+    _declare(library, "loom_export_file", c_int32, [c_char_p, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])
+    _declare(library, "loom_network_export", c_int32, [c_uint64, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])
+    _declare(library, "loom_graph_open", c_int32, [c_char_p, POINTER(GraphOptions), POINTER(c_uint64)])
+    _declare(library, "loom_graph_from_memory", c_int32,
+             [c_void_p, c_size_t, POINTER(GraphOptions), POINTER(c_uint64)])
+    _declare(library, "loom_graph_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_graph_session_create", c_int32,
+             [c_uint64, POINTER(GraphSessionOptions), POINTER(c_uint64)])
+    _declare(library, "loom_graph_session_bind", c_int32,
+             [c_uint64, c_char_p, c_int32, c_void_p, c_size_t, POINTER(c_uint64), c_size_t])
+    _declare(library, "loom_graph_session_unbind", c_int32, [c_uint64])
+    _declare(library, "loom_graph_session_run", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_graph_session_output", c_int32,
+             [c_uint64, c_char_p, POINTER(c_int32), POINTER(c_void_p), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_graph_session_copy_output", c_int32, [c_uint64, c_char_p, POINTER(c_uint8), c_size_t])
+    _declare(library, "loom_graph_session_hash", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_graph_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_encoder_open", c_int32, [c_char_p, POINTER(EncoderOptions), POINTER(c_uint64)])
+    _declare(library, "loom_encoder_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_encoder_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_encoder_embed", c_int32,
+             [c_uint64, POINTER(c_char_p), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_model_adapters", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_session_choose_adapters", c_int32, [c_uint64, POINTER(c_char_p), c_size_t, c_int32])
+    _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_network_session_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
+    _declare(library, "loom_network_session_report_to", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_trainer_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_trainer_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
+    _declare(library, "loom_trainer_report_to", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_step_mesh_report_to", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_network_blueprint", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_adaptation_create", c_int32, [c_double, c_double, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_adaptation_record", c_int32, [c_uint64, c_int32])
+    _declare(library, "loom_adaptation_mark", c_int32, [c_uint64, c_char_p])
+    _declare(library, "loom_adaptation_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_index", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_network_layer", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_simulate_precision", c_int32,
+             [POINTER(c_float), c_size_t, c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_complementary_matches", c_int32,
+             [c_void_p, c_size_t, c_uint64, c_double, POINTER(c_uint64)])
 
 
 def _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:

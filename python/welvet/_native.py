@@ -147,21 +147,23 @@ def long_call(call: Callable[[], T], cancel: Handle) -> T:
         return call()
     done: list[T] = []
     raised: list[BaseException] = []
+    ended = threading.Event()  # CPython before 3.13 may take an interrupted join() for the thread's end
 
     def run() -> None:
         try:
             done.append(call())
         except BaseException as error:
             raised.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    threading.Thread(target=run, daemon=True).start()
     try:
-        while thread.is_alive():
-            thread.join(0.1)
+        while not ended.wait(0.1):
+            pass
     except BaseException:
         library.loom_cancel_set(cancel.value, 1)
-        thread.join()
+        ended.wait()
         raise
     if raised:
         raise raised[0]

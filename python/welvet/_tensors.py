@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from ._types import Array, Kind, Memory, Numbers, Pointer, Shape
+    from ._types import AnyArray, Array, Kind, Memory, Numbers, Pointer, Shape
 
 _POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
                              "i": ctypes.POINTER(ctypes.c_int32)}
@@ -82,6 +82,73 @@ def given(value: Numbers, what: str, kind: Kind = "f") -> Given:
     return Given(ctypes.addressof(memory), len(numbers), tuple(shape), (numbers, memory), kind)
 
 
+# Elements of graphs: name, numpy's type of the same bits, and the code of the module array, where it has one.
+_ELEMENTS = {
+    _abi.ELEMENT_FLOAT32: ("float32", "float32", "f"), _abi.ELEMENT_FLOAT64: ("float64", "float64", "d"),
+    _abi.ELEMENT_INT64: ("int64", "int64", "q"), _abi.ELEMENT_INT32: ("int32", "int32", "i"),
+    _abi.ELEMENT_INT16: ("int16", "int16", "h"), _abi.ELEMENT_INT8: ("int8", "int8", "b"),
+    _abi.ELEMENT_UINT64: ("uint64", "uint64", "Q"), _abi.ELEMENT_UINT32: ("uint32", "uint32", "I"),
+    _abi.ELEMENT_UINT16: ("uint16", "uint16", "H"), _abi.ELEMENT_UINT8: ("uint8", "uint8", "B"),
+    _abi.ELEMENT_BOOL: ("bool", "bool", "?"), _abi.ELEMENT_FLOAT16: ("float16", "float16", ""),
+    _abi.ELEMENT_BFLOAT16: ("bfloat16", "uint16", ""), _abi.ELEMENT_FLOAT8_E4M3FN: ("float8e4m3fn", "uint8", ""),
+    _abi.ELEMENT_FLOAT8_E5M2: ("float8e5m2", "uint8", ""), _abi.ELEMENT_UINT4: ("uint4", "uint8", ""),
+    _abi.ELEMENT_INT4: ("int4", "uint8", "")}
+_CODES = {name: code for code, (name, _, _) in _ELEMENTS.items()}
+
+
+def tensor(value: Numbers, what: str, wanted: str) -> tuple[int, int, int, tuple[int, ...], object]:
+    """Numbers as a graph takes them: (element, address, bytes, shape, what keeps the memory alive).
+
+    wanted: name of the type, as "int64"; of an unknown one the array's own counts, float32 for lists.
+    """
+    np = numpy()
+    if np is None:
+        return _plain_tensor(value, what, wanted)
+    data = value if isinstance(value, np.ndarray) else np.asarray(value.detach() if hasattr(value, "detach") else value)
+    if wanted not in _CODES:
+        wanted = data.dtype.name if isinstance(value, np.ndarray) and data.dtype.name in _CODES else "float32"
+    kind = _ELEMENTS[_CODES[wanted]][1]
+    if data.dtype.kind not in "fiub" or (wanted.startswith(("bfloat", "float8")) and data.dtype.name != kind):
+        raise TypeError(f"{what} holds {data.dtype}: expected {wanted if wanted in _NUMPY_OWN else kind + ', its codes'}")
+    if kind[0] != "f" and data.dtype.kind == "f":
+        raise TypeError(f"{what} holds {data.dtype}: expected whole numbers, {wanted}")
+    if data.dtype.kind in "iu" and kind.lstrip("u").startswith("int") and data.size:
+        limits = np.iinfo(kind)
+        if int(data.min()) < limits.min or int(data.max()) > limits.max:
+            raise ValueError(f"{what} holds numbers beyond {wanted}")
+    with np.errstate(over="ignore"):
+        data = np.ascontiguousarray(data, dtype=kind).reshape(data.shape)
+    return _CODES[wanted], _address(data), data.nbytes, data.shape, data
+
+
+_NUMPY_OWN = {name for name, kind, _ in _ELEMENTS.values() if name == kind}
+
+
+def _plain_tensor(value: Any, what: str, wanted: str) -> tuple[int, int, int, tuple[int, ...], object]:
+    wanted = wanted if wanted in _CODES else "float32"
+    letter = _ELEMENTS[_CODES[wanted]][2]
+    if not letter:
+        raise TypeError(f"{what} is {wanted}, which needs numpy")
+    numbers, shape = _plain(value, what, "B" if letter == "?" else letter)
+    memory = (ctypes.c_char * (len(numbers) * numbers.itemsize)).from_buffer(numbers)
+    return _CODES[wanted], ctypes.addressof(memory), len(memory), tuple(shape), (numbers, memory)
+
+
+def copied_tensor(element: int, address: int, size: int, shape: Sequence[int]) -> AnyArray:
+    """A copy of a graph's output: a numpy array, or a memoryview of that shape where there is no numpy."""
+    _, kind, letter = _ELEMENTS[element]
+    np = numpy()
+    if np is not None:
+        packed = element in (_abi.ELEMENT_UINT4, _abi.ELEMENT_INT4)
+        out: AnyArray = np.empty((size,) if packed else shape, kind)
+        ctypes.memmove(_address(out), address, size)
+        return out
+    view: Any = memoryview(ctypes.string_at(address, size))
+    letter = letter or ("H" if element in (_abi.ELEMENT_FLOAT16, _abi.ELEMENT_BFLOAT16) else "B")
+    plain: AnyArray = view.cast(letter, shape) if size else view
+    return plain
+
+
 def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> tuple[_abi.Batch, object]:
     """Samples with their targets or classes as the library takes them, and what keeps them alive."""
     data = given(inputs, "inputs")
@@ -121,7 +188,7 @@ def _as_numpy(np: ModuleType, value: Any, what: str, kind: Kind) -> Any:
         return np.ascontiguousarray(data, dtype=_NUMPY[kind]).reshape(data.shape)
 
 
-def _plain(value: Any, what: str, kind: Kind) -> tuple[array.array[Any], Sequence[int]]:
+def _plain(value: Any, what: str, kind: str) -> tuple[array.array[Any], Sequence[int]]:
     if not isinstance(value, (list, tuple, int, float)):
         try:
             view = memoryview(value)

@@ -14,7 +14,7 @@ import numpy
 import numpy.typing
 from typing_extensions import Buffer, Self, TypeAlias, Unpack
 
-__all__ = ["AnswerOptions", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
+__all__ = ["Adapters", "AnswerOptions", "AnyArray", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
            "Numbers", "Path", "PieceOptions", "Pointer", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
            "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
 
@@ -26,6 +26,9 @@ Shape: TypeAlias = Union[int, Sequence[int]]
 Array: TypeAlias = numpy.typing.NDArray[numpy.floating[Any]]  # float32; float64 of a network that computes in it
 
 
+AnyArray: TypeAlias = numpy.typing.NDArray[Any]  # of any element, as graphs return them
+
+
 class _Array(Protocol):
     def __array__(self) -> numpy.typing.NDArray[Any]: ...
 
@@ -35,6 +38,9 @@ Numbers: TypeAlias = Union[float, Sequence["Numbers"], Buffer, _Array]
 
 # What the library reads or fills where it is: of float32.
 Memory: TypeAlias = Union[Buffer, numpy.typing.NDArray[numpy.float32]]
+
+# Which adapters of a model count: their numbers or names; none of them for (), those that it was loaded with for None.
+Adapters: TypeAlias = Union[Sequence[Union[int, str]], None]
 
 PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
 Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
@@ -81,11 +87,13 @@ class StreamOptions(AnswerOptions, total=False):
     """Options of an answer to a prompt."""
 
     form: PromptForm
+    adapters: Adapters
 
 
 class LoadOptions(TypedDict, total=False):
     """Options of a language model."""
 
+    adapters: Sequence[Path]
     dtype: str | None
     threads: int | None
     context: int | None

@@ -14,23 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from .lm import LM
 
-    from ._types import AnswerOptions, Json, Path, Text, Unpack
+    from ._types import Adapters, AnswerOptions, Json, Path, Text, Unpack
 
 
 class Chat(_native.Owner):
     """A conversation: messages in, answers out. What the model has read is not read again.
 
-    model: an LM. system: a message that the conversation begins with.
+    model: an LM. system: a message that the conversation begins with. adapters: as those of LM.stream().
     options: of every answer, as those of LM.stream() but for form: a chat always writes with the chat template.
 
     >>> chat = Chat(LM("model.gguf"), system="You are brief.")  # doctest: +SKIP
     >>> print(chat.say("Who was Ada Lovelace?"))  # doctest: +SKIP
     """
 
-    def __init__(self, model: LM, system: str | None = None, **options: Unpack[AnswerOptions]) -> None:
+    def __init__(self, model: LM, system: str | None = None, *, adapters: Adapters = None,
+                 **options: Unpack[AnswerOptions]) -> None:
         self.model = model
         values, self._keeps = generation_options(**options)
-        session = model.session()
+        session = model.session(adapters)
         self._handle = _native.make(library.loom_chat_create, session.value,
                                     _native.utf8(system, "system") if system else None, ctypes.byref(values))
 

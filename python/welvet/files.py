@@ -4,14 +4,65 @@ from __future__ import annotations
 
 import ctypes
 
-from . import _abi, _native
+from . import _abi, _native, _tensors
 from ._native import library
+from .encoder import Encoder
+from .graph import Graph
+from .lm import LM
+from .network import Network
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from ._types import Function, Json, Path, Told
+    from ._types import Function, Json, Path, Shape, Told
+
+
+def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: str | None = None,
+         threads: int | None = None, progress: Told | bool | None = None) -> Network | LM | Encoder | Graph:
+    """Opens whatever a file or folder holds, and returns a Network, an LM, an Encoder or a Graph.
+
+    hints: a JSON file of what the shapes of bare tensors (.safetensors, .npz) do not say, docs/formats.md.
+    strict: unknown keys of a network's spec are errors. dtype: quantises the matrices of a model or an encoder on load.
+    threads: of a model, an encoder or a graph; None: one per physical core. progress: as that of LM.
+    NotFoundError where there is no such file, LoomError with the code Unsupported or CorruptData for other contents.
+    """
+    count = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
+    options = _abi.LoadOptions(hints=_native.utf8(hints, "hints") if hints else None, thread_count=count,
+                               dtype=_native.utf8(dtype, "dtype") if dtype else None, lenient=not strict)
+    handle, report, kind = _native.Handle(), _native.Handle(), ctypes.c_int32()
+    with _native.Progress(progress) as told:
+        options.progress = told.callback
+        _native.check(library.loom_load(_native.utf8(path, "path"), ctypes.byref(options),
+                                        ctypes.byref(handle._holder), ctypes.byref(report._holder)))
+    _native.check(library.loom_kind_of(handle.value, ctypes.byref(kind)))
+    if kind.value == _abi.KIND_NETWORK:
+        return Network._of(handle)
+    if kind.value == _abi.KIND_MODEL:
+        return LM._of(handle, str(path), threads)
+    return Encoder._of(handle) if kind.value == _abi.KIND_ENCODER else Graph._of(handle, threads)
+
+
+def export(source: Path | Network, target: Path, *, input_shape: Shape | None = None, dequantize: bool = False,
+           dtype: str | None = None, hints: Path | None = None, progress: Told | bool | None = None) -> Json:
+    """Writes a network or a language model in the files of others; returns a report, a dict.
+
+    source: a Network as it stands, or a file. target: of a network FILE.onnx or FILE.safetensors; of a language model
+    FILE.gguf, or a folder as Hugging Face has it. input_shape: onnx, of one sample; None: the network's own.
+    dequantize: integer weights of a network as float32. dtype: matrices of a language model to this type.
+    hints: of a file of bare tensors. LoomError with the code Unsupported, before a byte is written, for what the format
+    cannot express; it names the place.
+    """
+    shape = None if input_shape is None else _tensors.shape_of(input_shape, "input_shape")
+    values = _abi.ExportOptions(input_shape=shape, input_shape_count=0 if shape is None else len(shape),
+                                dequantize=dequantize, dtype=_native.utf8(dtype, "dtype") if dtype else None,
+                                hints=_native.utf8(hints, "hints") if hints else None)
+    to = _native.utf8(target, "target")
+    with _native.Progress(progress) as told:
+        values.progress = told.callback
+        if isinstance(source, Network):
+            return _native.record(library.loom_network_export, source._handle.value, to, ctypes.byref(values))
+        return _native.record(library.loom_export_file, _native.utf8(source, "source"), to, ctypes.byref(values))
 
 
 def inspect(path: Path, *, tensors: bool = False) -> Json:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from .chat import Chat
 
-    from ._types import AnswerOptions, Function, Json, Path, PromptForm, Self, StreamOptions, Text, Told, Unpack
+    from ._types import (Adapters, AnswerOptions, Function, Json, Path, PromptForm, Self, StreamOptions, Text, Told,
+                         Unpack)
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
 _FORMS = {"auto": _abi.PROMPT_AUTO, "raw": _abi.PROMPT_RAW, "chat": _abi.PROMPT_CHAT}
@@ -55,6 +56,7 @@ class LM(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: as stored.
     threads: workers of its sessions; None: one per physical core.
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
+    adapters: folders of low-rank adapters as PEFT writes them; all of them count unless a call chooses among them.
     progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError. True shows a
     bar, where tqdm is installed and the program has a terminal.
 
@@ -63,17 +65,37 @@ class LM(_native.Owner):
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 context: int | None = None, progress: Told | bool | None = None) -> None:
-        self.path = find_model(model)
-        options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None)
-        self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
-        self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)
-        self._tokenizer: Tokenizer | None = None
-        cancel, self._handle = _native.make(library.loom_cancel_create), _native.Handle()
+                 context: int | None = None, adapters: Sequence[Path] = (),
+                 progress: Told | bool | None = None) -> None:
+        if isinstance(adapters, (str, bytes)):
+            raise TypeError("adapters must be a list of folders")
+        folders = [_native.utf8(folder, "a folder of adapters") for folder in adapters]
+        names = (ctypes.c_char_p * len(folders))(*folders)
+        options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None, adapters=names,
+                                    adapters_count=len(names))
+        self._take(_native.Handle(), find_model(model), threads, context)
+        cancel = _native.make(library.loom_cancel_create)
         options.cancel, path = cancel.value, _native.utf8(self.path, "model")
         with _native.Progress(progress) as told:
             options.progress = told.callback
             _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
+
+    def _take(self, handle: _native.Handle, path: str, threads: int | None, context: int | None) -> None:
+        self._handle, self.path = handle, path
+        self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
+        self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)
+        self._tokenizer: Tokenizer | None = None
+
+    @classmethod
+    def _of(cls, handle: _native.Handle, path: str, threads: int | None = None) -> Self:
+        out = cls.__new__(cls)
+        out._take(handle, path, threads, None)
+        return out
+
+    @property
+    def adapters(self) -> list[Json]:
+        """The model's adapters, dicts with name, rank, alpha, matrices and parameters; names are "0", "1", ..."""
+        return _native.records(library.loom_model_adapters, self._handle.value)
 
     @property
     def info(self) -> Json:
@@ -103,21 +125,28 @@ class LM(_native.Owner):
             pass
         return stream.result
 
-    def session(self) -> _native.Handle:
+    def session(self, adapters: Adapters = None) -> _native.Handle:
         """Returns the handle of a new session, which keeps the model alive."""
         options = _abi.SessionOptions(thread_count=self._threads, context_tokens=self._context)
-        return _native.make(library.loom_session_create, self._handle.value, ctypes.byref(options))
+        session = _native.make(library.loom_session_create, self._handle.value, ctypes.byref(options))
+        if adapters is not None:
+            chosen = [_native.utf8(str(a), "an adapter") for a in adapters]
+            _native.check(library.loom_session_choose_adapters(session.value, (ctypes.c_char_p * len(chosen))(*chosen),
+                                                               len(chosen), False))
+        return session
 
-    def chat(self, system: str | None = None, **options: Unpack[AnswerOptions]) -> Chat:
+    def chat(self, system: str | None = None, *, adapters: Adapters = None, **options: Unpack[AnswerOptions]) -> Chat:
         """Returns a Chat with this model; options as those of stream()."""
         from .chat import Chat  # pylint: disable=import-outside-toplevel,cyclic-import
 
-        return Chat(self, system, **options)
+        return Chat(self, system, adapters=adapters, **options)
 
-    def stream(self, prompt: Text, *, form: PromptForm = "auto", **options: Unpack[AnswerOptions]) -> Stream:
+    def stream(self, prompt: Text, *, form: PromptForm = "auto", adapters: Adapters = None,
+               **options: Unpack[AnswerOptions]) -> Stream:
         """Returns a Stream: iterate over it for pieces of text as they settle; its result is a Generation.
 
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
+        adapters: which of the model's adapters count, as [0]; () is none of them, None all.
         options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
         frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed; `help(welvet.lm.generation_options)`
         says what they mean. ValueError for one that is out of range.
@@ -125,7 +154,7 @@ class LM(_native.Owner):
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
         values, _keeps = generation_options(**options)
-        data, session = _native.data_of(prompt, "prompt"), self.session()
+        data, session = _native.data_of(prompt, "prompt"), self.session(adapters)
         return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],
                                    ctypes.byref(values)))
 

@@ -8,10 +8,11 @@ import threading
 
 from . import _abi, _native, _tensors
 from ._native import library
+from .watch import LayerEvent, Watch
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
     from ._types import (Array, ForwardOptions, Json, Kind, Memory, Numbers, Path, Self, SessionOptions, Shape,
@@ -229,6 +230,10 @@ class Network(_native.Owner):
             self._session = Session(self)
         return self._session.forward(x, **options)
 
+    def blueprint(self) -> Json:
+        """Returns the structure, a dict: every layer, nested ones included, with counts of parameters and bytes."""
+        return _native.record(library.loom_network_blueprint, self._handle.value)
+
     def draw(self, title: str | None = None) -> str:
         """Returns a picture of the grid, SVG."""
         name = _native.utf8(title, "title") if title else None
@@ -262,6 +267,7 @@ class Session(_native.Owner):
             checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
         self.network = network
         self._bound: object = None
+        self._watch: Watch | None = None
         self._wide: bool = network.info["element"] == "f64"
         self._kind: Kind = "d" if self._wide else "f"
         self._handle = _native.make(library.loom_network_session_create, network._handle.value,
@@ -291,6 +297,8 @@ class Session(_native.Owner):
             status = self._forward(self._number, data.address, data.count, self._extents_of(data.shape),
                                    len(data.shape), None if options is None else ctypes.addressof(options),
                                    *self._results)
+            if self._watch is not None:
+                self._watch.raise_again()
             if status:
                 _native.check(status)
             self._input = data.shape
@@ -336,7 +344,27 @@ class Session(_native.Owner):
         function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
         _native.check(function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
                                ctypes.byref(count)))
+        if self._watch is not None:
+            self._watch.raise_again()
         return _tensors.copied(pointer, count.value, self._input, self._kind)
+
+    def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
+        """Calls told(event) with a LayerEvent behind every layer of the passes to come; None ends it.
+
+        No bit of a result changes. Returning False ends the watch, too; what it raises comes out of the pass.
+        """
+        watch = None if told is None else Watch(told)
+        function = _abi.OnLayer() if watch is None else watch.callback
+        _native.check(library.loom_network_session_watch(self._handle.value, function, None))
+        self._watch = watch
+
+    def report_to(self, address: str | None) -> None:
+        """Sends a report of every layer to "http://HOST:PORT/PATH", a POST each, or "tanhi://HOST:PORT", a datagram.
+
+        No pass waits for it. None ends it.
+        """
+        _native.check(library.loom_network_session_report_to(self._handle.value,
+                                                             _native.utf8(address, "address") if address else None))
 
     def gradient(self, weight: str) -> Array:
         """Returns the gradient of a weight in its shape, added up since clear_gradients().
@@ -367,6 +395,8 @@ class Session(_native.Owner):
     def run(self) -> None:
         """Runs the network from the bound input into the bound output; LoomError where nothing is bound."""
         status = self._run(self._number)
+        if self._watch is not None:
+            self._watch.raise_again()
         if status:
             _native.check(status)
 

@@ -8,11 +8,13 @@ import json
 
 from . import _abi, _native, _tensors
 from ._native import library
+from .watch import LayerEvent, Watch
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
-    
+
     from .network import Network
 
     from ._types import Array, Json, Numbers, Shape
@@ -56,6 +58,7 @@ class Trainer(_native.Owner):
             isa=_native.utf8(isa, "isa") if isa else None)
         extents = _tensors.shape_of(shape, "shape")
         self.network = network
+        self._watch: Watch | None = None
         self._handle = _native.make(library.loom_trainer_create, network._handle.value, data, len(data), extents,
                                     len(extents), ctypes.byref(options))
 
@@ -69,6 +72,8 @@ class Trainer(_native.Owner):
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         out = _abi.TrainingStep()
         _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out)))
+        if self._watch is not None:
+            self._watch.raise_again()
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
 
@@ -82,6 +87,13 @@ class Trainer(_native.Owner):
             self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(pointer), ctypes.byref(count),
             ctypes.byref(shape), ctypes.byref(rank)))
         return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+
+    def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
+        """Calls told(event) with a LayerEvent behind every layer of the steps to come, as Session.watch() does."""
+        watch = None if told is None else Watch(told)
+        function = _abi.OnLayer() if watch is None else watch.callback
+        _native.check(library.loom_trainer_watch(self._handle.value, function, None))
+        self._watch = watch
 
     def set_epoch(self, epoch: int) -> None:
         """Tells schedules that count epochs which one it is, from 0."""

@@ -29,7 +29,8 @@ struct Fixtures {
     fs::copy(loom::test::source_path("tests/golden/models/llama2_untied"), folder + "/model",
              fs::copy_options::recursive);
     fs::copy_file(loom::test::source_path("tests/golden/small.entity"), folder + "/small.entity");
-    for (const char* const name : {"/model", "/small.entity", "/made.entity", "/made.json", "/none", ""})
+    for (const char* const name :
+         {"/model", "/small.entity", "/made.entity", "/made.json", "/none", "", "/made.onnx", "/made.safetensors"})
       paths.push_back(folder + name);
   }
   ~Fixtures() {
@@ -63,6 +64,15 @@ struct Fixtures {
     const std::string_view config = loom_calls::kDocuments[5];
     LOOM_ASSERT(loom_trainer_create(learning, config.data(), config.size(), shape, 2, &alone, &trainer) == LOOM_OK);
     objects.add(learning), objects.add(trainer);
+    loom_blob report = 0;
+    loom_graph graph = 0;
+    loom_graph_session run = 0;
+    loom_graph_session_options one{};
+    one.struct_size = sizeof one, one.thread_count = 1;
+    LOOM_ASSERT(loom_network_export(network, paths[6].c_str(), nullptr, &report) == LOOM_OK);
+    LOOM_ASSERT(loom_graph_open(paths[6].c_str(), nullptr, &graph) == LOOM_OK);
+    LOOM_ASSERT(loom_graph_session_create(graph, &one, &run) == LOOM_OK);
+    objects.add(report), objects.add(graph), objects.add(run);
   }
 };
 

@@ -6,8 +6,12 @@
 namespace loom::capi {
 namespace {
 
-constexpr const char* kKindNames[] = {"an object",   "a blob",  "a cancel",  "threads",
-                                      "a tokenizer", "a model", "a session", "a generator"};
+// By number of the kind.
+constexpr const char* kKindNames[] = {"an object",    "a blob",       "a cancel",     "threads",   "a tokenizer",
+                                      "a model",      "a session",    "a generator",  "a network", "a network session",
+                                      "a trainer",    "a step mesh",  "a step state", "a tween",   "a mesh tween",
+                                      "a population", "a chat",       "a replica",    "a graph",   "a graph session",
+                                      "an encoder",   "an adaptation"};
 
 constexpr std::size_t kPageSlots = 1024, kPages = 1024;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
@@ -170,7 +174,9 @@ Result<void> need_threads(const Object& object, Kind kind) {
     case Kind::Cancel:
     case Kind::Tokenizer:
     case Kind::Model:
-    case Kind::Network: return {};
+    case Kind::Network:
+    case Kind::Graph:
+    case Kind::Adaptation: return {};
     default:
       return fail(Code::InvalidState, "{} was made before fork(), its threads are the parent's: make a new one",
                   kind_name(kind));

@@ -36,6 +36,10 @@ enum class Kind : std::uint8_t {
   Population = LOOM_KIND_POPULATION,
   Chat = LOOM_KIND_CHAT,
   Replica = LOOM_KIND_REPLICA,
+  Graph = LOOM_KIND_GRAPH,
+  GraphSession = LOOM_KIND_GRAPH_SESSION,
+  Encoder = LOOM_KIND_ENCODER,
+  Adaptation = LOOM_KIND_ADAPTATION,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

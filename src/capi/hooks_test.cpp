@@ -11,11 +11,13 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "capi/capi_test.h"
 #include "core/error.h"
 #include "support/files.h"
 
@@ -121,6 +123,67 @@ TEST(CapiHooks, a_refusal_at_any_point_is_out_of_memory_and_loses_nothing) {
   }
   EXPECT_EQ(loom_set_memory(nullptr, nullptr, nullptr), LOOM_OK);
   EXPECT_GT(refused, 10);
+}
+
+// A plan for another shape that memory runs out for: neither the old plan nor half of the new one is used later.
+TEST(CapiHooks, a_graph_session_goes_on_after_a_refusal_at_any_point) {
+  const test::TempFolder folder;
+  const std::string path = folder / "n.onnx";
+  const std::string spec =
+      R"({"seed":7,"input_shape":[64],"layers":[{"type":"dense","input_height":64,)"
+      R"("output_height":96,"activation":"tanh"},{"type":"dense","input_height":96,"output_height":8}]})";
+  loom_network network = 0;
+  loom_blob blob = 0;
+  ASSERT_EQ(loom_network_from_json(spec.data(), spec.size(), nullptr, &network), LOOM_OK);
+  ASSERT_EQ(loom_network_export(network, path.c_str(), nullptr, &blob), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_release(blob), LOOM_OK);
+  loom_graph graph = 0;
+  loom_graph_session session = 0;
+  ASSERT_EQ(loom_graph_open(path.c_str(), nullptr, &graph), LOOM_OK);
+  ASSERT_EQ(loom_graph_session_create(graph, nullptr, &session), LOOM_OK);
+  std::vector<float> x(300 * 64);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17) / 16;
+  const auto run = [&](std::uint64_t rows) {
+    const std::uint64_t shape[] = {rows, 64};
+    EXPECT_EQ(loom_graph_session_bind(session, nullptr, LOOM_ELEMENT_FLOAT32, x.data(), rows * 256, shape, 2), LOOM_OK);
+    return loom_graph_session_run(session, 0);
+  };
+  const auto hash = [&] {
+    EXPECT_EQ(loom_graph_session_hash(session, &blob), LOOM_OK) << loom_last_error();
+    return test::take(blob);
+  };
+  ASSERT_EQ(run(300), LOOM_OK) << loom_last_error();
+  const std::string large = hash();
+  ASSERT_EQ(run(2), LOOM_OK);
+  const std::string small = hash();
+  std::vector<std::unique_ptr<Host>> hosts;  // memory that the session keeps goes back to the one that gave it
+  int refused = 0;
+  for (long n = 0;; ++n) {
+    ASSERT_EQ(run(2), LOOM_OK);
+    hosts.push_back(std::make_unique<Host>());
+    hosts.back()->refuse_at = n;
+    ASSERT_EQ(loom_set_memory(Host::allocate, Host::free, hosts.back().get()), LOOM_OK);
+    loom_graph_session fresh = 0;  // one without memory of before
+    ASSERT_EQ(loom_graph_session_create(graph, nullptr, &fresh), LOOM_OK);
+    std::swap(fresh, session);
+    const loom_status status = run(300);
+    hosts.back()->refuse_at = -1;
+    if (status != LOOM_OK) {
+      EXPECT_EQ(status, LOOM_OUT_OF_MEMORY) << n << ": " << loom_last_error();
+      ++refused;
+    }
+    ASSERT_EQ(run(300), LOOM_OK) << loom_last_error();
+    EXPECT_EQ(hash(), large) << n;
+    ASSERT_EQ(run(2), LOOM_OK) << loom_last_error();
+    EXPECT_EQ(hash(), small) << n;
+    EXPECT_EQ(loom_release(fresh), LOOM_OK);
+    ASSERT_EQ(loom_set_memory(nullptr, nullptr, nullptr), LOOM_OK);
+    if (status == LOOM_OK) break;
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_GT(refused, 1);
+  for (const loom_handle handle : {session, graph, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
+  for (const auto& host : hosts) EXPECT_TRUE(host->held.empty());
 }
 
 struct Said {

@@ -5,18 +5,8 @@
 #include "capi/options.h"
 #include "core/json.h"
 #include "learning/tween/mesh_tween.h"
-#include "network/step_mesh.h"
 
 namespace loom::capi {
-
-struct StepMeshObject : Object {
-  static constexpr Kind kKind = Kind::StepMesh;
-  StepMeshObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<StepMesh> given)
-      : network(std::move(of)), mesh(std::move(given)), plan(network->plan) {}
-  const std::shared_ptr<NetworkObject> network;
-  const std::unique_ptr<StepMesh> mesh;
-  const std::uint64_t plan;
-};
 
 struct StepStateObject : Object {
   static constexpr Kind kKind = Kind::StepState;

@@ -139,7 +139,8 @@ class CapiObjects : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::copy(test::source_path("tests/golden/models/llama2_untied"), folder_ / "model");
-    for (const char* const name : {"model", "made.entity", "made.json", "none"}) paths_.push_back(folder_ / name);
+    for (const char* const name : {"model", "made.entity", "made.json", "none", "made.onnx", "made.safetensors"})
+      paths_.push_back(folder_ / name);
     open_language_model();
     open_network();
     loom_cancel cancel = 0;
@@ -180,6 +181,16 @@ class CapiObjects : public testing::Test {
     ASSERT_EQ(loom_trainer_create(learning, config.data(), config.size(), shape, 2, nullptr, &trainer), LOOM_OK)
         << loom_last_error();
     objects_.add(trainer);
+    open_graph(network);
+  }
+  void open_graph(loom_network network) {
+    loom_blob report = 0;
+    ASSERT_EQ(loom_network_export(network, paths_[4].c_str(), nullptr, &report), LOOM_OK) << loom_last_error();
+    loom_graph graph = 0;
+    ASSERT_EQ(loom_graph_open(paths_[4].c_str(), nullptr, &graph), LOOM_OK) << loom_last_error();
+    loom_graph_session session = 0;
+    ASSERT_EQ(loom_graph_session_create(graph, nullptr, &session), LOOM_OK) << loom_last_error();
+    objects_.add(report), objects_.add(graph), objects_.add(session);
   }
 
   test::TempFolder folder_;
@@ -197,6 +208,20 @@ TEST_F(CapiObjects, no_function_writes_to_a_result_that_is_null) {
     if (!function.gives || loom_calls::is_long(function.name)) continue;
     EXPECT_EQ(function.call(arguments), LOOM_INVALID_ARGUMENT) << function.name << ": " << loom_last_error();
   }
+}
+
+// A table of names that is shorter than that of the kinds told of "an object", or of no handle at all.
+TEST_F(CapiObjects, a_handle_of_another_kind_is_called_by_its_name) {
+  loom_kind kind = 0;
+  loom_blob info = 0;
+  EXPECT_EQ(loom_network_info(objects_.living(LOOM_KIND_TRAINER, 0), &info), LOOM_BAD_HANDLE);
+  EXPECT_STREQ(loom_last_error(), "expected the handle of a network, got that of a trainer");
+  EXPECT_EQ(loom_graph_info(objects_.living(LOOM_KIND_NETWORK, 0), &info), LOOM_BAD_HANDLE);
+  EXPECT_STREQ(loom_last_error(), "expected the handle of a graph, got that of a network");
+  EXPECT_EQ(loom_adaptation_info(0, &info), LOOM_BAD_HANDLE);
+  EXPECT_STREQ(loom_last_error(), "expected the handle of an adaptation, got 0");
+  EXPECT_EQ(loom_kind_of(objects_.living(LOOM_KIND_GRAPH_SESSION, 0), &kind), LOOM_OK);
+  EXPECT_EQ(kind, LOOM_KIND_GRAPH_SESSION);
 }
 
 TEST(CapiMisuse, a_struct_that_ends_inside_of_a_pointer_has_none_there) {

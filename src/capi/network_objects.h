@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "capi/objects.h"
+#include "capi/watching.h"
 #include "network/network_session.h"
+#include "network/step_mesh.h"
 #include "training/trainer.h"
 
 namespace loom::capi {
@@ -114,6 +116,9 @@ Json json_of(std::span<const TweenUse> uses);
 // NoValue with the path of a weight that nobody has given a value: such a network can be changed, not run.
 Result<void> need_values(const Network& network);
 
+// z, y, x, l as a caller gives them.
+Result<Address> address_of(const std::uint64_t* given, std::size_t count);
+
 // Extents as a caller gives them.
 Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const char* what);
 // The values of a tensor that the caller gives; their number must be the shape's. `what` begins the messages.
@@ -165,6 +170,7 @@ struct NetworkSessionObject : Object {
   Kept kept;
   Bound bound;
   Extents output_shape;
+  Watching watching;
 };
 
 struct TrainerObject : Object {
@@ -176,6 +182,26 @@ struct TrainerObject : Object {
   std::uint64_t plan, values;  // of the network, that the trainer knows
   std::string why;             // of the last step, where it was skipped
   Extents output_shape;
+  Watching watching;
+};
+
+// The trainer of a handle, and its network, for a call that changes both.
+struct TakenTrainer {
+  Use<TrainerObject> use;
+  Turn turn;
+  Writing writing;
+  TrainerObject* operator->() const { return use.operator->(); }
+};
+Result<TakenTrainer> take_trainer(loom_trainer handle);
+
+struct StepMeshObject : Object {
+  static constexpr Kind kKind = Kind::StepMesh;
+  StepMeshObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<StepMesh> given)
+      : network(std::move(of)), mesh(std::move(given)), plan(network->plan) {}
+  const std::shared_ptr<NetworkObject> network;
+  const std::unique_ptr<StepMesh> mesh;
+  const std::uint64_t plan;
+  Watching watching;
 };
 
 }  // namespace loom::capi

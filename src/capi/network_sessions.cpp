@@ -41,6 +41,8 @@ Result<bool> plan_session(NetworkSessionObject& s) {
   } else {
     LOOM_TRY_VOID(s.session->adopt());
   }
+  LOOM_TRY_VOID(s.watching.renew(object.network));
+  s.session->observe(s.watching.watch());
   s.plan = object.plan;
   return true;
 }

@@ -64,6 +64,15 @@ Result<void> need_values(const Network& network) {
   return open.empty() ? Result<void>{} : fail(Code::NoValue, "{} has no value so far", open);
 }
 
+Result<Address> address_of(const std::uint64_t* given, std::size_t count) {
+  LOOM_TRY(const auto a, need_array(given, count, "address"));
+  if (a.size() != 4) return fail(Code::InvalidArgument, "address has {} numbers: expected z, y, x, l", a.size());
+  for (const std::uint64_t v : a)
+    if (v > 0xffffffff) return fail(Code::OutOfRange, "address: {} lies outside the grid", v);
+  return Address{static_cast<std::size_t>(a[0]), static_cast<std::size_t>(a[1]), static_cast<std::size_t>(a[2]),
+                 static_cast<std::size_t>(a[3])};
+}
+
 namespace {
 
 SpecOptions options_of(const loom_network_options& given) {
@@ -154,15 +163,6 @@ loom_status set_weight(loom_network network, const char* name, const T* values, 
     ++taken.use->values;
     return {};
   });
-}
-
-Result<Address> address_of(const std::uint64_t* given, std::size_t count) {
-  LOOM_TRY(const auto a, need_array(given, count, "address"));
-  if (a.size() != 4) return fail(Code::InvalidArgument, "address has {} numbers: expected z, y, x, l", a.size());
-  for (const std::uint64_t v : a)
-    if (v > 0xffffffff) return fail(Code::OutOfRange, "address: {} lies outside the grid", v);
-  return Address{static_cast<std::size_t>(a[0]), static_cast<std::size_t>(a[1]), static_cast<std::size_t>(a[2]),
-                 static_cast<std::size_t>(a[3])};
 }
 
 Result<void> place(Network& network, const Address& address, std::string_view json) {

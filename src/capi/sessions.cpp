@@ -1,9 +1,12 @@
 // Sessions of loom.h: tokens in, logits out.
 
+#include <algorithm>
+
 #include "capi/guard.h"
 #include "capi/objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "lm/peft.h"
 
 namespace loom::capi {
 namespace {
@@ -101,12 +104,48 @@ loom_status loom_session_restore(loom_session session, uint64_t sequence, const 
   });
 }
 
+loom_status loom_model_adapters(loom_model model, loom_blob* list) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(list));
+    LOOM_TRY(const auto use, Use<ModelObject>::of(model));
+    Json out = Json::array();
+    for (const PeftInfo& each : list_peft(*use->model.decoder))
+      out.push_back({{"name", each.name},
+                     {"rank", each.rank},
+                     {"alpha", each.alpha},
+                     {"matrices", each.matrices},
+                     {"parameters", each.parameters}});
+    LOOM_TRY(*list, make_blob(out));
+    return {};
+  });
+}
+
+loom_status loom_session_choose_adapters(loom_session session, const char* const* names, size_t names_count,
+                                         int32_t all) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const auto given, need_array(names, names_count, "names"));
+    std::optional<std::vector<std::string>> chosen(std::in_place);
+    for (const char* const each : given) {
+      LOOM_TRY(const std::string_view text, need_text(each, "a name"));
+      chosen->emplace_back(text);
+    }
+    if (all != 0) chosen.reset();
+    LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
+    return taken->session->choose_adapters(std::move(chosen));
+  });
+}
+
 loom_status loom_session_info(loom_session session, loom_blob* info) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(info));
     LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
     const Session& s = *taken->session;
-    LOOM_TRY(*info, make_blob(Json{{"isa", name(s.isa())},
+    Json adapters = Json::array();
+    for (const PeftInfo& each : list_peft(s.model()))
+      if (s.adapters() ? std::ranges::find(*s.adapters(), each.name) != s.adapters()->end() : each.enabled)
+        adapters.push_back(each.name);
+    LOOM_TRY(*info, make_blob(Json{{"adapters", std::move(adapters)},
+                                   {"isa", name(s.isa())},
                                    {"threads", s.threads()},
                                    {"activations", s.activations() == Activations::int8 ? "int8" : "int16"},
                                    {"context_tokens", s.context_tokens()},

@@ -20,15 +20,6 @@ Result<GivenBatch> batch_of(const loom_batch* batch) {
   return out;
 }
 
-namespace {
-
-// The trainer of a handle, and its network, for a call that changes both.
-struct TakenTrainer {
-  Use<TrainerObject> use;
-  Turn turn;
-  Writing writing;
-  TrainerObject* operator->() const { return use.operator->(); }
-};
 Result<TakenTrainer> take_trainer(loom_trainer handle) {
   LOOM_TRY(auto use, Use<TrainerObject>::of(handle));
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "trainer"));
@@ -40,6 +31,8 @@ Result<TakenTrainer> take_trainer(loom_trainer handle) {
   use->values = network.values;
   return TakenTrainer{std::move(use), std::move(turn), std::move(writing)};
 }
+
+namespace {
 
 Result<Samples> samples_of(const loom_batch* batch) {
   if (batch == nullptr) return fail(Code::InvalidArgument, "batch is NULL");

@@ -28,6 +28,7 @@ char* failed(std::string_view why) {
   return json_text(Json{{"error", t_error}});
 }
 char* failed_call() { return failed(loom_last_error()); }
+std::string_view last_error() { return t_error; }
 int64_t no_handle_of_call() {
   t_error = loom_last_error();
   return -1;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
-#include "compat/welvet_compat.h"
+#include "compat/own_objects.h"
 
 namespace welvet {
 namespace {
@@ -30,31 +28,12 @@ struct LanguageModel {
   }
 };
 
-// Handles of this library's own kind of object, apart from the kinds of loom.h.
-constexpr int64_t kOwnKind = int64_t{0x70} << 56;
-
-std::mutex g_mutex;
-int64_t g_made = 0;
-std::map<int64_t, std::shared_ptr<LanguageModel>>& models() {
-  static auto* const all = new std::map<int64_t, std::shared_ptr<LanguageModel>>;
-  return *all;
-}
-
-std::shared_ptr<LanguageModel> find_model(int64_t given) {
-  const std::scoped_lock lock(g_mutex);
-  const auto found = models().find(given);
-  return found == models().end() ? nullptr : found->second;
-}
+using Models = OwnObjects<LanguageModel, 0x70>;
 
 // Calls body(model) for the model of a handle that nobody else uses.
 template <class F>
 char* with_model(int64_t given, F&& body) {
-  return answer([&] {
-    const std::shared_ptr<LanguageModel> model = find_model(given);
-    if (model == nullptr) return failed("invalid handle of a language model");
-    const std::unique_lock lock(model->mutex, std::try_to_lock);
-    return lock ? body(*model) : failed("the language model is in use by another call");
-  });
+  return Models::with(given, "a language model", body);
 }
 
 int64_t open_model(const char* path, int precision, bool greedy) {
@@ -72,9 +51,7 @@ int64_t open_model(const char* path, int precision, bool greedy) {
     if (facts.is_object()) made->ram_mb = facts.value("resident_bytes", 0.0) / 1e6;
   }
   made->greedy = greedy;
-  const std::scoped_lock lock(g_mutex);
-  models()[kOwnKind + ++g_made] = std::move(made);
-  return kOwnKind + g_made;
+  return Models::add(std::move(made));
 }
 
 struct Asked {
@@ -214,15 +191,7 @@ int64_t LoomLoadModel(const char* path) {
   return make([&] { return open_model(path, 32, true); });
 }
 void LoomFreeLLM(int64_t given) {
-  make([&]() -> int64_t {
-    std::shared_ptr<LanguageModel> last;  // it ends outside of the lock
-    const std::scoped_lock lock(g_mutex);
-    const auto found = models().find(given);
-    if (found == models().end()) return 0;
-    last = std::move(found->second);
-    models().erase(found);
-    return 0;
-  });
+  make([&]() -> int64_t { return Models::erase(given) ? 0 : -1; });
 }
 
 char* LoomLLMGenerate(int64_t given, const char* systemPrompt, const char* userMsg, float temperatureF, int topKI,

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "compat/welvet_compat.h"
+#include "compat/own_objects.h"
 
 namespace welvet {
 namespace {
@@ -195,6 +195,18 @@ char* train(int64_t n, const float* input, int inputs, const float* target, int 
   return learn(n, input, target, lesson, static_cast<std::size_t>(out_dim), json);
 }
 
+// A network of whatever a file holds, bare tensors too, and what became of these.
+int64_t load_network(const char* path, Json& report) {
+  Held object;
+  loom_blob blob = 0;
+  if (loom_load(path, nullptr, object.out(), &blob) != LOOM_OK) return no_handle_of_call();
+  report = Json::parse(take(blob), nullptr, false);
+  loom_kind kind = LOOM_KIND_NONE;
+  if (loom_kind_of(object.get(), &kind) != LOOM_OK) return no_handle_of_call();
+  if (kind != LOOM_KIND_NETWORK) return failed("the file holds a " + report.value("kind", "") + ", no network"), -1;
+  return static_cast<int64_t>(object.keep());
+}
+
 char* base64(std::string_view bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
@@ -250,7 +262,121 @@ char* to_bytes(int64_t n, loom_network_format format) {
   return format == LOOM_FORMAT_JSON ? text(take(bytes)) : base64(take(bytes));
 }
 
+// The layers of a blueprint that stand in cells, with what was asked of them.
+Json blueprint_of(int64_t n) {
+  loom_blob blob = 0;
+  if (loom_network_blueprint(handle(n), &blob) != LOOM_OK) return {};
+  return Json::parse(take(blob), nullptr, false);
+}
+
+char* layer_telemetry(int64_t n, int li) {
+  const Json facts = blueprint_of(n);
+  if (!facts.is_object()) return failed_call();
+  const std::string path = "layers." + std::to_string(li);
+  for (const Json& layer : facts["layers"])
+    if (layer["path"] == path) return json_text(layer);
+  return failed("the network has no layer " + std::to_string(li));
+}
+
+// A number of a layer's spec by the first of its names that is there.
+int number_of(const Json& layer, const std::vector<const char*>& names) {
+  for (const char* const name : names)
+    if (const auto found = layer.find(name); found != layer.end() && found->is_number())
+      return static_cast<int>(found->get<double>());
+  return 0;
+}
+
+// Numbers of kinds and activations in 0.8x (engine 3.1, 3.2).
+constexpr const char* kKinds[] = {"dense",
+                                  "mha",
+                                  "swiglu",
+                                  "rmsnorm",
+                                  "cnn1",
+                                  "cnn2",
+                                  "cnn3",
+                                  "rnn",
+                                  "lstm",
+                                  "layernorm",
+                                  "convtransposed1",
+                                  "convtransposed2",
+                                  "convtransposed3",
+                                  "embedding",
+                                  "kmeans",
+                                  "softmax",
+                                  "parallel",
+                                  "sequential",
+                                  "residual",
+                                  "metacognition"};
+constexpr const char* kActivations[] = {"relu", "silu", "gelu", "tanh", "sigmoid", "leakyrelu", "relu2"};
+template <std::size_t N>
+int place_of(const char* const (&names)[N], const std::string& wanted) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (wanted == names[i]) return static_cast<int>(i);
+  return -1;
+}
+
+LoomLayerSpec spec_of(int64_t n, int li) {
+  LoomLayerSpec out{};
+  out.Type = -1;
+  loom_blob blob = 0;
+  if (loom_network_info(handle(n), &blob) != LOOM_OK) return no_handle_of_call(), out;
+  const Json info = Json::parse(take(blob), nullptr, false);
+  const auto grid = info["grid"].get<std::vector<std::uint64_t>>();
+  std::uint64_t rest = static_cast<std::uint64_t>(li < 0 ? 0 : li), address[4] = {};
+  for (std::size_t axis = 4; axis-- > 0;) address[axis] = rest % grid[axis], rest /= grid[axis];
+  if (li < 0 || rest != 0) return failed("no such layer"), out;
+  if (loom_network_layer(handle(n), address, 4, &blob) != LOOM_OK) return no_handle_of_call(), out;
+  const Json layer = Json::parse(take(blob), nullptr, false);
+  const auto named = [&](const char* key, const char* otherwise) { return layer.value(key, std::string(otherwise)); };
+  out.Type = place_of(kKinds, named("type", ""));
+  out.Z = static_cast<int>(address[0]), out.Y = static_cast<int>(address[1]);
+  out.X = static_cast<int>(address[2]), out.L = static_cast<int>(address[3]);
+  out.Activation = place_of(kActivations, named("activation", "linear"));
+  out.DType = place_of(kTypes, named("dtype", "float32"));
+  const std::pair<int*, std::vector<const char*>> numbers[] = {
+      {&out.InputHeight, {"input_height", "input_size", "d_model", "features"}},
+      {&out.InputWidth, {"input_width"}},
+      {&out.InputDepth, {"input_depth"}},
+      {&out.OutputHeight, {"output_height", "hidden_size"}},
+      {&out.OutputWidth, {"output_width"}},
+      {&out.OutputDepth, {"output_depth"}},
+      {&out.InputChannels, {"input_channels"}},
+      {&out.Filters, {"filters"}},
+      {&out.KernelSize, {"kernel_size"}},
+      {&out.Stride, {"stride"}},
+      {&out.Padding, {"padding"}},
+      {&out.NumHeads, {"num_heads"}},
+      {&out.NumKVHeads, {"num_kv_heads"}},
+      {&out.DModel, {"d_model"}},
+      {&out.SeqLength, {"seq_length", "max_seq_len"}},
+      {&out.VocabSize, {"vocab_size"}},
+      {&out.EmbeddingDim, {"embedding_dim"}},
+      {&out.NumClusters, {"num_clusters"}}};
+  for (const auto& [field, names] : numbers) *field = number_of(layer, names);
+  return out;
+}
+
+void report_to(int64_t n, const char* address) {
+  const loom_network_session session = session_of(handle(n));
+  if (session == 0 || loom_network_session_report_to(session, address) != LOOM_OK) no_handle_of_call();
+}
+
 }  // namespace
+
+std::vector<std::uint64_t> sample_shape(loom_network network, std::size_t values) {
+  loom_blob blob = 0;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t product = 1;
+  if (loom_network_info(network, &blob) == LOOM_OK) {
+    const Json info = Json::parse(take(blob), nullptr, false);
+    if (const auto extents = info.find("input_shape"); extents != info.end() && extents->is_array())
+      for (const Json& extent : *extents) shape.push_back(extent.get<std::uint64_t>()), product *= shape.back();
+  }
+  if (shape.empty() || product != values) shape = {values};
+  shape.insert(shape.begin(), 1);
+  return shape;
+}
+
 }  // namespace welvet
 
 using namespace welvet;
@@ -274,12 +400,27 @@ void LoomFreeNetwork(int64_t given) {
 
 int64_t LoomLoadUniversal(const char* path) {
   return make([&]() -> int64_t {
+    Json report;
+    return load_network(path, report);
+  });
+}
+// What the loader made of the file, and the handle.
+char* LoomLoadUniversalDetailed(const char* path) {
+  return answer([&] {
+    Json report;
+    const int64_t made = load_network(path, report);
+    if (made == -1) return failed(std::string(last_error()));
+    report["handle"] = made;
+    return json_text(report);
+  });
+}
+int64_t LoomLoadEntity(const char* path) {
+  return make([&]() -> int64_t {
     loom_network network = 0;
     if (loom_network_open(path, nullptr, &network) != LOOM_OK) return no_handle_of_call();
     return static_cast<int64_t>(network);
   });
 }
-int64_t LoomLoadEntity(const char* path) { return LoomLoadUniversal(path); }
 
 char* LoomGetNetworkInfo(int64_t given) {
   return answer([&] {
@@ -337,4 +478,35 @@ int64_t LoomDeserializeNetwork(const char* jsonBuf, int length) {
 }
 int64_t LoomDeserializeEntity(const char* dataBuf, int length) {
   return make([&] { return from_memory(dataBuf, length); });
+}
+
+char* LoomExtractNetworkBlueprint(int64_t n, const char* modelID) {
+  return answer([&] {
+    Json facts = blueprint_of(n);
+    if (!facts.is_object()) return failed_call();
+    if (modelID != nullptr && *modelID != 0) facts["id"] = modelID;
+    return json_text(facts);
+  });
+}
+char* LoomGetLayerTelemetry(int64_t n, int li) {
+  return answer([&] { return layer_telemetry(n, li); });
+}
+LoomLayerSpec LoomGetLayerSpec(int64_t n, int li) {
+  LoomLayerSpec out{};
+  out.Type = -1;
+  make([&]() -> int64_t { return out = spec_of(n, li), 0; });
+  return out;
+}
+
+// Reports of every layer of LoomForwardPolymorphic() and LoomSequentialForward(), which always say their shapes.
+void LoomNetworkTanhiConfigure(int64_t given, int enabled, const char* host, int port, int) {
+  make([&]() -> int64_t {
+    const std::string to = "tanhi://" + std::string(words(host).empty() ? "127.0.0.1" : words(host)) + ":" +
+                           std::to_string(port > 0 ? port : LoomTanhiDefaultPort());
+    report_to(given, enabled != 0 ? to.c_str() : nullptr);
+    return 0;
+  });
+}
+void LoomNetworkTanhiDisable(int64_t given) {
+  make([&]() -> int64_t { return report_to(given, nullptr), 0; });
 }

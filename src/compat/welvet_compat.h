@@ -21,6 +21,8 @@ char* failed(std::string_view why);
 // The same of the last call of loom.h on this thread.
 char* failed_call();
 int64_t no_handle_of_call();
+// What LoomLastError() says.
+std::string_view last_error();
 char* done();  // {"status": "ok"}
 
 // Answers of functions that are not served.

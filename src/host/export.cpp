@@ -31,6 +31,14 @@ Result<ExportResult> export_tensors(Network& network, const std::string& output,
   return ExportResult{output, "safetensors", written->bytes().size(), tensors, 0, sha256_of(written->bytes())};
 }
 
+Result<void> check_network_output(const std::string& output) {
+  if (output.ends_with(".gguf"))
+    return fail(Code::Unsupported, "{}: GGUF holds language models; .onnx or .safetensors for a network", output);
+  if (!output.ends_with(".onnx") && !output.ends_with(".safetensors"))
+    return fail(Code::InvalidArgument, "{}: the output must end in .onnx or .safetensors", output);
+  return {};
+}
+
 bool is_language_model(const std::string& path) {
   if (is_model_entity(path)) return true;
   return !is_network_file(path) && !is_tensor_file(path);
@@ -49,13 +57,14 @@ Result<ExportResult> export_file(const std::string& input, const std::string& ou
                   output);
     return gguf ? export_gguf(input, output, options) : export_folder(input, output, options);
   }
-  if (gguf)
-    return fail(Code::Unsupported, "{}: GGUF holds language models; .onnx or .safetensors for a network", output);
-  if (!onnx && !safetensors)
-    return fail(Code::InvalidArgument, "{}: the output must end in .onnx or .safetensors", output);
+  LOOM_TRY_VOID(check_network_output(output));
   LOOM_TRY(OpenedNetwork opened, open_any_network(input, {options.hints}));
-  Network& network = opened.loaded.network;
-  return onnx ? export_onnx(network, output, options) : export_tensors(network, output, options);
+  return export_network(opened.loaded.network, output, options);
+}
+
+Result<ExportResult> export_network(Network& network, const std::string& output, const ExportOptions& options) {
+  LOOM_TRY_VOID(check_network_output(output));
+  return output.ends_with(".onnx") ? export_onnx(network, output, options) : export_tensors(network, output, options);
 }
 
 Json to_json(const ExportResult& r) {

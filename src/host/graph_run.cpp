@@ -140,13 +140,13 @@ void count_ops(const graph::Body& body, std::map<std::string, std::size_t>& ops)
   }
 }
 
-Result<Digest> digest_of(const std::vector<Value>& outputs) {
-  Sha256 hash;
-  for (const Value& value : outputs) {
-    LOOM_TRY(const auto bytes, graph::bytes_of_value(value));
-    hash.update(bytes);
-  }
-  return hash.finish();
+Json described(const graph::InputInfo& info) {
+  Json out{{"name", info.name}, {"type", graph::name_of(info.type)}};
+  if (!info.has_shape) return out;
+  Json shape = Json::array();
+  for (const std::int64_t d : info.dims) shape.push_back(d < 0 ? Json("?") : Json(d));
+  out["shape"] = std::move(shape);
+  return out;
 }
 
 // Runs the same inputs again and takes the time of each run. A session that answers otherwise the second time is
@@ -158,7 +158,7 @@ Result<void> repeat(graph::Runner& runner, double seconds, GraphRunResult& resul
     const auto begin = Clock::now();
     LOOM_TRY(const std::vector<Value> outputs, runner.run(result.inputs));
     result.repeated.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    LOOM_TRY(const Digest digest, digest_of(outputs));
+    LOOM_TRY(const Digest digest, digest_of_outputs(outputs));
     if (digest != result.digest)
       return fail(Code::InvalidState, "run {} answers {}, the first one {}", result.repeated.size() + 1, to_hex(digest),
                   to_hex(result.digest));
@@ -167,6 +167,15 @@ Result<void> repeat(graph::Runner& runner, double seconds, GraphRunResult& resul
 }
 
 }  // namespace
+
+Result<Digest> digest_of_outputs(const std::vector<Value>& outputs) {
+  Sha256 hash;
+  for (const Value& value : outputs) {
+    LOOM_TRY(const auto bytes, graph::bytes_of_value(value));
+    hash.update(bytes);
+  }
+  return hash.finish();
+}
 
 Json nested_json(const Value& value) {
   std::size_t at = 0;
@@ -192,7 +201,7 @@ Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOpt
   auto outputs = runner->run(result.inputs);
   if (!outputs) return at(path, std::move(outputs).error());
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  LOOM_TRY(result.digest, digest_of(*outputs));
+  LOOM_TRY(result.digest, digest_of_outputs(*outputs));
   LOOM_TRY_VOID(repeat(*runner, options.repeat_seconds, result));
   for (std::size_t i = 0; i < outputs->size(); ++i)
     result.outputs.emplace_back((*made)->outputs()[i], std::move((*outputs)[i]));
@@ -222,8 +231,7 @@ Result<void> write_value_npy(const std::string& path, const Value& value) {
   return write_npy(path, DType::float32, value.dims, bytes);
 }
 
-Result<Json> inspect_graph(const std::string& path) {
-  LOOM_TRY(const graph::Model model, read_graph(path));
+Json graph_facts(const graph::Model& model) {
   std::map<std::string, std::size_t> ops;
   count_ops(model.body, ops);
   std::size_t bytes = 0, parameters = 0;
@@ -232,26 +240,21 @@ Result<Json> inspect_graph(const std::string& path) {
     bytes += graph::stored_bytes(value.type, value.elements()), parameters += value.elements();
     constants[name] = true;
   }
-  Json inputs = Json::array();
-  for (const graph::InputInfo& info : model.body.inputs) {
-    if (constants.contains(info.name)) continue;
-    Json shape = Json::array();
-    for (const std::int64_t d : info.dims) shape.push_back(d < 0 ? Json("?") : Json(d));
-    inputs.push_back({{"name", info.name}, {"type", graph::name_of(info.type)}});
-    if (info.has_shape) inputs.back()["shape"] = shape;
-  }
+  Json inputs = Json::array(), outputs = Json::array();
+  for (const graph::InputInfo& info : model.body.inputs)
+    if (!constants.contains(info.name)) inputs.push_back(described(info));
+  for (const graph::InputInfo& info : model.body.output_infos) outputs.push_back(described(info));
   const auto supported = graph::check_supported(model);
-  Json out{{"format", "onnx"},
-           {"opset", model.opset},
-           {"inputs", inputs},
-           {"outputs", model.body.outputs},
-           {"operations", ops},
-           {"constants", model.body.constants.size()},
-           {"parameters", parameters},
-           {"constant_bytes", bytes},
-           {"runs", supported.has_value()}};
+  Json out{{"format", "onnx"},         {"opset", model.opset},    {"inputs", inputs},
+           {"outputs", outputs},       {"operations", ops},       {"constants", model.body.constants.size()},
+           {"parameters", parameters}, {"constant_bytes", bytes}, {"runs", supported.has_value()}};
   if (!supported) out["missing"] = supported.error().message;
   return out;
+}
+
+Result<Json> inspect_graph(const std::string& path) {
+  LOOM_TRY(const graph::Model model, read_graph(path));
+  return graph_facts(model);
 }
 
 }  // namespace loom

@@ -37,7 +37,11 @@ Json nested_json(const graph::Value& value);
 // FILE.npy of a value; types that NumPy lacks become float32.
 Result<void> write_value_npy(const std::string& path, const graph::Value& value);
 
-// Inputs, outputs, operations and how often, constants and their bytes.
+// SHA-256 of the outputs' bytes, as files hold them.
+Result<Digest> digest_of_outputs(const std::vector<graph::Value>& outputs);
+
+// Inputs and outputs, operations and how often, constants and their bytes.
+Json graph_facts(const graph::Model& model);
 Result<Json> inspect_graph(const std::string& path);
 
 }  // namespace loom

@@ -5,6 +5,7 @@
 #include "io/bare_network.h"
 #include "io/network_file.h"
 #include "io/network_tensors.h"
+#include "io/onnx/graph_file.h"
 #include "lm/model_entity.h"
 
 namespace loom {
@@ -16,6 +17,18 @@ Result<Json> read_hints(const LoadHints& hints) {
   auto json = parse_json(text);
   if (!json) return at(hints.path, std::move(json).error());
   return json;
+}
+
+Result<void> refuse_hints(const std::string& path, const LoadHints& hints) {
+  if (hints.path.empty()) return {};
+  return fail(Code::InvalidArgument, "{}: hints are for bare tensors in .safetensors or .npz", path);
+}
+
+Result<AnyModel> load_graph(const std::string& path) {
+  LOOM_TRY(graph::Model read, read_graph(path));
+  auto made = graph::Program::create(std::move(read));
+  if (!made) return at(path, std::move(made).error());
+  return AnyModel{std::shared_ptr<const graph::Program>(std::move(*made)), {"onnx", {}}, {}};
 }
 
 bool is_encoder(const std::string& folder) {
@@ -62,20 +75,22 @@ Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints&
     if (!opened) return at(path, std::move(opened).error());
     return opened;
   }
-  if (!hints.path.empty())
-    return fail(Code::InvalidArgument, "{}: hints are for bare tensors in .safetensors or .npz", path);
+  LOOM_TRY_VOID(refuse_hints(path, hints));
   LOOM_TRY(SpecResult loaded, load_network(path, options));
   return OpenedNetwork{std::move(loaded), {path.ends_with(".json") ? "json" : "entity", {}}};
 }
 
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints, const AnyOptions& options) {
+  if (is_graph_file(path)) {
+    LOOM_TRY_VOID(refuse_hints(path, hints));
+    return load_graph(path);
+  }
   const bool model = is_directory(path) || is_model_entity(path) || (!is_network_file(path) && !is_tensor_file(path));
   if (!model) {
     LOOM_TRY(OpenedNetwork opened, open_any_network(path, hints, options.spec));
     return AnyModel{std::move(opened.loaded.network), std::move(opened.report), std::move(opened.loaded.warnings)};
   }
-  if (!hints.path.empty())
-    return fail(Code::InvalidArgument, "{}: hints are for bare tensors in .safetensors or .npz", path);
+  LOOM_TRY_VOID(refuse_hints(path, hints));
   if (is_directory(path) && is_encoder(path)) {
     LOOM_TRY(TextEncoder encoder, TextEncoder::load(path, options.encoder));
     LoadReport report = encoder.report();

@@ -8,6 +8,7 @@
 
 #include "core/json_fwd.h"
 #include "io/mount.h"
+#include "layers/graph/plan.h"
 #include "lm/encoder.h"
 #include "lm/language_model.h"
 #include "network/spec.h"
@@ -25,14 +26,14 @@ struct AnyOptions {
 };
 
 struct AnyModel {
-  std::variant<Network, LanguageModel, TextEncoder> model;
+  std::variant<Network, LanguageModel, TextEncoder, std::shared_ptr<const graph::Program>> model;
   LoadReport report;  // where each tensor went, for files of tensors; of other formats the format alone
   std::vector<std::string> warnings;
 };
 
 // Networks: .entity, JSON, files of Loom 0.8x, safetensors that Loom wrote, and bare tensors in safetensors or .npz.
-// Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Strict (engine F-51).
-// InvalidArgument for hints beside a file that needs none.
+// Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Graphs: .onnx, .entity.
+// Strict (engine F-51). InvalidArgument for hints beside a file that needs none.
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints = {}, const AnyOptions& options = {});
 
 // Networks alone, for commands that take nothing else.

@@ -140,7 +140,7 @@ Result<TextEncoder> TextEncoder::load(const std::string& folder, const EncoderOp
   LOOM_TRY(const std::string tokenizer, read_text_file(folder + "/tokenizer.json"));
   auto read = text::Tokenizer::from_json(tokenizer);
   if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
-  encoder.tokenizer_ = std::make_unique<text::Tokenizer>(std::move(*read));
+  encoder.tokenizer_ = std::make_shared<const text::Tokenizer>(std::move(*read));
   if (encoder.tokenizer_->vocab_size() > c.vocab_size)
     return fail(Code::InvalidConfig, "{}: the tokenizer has {} ids, vocab_size is {}", folder,
                 encoder.tokenizer_->vocab_size(), c.vocab_size);

@@ -58,6 +58,8 @@ class TextEncoder {
   const PoolingConfig& pooling() const { return pooling_; }
   const LoadReport& report() const { return report_; }
   const Network& network() const { return *network_; }
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  int threads() const { return session_->threads(); }
   // The most tokens that are read of a text; what is behind them is left out, as sentence-transformers do.
   std::size_t max_tokens() const { return max_tokens_; }
 
@@ -77,7 +79,7 @@ class TextEncoder {
   std::size_t max_tokens_ = 0;
   std::unique_ptr<Network> network_;
   std::unique_ptr<NetworkSession> session_;
-  std::unique_ptr<text::Tokenizer> tokenizer_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
 
 // The cosine of the angle between two vectors of one length; 0 where one of them is 0.

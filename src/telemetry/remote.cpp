@@ -1,5 +1,6 @@
 #include "telemetry/remote.h"
 
+#include <charconv>
 #include <chrono>
 
 #include "core/json.h"
@@ -102,6 +103,23 @@ Result<void> TanhiObserver::observe(const LayerEvent& e) {
   queue_->offer(dump_json(line) + "\n");
   last_ = to;
   return {};
+}
+
+Result<std::unique_ptr<Observer>> remote_observer(std::string_view address) {
+  constexpr std::string_view kTanhi = "tanhi://";
+  if (!address.starts_with(kTanhi)) return HttpObserver::create(address);
+  address.remove_prefix(kTanhi.size());
+  const std::size_t colon = address.rfind(':');
+  std::uint16_t port = TanhiObserver::kDefaultPort;
+  if (colon != std::string_view::npos) {
+    const std::string_view number = address.substr(colon + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), port);
+    if (error != std::errc() || end != number.data() + number.size() || port == 0)
+      return fail(Code::InvalidArgument, "tanhi://{}: expected tanhi://HOST:PORT", printable(address));
+  }
+  const std::string_view host = address.substr(0, colon);
+  if (host.empty()) return fail(Code::InvalidArgument, "tanhi://{}: expected tanhi://HOST:PORT", printable(address));
+  return TanhiObserver::create(std::string(host), port);
 }
 
 }  // namespace loom

@@ -54,4 +54,8 @@ class TanhiObserver final : public Observer {
   std::vector<std::pair<std::string, std::int64_t>> ended_;
 };
 
+// The observer that sends to "http://HOST:PORT/PATH" or "tanhi://HOST:PORT", whose port may be left out.
+// InvalidArgument for other addresses; errors of the two.
+Result<std::unique_ptr<Observer>> remote_observer(std::string_view address);
+
 }  // namespace loom

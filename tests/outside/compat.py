@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -138,6 +139,152 @@ def entity_of(loom, data):
     return function(ctypes.cast(ctypes.create_string_buffer(data, len(data)), ctypes.c_void_p), len(data))
 
 
+def xor_network(loom, seed=1):
+    net = loom.call("LoomBuildNetworkFromJSON", json.dumps({**XOR, "seed": seed, "input_shape": [3]}).encode())
+    expect(net > 0, f"a network: {loom.text('LoomLastError')}")
+    return net
+
+
+def layers(loom):
+    net = xor_network(loom)
+    spec = loom.call("LoomGetLayerSpec", net, 1)
+    expect((spec.Z, spec.L, spec.Type, spec.Activation, spec.DType, spec.other0, spec.other3) == (0, 1, 0, 4, 1, 8, 1), "the spec of layer 1")
+    for wrong in ((net, 2), (net, -1), (net + 1, 0)):
+        expect(loom.call("LoomGetLayerSpec", *wrong).Type == -1, f"a Type of -1 of {wrong}")
+    facts = loom.json("LoomExtractNetworkBlueprint", net, b"mine")
+    expect(facts["id"] == "mine" and [layer["parameters"] for layer in facts["layers"]] == [24, 8], f"a blueprint: {facts}")
+    expect(loom.json("LoomGetLayerTelemetry", net, 1)["kind"] == "dense", "telemetry of a layer")
+    expect("error" in loom.json("LoomGetLayerTelemetry", net, 2), "no third layer")
+    dna = loom.json("LoomExtractDNA", net)
+    expect([(d["Type"], d["Z"], d["L"], len(d["Weights"])) for d in dna] == [("dense", 0, 0, 24), ("dense", 0, 1, 8)], f"signatures: {str(dna)[:200]}")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener.bind(("127.0.0.1", 0))
+    listener.settimeout(10)
+    loom.call("LoomNetworkTanhiConfigure", net, 1, b"127.0.0.1", listener.getsockname()[1], 1)
+    one, count = floats(0, 1, 1)
+    loom.json("LoomSequentialForward", net, one, count)
+    expect([json.loads(listener.recv(65536))["label"] for _ in range(2)] == ["layers.0", "layers.1"], "a report of each layer")
+    loom.call("LoomNetworkTanhiDisable", net)
+    loom.json("LoomSequentialForward", net, one, count)
+    listener.settimeout(0.2)
+    try:
+        listener.recv(65536)
+        raise SystemExit("expected no report")
+    except socket.timeout:
+        pass
+    listener.close()
+    loom.call("LoomFreeNetwork", net)
+
+
+def files(loom):
+    path = os.path.join(os.environ["LOOM_DATA"], "rnn/g2p_en_gru.npz").encode()  # bare tensors
+    net = loom.call("LoomLoadUniversal", path)
+    expect(net > 0, f"a network of tensors: {loom.text('LoomLastError')}")
+    report = loom.json("LoomLoadUniversalDetailed", path)
+    expect(report["kind"] == "network" and len(report["tensors"]) > 4 and report["handle"] > 0, f"where each tensor went: {str(report)[:200]}")
+    for each in (net, report["handle"]):
+        loom.call("LoomFreeNetwork", each)
+    model = os.path.join(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf").encode()
+    for wrong in (b"nowhere", model):
+        expect(loom.call("LoomLoadUniversal", wrong) == -1 and loom.text("LoomLastError"), "no network")
+        expect("error" in loom.json("LoomLoadUniversalDetailed", wrong), "an error")
+
+
+def meshes(loom):
+    net = xor_network(loom)
+    one, count = floats(0, 1, 1)
+    plain = loom.json("LoomSequentialForward", net, one, count)
+    state = loom.call("LoomCreateStepState", net, 1)
+    expect(state > 0, f"a state: {loom.text('LoomLastError')}")
+    expect(loom.call("LoomStep", net, state, 0) == -1 and "no input" in loom.text("LoomLastError"), "no tick before an input")
+    loom.call("LoomSetInput", state, one, count)
+    for _ in range(2):
+        expect(loom.call("LoomStep", net, state, 1) > 0, f"a tick: {loom.text('LoomLastError')}")
+    expect(loom.json("LoomGetOutput", state, 1) == plain, "two ticks to give the output of a forward")
+    expect("error" in loom.json("LoomGetOutput", state, 7), "no such layer")
+    slope, n = floats(1)
+    expect(len(loom.json("LoomStepBackward", net, state, slope, n)) == 3, "the gradient of the input")
+    target, n = floats(0.9)
+    gaps = []
+    for _ in range(40):
+        gaps.append(abs(loom.json("LoomGetOutput", state, 1)[0] - 0.9))
+        loom.call("LoomApplyTween", net, state, target, n, 0.2)
+        for _ in range(2):
+            loom.call("LoomStep", net, state, 0)
+    expect(gaps[-1] < 0.5 * gaps[0], f"the gap to fall: {gaps[0]} to {gaps[-1]}, {loom.text('LoomLastError')}")
+    other = xor_network(loom, 2)
+    expect(loom.call("LoomStep", other, state, 0) == -1, "a state of another network to be refused")
+    loom.call("LoomFreeStepState", state)
+    expect("error" in loom.json("LoomGetOutput", state, 1), "a freed state to be an error")
+    expect(loom.call("LoomCreateStepState", net, 21) == -1, "no such type")
+    for each in (net, other):
+        loom.call("LoomFreeNetwork", each)
+
+
+def targets(loom):
+    net = xor_network(loom)
+    state = loom.call("LoomCreateTweenState", net, 1)
+    expect(state > 0, f"a tween state: {loom.text('LoomLastError')}")
+    one, count = floats(0, 1, 1)
+    target, n = floats(0.9)
+    gaps = []
+    for _ in range(40):
+        gaps.append(abs(loom.json("LoomTweenForward", net, state, one, count)[0] - 0.9))
+        loom.call("LoomTweenBackward", net, state, target, n)
+        loom.call("LoomApplyTweenGaps", net, state, 0.2)
+    expect(gaps[-1] < 0.5 * gaps[0], f"the gap to fall: {gaps[0]} to {gaps[-1]}, {loom.text('LoomLastError')}")
+    expect(loom.json("LoomDefaultTweenConfig")["DepthScaleFactor"] == 1.1, "the numbers of 0.8x")
+    loom.call("LoomFreeTweenState", state)
+    expect("error" in loom.json("LoomTweenForward", net, state, one, count), "a freed state to be an error")
+    loom.call("LoomFreeNetwork", net)
+
+
+def evolution(loom):
+    a, b = xor_network(loom, 1), xor_network(loom, 2)
+    weights = [loom.json("LoomExtractDNA", each)[0]["Weights"] for each in (a, b)]
+    expect(loom.json("LoomDefaultSpliceConfig") ==
+           {"CrossoverMode": "blend", "BlendAlpha": 0.5, "SplitRatio": 0.5, "FitnessA": 0.0, "FitnessB": 0.0, "Seed": 0}, "the defaults of 0.8x")
+    child = loom.call("LoomSpliceDNA", a, b, b'{"BlendAlpha":1.0}')
+    expect(child > 0, f"a child: {loom.text('LoomLastError')}")
+    got = loom.json("LoomExtractDNA", child)[0]["Weights"]
+    expect(max(abs(x - y) for x, y in zip(got, weights[1])) < 1e-6, "all of the second network")
+    for wrong in (b"[]", b"{", b'{"CrossoverMode":"no such"}'):
+        expect(loom.call("LoomSpliceDNA", a, b, wrong) == -1, f"an error of {wrong}")
+    config = json.dumps({**loom.json("LoomDefaultNEATConfig", 8), "NodeMutateRate": 0.0, "ConnectionAddRate": 0.0, "LayerToggleRate": 0.0, "Seed": 5}).encode()
+    changed, again = (loom.call("LoomNEATMutate", a, config) for _ in range(2))
+    expect(changed > 0, f"a mutation: {loom.text('LoomLastError')}")
+    expect(loom.json("LoomExtractDNA", changed) == loom.json("LoomExtractDNA", again) != loom.json("LoomExtractDNA", a), "the same seed to change the same")
+    expect(loom.json("LoomExtractDNA", a)[0]["Weights"] == weights[0], "the parent to stay")
+    inputs, count = floats(0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1)
+    people = loom.call("LoomNewNEATPopulation", a, 12, config)
+    expect(people > 0 and loom.call("LoomNEATPopulationSize", people) == 12, f"a population: {loom.text('LoomLastError')}")
+    expect(loom.call("LoomNEATPopulationBest", people) == -1, "none is the best before all are judged")
+
+    def fitness(net):
+        outputs = loom.json("LoomForwardPolymorphic", net, inputs, count, b"[4,3]")
+        return -sum((x - y) ** 2 for x, y in zip(outputs, (0, 1, 1, 0)))
+
+    best = []
+    for _ in range(8):
+        found = []
+        for i in range(12):
+            member = loom.call("LoomNEATPopulationGetNetwork", people, i)
+            found.append(fitness(member))
+            loom.call("LoomFreeNetwork", member)
+        expect(loom.json("LoomNEATPopulationEvolveWithFitnesses", people, json.dumps(found).encode()) == {"status": "ok"}, loom.text("LoomLastError"))
+        best.append(loom.call("LoomNEATPopulationBestFitness", people))
+    winner = loom.call("LoomNEATPopulationBest", people)
+    expect(best[-1] >= best[0] and abs(fitness(winner) - best[-1]) < 1e-6, f"the best of all: {best}")
+    expect(loom.text("LoomNEATPopulationSummary", people, 8).startswith("Gen 8 | best -"), "a summary")
+    for wrong in (b"[1]", b"x"):
+        expect("error" in loom.json("LoomNEATPopulationEvolveWithFitnesses", people, wrong), f"an error of {wrong}")
+    expect(loom.call("LoomNEATPopulationGetNetwork", people, 12) == -1, "no such member")
+    loom.call("LoomFreeNEATPopulation", people)
+    expect(loom.call("LoomNEATPopulationSize", people) == -1, "a freed population to be an error")
+    for each in (a, b, child, changed, again, winner):
+        loom.call("LoomFreeNetwork", each)
+
+
 def language_models(loom):
     path = os.path.join(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf").encode()
     for wrong in (b"nowhere", b'a "quoted" \\ path'):
@@ -176,6 +323,11 @@ def main():
     loom = Library(path)
     names(loom, path)
     networks(loom)
+    layers(loom)
+    files(loom)
+    meshes(loom)
+    targets(loom)
+    evolution(loom)
     language_models(loom)
     served = sum(status != "unsupported" for _, _, status in loom.names.values())
     print(f"{len(loom.names)} names, {served} of them served")

@@ -12,6 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 
 
 class Tutorial(unittest.TestCase):
@@ -23,11 +24,12 @@ class Tutorial(unittest.TestCase):
         names, printed = {"__name__": "tutorial"}, io.StringIO()
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(printed):
             pathlib.Path(MODEL.name).symlink_to(MODEL)
+            pathlib.Path("minilm").symlink_to(MINILM)
             for number, block in enumerate(blocks):
                 with self.subTest(block=number):
                     exec(compile(block, f"block {number} of the tutorial", "exec"), names)
         for said in ("<welvet.Network network: grid 1 x 1 x 1 x 2, 82 weights>", "The capital of France is Paris. 99554f0d",
-                     "/layers/0/type"):
+                     "/layers/0/type", "cosine 0.6660", "forward layers.1 dense", "<welvet.Graph (input: float32) -> "):
             self.assertIn(said, printed.getvalue())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array
 import pathlib
+from typing import Any, Union
 
 import numpy
 import numpy.typing
@@ -62,6 +63,31 @@ async def language(lm: welvet.LM) -> None:
     lm.generate(3)  # type: ignore[arg-type]
     assert_type(welvet.Transformer.load_model("m.gguf", threads=1), welvet.LM)
     assert_type(welvet.Transformer.generate("Hi", 8, top_k=5).text, str)
+
+
+def graphs(x: numpy.typing.NDArray[numpy.float32]) -> None:
+    graph = welvet.Graph("m.onnx", threads=1)
+    assert_type(graph({"x": x, "n": 3})["y"], numpy.typing.NDArray[Any])
+    assert_type(graph(x), dict[str, numpy.typing.NDArray[Any]])
+    graph(None)  # type: ignore[arg-type]
+    assert_type(welvet.Encoder("minilm").embed(["a", "b"]), Floats)
+    welvet.Encoder("minilm").embed(3)  # type: ignore[arg-type]
+    found = welvet.load(pathlib.Path("any"), hints="hints.json")
+    assert_type(found, Union[welvet.Network, welvet.LM, welvet.Encoder, welvet.Graph])
+    assert_type(welvet.export("n.entity", "n.onnx", input_shape=(3, 8))["format"], Any)
+    lm = welvet.LM("m.gguf", adapters=["folder", pathlib.Path("other")])
+    lm.generate("Hi", adapters=[0, "1"])
+    lm.chat(adapters=())
+    lm.generate("Hi", adapters=[0.5])  # type: ignore[list-item]
+
+
+def watches(net: welvet.Network, seen: list[welvet.LayerEvent]) -> None:
+    session = net.session()
+    session.watch(seen.append)
+    session.watch(lambda event: event.mean < 1)
+    session.watch(None)
+    session.watch(3)  # type: ignore[arg-type]
+    welvet.Trainer(net, (2, 2)).watch(lambda event: print(event.values.sum()))
 
 
 def bridge(model: object, x: numpy.typing.NDArray[numpy.float32]) -> None:

@@ -290,6 +290,10 @@ class Chooser {
       return on_progress();
     else if constexpr (std::is_same_v<F, loom_run_work>)
       return run_work();
+    else if constexpr (std::is_same_v<F, loom_on_layer>)
+      return on_layer();
+    else if constexpr (std::is_same_v<F, loom_on_window>)
+      return on_window();
     else
       return nullptr;  // hooks hold for all threads, and longer than one program of calls
   }
@@ -338,6 +342,22 @@ class Chooser {
     return [](void* user, double fraction) -> std::int32_t {
       come_back(*static_cast<Objects*>(user));
       return fraction < 0.5 ? 1 : 0;
+    };
+  }
+  loom_on_layer on_layer() {
+    if (next() % 2 == 0) return nullptr;
+    return [](void* user, const char* event, const char*, const char*, const char*, std::uint64_t, std::uint64_t,
+              double, double, double, double, std::uint64_t, std::uint64_t, void*, std::int32_t) -> std::int32_t {
+      come_back(*static_cast<Objects*>(user));
+      return event[0] == 'f' ? 1 : 0;
+    };
+  }
+  loom_on_window on_window() {
+    if (next() % 2 == 0) return nullptr;
+    return [](void* user, std::uint64_t, double, double, double, double, double, double, std::uint64_t,
+              std::uint64_t last) -> std::int32_t {
+      come_back(*static_cast<Objects*>(user));
+      return last < 8 ? 1 : 0;
     };
   }
   loom_run_work run_work() {

@@ -138,6 +138,33 @@ public final class Abi {
     public static final int KIND_POPULATION = 15;
     public static final int KIND_CHAT = 16;
     public static final int KIND_REPLICA = 17;
+    public static final int KIND_GRAPH = 18;
+    public static final int KIND_GRAPH_SESSION = 19;
+    public static final int KIND_ENCODER = 20;
+    public static final int KIND_ADAPTATION = 21;
+
+    // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two
+    // codes of 4 bits share a byte, the first one low.
+    /** not said */
+    public static final int ELEMENT_NONE = 0;
+    public static final int ELEMENT_FLOAT32 = 1;
+    public static final int ELEMENT_UINT8 = 2;
+    public static final int ELEMENT_INT8 = 3;
+    public static final int ELEMENT_UINT16 = 4;
+    public static final int ELEMENT_INT16 = 5;
+    public static final int ELEMENT_INT32 = 6;
+    public static final int ELEMENT_INT64 = 7;
+    /** a byte each, 0 or 1 */
+    public static final int ELEMENT_BOOL = 9;
+    public static final int ELEMENT_FLOAT16 = 10;
+    public static final int ELEMENT_FLOAT64 = 11;
+    public static final int ELEMENT_UINT32 = 12;
+    public static final int ELEMENT_UINT64 = 13;
+    public static final int ELEMENT_BFLOAT16 = 16;
+    public static final int ELEMENT_FLOAT8_E4M3FN = 17;
+    public static final int ELEMENT_FLOAT8_E5M2 = 19;
+    public static final int ELEMENT_UINT4 = 21;
+    public static final int ELEMENT_INT4 = 22;
 
     // What a training does with a folder that holds a run.
     /** begins; a folder that holds a run is INVALID_ARGUMENT */
@@ -637,6 +664,107 @@ public final class Abi {
     /** SHA-256 of the ids and the bits of the last logits; zero before the end */
     public static final long GENERATION_HASH = 76;
 
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout GRAPH_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("max_bytes")).withName("graph_options");
+    /** of all values of a run: more is OUT_OF_MEMORY, one value that takes all of it SIZE_OVERFLOW; 0: 16 GiB */
+    public static final long GRAPH_OPTIONS_MAX_BYTES = 8;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout GRAPH_SESSION_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa")).withName("graph_session_options");
+    /** shared workers; 0: workers of its own */
+    public static final long GRAPH_SESSION_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long GRAPH_SESSION_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long GRAPH_SESSION_OPTIONS_ISA = 24;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout ENCODER_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("isa"),
+        ADDRESS.withName("dtype")).withName("encoder_options");
+    /** shared workers; 0: workers of its own */
+    public static final long ENCODER_OPTIONS_THREADS = 8;
+    /** of its own workers; 0: one per physical core */
+    public static final long ENCODER_OPTIONS_THREAD_COUNT = 16;
+    /** an instruction set by name, to compare; NULL: the best one */
+    public static final long ENCODER_OPTIONS_ISA = 24;
+    /** quantises the matrices on load to this type, by name; NULL: float32 */
+    public static final long ENCODER_OPTIONS_DTYPE = 32;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout LOAD_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("hints"),
+        JAVA_LONG.withName("threads"),
+        JAVA_INT.withName("thread_count"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user"),
+        ADDRESS.withName("dtype"),
+        JAVA_INT.withName("lenient"),
+        MemoryLayout.paddingLayout(4)).withName("load_options");
+    /** a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none */
+    public static final long LOAD_OPTIONS_HINTS = 8;
+    /** workers for loading, and of an encoder; 0: workers of its own */
+    public static final long LOAD_OPTIONS_THREADS = 16;
+    /** of its own workers; 0: one per physical core */
+    public static final long LOAD_OPTIONS_THREAD_COUNT = 24;
+    /** ends the loading of a language model with CANCELLED */
+    public static final long LOAD_OPTIONS_CANCEL = 32;
+    /** of a language model; NULL: none */
+    public static final long LOAD_OPTIONS_PROGRESS = 40;
+    /** first argument of progress */
+    public static final long LOAD_OPTIONS_USER = 48;
+    /** quantises the matrices of a language model or an encoder on load; NULL: as stored */
+    public static final long LOAD_OPTIONS_DTYPE = 56;
+    /** unknown keys of a network's spec are warnings, not errors */
+    public static final long LOAD_OPTIONS_LENIENT = 64;
+
+    /** Fields that are 0 mean the default. */
+    public static final StructLayout EXPORT_OPTIONS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("input_shape"),
+        JAVA_LONG.withName("input_shape_count"),
+        JAVA_INT.withName("dequantize"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("hints"),
+        ADDRESS.withName("dtype"),
+        JAVA_LONG.withName("cancel"),
+        ADDRESS.withName("progress"),
+        ADDRESS.withName("user")).withName("export_options");
+    /** ONNX: of one sample; of size 0: the network's own */
+    public static final long EXPORT_OPTIONS_INPUT_SHAPE = 8;
+    public static final long EXPORT_OPTIONS_INPUT_SHAPE_COUNT = 16;
+    /** networks: integer weights as the float32 values that they stand for */
+    public static final long EXPORT_OPTIONS_DEQUANTIZE = 24;
+    /** of a file of bare tensors: a JSON file (docs/formats.md); NULL: none */
+    public static final long EXPORT_OPTIONS_HINTS = 32;
+    /** language models: matrices to this type, by name; NULL: as stored */
+    public static final long EXPORT_OPTIONS_DTYPE = 40;
+    /** ends the call with CANCELLED */
+    public static final long EXPORT_OPTIONS_CANCEL = 48;
+    /** of a language model; NULL: none */
+    public static final long EXPORT_OPTIONS_PROGRESS = 56;
+    /** first argument of progress */
+    public static final long EXPORT_OPTIONS_USER = 64;
+
     /** Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
     public interface OnProgress {
         int apply(MemorySegment user, double fraction);
@@ -690,6 +818,40 @@ public final class Abi {
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
             return stub(OnGeneration.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller behind a layer of a pass, children before their container. event is
+     * "forward", "backward", "tick" or "tween"; path is that of the layer, "layers.3", cell the index of the cell
+     * that holds it, step that of the call or the number of ticks. The figures are those of its output, or of the
+     * gradient or the gap of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size,
+     * and their count. values are the numbers, double where is_double, else float; they last during the call.
+     * Returning 0 ends the watch.
+     */
+    public interface OnLayer {
+        int apply(MemorySegment user, MemorySegment event, MemorySegment path, MemorySegment layer,
+            MemorySegment dtype, long cell, long step, double mean, double deviation, double greatest, double least,
+            long active, long count, MemorySegment values, int isDouble);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnLayer.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_INT), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means
+     * of mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the
+     * first step and the last. Returning 0 ends the watch.
+     */
+    public interface OnWindow {
+        int apply(MemorySegment user, long layers, double mean, double deviation, double greatest, double least,
+            double active, double sparsity, long firstStep, long lastStep);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnWindow.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_LONG, JAVA_LONG), arena);
         }
     }
 
@@ -3236,6 +3398,632 @@ public final class Abi {
     public static int schema(int file, MemorySegment json) {
         try {
             return (int) CallSchema.CALL.invokeExact(file, json);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLoad {
+        static final MethodHandle CALL = function(
+            "loom_load",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
+     * Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity).
+     * loom_kind_of() tells which the handle stands for. The report is a JSON object: kind, format, where each tensor
+     * of a bare file went, warnings.
+     */
+    public static int load(MemorySegment path, MemorySegment options, MemorySegment object, MemorySegment report) {
+        try {
+            return (int) CallLoad.CALL.invokeExact(path, options, object, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallExportFile {
+        static final MethodHandle CALL = function(
+            "loom_export_file",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+     * Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is
+     * a JSON object: format, bytes, tensors or nodes, SHA-256.
+     */
+    public static int exportFile(MemorySegment from, MemorySegment to, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallExportFile.CALL.invokeExact(from, to, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkExport {
+        static final MethodHandle CALL = function(
+            "loom_network_export",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors) */
+    public static int networkExport(long network, MemorySegment path, MemorySegment options, MemorySegment report) {
+        try {
+            return (int) CallNetworkExport.CALL.invokeExact(network, path, options, report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphOpen {
+        static final MethodHandle CALL = function(
+            "loom_graph_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom lacks.
+     */
+    public static int graphOpen(MemorySegment path, MemorySegment options, MemorySegment graph) {
+        try {
+            return (int) CallGraphOpen.CALL.invokeExact(path, options, graph);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphFromMemory {
+        static final MethodHandle CALL = function(
+            "loom_graph_from_memory",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** The same of bytes, which are read during the call only; every tensor must lie in them. */
+    public static int graphFromMemory(MemorySegment data, long dataSize, MemorySegment options, MemorySegment graph) {
+        try {
+            return (int) CallGraphFromMemory.CALL.invokeExact(data, dataSize, options, graph);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphInfo {
+        static final MethodHandle CALL = function(
+            "loom_graph_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: inputs and outputs with name, type and shape ("?": any extent) as far as the file says,
+     * opset, operations and how often, constants and their bytes.
+     */
+    public static int graphInfo(long graph, MemorySegment info) {
+        try {
+            return (int) CallGraphInfo.CALL.invokeExact(graph, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionCreate {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Makes a session without inputs. */
+    public static int graphSessionCreate(long graph, MemorySegment options, MemorySegment session) {
+        try {
+            return (int) CallGraphSessionCreate.CALL.invokeExact(graph, options, session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionBind {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_bind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
+     * change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider ones
+     * by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
+     */
+    public static int graphSessionBind(long session, MemorySegment input, int element, MemorySegment data,
+        long dataSize, MemorySegment shape, long shapeCount) {
+        try {
+            return (int) CallGraphSessionBind.CALL.invokeExact(session, input, element, data, dataSize, shape,
+                shapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionUnbind {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_unbind",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
+    }
+
+    /** Lets go of all memory that is bound. */
+    public static int graphSessionUnbind(long session) {
+        try {
+            return (int) CallGraphSessionUnbind.CALL.invokeExact(session);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionRun {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_run",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /**
+     * Runs the graph from the bound inputs. INVALID_ARGUMENT for an input that is not bound or of another type,
+     * SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED)
+     */
+    public static int graphSessionRun(long session, long cancel) {
+        try {
+            return (int) CallGraphSessionRun.CALL.invokeExact(session, cancel);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionOutput {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_output",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives an output of the last run where it lies; it lasts until the next call with the session that is not this
+     * one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
+     */
+    public static int graphSessionOutput(long session, MemorySegment output, MemorySegment element,
+        MemorySegment data, MemorySegment dataSize, MemorySegment shape, MemorySegment shapeCount) {
+        try {
+            return (int) CallGraphSessionOutput.CALL.invokeExact(session, output, element, data, dataSize, shape,
+                shapeCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionCopyOutput {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_copy_output",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one)
+     */
+    public static int graphSessionCopyOutput(long session, MemorySegment output, MemorySegment to, long toCount) {
+        try {
+            return (int) CallGraphSessionCopyOutput.CALL.invokeExact(session, output, to, toCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionHash {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_hash",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the SHA-256 of all outputs of the last run as text, 64 hexadecimal digits: equal on every machine. */
+    public static int graphSessionHash(long session, MemorySegment hash) {
+        try {
+            return (int) CallGraphSessionHash.CALL.invokeExact(session, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGraphSessionInfo {
+        static final MethodHandle CALL = function(
+            "loom_graph_session_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: threads, memory that runs work in. */
+    public static int graphSessionInfo(long session, MemorySegment info) {
+        try {
+            return (int) CallGraphSessionInfo.CALL.invokeExact(session, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEncoderOpen {
+        static final MethodHandle CALL = function(
+            "loom_encoder_open",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** Loads the folder of a BERT as sentence-transformers lay it out. */
+    public static int encoderOpen(MemorySegment path, MemorySegment options, MemorySegment encoder) {
+        try {
+            return (int) CallEncoderOpen.CALL.invokeExact(path, options, encoder);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEncoderInfo {
+        static final MethodHandle CALL = function(
+            "loom_encoder_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: dimensions, max_tokens, layers, pooling, threads. */
+    public static int encoderInfo(long encoder, MemorySegment info) {
+        try {
+            return (int) CallEncoderInfo.CALL.invokeExact(encoder, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEncoderTokenizer {
+        static final MethodHandle CALL = function(
+            "loom_encoder_tokenizer",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the encoder's tokenizer. */
+    public static int encoderTokenizer(long encoder, MemorySegment tokenizer) {
+        try {
+            return (int) CallEncoderTokenizer.CALL.invokeExact(encoder, tokenizer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEncoderEmbed {
+        static final MethodHandle CALL = function(
+            "loom_encoder_embed",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
+     * call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is
+     * cut off. (shape: texts, dimensions)
+     */
+    public static int encoderEmbed(long encoder, MemorySegment texts, long textsCount, long cancel,
+        MemorySegment vectors, MemorySegment vectorsCount, MemorySegment shape, MemorySegment shapeCount,
+        MemorySegment tokens, MemorySegment tokensCount) {
+        try {
+            return (int) CallEncoderEmbed.CALL.invokeExact(encoder, texts, textsCount, cancel, vectors, vectorsCount,
+                shape, shapeCount, tokens, tokensCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallModelAdapters {
+        static final MethodHandle CALL = function(
+            "loom_model_adapters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank,
+     * alpha, matrices, parameters.
+     */
+    public static int modelAdapters(long model, MemorySegment list) {
+        try {
+            return (int) CallModelAdapters.CALL.invokeExact(model, list);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSessionChooseAdapters {
+        static final MethodHandle CALL = function(
+            "loom_session_choose_adapters",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT));
+    }
+
+    /**
+     * Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
+     * adapter that the model has counts, whatever names says)
+     */
+    public static int sessionChooseAdapters(long session, MemorySegment names, long namesCount, int all) {
+        try {
+            return (int) CallSessionChooseAdapters.CALL.invokeExact(session, names, namesCount, all);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionWatch {
+        static final MethodHandle CALL = function(
+            "loom_network_session_watch",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Calls the host behind every layer of the session's passes. */
+    public static int networkSessionWatch(long session, MemorySegment layer, MemorySegment user) {
+        try {
+            return (int) CallNetworkSessionWatch.CALL.invokeExact(session, layer, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionWatchWindows {
+        static final MethodHandle CALL = function(
+            "loom_network_session_watch_windows",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1) */
+    public static int networkSessionWatchWindows(long session, long layers, MemorySegment window,
+        MemorySegment user) {
+        try {
+            return (int) CallNetworkSessionWatchWindows.CALL.invokeExact(session, layers, window, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkSessionReportTo {
+        static final MethodHandle CALL = function(
+            "loom_network_session_report_to",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Sends a report of every layer to a host that listens, by a thread that no pass waits for:
+     * "http://HOST:PORT/PATH" takes a POST of JSON each, "tanhi://HOST:PORT" a datagram; NULL ends it.
+     */
+    public static int networkSessionReportTo(long session, MemorySegment address) {
+        try {
+            return (int) CallNetworkSessionReportTo.CALL.invokeExact(session, address);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerWatch {
+        static final MethodHandle CALL = function(
+            "loom_trainer_watch",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
+     * shards run side by side.
+     */
+    public static int trainerWatch(long trainer, MemorySegment layer, MemorySegment user) {
+        try {
+            return (int) CallTrainerWatch.CALL.invokeExact(trainer, layer, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerWatchWindows {
+        static final MethodHandle CALL = function(
+            "loom_trainer_watch_windows",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** As loom_network_session_watch_windows(). (layers: at least 1) */
+    public static int trainerWatchWindows(long trainer, long layers, MemorySegment window, MemorySegment user) {
+        try {
+            return (int) CallTrainerWatchWindows.CALL.invokeExact(trainer, layers, window, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTrainerReportTo {
+        static final MethodHandle CALL = function(
+            "loom_trainer_report_to",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** As loom_network_session_report_to(). */
+    public static int trainerReportTo(long trainer, MemorySegment address) {
+        try {
+            return (int) CallTrainerReportTo.CALL.invokeExact(trainer, address);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshWatch {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_watch",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
+     */
+    public static int stepMeshWatch(long mesh, MemorySegment layer, MemorySegment user) {
+        try {
+            return (int) CallStepMeshWatch.CALL.invokeExact(mesh, layer, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallStepMeshReportTo {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_report_to",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** As loom_network_session_report_to(). */
+    public static int stepMeshReportTo(long mesh, MemorySegment address) {
+        try {
+            return (int) CallStepMeshReportTo.CALL.invokeExact(mesh, address);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkBlueprint {
+        static final MethodHandle CALL = function(
+            "loom_network_blueprint",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+     * parameters and bytes.
+     */
+    public static int networkBlueprint(long network, MemorySegment blueprint) {
+        try {
+            return (int) CallNetworkBlueprint.CALL.invokeExact(network, blueprint);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallAdaptationCreate {
+        static final MethodHandle CALL = function(
+            "loom_adaptation_create",
+            FunctionDescriptor.of(JAVA_INT, JAVA_DOUBLE, JAVA_DOUBLE, ADDRESS, ADDRESS));
+    }
+
+    /** Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted) */
+    public static int adaptationCreate(double windowMs, double totalMs, MemorySegment task,
+        MemorySegment adaptation) {
+        try {
+            return (int) CallAdaptationCreate.CALL.invokeExact(windowMs, totalMs, task, adaptation);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallAdaptationRecord {
+        static final MethodHandle CALL = function(
+            "loom_adaptation_record",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+    }
+
+    /** Counts an output, which was right or not. */
+    public static int adaptationRecord(long adaptation, int correct) {
+        try {
+            return (int) CallAdaptationRecord.CALL.invokeExact(adaptation, correct);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallAdaptationMark {
+        static final MethodHandle CALL = function(
+            "loom_adaptation_mark",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** The task changes now. */
+    public static int adaptationMark(long adaptation, MemorySegment task) {
+        try {
+            return (int) CallAdaptationMark.CALL.invokeExact(adaptation, task);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallAdaptationInfo {
+        static final MethodHandle CALL = function(
+            "loom_adaptation_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
+     * throughput, availability, score.
+     */
+    public static int adaptationInfo(long adaptation, MemorySegment info) {
+        try {
+            return (int) CallAdaptationInfo.CALL.invokeExact(adaptation, info);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkIndex {
+        static final MethodHandle CALL = function(
+            "loom_network_index",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the flat index of a cell. (address: z, y, x, l) */
+    public static int networkIndex(long network, MemorySegment address, long addressCount, MemorySegment index) {
+        try {
+            return (int) CallNetworkIndex.CALL.invokeExact(network, address, addressCount, index);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkLayer {
+        static final MethodHandle CALL = function(
+            "loom_network_layer",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address:
+     * z, y, x, l)
+     */
+    public static int networkLayer(long network, MemorySegment address, long addressCount, MemorySegment layer) {
+        try {
+            return (int) CallNetworkLayer.CALL.invokeExact(network, address, addressCount, layer);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSimulatePrecision {
+        static final MethodHandle CALL = function(
+            "loom_simulate_precision",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+    }
+
+    /**
+     * Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows,
+     * and decoded. (columns: of a row; 0: all are one row; to: as many)
+     */
+    public static int simulatePrecision(MemorySegment values, long valuesCount, long columns, MemorySegment dtype,
+        MemorySegment to, long toCount) {
+        try {
+            return (int) CallSimulatePrecision.CALL.invokeExact(values, valuesCount, columns, dtype, to, toCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallComplementaryMatches {
+        static final MethodHandle CALL = function(
+            "loom_complementary_matches",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /**
+     * Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part
+     * of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by
+     * model)
+     */
+    public static int complementaryMatches(MemorySegment right, long rightSize, long models, double minCoverage,
+        MemorySegment matches) {
+        try {
+            return (int) CallComplementaryMatches.CALL.invokeExact(right, rightSize, models, minCoverage, matches);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

@@ -4,11 +4,24 @@
 #include "core/json.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
+#include "io/entity/entity_layout.h"
 
 namespace loom {
 namespace {
 
 constexpr std::string_view kGraphBegin = "{\"graph\":";
+
+Result<graph::Model> model_of_entity(const EntityReader& reader) {
+  LOOM_TRY_VOID(reader.verify());
+  LOOM_TRY(const auto spec, reader.section("network"));
+  LOOM_TRY(const Json json, parse_json(as_text(spec)));
+  const Json* const graph = find(json, "graph");
+  const Json* const format = graph != nullptr && graph->is_object() ? find(*graph, "format") : nullptr;
+  if (format == nullptr || !format->is_string() || format->get_ref<const std::string&>() != "onnx")
+    return fail(Code::CorruptData, "no graph in ONNX's format");
+  LOOM_TRY(const auto bytes, reader.section("weights"));
+  return parse_onnx(bytes);
+}
 
 }  // namespace
 
@@ -25,18 +38,15 @@ bool is_graph_file(const std::string& path) { return path.ends_with(".onnx") || 
 Result<graph::Model> read_graph(const std::string& path) {
   if (path.ends_with(".onnx")) return read_onnx(path);
   LOOM_TRY(const EntityReader reader, EntityReader::open(path));
-  LOOM_TRY_VOID(reader.verify());
-  LOOM_TRY(const auto spec, reader.section("network"));
-  const auto json = parse_json(as_text(spec));
-  if (!json) return at(path, json.error());
-  const Json* const graph = find(*json, "graph");
-  const Json* const format = graph != nullptr && graph->is_object() ? find(*graph, "format") : nullptr;
-  if (format == nullptr || !format->is_string() || format->get_ref<const std::string&>() != "onnx")
-    return fail(Code::CorruptData, "{}: no graph in ONNX's format", path);
-  LOOM_TRY(const auto bytes, reader.section("weights"));
-  auto model = parse_onnx(bytes);
+  auto model = model_of_entity(reader);
   if (!model) return at(path, std::move(model).error());
   return model;
+}
+
+Result<graph::Model> parse_graph(std::span<const std::byte> bytes) {
+  if (!as_text(bytes).starts_with(kEntityMagic)) return parse_onnx(bytes);
+  LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
+  return model_of_entity(reader);
 }
 
 Result<Digest> convert_onnx(const std::string& model, const std::string& output) {

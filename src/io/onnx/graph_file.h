@@ -14,6 +14,9 @@ bool is_graph_file(const std::string& path);
 // Errors of read_onnx() and EntityReader, whose hashes are checked first.
 Result<graph::Model> read_graph(const std::string& path);
 
+// The same of bytes: an ONNX message that holds every tensor, or an .entity with one. They are read during the call.
+Result<graph::Model> parse_graph(std::span<const std::byte> bytes);
+
 // Writes an ONNX file as an .entity. Atomic. Returns the root hash. Unsupported for tensors in files of their own and
 // for operations that Loom lacks; errors of parse_onnx(); DiskFull, IoError.
 Result<Digest> convert_onnx(const std::string& model, const std::string& output);

@@ -218,8 +218,9 @@ class OnnxReader {
         LOOM_TRY(InputInfo info, input(part));
         body.inputs.push_back(std::move(info));
       } else if (field.number == 12) {
-        LOOM_TRY(const InputInfo info, input(part));
+        LOOM_TRY(InputInfo info, input(part));
         body.outputs.push_back(info.name);
+        body.output_infos.push_back(std::move(info));
       } else {
         return fail(Code::Unsupported, "a sparse tensor");
       }

@@ -158,6 +158,36 @@ TEST(Onnx, F_42_a_runner_plans_anew_for_other_shapes) {
   EXPECT_EQ(runner->run({}).error().code, Code::InvalidArgument);
 }
 
+// The shape that Reshape takes is known when the run is planned. The caller writes the next one into the same memory.
+TEST(Onnx, F_42_inputs_are_read_where_they_lie_and_only_while_a_run_lasts) {
+  const std::string file = model(node("Reshape", {"x", "s"}, "y") + input("x") + input("s") + output("y"));
+  const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
+  const auto runner = graph::Runner::create(program, {.threads = 1}).value();
+  float x[6] = {1, 2, 3, 4, 5, 6};
+  std::int64_t shape[2] = {0, 0};
+  const auto run_with = [&](std::int64_t rows, std::int64_t cols) {
+    shape[0] = rows, shape[1] = cols;
+    return runner->run({{"x", Value{.type = Type::f32, .dims = {6}, .data = x}},
+                        {"s", Value{.type = Type::i64, .dims = {2}, .data = shape}}});
+  };
+  for (const std::size_t rows : {2u, 2u, 3u, 6u, 1u}) {
+    x[5] += 1;
+    const auto y = run_with(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(6 / rows));
+    ASSERT_TRUE(y) << y.error().text();
+    EXPECT_EQ((*y)[0].dims, (graph::Dims{rows, 6 / rows}));
+    EXPECT_EQ((*y)[0].number(5), static_cast<double>(x[5]));
+  }
+}
+
+TEST(Onnx, F_42_a_file_says_what_its_outputs_are) {
+  const auto parsed = read_onnx(data_path("vad/silero_vad.onnx"));
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  ASSERT_EQ(parsed->body.output_infos.size(), 2u);
+  EXPECT_EQ(parsed->body.output_infos[0].name, "output");
+  EXPECT_EQ(parsed->body.output_infos[0].type, Type::f32);
+  EXPECT_EQ(parsed->body.output_infos[0].dims, (std::vector<std::int64_t>{-1, 1}));
+}
+
 TEST(Onnx, F_02_external_data_stays_in_the_folder) {
   const std::string folder = ::testing::TempDir() + "onnx_external/";
   std::filesystem::create_directories(folder);
@@ -192,6 +222,9 @@ TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
   ASSERT_TRUE(write_file_atomically(path, bytes_of_text(file)));
   ASSERT_TRUE(convert_onnx(path, entity));
   EXPECT_TRUE(is_graph_entity(entity));
+  EXPECT_EQ(parse_graph(bytes_of_file(entity)).value().body.nodes.size(), 1u);
+  EXPECT_EQ(parse_graph(bytes_of_text(file)).value().body.nodes.size(), 1u);
+  EXPECT_EQ(parse_graph(bytes_of_text("nothing")).error().code, Code::CorruptData);
   EXPECT_FALSE(is_graph_entity(path));
   auto read = read_graph(entity);
   ASSERT_TRUE(read) << read.error().text();

@@ -37,6 +37,7 @@ struct Node {
   }
 };
 
+// What a file says of an input or an output.
 struct InputInfo {
   std::string name;
   Type type = Type::none;  // none: not said
@@ -47,6 +48,7 @@ struct InputInfo {
 struct Body {
   std::vector<InputInfo> inputs;
   std::vector<std::string> outputs;
+  std::vector<InputInfo> output_infos;  // one each, where the file has them
   std::vector<Node> nodes;
   std::vector<std::pair<std::string, Value>> constants;
 };

@@ -68,39 +68,55 @@ bool Runner::fits(const std::vector<Value>& inputs) const {
   return true;
 }
 
+// The inputs as a plan may know them. Numbers that it looks at and that later runs are compared with are copies, since
+// the caller's memory may be gone by then, or hold others.
+Result<std::vector<Value>> Runner::as_known(const std::vector<Value>& inputs) const {
+  std::vector<Value> given = inputs;
+  for (Value& value : given) {
+    value.constant = false;
+    value.known = knows_ != Knows::shapes && is_looked_at(value, knows_ == Knows::everything);
+    if (!value.known || knows_ == Knows::everything || value.own) continue;
+    LOOM_TRY(Value kept, Value::create(value.type, value.dims));
+    if (value.bytes() != 0) std::memcpy(kept.data, value.data, value.bytes());
+    kept.known = true;
+    value = std::move(kept);
+  }
+  return given;
+}
+
 Result<void> Runner::prepare(const std::vector<Value>& inputs) {
   if (fits(inputs)) return {};
   plan_ = nullptr;
   Arena none;
   const Exec like{*pool_, *kernels_, none};
   for (knows_ = Knows::shapes;; knows_ = static_cast<Knows>(static_cast<int>(knows_) + 1)) {
-    std::vector<Value> given = inputs;
-    for (Value& value : given) {
-      value.constant = false;
-      value.known = knows_ != Knows::shapes && is_looked_at(value, knows_ == Knows::everything);
-    }
+    LOOM_TRY(std::vector<Value> given, as_known(inputs));
     bool needs_value = false;
     auto planned = program_->plan(like, given, &needs_value);
     if (!planned && needs_value && knows_ != Knows::everything) continue;
     if (!planned) return tl::make_unexpected(std::move(planned).error());
-    plan_ = std::move(*planned);
+    plan_ = std::move(*planned), planned_ = std::move(given);
     break;
   }
-  planned_ = inputs, values_ = plan_->values;
+  values_ = plan_->values;
   const std::size_t scratch = plan_->value_bytes + plan_->scratch.tensors + 4 * Buffer::kAlignment;
   const Arena::Mark needed{scratch, plan_->scratch.notes + 4 * Buffer::kAlignment};
   if (!arena_.holds(needed)) {
-    LOOM_TRY(arena_, Arena::create(needed));
+    auto made = Arena::create(needed);
+    if (!made) plan_ = nullptr;  // which the old memory does not hold
+    LOOM_TRY(arena_, std::move(made));
   }
   arena_.clear();
   return {};
 }
 
-Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs) {
+Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs,
+                                       const std::atomic<bool>* cancel) {
   LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
   LOOM_TRY_VOID(prepare(ordered));
   for (std::size_t i = 0; i < ordered.size(); ++i) values_[plan_->inputs[i]].data = ordered[i].data;
-  LOOM_TRY_VOID(Program::run(exec(), *plan_, program_->model().opset, values_));
+  const Exec exec{*pool_, *kernels_, arena_, cancel != nullptr ? cancel : cancel_, Activations::int16};
+  LOOM_TRY_VOID(Program::run(exec, *plan_, program_->model().opset, values_));
   std::vector<Value> outputs;
   for (const std::size_t at : plan_->outputs) {
     const Value& value = values_[at];

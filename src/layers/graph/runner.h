@@ -20,11 +20,14 @@ class Runner {
 
   // Values by the names of Program::inputs(), each of its type. What a plan needs to know of whole numbers it looks up:
   // other numbers are then planned anew; where shapes follow from the values of other inputs, every call is planned.
-  // The results are owned. InvalidArgument for a missing or unknown name, ShapeMismatch, and errors of the operations.
-  Result<std::vector<Value>> run(std::vector<std::pair<std::string, Value>> inputs);
+  // Inputs need to last during the call alone; the results are owned. InvalidArgument for a missing or unknown name,
+  // ShapeMismatch, Cancelled once `*cancel`, or that of the options, is set, and errors of the operations.
+  Result<std::vector<Value>> run(std::vector<std::pair<std::string, Value>> inputs,
+                                 const std::atomic<bool>* cancel = nullptr);
 
   const Program& program() const { return *program_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
+  int threads() const { return pool_->threads(); }
 
  private:
   // Which numbers a plan knows.
@@ -33,7 +36,7 @@ class Runner {
   Result<void> prepare(const std::vector<Value>& inputs);
   bool fits(const std::vector<Value>& inputs) const;
   Result<std::vector<Value>> in_order(std::vector<std::pair<std::string, Value>> inputs) const;
-  Exec exec() { return {*pool_, *kernels_, arena_, cancel_, Activations::int16}; }
+  Result<std::vector<Value>> as_known(const std::vector<Value>& inputs) const;
 
   std::shared_ptr<const Program> program_;
   std::shared_ptr<ThreadPool> pool_;
@@ -41,7 +44,7 @@ class Runner {
   const std::atomic<bool>* cancel_ = nullptr;
   Arena arena_;
   std::shared_ptr<const Plan> plan_;
-  std::vector<Value> planned_;  // inputs that plan_ was made for
+  std::vector<Value> planned_;  // inputs that plan_ was made for; of those that it looked at, with their numbers
   std::vector<Value> values_;
   Knows knows_ = Knows::shapes;
 };

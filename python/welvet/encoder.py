@@ -1,0 +1,81 @@
+"""Texts to vectors."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from . import _abi, _native, _tensors
+from ._native import library
+from .hub import find_model
+from .tokenizer import Tokenizer
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._types import Array, Json, Path, Self
+
+
+class Encoder(_native.Owner):
+    """A model that turns texts into vectors, as sentence-transformers do: a BERT and a pooling of its vectors.
+
+    model: the folder of such a model, or a hub id that is in huggingface_hub's cache.
+    dtype: quantises the matrices on load, as "int8"; None: float32.
+    threads: workers, 1 to 256; None: one per physical core. The vectors do not depend on it.
+
+    >>> encoder = Encoder("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
+    >>> encoder.embed(["It rains.", "The sun shines."]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None) -> None:
+        options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
+                                      thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+        self._take(_native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"),
+                                ctypes.byref(options)))
+
+    @classmethod
+    def _of(cls, handle: _native.Handle) -> Self:
+        out = cls.__new__(cls)
+        out._take(handle)
+        return out
+
+    def _take(self, handle: _native.Handle) -> None:
+        self._handle, self._lock = handle, threading.Lock()
+        self._tokenizer: Tokenizer | None = None
+
+    @property
+    def info(self) -> Json:
+        """Dimensions, max_tokens (a text is cut off there), layers, pooling, threads, a dict."""
+        with self._lock:
+            return _native.record(library.loom_encoder_info, self._handle.value)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The encoder's Tokenizer."""
+        if self._tokenizer is None:
+            self._tokenizer = Tokenizer(_native.make(library.loom_encoder_tokenizer, self._handle.value))
+        return self._tokenizer
+
+    def embed(self, texts: str | Sequence[str]) -> Array:
+        """Returns a vector per text, [texts, dimensions]; of one text [dimensions].
+
+        A text's vector has the same bits alone and among others.
+        """
+        given = [_native.utf8(t, "a text") for t in ([texts] if isinstance(texts, str) else texts)]
+        pointers = (ctypes.c_char_p * len(given))(*given)
+        vectors, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        tokens, texts_count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        cancel = _native.make(library.loom_cancel_create)
+
+        def run() -> None:
+            _native.check(library.loom_encoder_embed(
+                self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(count),
+                ctypes.byref(shape), ctypes.byref(rank), ctypes.byref(tokens), ctypes.byref(texts_count)))
+
+        with self._lock:  # the vectors last until the next call
+            _native.long_call(run, cancel)
+            extents = tuple(shape[:rank.value])
+            return _tensors.copied(vectors, count.value, extents[1:] if isinstance(texts, str) else extents)

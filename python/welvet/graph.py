@@ -1,0 +1,124 @@
+"""ONNX models: tensors in by name, tensors out."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from . import _abi, _native, _tensors
+from ._native import library
+
+TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ._types import AnyArray, Json, Numbers, Path, Self, Text
+
+
+class Graph(_native.Owner):
+    """An ONNX model, opset 7 on: an .onnx file, or an .entity with one.
+
+    threads: workers, 1 to 256; None: one per physical core. The results do not depend on it.
+    max_bytes: of all values of a run, an error beyond; None: 16 GiB.
+
+    NotFoundError where there is no such file, LoomError with the code Unsupported that lists every operation which Loom
+    lacks. Several threads may share a Graph: their runs take turns.
+
+    >>> graph = Graph("silero_vad.onnx")  # doctest: +SKIP
+    >>> graph({"input": sound, "state": state, "sr": 16000})["output"]  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path, *, threads: int | None = None, max_bytes: int | None = None) -> None:
+        options = _abi.GraphOptions(max_bytes=_bytes(max_bytes))
+        self._take(_native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads)
+
+    @classmethod
+    def from_bytes(cls, data: Text, *, threads: int | None = None, max_bytes: int | None = None) -> Self:
+        """Reads what such a file holds; every tensor must lie in it."""
+        content, options = _native.data_of(data, "data"), _abi.GraphOptions(max_bytes=_bytes(max_bytes))
+        return cls._of(_native.make(library.loom_graph_from_memory, content, len(content), ctypes.byref(options)),
+                       threads)
+
+    @classmethod
+    def _of(cls, handle: _native.Handle, threads: int | None = None) -> Self:
+        out = cls.__new__(cls)
+        out._take(handle, threads)
+        return out
+
+    def _take(self, handle: _native.Handle, threads: int | None) -> None:
+        self._handle, self._lock = handle, threading.Lock()
+        self.info: Json = _native.record(library.loom_graph_info, handle.value)
+        options = _abi.GraphSessionOptions(
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+        self._session = _native.make(library.loom_graph_session_create, handle.value, ctypes.byref(options))
+
+    @property
+    def inputs(self) -> list[Json]:
+        """What goes in, dicts: name, type as "float32", and shape as far as the file says, "?" for any extent."""
+        return list(self.info["inputs"])
+
+    @property
+    def outputs(self) -> list[Json]:
+        """What comes out, in the same way."""
+        return list(self.info["outputs"])
+
+    def __call__(self, inputs: Numbers | Mapping[str, Numbers]) -> dict[str, AnyArray]:
+        """Runs the graph and returns a dict of its outputs by name.
+
+        inputs: a dict by name, or the only input. Arrays of the right type are read where they lie; other numbers are
+        converted. bfloat16 comes as uint16 and 8-bit floats as uint8, their codes; 4-bit codes come two in a byte.
+        ValueError for an input that is missing, unknown or of another shape.
+        """
+        given: Mapping[str, Numbers]
+        if isinstance(inputs, dict) or hasattr(inputs, "keys"):
+            given = inputs  # type: ignore[assignment]
+        elif len(self.info["inputs"]) == 1:
+            given = {self.info["inputs"][0]["name"]: inputs}
+        else:
+            raise ValueError(f"the graph has {len(self.info['inputs'])} inputs: give a dict by name")
+        types = {i["name"]: i["type"] for i in self.info["inputs"]}
+        with self._lock:
+            keeps = [self._bind(name, value, types.get(name, "")) for name, value in given.items()]
+            try:
+                _native.check(library.loom_graph_session_run(self._session.value, 0))
+            finally:
+                _native.check(library.loom_graph_session_unbind(self._session.value))
+                del keeps
+            return {output["name"]: self._output(output["name"]) for output in self.info["outputs"]}
+
+    def _bind(self, name: str, value: Numbers, wanted: str) -> object:
+        element, address, size, shape, keeps = _tensors.tensor(value, name, wanted)
+        extents = (ctypes.c_uint64 * len(shape))(*shape)
+        _native.check(library.loom_graph_session_bind(self._session.value, _native.utf8(name, "input"), element,
+                                                      address, size, extents, len(extents)))
+        return keeps
+
+    def _output(self, name: str) -> AnyArray:
+        element, data, size = ctypes.c_int32(), ctypes.c_void_p(), ctypes.c_size_t()
+        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        _native.check(library.loom_graph_session_output(
+            self._session.value, _native.utf8(name, "output"), ctypes.byref(element), ctypes.byref(data),
+            ctypes.byref(size), ctypes.byref(shape), ctypes.byref(rank)))
+        return _tensors.copied_tensor(element.value, data.value or 0, size.value, tuple(shape[:rank.value]))
+
+    def hash(self) -> str:
+        """Returns the SHA-256 of all outputs of the last run, hexadecimal: equal on every machine.
+
+        It is what `loom run` prints. LoomError before the first run.
+        """
+        with self._lock:
+            return _native.blob(library.loom_graph_session_hash, self._session.value).decode()
+
+    def close(self) -> None:
+        """Gives the graph back to the library."""
+        if hasattr(self, "_session"):
+            self._session.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{i['name']}: {i['type']}" for i in self.info["inputs"])
+        return f"<welvet.Graph ({shown}) -> {', '.join(o['name'] for o in self.info['outputs'])}>"
+
+
+def _bytes(most: int | None) -> int:
+    return 0 if most is None else _native.whole(most, "max_bytes", 1, 2**63 - 1)
