@@ -1,6 +1,6 @@
 // Session::feed takes its memory at create(), but for a block of keys and values per attention layer when a sequence
-// first reaches it: no other heap call after the first feed. Sessions of networks and the step mesh take none at all. A binary of its own, as it replaces operator new and counts malloc as well (glibc's symbols are weak
-// against these).
+// first reaches it: no other heap call after the first feed. Sessions of networks and the step mesh take none at all.
+// A binary of its own, as it replaces operator new and counts malloc as well (glibc's symbols are weak against these).
 
 #include <gtest/gtest.h>
 

@@ -51,8 +51,8 @@ class KvCache {
   }
   float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
 
-  // The next pass writes positions [position, position + count), in blocks whose other rows are zeros. Takes memory once
-  // per block of positions. OutOfMemory, with the cache as it was but for blocks that nothing has reached.
+  // The next pass writes positions [position, position + count), in blocks whose other rows are zeros. Takes memory
+  // once per block of positions. OutOfMemory, with the cache as it was but for blocks that nothing has reached.
   Result<void> extend(std::size_t position, std::size_t count);
   // Positions from here on are held; a ring has lost what stood before, whatever was rewound since.
   std::size_t held_from() const { return held_from_; }
