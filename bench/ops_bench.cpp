@@ -59,6 +59,7 @@ void bench_attention(benchmark::State& state, Isa isa, std::size_t positions) {
   const AttentionConfig config{9, 3, 64, 0, 0.125f};
   KvCache cache =
       KvCache::create({.kv_heads = 3, .head_dim = 64, .max_positions = positions, .window = 0, .max_chunk = 1}).value();
+  if (!cache.extend(0, positions)) return state.SkipWithError("no memory");
   const std::vector<float> kv = random_floats(64, 1), q = random_floats(9 * 64, 2), k = random_floats(3 * 64, 3);
   for (std::size_t h = 0; h < 3; ++h)
     for (std::size_t p = 0; p + 1 < positions; ++p)

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/terminal_text.h"
+#include "host/morph.h"
 #include "host/tensor_file.h"
 
 namespace loom::cli {
@@ -65,27 +66,9 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
   return report;
 }
 
-void print_report(const AutoMorphReport& r, const std::string& output, const std::string& root,
+void print_report(const AutoMorphReport& r, const std::string& output, const Digest& root,
                   const CommonOptions& common) {
-  if (common.json) {
-    Json rows = Json::array();
-    for (const AutoMorphRow& row : r.rows)
-      rows.push_back(Json{{"path", row.path},
-                          {"kind", row.kind},
-                          {"dtype", name(row.dtype)},
-                          {"bytes", row.bytes},
-                          {"loss_increase", row.loss_increase}});
-    print_json(Json{{"output", output},
-                    {"root_hash", root},
-                    {"loss_name", r.loss_name},
-                    {"loss_float32", r.loss_before},
-                    {"loss", r.loss},
-                    {"bytes_float32", r.bytes_before},
-                    {"bytes", r.bytes},
-                    {"measurements", r.measurements},
-                    {"layers", std::move(rows)}});
-    return;
-  }
+  if (common.json) return print_json(to_json(r, output, root));
   if (common.quiet) return;
   std::size_t widest = 5;
   for (const AutoMorphRow& row : r.rows) widest = std::max(widest, row.path.size());
@@ -96,7 +79,7 @@ void print_report(const AutoMorphReport& r, const std::string& output, const std
                 row.kind.c_str(), std::string(name(row.dtype)).c_str(), row.bytes, row.loss_increase);
   std::printf("%s: %zu bytes in memory (float32 %zu), %s %.6g (float32 %.6g), %zu measurements, root hash %s\n",
               output.c_str(), r.bytes, r.bytes_before, std::string(r.loss_name).c_str(), r.loss, r.loss_before,
-              r.measurements, root.c_str());
+              r.measurements, to_hex(root).c_str());
 }
 
 }  // namespace loom::cli

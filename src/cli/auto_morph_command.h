@@ -21,7 +21,7 @@ struct AutoMorphFlags {
 void add_auto_morph(CLI::App& app, AutoMorphFlags& flags);
 // Morphs the network. InvalidArgument for flags that do not go together; errors of read_examples() and auto_morph().
 Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& flags, const CommonOptions& common);
-void print_report(const AutoMorphReport& report, const std::string& output, const std::string& root,
+void print_report(const AutoMorphReport& report, const std::string& output, const Digest& root,
                   const CommonOptions& common);
 
 }  // namespace loom::cli

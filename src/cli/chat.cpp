@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "core/nearest.h"
 #include "host/chat.h"
+#include "lm/kv_file.h"
 #include "lm/peft.h"
 
 namespace loom::cli {
@@ -24,7 +25,7 @@ struct ChatFlags {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
-  std::string model, prompt;
+  std::string model, prompt, kv;
 };
 
 constexpr char kHelp[] =
@@ -91,17 +92,15 @@ class TerminalChat {
     note("Error: " + terminal_text(error.text()));
   }
 
-  // False to leave. An error: the chat cannot go on.
-  Result<bool> command(const std::string& line) {
+  // False to leave.
+  bool command(const std::string& line) {
     const std::size_t blank = std::min(line.find_first_of(" \t\n"), line.size());
     const std::string word = line.substr(0, blank),
                       rest = line.substr(std::min(line.find_first_not_of(" \t\n", blank), line.size()));
     if (word == "/quit" || word == "/exit") return false;
-    if (word == "/adapter") {
-      LOOM_TRY_VOID(adapter(rest));
-      return true;
-    }
-    if (word == "/help")
+    if (word == "/adapter")
+      adapter(rest);
+    else if (word == "/help")
       std::printf("%s", kHelp);
     else if (word == "/reset")
       outcome(chat_.reset(), "The conversation is empty.");
@@ -163,16 +162,13 @@ class TerminalChat {
   }
 
   // "", "NAME on", "NAME off", "load FOLDER [NAME]", "drop NAME".
-  Result<void> adapter(const std::string& rest) {
+  void adapter(const std::string& rest) {
     std::istringstream in(rest);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
     const std::vector<PeftInfo> all = list_peft(*model_.decoder);
     const auto known = [&](const std::string& name) { return std::ranges::find(all, name, &PeftInfo::name); };
-    if (words.empty()) {
-      list_adapters(all);
-      return {};
-    }
+    if (words.empty()) return list_adapters(all);
     if (words[0] == "load" && words.size() > 1) {
       // A folder's name may hold blanks; the last word is a name of ours when the whole is no folder.
       std::string folder = expand_home(rest.substr(rest.find(words[1], words[0].size()))), name;
@@ -181,63 +177,74 @@ class TerminalChat {
         name = words.back(), folder.resize(folder.find_last_not_of(" \t", folder.rfind(name) - 1) + 1);
       for (std::size_t i = 0; name.empty(); ++i)
         if (const std::string free = fmt::format("{}", i); known(free) == all.end()) name = free;
-      return change(
-          [&](DecoderModel& model) -> Result<void> {
-            LOOM_TRY_VOID(load_peft(model, folder, name));
-            adapter_folders_[name] = folder;
-            return {};
-          },
-          "Adapter " + name + " is on");
+      return changed(load_adapter(folder, name), "Adapter " + name + " is on");
     }
     const bool drop = words.size() == 2 && words[0] == "drop",
                turn = words.size() == 2 && (words[1] == "on" || words[1] == "off");
-    if (!drop && !turn) {
-      complain(
+    if (!drop && !turn)
+      return complain(
           {Code::InvalidArgument, "/adapter, /adapter NAME on|off, /adapter load FOLDER [NAME] or /adapter drop NAME"});
-      return {};
-    }
     const std::string& name = words[drop ? 1 : 0];
-    const auto found = known(name);
-    if (found == all.end()) {
-      complain({Code::NotFound, "no adapter " + name + "; /adapter lists them"});
-      return {};
-    }
-    if (drop)
-      return change([&](DecoderModel& model) { return drop_peft(model, name); }, "Adapter " + name + " is gone");
+    if (known(name) == all.end()) return complain({Code::NotFound, "no adapter " + name + "; /adapter lists them"});
+    if (drop) return changed(drop_adapter(name), "Adapter " + name + " is gone");
     const bool on = words[1] == "on";
-    if (found->enabled == on) {
-      note("Adapter " + name + " is " + words[1] + " already.");
-      return {};
-    }
-    return change([&](DecoderModel& model) { return enable_peft(model, name, on); },
-                  "Adapter " + name + " is " + words[1]);
+    std::vector<std::string> names = counting();
+    if ((std::ranges::find(names, name) != names.end()) == on)
+      return note("Adapter " + name + " is " + words[1] + " already.");
+    if (on)
+      names.push_back(name);
+    else
+      std::erase(names, name);
+    changed(session_->choose_adapters(std::move(names)), "Adapter " + name + " is " + words[1]);
   }
 
   // Folders and names come from files and may hold anything.
   void list_adapters(const std::vector<PeftInfo>& all) const {
     if (all.empty()) note("No adapters; /adapter load FOLDER adds one.");
+    const std::vector<std::string> names = counting();
     for (const PeftInfo& info : all) {
       const auto folder = adapter_folders_.find(info.name);
       std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", terminal_text(info.name).c_str(),
-                  info.enabled ? "on" : "off", info.rank, info.alpha, info.matrices, info.parameters,
-                  folder == adapter_folders_.end() ? "" : "  ",
+                  std::ranges::find(names, info.name) != names.end() ? "on" : "off", info.rank, info.alpha,
+                  info.matrices, info.parameters, folder == adapter_folders_.end() ? "" : "  ",
                   folder == adapter_folders_.end() ? "" : terminal_text(folder->second).c_str());
     }
   }
 
-  // A session plans its memory for the adapters that count, and its cache holds what they gave: it begins anew with the
-  // next message, which reads the whole conversation. A change that fails leaves all as it was.
-  Result<void> change(const std::function<Result<void>(DecoderModel&)>& f, const std::string& done) {
-    // The chat alone holds the model, and no call is running.
-    if (auto changed = f(*std::const_pointer_cast<DecoderModel>(model_.decoder)); !changed) {
-      complain(changed.error());
-      return {};
+  // Names of the adapters that count in this chat. Which ones do is the session's business: its model may serve others.
+  std::vector<std::string> counting() const {
+    if (session_->adapters()) return *session_->adapters();
+    std::vector<std::string> names;
+    for (const PeftInfo& info : list_peft(*model_.decoder))
+      if (info.enabled) names.push_back(info.name);
+    return names;
+  }
+
+  // The chat alone holds the model, and no call is running: it may gain and lose adapters.
+  DecoderModel& model() { return *std::const_pointer_cast<DecoderModel>(model_.decoder); }
+
+  Result<void> load_adapter(const std::string& folder, const std::string& name) {
+    std::vector<std::string> names = counting();
+    LOOM_TRY_VOID(load_peft(model(), folder, name));
+    names.push_back(name);
+    if (auto chosen = session_->choose_adapters(std::move(names)); !chosen) {
+      (void)drop_peft(model(), name);
+      return chosen;
     }
-    session_.reset();  // before the new one takes as much memory
-    LOOM_TRY(session_, open_session(model_, common_));
-    LOOM_TRY_VOID(chat_.use(*session_));
-    note(done + (chat_.messages().empty() ? "." : "; the conversation is read again with the next message."));
+    adapter_folders_[name] = folder;
     return {};
+  }
+
+  Result<void> drop_adapter(const std::string& name) {
+    std::vector<std::string> names = counting();
+    std::erase(names, name);
+    LOOM_TRY_VOID(session_->choose_adapters(std::move(names)));
+    return drop_peft(model(), name);
+  }
+
+  void changed(const Result<void>& result, const std::string& done) {
+    if (!result) return complain(result.error());
+    note(done + (chat_.messages().empty() ? "." : "; the conversation is read again with the next message."));
   }
 
   Result<void> save(const std::string& path) const {
@@ -260,7 +267,7 @@ class TerminalChat {
 };
 
 // Reads and answers until the end of the input.
-Result<int> converse(TerminalChat& chat, bool terminal) {
+int converse(TerminalChat& chat, bool terminal) {
   const Colours c = colours();
   LineEditor editor(terminal ? default_history_file() : std::string());
   bool leaves = false;  // one Ctrl-C at the prompt drops a line, the next one leaves
@@ -278,8 +285,7 @@ Result<int> converse(TerminalChat& chat, bool terminal) {
     if (first == text.npos) continue;
     if (text[first] == '/') {
       const std::size_t last = text.find_last_not_of(" \t\r\n");
-      LOOM_TRY(const bool on, chat.command(text.substr(first, last + 1 - first)));
-      if (!on) return kOk;
+      if (!chat.command(text.substr(first, last + 1 - first))) return kOk;
       continue;
     }
     if (auto answered = chat.ask(text); !answered) chat.complain(answered.error());
@@ -299,6 +305,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
                 o.model);
   LOOM_TRY(const Json messages, first_messages(o.prompting));
   LOOM_TRY(auto session, open_session(model, o.common));
+  if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
   const bool has_date = prompts.date.has_value();
   LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompts = std::move(prompts), .generation = generation}));
   LOOM_TRY_VOID(conversation.set_messages(messages));
@@ -313,7 +320,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
     std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
                 terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset, model.format.c_str(),
                 chat.session().threads());
-  LOOM_TRY(const int status, converse(chat, terminal));
+  const int status = converse(chat, terminal);
   // A script must hear of what a person has seen.
   return status == kOk && !terminal && chat.failed() ? kFailed : status;
 }
@@ -326,6 +333,9 @@ Run chat_command(CLI::App& app) {
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
   o->prompting.add(app);
+  add_path(app, "--kv", o->kv,
+           "An .entity of loom generate --save-kv: as far as the conversation begins like it, it is not read again")
+      ->type_name("FILE");
   o->generation.add(app, false);
   add_common(app, o->common, true);
   return [o, prompt, &app] {

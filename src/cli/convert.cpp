@@ -18,14 +18,17 @@ namespace {
 struct ConvertFlags {
   CommonOptions common;
   std::string model, output, adapter;
+  std::vector<std::string> keep;
   int entity_version = 2;
   bool overwrite = false, allow_loss = false;
+
+  bool is_for_models() const { return !common.dtype.empty() || !adapter.empty() || !keep.empty(); }
 };
 
 Result<int> convert_a_network(const ConvertFlags& o) {
-  if (!o.common.dtype.empty() || !o.adapter.empty())
-    return fail(Code::InvalidArgument, "{}: a network; --dtype and --adapter are for language models (loom morph)",
-                o.model);
+  if (o.is_for_models())
+    return fail(Code::InvalidArgument,
+                "{}: a network; --dtype, --adapter and --keep-adapter are for language models (loom morph)", o.model);
   LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite, {o.model}));
   LOOM_TRY(const ConvertNetworkResult result, convert_network(o.model, o.output, {o.entity_version, o.allow_loss}));
   for (const std::string& line : result.losses) warn(line);
@@ -38,8 +41,9 @@ Result<int> convert_a_network(const ConvertFlags& o) {
 }
 
 Result<int> run_convert_onnx(const ConvertFlags& o) {
-  if (!o.adapter.empty() || !o.common.dtype.empty())
-    return fail(Code::InvalidArgument, "--dtype and --adapter are for language models; {} is a graph", o.model);
+  if (o.is_for_models())
+    return fail(Code::InvalidArgument, "--dtype, --adapter and --keep-adapter are for language models; {} is a graph",
+                o.model);
   LOOM_TRY(const Digest root, convert_onnx(o.model, o.output));
   if (o.common.json)
     print_json(Json{{"output", o.output}, {"root_hash", to_hex(root)}});
@@ -59,7 +63,7 @@ Result<int> run_convert(const ConvertFlags& o) {
   LOOM_TRY_VOID(check_output(o.output, is_graph ? OutputKind::graph : OutputKind::model, o.overwrite, {o.model}));
   if (is_graph) return run_convert_onnx(o);
   ConvertModelOptions options;
-  options.threads = o.common.threads, options.adapter = o.adapter;
+  options.threads = o.common.threads, options.adapter = o.adapter, options.beside = o.keep;
   if (!o.common.dtype.empty()) {
     LOOM_TRY(options.dtype, dtype_from_name(o.common.dtype));
   }
@@ -101,6 +105,10 @@ Run convert_command(CLI::App& app) {
   add_model_dtype(app, o->common);
   add_path(app, "--adapter", o->adapter,
            "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")
+      ->type_name("DIR");
+  add_path(app, "--keep-adapter", o->keep,
+           "The same of an adapter to keep beside the weights, by the last part of its path as its name; may be given "
+           "several times")
       ->type_name("DIR");
   app.add_option("--entity-version", o->entity_version, "1: a network as Loom 0.8x reads it")
       ->check(CLI::Range(1, 2))

@@ -67,10 +67,7 @@ Result<int> run_drift(const DnaFlags& o) {
   }
   const DnaDrift drift = drift_of(sequence, o.nested);
   if (o.common.json) {
-    print_json(Json{{"networks", paths},
-                    {"layers", drift.keys},
-                    {"from_first", drift.from_first},
-                    {"from_previous", drift.from_previous}});
+    print_json(to_json(drift, paths));
     return kOk;
   }
   std::size_t widest = 5;
@@ -94,16 +91,6 @@ std::vector<std::size_t> shown_epochs(std::size_t epochs) {
   const std::size_t n = std::min(epochs, kColumns);
   out.reserve(n);
   for (std::size_t c = 0; c < n; ++c) out.push_back(n == 1 ? epochs : 1 + c * (epochs - 1) / (n - 1));
-  return out;
-}
-
-Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
-  Json out = Json::array();
-  for (std::size_t e = 0; e < by_epoch.size(); ++e)
-    for (const LogicShift& s : by_epoch[e]) {
-      out.push_back({{"epoch", e}});
-      out.back().update(shift_json(s));
-    }
   return out;
 }
 
@@ -133,14 +120,7 @@ Result<int> run_journal(const DnaFlags& o) {
     LOOM_TRY_VOID(write_file_atomically(o.svg, std::as_bytes(std::span(picture))));
   }
   if (o.common.json) {
-    print_json(Json{{"run", o.journal},
-                    {"epochs", epochs},
-                    {"layers", drift.keys},
-                    {"kinds", record.kinds},
-                    {"from_first", drift.from_first},
-                    {"from_previous", drift.from_previous},
-                    {"shifts_since_first", shifts_json(record.since_first)},
-                    {"shifts_since_previous", shifts_json(record.since_previous)}});
+    print_json(to_json(record, o.journal));
     return kOk;
   }
   if (epochs == 0) {

@@ -5,7 +5,10 @@
 #include "cli/generation_options.h"
 #include "cli/prompt_options.h"
 #include "core/numerics_version.h"
+#include "cli/output_file.h"
 #include "host/conversation.h"
+#include "lm/kv_file.h"
+#include "lm/model_entity.h"
 
 namespace loom::cli {
 namespace {
@@ -14,8 +17,8 @@ struct GenerateOptions {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
-  std::string model, prompt, file;
-  bool raw = false, chat = false, show_prompt = false;
+  std::string model, prompt, file, kv, save_kv;
+  bool overwrite = false, raw = false, chat = false, show_prompt = false;
 };
 
 struct Prompt {
@@ -111,16 +114,35 @@ void tell_end(const GenerateOptions& o, const Session& session, const Generation
     remark(o.common, fmt::format("the answer was cut after {} tokens; -n takes more", g.ids.size()));
 }
 
+// Reads all of the prompt but its last token, which is fed in any case for its logits.
+Result<void> read_and_save(const GenerateOptions& o, std::span<const std::int32_t> prompt, Session& session) {
+  if (prompt.size() < 2) return fail(Code::InvalidArgument, "--save-kv: a prompt of one token has nothing to keep");
+  const auto unread = prompt.first(prompt.size() - 1).subspan(session.length());
+  if (!unread.empty()) LOOM_TRY_VOID(session.prefill(unread, 0, &interrupt_flag()));
+  LOOM_TRY_VOID(save_kv(session, o.save_kv));
+  return {};
+}
+
 Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
+  // the model's own file may take what it has read
+  if (!is_same_file(o.save_kv, o.model) || !is_model_entity(o.model))
+    LOOM_TRY_VOID(check_output(o.save_kv, OutputKind::kv, o.overwrite, {o.model}));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
-  LOOM_TRY(const Generation g, answer(*session, model, prompt.ids, generation, o.common, !o.common.json));
+  if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
+  LOOM_TRY(const std::size_t kept, keep_common(*session, prompt.ids));
+  if (!o.save_kv.empty()) LOOM_TRY_VOID(read_and_save(o, prompt.ids, *session));
+  const auto unread = std::span(prompt.ids).subspan(session->length());
+  LOOM_TRY(const Generation g, answer(*session, model, unread, generation, o.common, !o.common.json));
   if (o.common.json) {
-    print_json(to_json(o, model, *session, g, prompt.dropped_bytes));
+    Json json = to_json(o, model, *session, g, prompt.dropped_bytes);
+    if (g.prompt_tokens != 0) json["prompt_tokens"] = prompt.ids.size();
+    if (!o.kv.empty()) json["kv_tokens"] = kept;  // of these, that were not read again
+    print_json(json);
   } else {
     std::printf("\n");
     std::fflush(stdout);
@@ -148,8 +170,9 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   if (!o.common.json && given("--logprobs"))
     return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
   if (o.show_prompt)
-    for (const char* name : {"--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty",
-                             "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias"})
+    for (const char* name :
+         {"--kv", "--save-kv", "--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty",
+          "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);
@@ -168,13 +191,21 @@ Run generate_command(CLI::App& app) {
   auto* raw = app.add_flag("--raw", o->raw, "Continue the text as it is, without the chat template");
   app.add_flag("--chat", o->chat, "Use the chat template; an error when the model has none")->excludes(raw);
   app.add_flag("--show-prompt", o->show_prompt, "Print what the model would read, as text and as token ids, and stop");
+  add_path(app, "--kv", o->kv,
+           "An .entity of --save-kv: as far as the prompt begins like the one there, it is not read again")
+      ->type_name("FILE");
+  add_path(app, "--save-kv", o->save_kv,
+           "FILE.entity to write: what the model keeps of the prompt; MODEL itself, if it is an .entity, takes it too")
+      ->type_name("FILE");
+  add_overwrite(app, o->overwrite);
   app.add_flag("--json", o->common.json, "One JSON object on stdout: text, ids, hash, speeds, memory");
   o->generation.add(app);
   add_common(app, o->common, true);
   return [o, &app] {
     if (auto checked = check_options(app, *o); !checked) return report(checked.error());
-    return finish(naming({o->model, o->file, o->prompting.messages, o->prompting.tools, o->prompting.chat_template},
-                         run(*o, app.get_option("--max-tokens")->count() > 0)));
+    return finish(
+        naming({o->model, o->kv, o->file, o->prompting.messages, o->prompting.tools, o->prompting.chat_template},
+               run(*o, app.get_option("--max-tokens")->count() > 0)));
   };
 }
 

@@ -12,6 +12,7 @@
 #include "evolution/run/config.h"
 #include "host/compare.h"
 #include "host/load_any.h"
+#include "host/morph.h"
 #include "host/run_network.h"
 #include "io/network_file.h"
 #include "io/onnx/graph_file.h"
@@ -110,7 +111,7 @@ Result<int> run_auto_morph(const MorphOptions& o) {
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
-  print_report(report, o.output, to_hex(root), o.common);
+  print_report(report, o.output, root, o.common);
   return kOk;
 }
 
@@ -151,11 +152,7 @@ Result<int> run_morph(const MorphOptions& o) {
   if (!o.keep_master) network.release_masters();
   LOOM_TRY(const Digest root, save_network(o.output, network, {o.keep_master}));
   if (o.common.json) {
-    print_json(Json{{"output", o.output},
-                    {"dtype", name(dtype)},
-                    {"resident_bytes", network.resident_bytes()},
-                    {"resident_bytes_before", before},
-                    {"root_hash", to_hex(root)}});
+    print_json(to_json(MorphResult{o.output, dtype, network.resident_bytes(), before, root}));
   } else if (!o.common.quiet) {
     std::printf("%s: %s, %zu bytes in memory (%zu before), root hash %s\n", o.output.c_str(),
                 std::string(name(dtype)).c_str(), network.resident_bytes(), before, to_hex(root).c_str());

@@ -45,6 +45,11 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {OutputKind::model, "language model in an .entity file",
      [](const std::string& path, std::string_view) { return is_model_entity(path); }},
+    {OutputKind::kv, "prompt in an .entity file",
+     [](const std::string& path, std::string_view) {
+       const auto file = EntityReader::open(path);
+       return file && file->find("kvcache") != nullptr && file->sections().size() == 1;
+     }},
     {OutputKind::graph, "graph in an .entity file",
      [](const std::string& path, std::string_view) { return is_graph_entity(path); }},
     {OutputKind::tensors, "JSON object of tensors",
@@ -68,12 +73,12 @@ constexpr Kind kKinds[] = {
      }},
 };
 
+}  // namespace
+
 bool is_same_file(const std::string& a, const std::string& b) {
   struct stat x{}, y{};
   return ::stat(a.c_str(), &x) == 0 && ::stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
-
-}  // namespace
 
 void add_overwrite(CLI::App& app, bool& overwrite) {
   app.add_flag("--overwrite", overwrite, "Replace a file of another kind, or what is read, too");

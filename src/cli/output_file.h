@@ -5,11 +5,13 @@
 
 namespace loom::cli {
 
-enum class OutputKind { model, graph, gguf, svg, html, npy, tensor, tensors, network, onnx, safetensors };
+enum class OutputKind { model, kv, graph, gguf, svg, html, npy, tensor, tensors, network, onnx, safetensors };
 
 // --overwrite.
 void add_overwrite(CLI::App& app, bool& overwrite);
 
+// Returns whether both are there and one file, by any name or link.
+bool is_same_file(const std::string& a, const std::string& b);
 // InvalidArgument when `path` is a file of another kind than the one to be written, or one of those that are read, by
 // any name or link; none, an empty one or one of the same kind may be replaced.
 Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite,

@@ -62,6 +62,9 @@ Result<FinetuneInput> open_finetune(const FinetuneSources& sources, FinetuneConf
   LOOM_TRY(const std::string text, read_text_file(sources.text));
   LOOM_TRY(const auto pool, ThreadPool::given_or_new(config.session.pool, config.session.threads));
   LOOM_TRY(ModelContents contents, read_model(sources.model));
+  if (!contents.adapters.empty())
+    return fail(Code::Unsupported, "{}: brings adapters beside its weights; a fine-tuning begins with a model alone",
+                sources.model);
   DecoderOptions options;
   if (!sources.dtype.empty()) {
     LOOM_TRY(options.dtype, dtype_from_name(sources.dtype));

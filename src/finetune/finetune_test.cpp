@@ -122,6 +122,79 @@ TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
   EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().text());
 }
 
+// Beside the weights of an .entity: the answers of model and folder, chosen by session, whatever is written anew of it.
+TEST(Finetune, L_141_F_31_adapters_live_beside_the_weights_of_an_entity) {
+  DecoderModel model = open_model();
+  const FinetuneConfig config = small_config();
+  ASSERT_TRUE(finetune(model, *windows(model), config));
+  const Folder folder;
+  ASSERT_TRUE(save_peft(model, config.adapter, folder.path, kModel));
+  const std::vector<float> base = logits(open_model()), tuned = logits(std::move(model));
+  const auto contents = read_model(kModel);
+  ASSERT_TRUE(contents);
+  std::vector<PeftDelta> beside(2, PeftDelta::read(folder.path, contents->source.config).value());
+  ASSERT_TRUE(beside[0].rename("wheel"));
+  ASSERT_TRUE(beside[1].rename("second-1"));
+  for (const char* name : {"", "a/b", "a b"})
+    EXPECT_EQ(beside[1].rename(name).error().code, Code::InvalidConfig) << name;
+  const std::string one = folder.path + "/one.entity", two = folder.path + "/two.entity";
+  ASSERT_TRUE(write_model_entity(one, *contents, {.beside = std::span(beside).first(1)}));
+  const auto loaded = load_language_model(one);
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  EXPECT_EQ(logits(loaded->decoder), tuned);
+  const auto again = read_model(one);
+  ASSERT_TRUE(again) << again.error().text();
+  ASSERT_TRUE(write_model_entity(two, *again, {.beside = std::span(beside).last(1)}));
+  const auto both = load_language_model(two);
+  ASSERT_TRUE(both) << both.error().text();
+  const std::vector<PeftInfo> known = list_peft(*both->decoder);
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].name, "wheel");
+  EXPECT_EQ(known[0].alpha, config.adapter.alpha);
+  EXPECT_EQ(known[1].name, "second-1");
+  const std::vector<std::int32_t> ids = {1, 2, 3, 4};
+  for (const auto& [names, expected] :
+       {std::pair(std::vector<std::string>(), &base), std::pair(std::vector<std::string>{"wheel"}, &tuned),
+        std::pair(std::vector<std::string>{"second-1"}, &tuned)}) {
+    DecoderModel alone = open_model();
+    if (!names.empty()) ASSERT_TRUE(load_peft(alone, beside[0]));
+    const auto wanted = Session::create(std::make_shared<const DecoderModel>(std::move(alone)), {.threads = 1}).value();
+    const auto session = Session::create(both->decoder, {.threads = 1, .adapters = names}).value();
+    const auto x = session->feed(ids), y = wanted->feed(ids);
+    ASSERT_TRUE(x && y);
+    EXPECT_TRUE(std::ranges::equal(*x, *y)) << fmt::format("{}", fmt::join(names, " "));
+  }
+  // Older programs must not run it without: the sections are mandatory. Twice the same name is none.
+  EXPECT_EQ(EntityReader::open(two)->find("adapter", 1)->flags, kSectionMandatory);
+  ASSERT_TRUE(write_model_entity(two, *again, {.beside = std::span(beside).first(1)}));
+  EXPECT_EQ(load_language_model(two).error().code, Code::InvalidConfig);
+}
+
+TEST(Finetune, F_01_a_section_of_an_adapter_is_read_with_care) {
+  DecoderModel model = open_model();
+  ASSERT_TRUE(add_peft(model, small_config().adapter, 3));
+  const Folder folder;
+  ASSERT_TRUE(save_peft(model, small_config().adapter, folder.path, kModel));
+  const ModelConfig config = read_model(kModel)->source.config;
+  PeftDelta delta = PeftDelta::read(folder.path, config).value();
+  ASSERT_TRUE(delta.rename("x"));
+  const std::vector<std::byte> good = delta.to_bytes().value();
+  const auto back = PeftDelta::parse(good, config);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(back->config().name, "x");
+  EXPECT_EQ(back->to_bytes().value(), good);
+  for (std::size_t n = 0; n < good.size(); n += 97) EXPECT_FALSE(PeftDelta::parse(std::span(good).first(n), config));
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text(reinterpret_cast<const char*>(good.data()), good.size());
+    text.replace(text.find(from), from.size(), to);
+    return PeftDelta::parse(std::as_bytes(std::span(text)), config);
+  };
+  EXPECT_EQ(with("\"name\":\"x\"", "\"name\":\"/\"").error().code, Code::CorruptData);
+  EXPECT_EQ(with("\"lora_alpha\"", "\"lora_alpho\"").error().code, Code::CorruptData);
+  EXPECT_EQ(with("\"r\":\"4\"", "\"r\":\"0\"").error().code, Code::CorruptData);
+  EXPECT_EQ(with("\"r\":\"4\"", "\"r\":\"5\"").error().code, Code::ShapeMismatch);
+}
+
 TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
   DecoderModel model = open_model();
   FinetuneConfig config = small_config();

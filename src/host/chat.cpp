@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/conversation.h"
+#include "lm/kv_file.h"
 
 namespace loom {
 
@@ -38,13 +39,7 @@ Result<std::vector<std::int32_t>> Chat::unread_tokens(const std::atomic<bool>* c
   if (!encoded) return tl::make_unexpected(encoded.error());
   dropped_bytes_ = encoded->dropped_bytes;
   if (ids.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
-  std::size_t same = 0;
-  while (same < ids.size() && same < session_->length() && ids[same] == session_->tokens()[same]) ++same;
-  if (same == ids.size()) --same;  // the last token is fed again for its logits
-  if (!session_->rewind(same)) {
-    LOOM_TRY_VOID(session_->rewind(0));
-    same = 0;
-  }
+  LOOM_TRY(const std::size_t same, keep_common(*session_, ids));
   if (ids.size() >= context)
     return fail(Code::ContextFull, "the conversation has {} tokens, the context holds {}", ids.size(), context);
   ids.erase(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(same));

@@ -1,6 +1,7 @@
 #include "host/convert.h"
 
 #include <filesystem>
+#include <set>
 
 #include "core/file.h"
 #include "core/json.h"
@@ -75,6 +76,26 @@ Json to_json(const QuantizeFileResult& r) {
           {"dtype", name(r.dtype)}};
 }
 
+namespace {
+
+Result<std::vector<PeftDelta>> read_beside(const std::vector<std::string>& folders, const ModelContents& model) {
+  std::set<std::string> names;
+  for (const PeftDelta& adapter : model.adapters) names.insert(adapter.config().name);
+  std::vector<PeftDelta> read;
+  for (const std::string& folder : folders) {
+    LOOM_TRY(PeftDelta adapter, PeftDelta::read(folder, model.source.config));
+    const std::size_t end = folder.find_last_not_of('/') + 1;
+    const std::string name = folder.substr(0, end).substr(folder.substr(0, end).find_last_of('/') + 1);
+    if (auto renamed = adapter.rename(name); !renamed) return at(folder, std::move(renamed).error());
+    if (!names.insert(name).second)
+      return fail(Code::InvalidConfig, "{}: the model has adapters named \"{}\"", folder, name);
+    read.push_back(std::move(adapter));
+  }
+  return read;
+}
+
+}  // namespace
+
 Result<ConvertModelResult> convert_model(const std::string& model, const std::string& output,
                                          const ConvertModelOptions& options) {
   ModelEntityOptions entity;
@@ -87,6 +108,8 @@ Result<ConvertModelResult> convert_model(const std::string& model, const std::st
     LOOM_TRY(adapter, PeftDelta::read(options.adapter, contents.source.config));
     entity.adapter = &*adapter, entity.adapter_share = &share;
   }
+  LOOM_TRY(const std::vector<PeftDelta> beside, read_beside(options.beside, contents));
+  entity.beside = beside;
   ConvertModelResult result{output, 0, contents.source.tensors.size(), {}, {}};
   LOOM_TRY(result.root, write_model_entity(output, contents, entity));
   if (adapter) result.adapter_share = share;

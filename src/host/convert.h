@@ -39,8 +39,10 @@ struct ConvertModelOptions {
   int threads = 0;               // 0: one per physical core
   std::optional<DType> dtype{};  // matrices to this type; absent: as stored
   std::string adapter{};         // folder of a low-rank adapter to merge into the weights; empty: none
-  OnProgress progress{};         // tensors
-  Stop stop{};                   // asked every kStopElements of a matrix
+  // folders of adapters to keep beside the weights, each by the last part of its path as its name
+  std::vector<std::string> beside{};
+  OnProgress progress{};  // tensors
+  Stop stop{};            // asked every kStopElements of a matrix
 };
 struct ConvertModelResult {
   std::string output;
@@ -51,7 +53,7 @@ struct ConvertModelResult {
   std::optional<double> adapter_share;
 };
 // Writes a GGUF file, Hugging Face folder or .entity as an .entity. Atomic. Errors of read_model(), PeftDelta::read()
-// and write_model_entity().
+// and write_model_entity(); InvalidConfig for a name that no adapter can have, or that two would have.
 Result<ConvertModelResult> convert_model(const std::string& model, const std::string& output,
                                          const ConvertModelOptions& options = {});
 Json to_json(const ConvertModelResult& result);

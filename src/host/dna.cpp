@@ -24,4 +24,37 @@ Json to_json(const DnaComparison& c) {
               {"unmatched", c.unmatched}};
 }
 
+Json to_json(const DnaDrift& drift, const std::vector<std::string>& networks) {
+  return Json{{"networks", networks},
+              {"layers", drift.keys},
+              {"from_first", drift.from_first},
+              {"from_previous", drift.from_previous}};
+}
+
+namespace {
+
+Json shifts_json(const std::vector<std::vector<LogicShift>>& by_epoch) {
+  Json out = Json::array();
+  for (std::size_t e = 0; e < by_epoch.size(); ++e)
+    for (const LogicShift& s : by_epoch[e]) {
+      out.push_back({{"epoch", e}});
+      out.back().update(shift_json(s));
+    }
+  return out;
+}
+
+}  // namespace
+
+Json to_json(const DriftRecord& record, const std::string& run) {
+  const DnaDrift& drift = record.drift;
+  return Json{{"run", run},
+              {"epochs", drift.from_first.size() - 1},
+              {"layers", drift.keys},
+              {"kinds", record.kinds},
+              {"from_first", drift.from_first},
+              {"from_previous", drift.from_previous},
+              {"shifts_since_first", shifts_json(record.since_first)},
+              {"shifts_since_previous", shifts_json(record.since_previous)}};
+}
+
 }  // namespace loom

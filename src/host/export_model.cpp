@@ -117,6 +117,14 @@ void set_config(GgufWriter& writer, const ModelConfig& c, const std::string& nam
   if (s.attention_factor) f32("rope.scaling.yarn_attn_factor", *s.attention_factor);
 }
 
+// Neither format has a place for adapters, and without them the answers are others.
+Result<ModelContents> read_plain(const std::string& model) {
+  LOOM_TRY(ModelContents contents, read_model(model));
+  if (!contents.adapters.empty())
+    return fail(Code::Unsupported, "{}: its adapters have no place in what other programs read", model);
+  return contents;
+}
+
 Result<ExportResult> result_of(const std::string& output, const std::string& format, const std::string& weights,
                                std::size_t tensors) {
   LOOM_TRY(const auto written, MappedFile::open(weights));
@@ -128,7 +136,7 @@ Result<ExportResult> result_of(const std::string& output, const std::string& for
 }  // namespace
 
 Result<ExportResult> export_gguf(const std::string& model, const std::string& output, const ExportOptions& options) {
-  LOOM_TRY(const ModelContents contents, read_model(model));
+  LOOM_TRY(const ModelContents contents, read_plain(model));
   const DecoderSource& source = contents.source;
   const ModelConfig& c = source.config;
   LOOM_TRY(const std::string name, gguf_architecture(c));
@@ -239,7 +247,7 @@ Result<void> write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 Result<ExportResult> export_folder(const std::string& model, const std::string& output, const ExportOptions& options) {
-  LOOM_TRY(const ModelContents contents, read_model(model));
+  LOOM_TRY(const ModelContents contents, read_plain(model));
   const DecoderSource& source = contents.source;
   std::vector<Bytes> kept;
   SafetensorsWriter writer;

@@ -6,77 +6,21 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "dtypes/packing.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
-#include "io/entity/entity_tensors.h"
 #include "io/loom08/loom08.h"
+#include "io/weight_tensors.h"
 
 namespace loom {
 namespace {
 
-// Storage of a weight's packed parts until the file is written.
-struct PackedTensor {
-  EntityTensor tensor;
-  PackedMatrix packed;
-};
-
-Result<PackedTensor> packed_tensor(const std::string& path, const Weight& w, const QuantizedMatrix& q,
-                                   EntityRole role) {
-  PackedTensor out;
-  auto packed = pack(q);
-  if (!packed) return at(path, std::move(packed).error());
-  out.packed = std::move(*packed);
-  const std::size_t dot = path.size() - w.name().size();
-  out.tensor.path = path.substr(0, dot - 1), out.tensor.weight = w.name(), out.tensor.role = role;
-  out.tensor.dtype = q.dtype, out.tensor.shape = w.shape(), out.tensor.span = q.span;
-  return out;
-}
-
-QuantizedMatrix master_of(const Weight& w) {
-  QuantizedMatrix q;
-  q.dtype = w.master64().empty() ? DType::float32 : DType::float64;
-  q.rows = w.rows(), q.cols = w.cols(), q.span = {Granularity::Tensor};
-  const auto bytes = w.master64().empty() ? std::as_bytes(w.master()) : std::as_bytes(w.master64());
-  q.codes.assign(bytes.begin(), bytes.end());
-  return q;
-}
-
-Result<EntityWriter> entity_of(const Network& network, const SaveOptions& options, std::vector<PackedTensor>& parts) {
-  std::optional<Error> error;
-  const auto add = [&](Result<PackedTensor> part) {
-    if (part)
-      parts.push_back(std::move(*part));
-    else if (!error)
-      error = std::move(part).error();
-  };
-  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
-    if (error) return;
-    auto q = w.quantized();
-    if (!q) {
-      error = std::move(q.error().in_source(path));
-      return;
-    }
-    const bool adapter = w.role() == WeightRole::Adapter;
-    add(packed_tensor(path, w, *q, adapter ? EntityRole::Adapter : EntityRole::Active));
-    const bool exact = w.master64().empty() ? adapter || w.role() == WeightRole::Vector ||
-                                                  w.dtype() == DType::float32 || w.dtype() == DType::float64
-                                            : w.dtype() == DType::float64;
-    if (options.keep_master && w.has_master() && !exact && !error)
-      add(packed_tensor(path, w, master_of(w), EntityRole::Master));
-  });
-  if (error) return tl::make_unexpected(*std::move(error));
+// The writer points into `weights`.
+Result<EntityWriter> entity_of(const Network& network, const SaveOptions& options, WeightTensors& weights) {
+  LOOM_TRY(weights, WeightTensors::of(network, {.keep_master = options.keep_master}));
   EntityWriter writer;
   LOOM_TRY(std::string spec, dump_canonical(network_to_json(network)));
   LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(spec)));
-  std::vector<EntityTensor> tensors;
-  for (PackedTensor& p : parts) {
-    p.tensor.codes = p.packed.codes, p.tensor.scales = p.packed.scales, p.tensor.zeros = p.packed.zeros;
-    tensors.push_back(p.tensor);
-  }
-  if (!tensors.empty()) {
-    LOOM_TRY_VOID(add_entity_tensors(writer, std::move(tensors)));
-  }
+  LOOM_TRY_VOID(weights.add_to(writer));
   return writer;
 }
 
@@ -93,38 +37,7 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   LOOM_TRY(SpecResult result,
            network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
   LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));
-  std::map<std::string, std::pair<const EntityTensor*, const EntityTensor*>> by_path;  // active, master
-  for (const EntityTensor& t : tensors) {
-    auto& place = by_path[t.path + "." + t.weight];
-    if (t.role == EntityRole::Active || t.role == EntityRole::Adapter) place.first = &t;
-    if (t.role == EntityRole::Master) place.second = &t;
-  }
-  std::optional<Error> error;
-  std::size_t used = 0;
-  result.network.visit_weights([&](const std::string& path, Weight& w, Layer& layer) {
-    if (error) return;
-    const auto restore = [&]() -> Result<void> {
-      const auto found = by_path.find(path);
-      if (found == by_path.end() || found->second.first == nullptr)
-        return fail(Code::NotFound, "the file holds no such weight");
-      ++used;
-      LOOM_TRY(const QuantizedMatrix active, found->second.first->quantized());
-      if (!(found->second.first->shape == w.shape()))
-        return fail(Code::ShapeMismatch, "shape {} in the file, {} in the network", found->second.first->shape.text(),
-                    w.shape().text());
-      if (w.role() == WeightRole::Matrix && active.dtype != layer.common.encoding.dtype)
-        return fail(Code::CorruptData, "{} in the file, the network says {}", name(active.dtype),
-                    name(layer.common.encoding.dtype));
-      LOOM_TRY_VOID(w.restore(active, layer.common.encoding));
-      if (found->second.second == nullptr) return {};
-      LOOM_TRY(const QuantizedMatrix master, found->second.second->quantized());
-      return w.restore_master(master);
-    };
-    if (auto done = restore(); !done) error = std::move(done.error().in_source(path));
-  });
-  if (error) return tl::make_unexpected(*std::move(error));
-  if (used != by_path.size())
-    return fail(Code::CorruptData, "{} tensors belong to no weight of the network", by_path.size() - used);
+  LOOM_TRY_VOID(restore_weights(result.network, tensors));
   return result;
 }
 
@@ -163,8 +76,8 @@ Result<SpecResult> network_from_text(std::string_view text, const SpecOptions& o
 }  // namespace
 
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options) {
-  std::vector<PackedTensor> parts;
-  LOOM_TRY(const EntityWriter writer, entity_of(network, options, parts));
+  WeightTensors weights;
+  LOOM_TRY(const EntityWriter writer, entity_of(network, options, weights));
   return writer.to_bytes();
 }
 
@@ -192,8 +105,8 @@ Result<std::string> network_to_checkpoint(const Network& network) {
 
 Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options) {
   if (!path.ends_with(".json")) {
-    std::vector<PackedTensor> parts;
-    LOOM_TRY(const EntityWriter writer, entity_of(network, options, parts));
+    WeightTensors weights;
+    LOOM_TRY(const EntityWriter writer, entity_of(network, options, weights));
     return writer.write(path);
   }
   LOOM_TRY(const std::string text, network_to_checkpoint(network));

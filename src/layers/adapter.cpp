@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::size_t kMaxAdapters = 64;  // of one weight
 
-bool is_plain_name(std::string_view name) {
-  return name.size() <= 64 && std::ranges::all_of(name, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-         });
-}
-
 std::size_t rank_of(const Adapter& adapter) { return adapter.a.shape()[0]; }
 
 // f(adapter, its rank) for those that count; `names` as in counts().
@@ -40,12 +34,18 @@ Tensor gradient_of(const Run& run, const Weight& half, std::size_t rows, std::si
 
 }  // namespace
 
+bool is_adapter_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
 Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config) {
   std::vector<Adapter>& all = matrix.adapters();
   if (all.size() >= kMaxAdapters)
     return fail(Code::LimitExceeded, "{} has {} adapters, no more are allowed", matrix.name(), all.size());
   if (config.rank == 0) return fail(Code::InvalidConfig, "an adapter of rank 0");
-  if (!is_plain_name(config.name))
+  if (!config.name.empty() && !is_adapter_name(config.name))
     return fail(Code::InvalidConfig,
                 "an adapter's name has up to 64 letters, digits, \"_\" and \"-\"; another was given");
   if (!(std::abs(config.alpha) <= 1e6))

@@ -16,6 +16,8 @@ namespace loom {
 Result<void> attach_adapters(Layer& layer);
 // The same for one adapter of one matrix; an empty name becomes "lora0", "lora1"...
 Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config);
+// Returns whether adapters can have this name: 1 to 64 of [A-Za-z0-9_-].
+bool is_adapter_name(std::string_view name);
 // Adds (alpha / rank) B A of every enabled adapter of the layer to its matrix's master and removes it; what was frozen
 // is trained again. The masters and the layer's settings change, its children stay. InvalidState for a weight without a
 // value or one that is tied.

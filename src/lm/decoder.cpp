@@ -24,8 +24,20 @@ std::string shape_text(std::span<const std::size_t> shape) {
   return text;
 }
 
+// source_matrix() without its check of hashes.
+Result<Matrix> unchecked_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order,
+                                std::shared_ptr<PanelPool> pool, const Stop& stop) {
+  const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
+  if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
+  if (!t.packed)
+    return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order,
+                               std::move(pool), stop);
+  LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros, stop));
+  return Matrix::from_quantized(codes, std::move(pool), stop);
+}
+
 Result<std::vector<float>> decode_vector(const SourceTensor& t) {
-  LOOM_TRY(const Matrix m, source_matrix(t));
+  LOOM_TRY(const Matrix m, unchecked_matrix(t, {}, nullptr, {}));
   std::vector<float> out(t.shape[0]);
   m.decode_row(0, out.data());
   return out;
@@ -74,6 +86,7 @@ class Loader {
  public:
   Loader(const DecoderSource& source, const DecoderOptions& options) : source_(source), options_(options) {
     for (std::size_t i = 0; i < source.tensors.size(); ++i) by_place_[key(source.tensors[i].place)].push_back(i);
+    if (!source.tensors.empty()) file_ = source.tensors[0].entity.get();
     matrices_.resize(source.tensors.size());
     vectors_.resize(source.tensors.size());
     if (options.cancel != nullptr)
@@ -108,28 +121,44 @@ class Loader {
     return {};
   }
 
+  // A part is loaded by one thread. Of an .entity it checks the hashes of the sections that its tensors reach first:
+  // the tensors are then read out of the cache and not once more out of memory. The first and the last of them may
+  // reach into sections of other parts, so that what is loaded counts for nothing before all hashes were right.
   Result<void> load(ThreadPool& pool) {
     LOOM_TRY(const std::size_t bytes, pool_bytes());
     LOOM_TRY(panels_, PanelPool::create(bytes));
-    LOOM_TRY_VOID(check_hashes(pool));
-    std::vector<std::optional<Error>> errors(source_.tensors.size());
-    std::atomic<bool> stop{false};
+    const std::vector<Part> parts = divide();
+    std::vector<std::optional<Error>> damage(parts.size()), errors(source_.tensors.size());
+    std::atomic<bool> damaged{false}, stop{false};
     std::atomic<std::size_t> done{0};
-    pool.run(source_.tensors.size(), [&](std::size_t i, int worker) {
-      if (stop) return;
-      if (auto loaded = load_one(i); !loaded) {
-        errors[i] = loaded.error().code == Code::Cancelled
-                        ? Error{Code::Cancelled, "loading was cancelled"}
-                        : std::move(loaded.error().in_source(source_.tensors[i].name));
-        stop = true;
+    const std::size_t others = options_.meanwhile ? 1 : 0;
+    pool.run(parts.size() + others, [&](std::size_t p, int worker) {
+      if (p < others) return options_.meanwhile();
+      p -= others;
+      const Part& part = parts[p];
+      if (damaged || (stop_ && stop_())) return;
+      if (file_ != nullptr)
+        if (auto checked = file_->check(part.sections_begin, part.sections_end - part.sections_begin); !checked) {
+          damage[p] = std::move(checked).error(), damaged = true;
+          return;
+        }
+      for (std::size_t n = part.tensors_begin; n < part.tensors_end && !stop; ++n) {
+        const std::size_t i = order_[n];
+        if (auto loaded = load_one(i); !loaded) {
+          errors[i] = loaded.error().code == Code::Cancelled
+                          ? cancelled()
+                          : std::move(loaded.error().in_source(source_.tensors[i].name));
+          stop = true;
+        }
+        const std::size_t count = done.fetch_add(1) + 1;
+        if (worker != 0 || !options_.progress || options_.progress(count, errors.size()) || stop) continue;
+        errors[i] = cancelled(), stop = true;
       }
-      const std::size_t count = done.fetch_add(1) + 1;
-      if (worker != 0 || !options_.progress || options_.progress(count, errors.size()) || stop) return;
-      errors[i] = Error{Code::Cancelled, "loading was cancelled"};
-      stop = true;
     });
-    for (auto& error : errors)
-      if (error) return tl::make_unexpected(*std::move(error));
+    for (const auto* const found : {&damage, &errors})  // damage explains what is wrong with a tensor
+      for (const auto& error : *found)
+        if (error) return tl::make_unexpected(*error);
+    if (stop_ && stop_()) return tl::make_unexpected(cancelled());
     return {};
   }
 
@@ -143,25 +172,40 @@ class Loader {
  private:
   static std::pair<int, std::int64_t> key(TensorPlace place) { return {static_cast<int>(place.role), place.layer}; }
 
-  // The tensors of an .entity share sections with hashes: all threads check these first, each two at once, so that none
-  // is worked on twice.
-  Result<void> check_hashes(ThreadPool& pool) const {
-    const EntityReader* const file = source_.tensors.empty() ? nullptr : source_.tensors[0].entity.get();
-    if (file == nullptr) return {};
-    constexpr std::size_t kAtOnce = 2;
-    const std::size_t count = file->sections().size();
-    std::vector<Result<void>> results(ceil_div(count, kAtOnce));
-    std::atomic<bool> stop{false};
-    pool.run(results.size() + 1, [&](std::size_t part, int) {
-      if (part == 0 && options_.meanwhile) options_.meanwhile();
-      if (part-- == 0 || stop || (stop_ && stop_())) return;
-      results[part] = file->check(part * kAtOnce, std::min(kAtOnce, count - part * kAtOnce));
-      if (!results[part]) stop = true;
-    });
-    for (Result<void>& r : results)
-      if (!r) return std::move(r);
-    if (stop_ && stop_()) return fail(Code::Cancelled, "loading was cancelled");
-    return {};
+  // Tensors, by their numbers in order_, and sections of the file.
+  struct Part {
+    std::size_t tensors_begin = 0, tensors_end = 0, sections_begin = 0, sections_end = 0;
+  };
+  static Error cancelled() { return {Code::Cancelled, "loading was cancelled"}; }
+
+  // A tensor each; of an .entity as many as two sections hold, whose hashes are computed in turns (sha256_each).
+  std::vector<Part> divide() {
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < source_.tensors.size(); ++i) order_.push_back(i), parts.push_back({i, i + 1, 0, 0});
+    if (file_ == nullptr) return parts;
+    std::ranges::sort(order_, {}, [&](std::size_t i) { return source_.tensors[i].bytes.data(); });
+    const std::span<const EntitySection> sections = file_->sections();
+    const auto is_weights = [](const EntitySection& s) { return s.kind == "weights"; };
+    const auto first = static_cast<std::size_t>(std::ranges::find_if(sections, is_weights) - sections.begin());
+    std::size_t end = sections.size();  // behind the last one; what else lies between them is checked too
+    while (end > first && !is_weights(sections[end - 1])) --end;
+    const std::byte* const base = file_->source()->bytes().data();
+    Part next{0, 0, first, first};
+    parts.clear();
+    for (std::size_t n = 0; n < order_.size(); ++n) {
+      const SourceTensor& t = source_.tensors[order_[n]];
+      std::size_t& reached = next.sections_end;
+      for (const auto& blob : {t.bytes, t.scales, t.zeros})
+        while (reached < end && !blob.empty() && base + sections[reached].offset < blob.data() + blob.size()) ++reached;
+      constexpr std::size_t kAtOnce = 2;
+      const bool last = n + 1 == order_.size();
+      if (last) reached = end;
+      if (reached - next.sections_begin < kAtOnce && !last) continue;
+      next.tensors_end = n + 1;
+      parts.push_back(next);
+      next = {n + 1, n + 1, reached, reached};
+    }
+    return parts;
   }
 
   Result<std::size_t> pool_bytes() const {
@@ -198,6 +242,8 @@ class Loader {
 
   const DecoderSource& source_;
   const DecoderOptions& options_;
+  const EntityReader* file_ = nullptr;  // not null: hashes are to be checked
+  std::vector<std::size_t> order_;      // of the tensors, by part
   Stop stop_;
   std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> by_place_;
   std::shared_ptr<PanelPool> panels_;
@@ -331,15 +377,9 @@ std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const S
 
 Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order,
                              std::shared_ptr<PanelPool> pool, const Stop& stop) {
-  const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
   if (t.entity)
     for (const auto& part : {t.bytes, t.scales, t.zeros}) LOOM_TRY_VOID(t.entity->check(part));
-  if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
-  if (!t.packed)
-    return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order,
-                               std::move(pool), stop);
-  LOOM_TRY(const QuantizedMatrix codes, unpack(t.dtype, rows, cols, *t.packed, t.bytes, t.scales, t.zeros, stop));
-  return Matrix::from_quantized(codes, std::move(pool), stop);
+  return unchecked_matrix(t, row_order, std::move(pool), stop);
 }
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {

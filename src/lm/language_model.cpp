@@ -292,6 +292,7 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   DecoderOptions decoder_options = options.decoder;
   decoder_options.meanwhile = make_tokenizer;
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, decoder_options));
+  for (const PeftDelta& adapter : all.adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
   for (std::size_t i = 0; i < options.adapters.size(); ++i)
     LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));

@@ -37,7 +37,8 @@ struct ModelOptions {
   int threads = 0;                     // for loading; 0: one per physical core; not read where there is a pool
   std::shared_ptr<ThreadPool> pool{};  // null: one of its own
   DecoderOptions decoder;
-  std::vector<std::string> adapters;  // PEFT folders (lm/peft.h), named by their position: "0", "1"...
+  // PEFT folders (lm/peft.h), named by their position: "0", "1"..., beside those that the model brings
+  std::vector<std::string> adapters;
 };
 
 // Format of the model at a path, found without building it.

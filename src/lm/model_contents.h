@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lm/decoder.h"
+#include "lm/peft.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace loom {
@@ -17,6 +19,7 @@ struct ModelContents {
   std::optional<text::VocabSpec> vocab;  // or the vocabulary of a GGUF; neither: the model brings none
   std::string tokenizer_place;           // file of the tokenizer, for messages
   std::string chat_template;             // empty: none
+  std::vector<PeftDelta> adapters;       // that it keeps beside its weights, each of another name
   std::string licence;                   // its name or text, for who passes the model on; empty: none is named
   // Texts for the template; absent: those of the tokenizer's own ids.
   std::optional<std::string> bos_token, eos_token;

@@ -258,6 +258,12 @@ Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) 
     LOOM_TRY(const auto text, file.section("licence"));
     all.licence = as_text(text);
   }
+  for (std::uint32_t i = 0; file.find("adapter", i); ++i) {
+    LOOM_TRY(const auto bytes, file.section("adapter", i));
+    auto adapter = PeftDelta::parse(bytes, all.source.config);
+    if (!adapter) return at(fmt::format("section \"adapter\" {}", i), std::move(adapter).error());
+    all.adapters.push_back(std::move(*adapter));
+  }
   if (!file.find("metadata")) return all;
   LOOM_TRY(const Json metadata, section_json(file, "metadata"));
   for (const auto& [key, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)})
@@ -272,7 +278,7 @@ Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) 
 // Every section but the tensors is read by now, or is none of ours: those and the gaps are checked all the same.
 Result<void> check_the_rest(const EntityReader& file) {
   for (const EntitySection& s : file.sections())
-    if (s.kind != "weights") LOOM_TRY_VOID(file.section(s.kind, s.index));
+    if (s.kind != "weights" && s.kind != "kvcache") LOOM_TRY_VOID(file.section(s.kind, s.index));
   return file.check_gaps();
 }
 
@@ -296,6 +302,14 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   if (!model.licence.empty()) {
     LOOM_TRY_VOID(writer.add("licence", 0, 0, std::as_bytes(std::span(model.licence))));
   }
+  std::vector<std::vector<std::byte>> adapters;
+  for (const std::span<const PeftDelta> part : {std::span<const PeftDelta>(model.adapters), options.beside})
+    for (const PeftDelta& adapter : part) {
+      LOOM_TRY(auto bytes, adapter.to_bytes());
+      adapters.push_back(std::move(bytes));
+      LOOM_TRY_VOID(
+          writer.add("adapter", static_cast<std::uint32_t>(adapters.size() - 1), kSectionMandatory, adapters.back()));
+    }
   Json metadata = Json::object();
   if (model.bos_token) metadata["bos_token"] = *model.bos_token;
   if (model.eos_token) metadata["eos_token"] = *model.eos_token;

@@ -6,9 +6,13 @@
 //               type, block formats their blocks; norms and biases are f32
 //   "tokenize"  index 0: the text of a tokenizer.json; index 1: the vocabulary of a GGUF as canonical JSON
 //   "template"  the chat template
+//   "adapter"   mandatory, index 0, 1..: low-rank adapters beside the weights (PeftDelta), which count unless a session
+//               chooses others
+//   "kvcache"   a sequence that was read (Session::snapshot): who loads the model does not look at it
 //   "licence"   the name or text of the model's licence, where its source says one
 //   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's
-// Sections "weights" have at most a megabyte, and their hashes are checked when a tensor in them is first read.
+// Sections "weights" have at most a megabyte, and their hashes are checked when a tensor in them is first read; that of
+// "kvcache" when it is asked for.
 // Equal contents give equal files, and a file gives the logits of its source bit for bit.
 
 #include <functional>
@@ -26,6 +30,7 @@ struct ModelEntityOptions {
   std::optional<DType> dtype;  // matrices to this type, as ModelOptions would load them; absent: as stored
   // added to the weights that it has pairs for, which are encoded anew in their type
   const PeftDelta* adapter = nullptr;
+  std::span<const PeftDelta> beside{};  // adapters to keep beside the weights, behind those that the model has
   // written: how much of the adapter's change is there once it is rounded to the weights' types; 1: all
   double* adapter_share = nullptr;
   std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels

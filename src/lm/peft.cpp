@@ -23,6 +23,7 @@ constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", Tenso
                                {"v_proj", TensorRole::V},       {"o_proj", TensorRole::O},
                                {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up},
                                {"down_proj", TensorRole::Down}};
+constexpr std::int64_t kMostRank = 65536;
 constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight",
                            kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
 
@@ -31,6 +32,20 @@ std::string module_name(const TensorPlace& place) {
   std::string name = hf_name(place);
   name.resize(name.size() - kWeight.size());
   return name;
+}
+
+// The name of lora_A or lora_B beside a matrix.
+std::string half_name(const TensorPlace& place, int half) {
+  return fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[half]);
+}
+
+// The writer points to bytes that are added to `kept`.
+Result<void> add_half(SafetensorsWriter& writer, const TensorPlace& place, int half, std::size_t rows, std::size_t cols,
+                      std::span<const float> values, std::vector<std::vector<std::byte>>& kept) {
+  std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
+  return writer.add(half_name(place, half), DType::float32, {rows, cols}, bytes);
 }
 
 // f(target, its place, weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and
@@ -95,8 +110,8 @@ Result<PeftConfig> parse_config(const std::string& path, const std::string& name
   const Json *rank = find(json, "r"), *alpha = find(json, "lora_alpha");
   const std::int64_t r = rank == nullptr ? 0 : as_int(*rank).value_or(0);
   const double a = alpha == nullptr ? 0 : as_number(*alpha).value_or(0);
-  if (r < 1 || r > 65536 || a == 0)
-    return fail(Code::CorruptData, "{}: r from 1 to 65536 and lora_alpha expected", path);
+  if (r < 1 || r > kMostRank || a == 0)
+    return fail(Code::CorruptData, "{}: r from 1 to {} and lora_alpha expected", path, kMostRank);
   config.rank = static_cast<std::size_t>(r);
   // Rank-stabilised adapters are scaled by alpha / sqrt(r).
   config.alpha = flag("use_rslora") ? a * std::sqrt(static_cast<double>(r)) : a;
@@ -132,57 +147,87 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 }
 
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
-  LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", name));
-  LOOM_TRY(const PeftDelta delta, PeftDelta::read(folder, model.config));
+  LOOM_TRY(PeftDelta delta, PeftDelta::read(folder, model.config));
+  LOOM_TRY_VOID(delta.rename(name));
+  if (auto loaded = load_peft(model, delta); !loaded)
+    return loaded.error().code == Code::InvalidConfig ? tl::make_unexpected(std::move(loaded).error())
+                                                      : at(folder, std::move(loaded).error());
+  return delta.config();
+}
+
+Result<void> load_peft(DecoderModel& model, const PeftDelta& delta) {
+  const PeftConfig& config = delta.config();
   for (const PeftInfo& other : list_peft(model))
-    if (other.name == name) return fail(Code::InvalidConfig, "the model has adapters named \"{}\"", printable(name));
+    if (other.name == config.name)
+      return fail(Code::InvalidConfig, "the model has adapters named \"{}\"", printable(config.name));
   std::optional<Error> error;
-  each_matrix(model, [&](const Target& target, const TensorPlace& place, Weight& w, const std::string& path) {
+  each_matrix(model, [&](const Target&, const TensorPlace& place, Weight& w, const std::string& path) {
     const PeftDelta::Pair* const pair = error ? nullptr : delta.find(place);
     if (pair == nullptr) return;
     const auto attach = [&]() -> Result<void> {
       LOOM_TRY_VOID(pair->check_shape(w.rows(), w.cols()));
-      LOOM_TRY_VOID(attach_adapter(w, {name, "", config.rank, config.alpha, true}));
+      LOOM_TRY_VOID(attach_adapter(w, {config.name, "", config.rank, config.alpha, true}));
       LOOM_TRY_VOID(w.adapters().back().a.set(std::span<const float>(pair->a)));
       return w.adapters().back().b.set(std::span<const float>(pair->b));
     };
-    if (auto done = attach(); !done) {
-      error = std::move(done.error().in_source(fmt::format("{}: {}", folder, path)));
-      return;
-    }
-    if (std::ranges::find(config.targets, target.name) == config.targets.end())
-      config.targets.emplace_back(target.name);
+    if (auto done = attach(); !done) error = std::move(done.error().in_source(path));
   });
   if (error) {
-    (void)drop_peft(model, name);
+    (void)drop_peft(model, config.name);
     return tl::make_unexpected(*std::move(error));
   }
-  LOOM_TRY_VOID(model.network.prepare(Shape::of({1})));
-  return config;
+  return model.network.prepare(Shape::of({1}));
 }
 
 Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& model) {
-  LOOM_TRY(const PeftConfig config, parse_config(folder + "/adapter_config.json", ""));
+  LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", ""));
   LOOM_TRY(const SafetensorsFile file, SafetensorsFile::open(folder + "/adapter_model.safetensors"));
+  auto delta = from_tensors(file, std::move(config), model);
+  if (!delta) return at(folder, std::move(delta).error());
+  return delta;
+}
+
+Result<PeftDelta> PeftDelta::parse(std::span<const std::byte> bytes, const ModelConfig& model) {
+  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::parse(bytes));
+  const auto number = [&](const char* key) -> std::optional<Json> {
+    const auto found = file.metadata().find(key);
+    auto json = found == file.metadata().end() ? Result<Json>(Json()) : parse_json(found->second);
+    return json && json->is_number() ? std::optional<Json>(std::move(*json)) : std::nullopt;
+  };
+  const auto rank = number("r"), alpha = number("lora_alpha");
+  const auto name = file.metadata().find("name");
+  PeftConfig config;
+  const std::int64_t r = rank ? as_int(*rank).value_or(0) : 0;
+  config.alpha = alpha ? as_number(*alpha).value_or(0) : 0;
+  if (r < 1 || r > kMostRank || config.alpha == 0 || name == file.metadata().end() || !is_adapter_name(name->second))
+    return fail(Code::CorruptData, "an adapter's name, r from 1 to {} and lora_alpha expected in its metadata",
+                kMostRank);
+  config.name = name->second, config.rank = static_cast<std::size_t>(r);
+  return from_tensors(file, std::move(config), model);
+}
+
+Result<PeftDelta> PeftDelta::from_tensors(const SafetensorsFile& file, PeftConfig config, const ModelConfig& model) {
   PeftDelta delta;
-  delta.rank_ = config.rank, delta.scale_ = config.alpha / static_cast<double>(config.rank);
+  config.targets.clear();
   for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer)
     for (const Target& target : kTargets) {
       Pair pair;
       pair.place = {target.role, layer};
       const std::string name = module_name(pair.place);
-      const SafeTensor *a = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[0])),
-                       *b = file.tensor(fmt::format("{}{}{}", kPrefix, name, kHalves[1]));
+      const SafeTensor *a = file.tensor(half_name(pair.place, 0)), *b = file.tensor(half_name(pair.place, 1));
       if (a == nullptr && b == nullptr) continue;
       if (a == nullptr || b == nullptr)
-        return fail(Code::CorruptData, "{}: {}: only one of lora_A and lora_B is there", folder, name);
+        return fail(Code::CorruptData, "{}: only one of lora_A and lora_B is there", name);
       if (a->shape.size() != 2 || b->shape.size() != 2)
-        return fail(Code::ShapeMismatch, "{}: {}: lora_A and lora_B have two axes", folder, name);
+        return fail(Code::ShapeMismatch, "{}: lora_A and lora_B have two axes", name);
       pair.cols = a->shape[1], pair.rows = b->shape[0];
       LOOM_TRY(pair.a, values_of(*a, config.rank, pair.cols));
       LOOM_TRY(pair.b, values_of(*b, pair.rows, config.rank));
       delta.pairs_.push_back(std::move(pair));
+      if (std::ranges::find(config.targets, target.name) == config.targets.end())
+        config.targets.emplace_back(target.name);
     }
+  delta.config_ = std::move(config);
   if (2 * delta.pairs_.size() == file.tensors().size()) return delta;
   for (const SafeTensor& t : file.tensors()) {
     std::string_view name = t.name;
@@ -191,9 +236,30 @@ Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& 
     if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
     const auto place = place_from_hf(std::string(name) + std::string(kWeight));
     if (!place || delta.find(*place) == nullptr)
-      return fail(Code::Unsupported, "{}: tensor {} has no counterpart in this model", folder, printable(t.name));
+      return fail(Code::Unsupported, "tensor {} has no counterpart in this model", printable(t.name));
   }
-  return fail(Code::CorruptData, "{}: more tensors than pairs of lora_A and lora_B", folder);
+  return fail(Code::CorruptData, "more tensors than pairs of lora_A and lora_B");
+}
+
+Result<std::vector<std::byte>> PeftDelta::to_bytes() const {
+  SafetensorsWriter writer;
+  writer.set_metadata("name", config_.name);
+  writer.set_metadata("r", fmt::format("{}", config_.rank));
+  writer.set_metadata("lora_alpha", dump_json(Json(config_.alpha)));
+  std::vector<std::vector<std::byte>> kept;
+  for (const Pair& pair : pairs_) {
+    LOOM_TRY_VOID(add_half(writer, pair.place, 0, config_.rank, pair.cols, pair.a, kept));
+    LOOM_TRY_VOID(add_half(writer, pair.place, 1, pair.rows, config_.rank, pair.b, kept));
+  }
+  return writer.to_bytes();
+}
+
+Result<void> PeftDelta::rename(const std::string& name) {
+  if (!is_adapter_name(name))
+    return fail(Code::InvalidConfig, "\"{}\" is no name of an adapter: 1 to 64 letters, digits, \"_\" and \"-\"",
+                printable(name));
+  config_.name = name;
+  return {};
 }
 
 Result<void> PeftDelta::Pair::check_shape(std::size_t weight_rows, std::size_t weight_cols) const {
@@ -211,15 +277,17 @@ Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::
   const Pair* const pair = find(place);
   if (pair == nullptr) return {};
   LOOM_TRY_VOID(pair->check_shape(rows, cols));
+  const std::size_t rank = config_.rank;
+  const double scale = config_.alpha / static_cast<double>(rank);
   std::vector<double> sums(cols);
   for (std::size_t r = 0; r < rows; ++r) {
     std::ranges::fill(sums, 0.0);
-    for (std::size_t k = 0; k < rank_; ++k) {
-      const auto b = static_cast<double>(pair->b[r * rank_ + k]);
+    for (std::size_t k = 0; k < rank; ++k) {
+      const auto b = static_cast<double>(pair->b[r * rank + k]);
       for (std::size_t c = 0; c < cols; ++c) sums[c] += b * static_cast<double>(pair->a[k * cols + c]);
     }
     for (std::size_t c = 0; c < cols; ++c)
-      w[r * cols + c] = static_cast<float>(static_cast<double>(w[r * cols + c]) + scale_ * sums[c]);
+      w[r * cols + c] = static_cast<float>(static_cast<double>(w[r * cols + c]) + scale * sums[c]);
   }
   return {};
 }
@@ -237,11 +305,7 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
       const Weight& half = i == 0 ? adapter->a : adapter->b;
       std::vector<float> values(half.elements());
       half.decode(0, values.size(), values.data());
-      std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
-      for (std::size_t k = 0; k < values.size(); ++k)
-        store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
-      added = writer.add(fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[i]), DType::float32,
-                         {half.shape()[0], half.shape()[1]}, bytes);
+      added = add_half(writer, place, i, half.shape()[0], half.shape()[1], values, kept);
     }
   });
   LOOM_TRY_VOID(added);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/safetensors/safetensors.h"
 #include "lm/decoder.h"
 #include "lm/tensor_names.h"
 
@@ -21,7 +22,8 @@ struct PeftConfig {
   std::vector<std::string> targets = {"q_proj", "k_proj", "v_proj", "o_proj"};
 };
 
-// Contents of such a folder, as read.
+// The low-rank adapters of one name, apart from any model: contents of such a folder, or of a section "adapter" of an
+// .entity, which is a safetensors file as PEFT has it with name, r and lora_alpha in its metadata.
 class PeftDelta {
  public:
   struct Pair {
@@ -34,14 +36,24 @@ class PeftDelta {
   // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA, trained
   // biases, and tensors without a counterpart in a model of that config.
   static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
+  // What to_bytes() made; the same errors.
+  static Result<PeftDelta> parse(std::span<const std::byte> bytes, const ModelConfig& model);
+  Result<std::vector<std::byte>> to_bytes() const;
+
+  // `name` is that of a section, or what rename() gave; targets are those of the pairs.
+  const PeftConfig& config() const { return config_; }
+  // InvalidConfig for a name that adapters cannot have.
+  Result<void> rename(const std::string& name);
+  std::span<const Pair> pairs() const { return pairs_; }
   // Null where there is none.
   const Pair* find(const TensorPlace& place) const;
   // w[rows, cols] += alpha / rank * B A, each sum in f64 over the rank ascending, rounded once to f32. ShapeMismatch.
   Result<void> add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const;
 
  private:
-  std::size_t rank_ = 0;
-  double scale_ = 0;
+  static Result<PeftDelta> from_tensors(const SafetensorsFile& file, PeftConfig config, const ModelConfig& model);
+
+  PeftConfig config_;
   std::vector<Pair> pairs_;
 };
 
@@ -51,6 +63,8 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 // Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig
 // for a name that is taken. After an error the model is as it was.
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
+// The same of one that was read, under its own name.
+Result<void> load_peft(DecoderModel& model, const PeftDelta& delta);
 // Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none;
 // DiskFull, IoError.
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,

@@ -1,5 +1,6 @@
-// Any bytes as the two files of an adapter's folder, adapter_config.json behind its length in the first two bytes, then
-// adapter_model.safetensors: pairs of matrices of one rank that can be added to weights, or an Error.
+// Any bytes as a section "adapter" of an .entity, and as the two files of an adapter's folder, adapter_config.json
+// behind its length in the first two bytes, then adapter_model.safetensors: pairs of matrices of one rank that can be
+// added to weights, or an Error. A section is written again as it was read.
 
 #include <unistd.h>
 
@@ -21,6 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   model.architecture = "llama";
   model.hidden_size = 8, model.intermediate_size = 8, model.num_hidden_layers = 2;
   model.num_attention_heads = 2, model.num_key_value_heads = 2, model.head_dim = 4;
+  if (const auto section = PeftDelta::parse(bytes, model)) {
+    const auto written = section->to_bytes();
+    LOOM_ASSERT(written && PeftDelta::parse(*written, model)->to_bytes() == *written);
+  }
   if (const auto delta = PeftDelta::read(folder, model)) {
     for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer)
       for (const TensorRole role : {TensorRole::Q, TensorRole::Down}) {

@@ -6,11 +6,13 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <thread>
 
+#include "core/hooks.h"
 #include "core/philox.h"
 #include "lm/golden.h"
 #include "lm/language_model.h"
@@ -452,6 +454,52 @@ TEST_P(EveryKind, L_74_runs_where_the_host_sees_no_tensor) {
     ASSERT_TRUE(session->rewind(64));
     ASSERT_TRUE(session->fork(0, 1));
     feed(*session, next, 1);
+  }
+}
+
+// Memory of a host that has so many more pieces to give.
+struct Scarce {
+  static void* allocate(void* user, std::size_t bytes, std::size_t alignment) {
+    auto& self = *static_cast<Scarce*>(user);
+    if (self.left == 0) return nullptr;
+    --self.left;
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  }
+  static void free(void* /*user*/, void* memory, std::size_t /*bytes*/) { std::free(memory); }
+  Scarce() { set_memory_hook({this, allocate, free}); }
+  ~Scarce() { set_memory_hook({}); }
+  std::size_t left = ~std::size_t{0};
+};
+
+// Wherever the memory for keys and values ends, alone or beside others: the tokens of before are there, and once there
+// is more the session goes on with the bits of one that never lacked any.
+TEST_P(EveryKind, L_74_a_session_survives_a_cache_that_cannot_grow) {
+  const Ids prompt = random_ids(60), more = random_ids(150, 1), other = random_ids(70, 2);
+  const Row expected = fresh(GetParam(), joined(prompt, more)), beside = fresh(GetParam(), other);
+  for (std::size_t pieces = 0; pieces < 8; ++pieces) {  // of the eight or more that two layers need
+    Scarce host;
+    const auto session = session_of(GetParam(), {.sequences = 2, .chunk_rows = 32});
+    feed(*session, prompt);
+    const Session::Feed both[] = {{0, more}, {1, other}};
+    host.left = pieces;
+    const auto refused = session->feed(both);
+    ASSERT_FALSE(refused) << pieces;
+    EXPECT_EQ(refused.error().code, Code::OutOfMemory);
+    EXPECT_EQ(session->length(0), prompt.size());
+    EXPECT_EQ(session->length(1), 0u);
+    host.left = 0;
+    if (pieces == 0) EXPECT_EQ(session->prefill(more).error().code, Code::OutOfMemory);
+    EXPECT_TRUE(session->truncate(prompt.size() - 1)) << "no memory is needed to go back";
+    host.left = ~std::size_t{0};
+    feed(*session, std::span(prompt).last(1));
+    const auto logits = session->feed(both);
+    ASSERT_TRUE(logits) << logits.error().text();
+    EXPECT_TRUE(same(Row(logits->row(0), logits->row(0) + logits->cols), expected)) << pieces;
+    EXPECT_TRUE(same(Row(logits->row(1), logits->row(1) + logits->cols), beside)) << pieces;
+    const std::vector<std::byte> saved = session->snapshot(0);
+    host.left = 1;
+    EXPECT_EQ(session->restore(saved, 1).error().code, Code::OutOfMemory);
+    EXPECT_EQ(session->length(1), other.size());
   }
 }
 

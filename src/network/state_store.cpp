@@ -228,13 +228,21 @@ void StateStore::rewind(std::size_t sequence, std::size_t n) {
     if (!state.caches.empty()) state.caches[sequence].rewind(n);
 }
 
+void StateStore::write_sequence(StateWriter& archive, std::size_t sequence, std::size_t n) {
+  for (AttentionState& state : attention_) {
+    if (state.caches.empty()) continue;
+    const auto written = state.caches[sequence].visit(archive, n);
+    LOOM_ASSERT(written);  // only reading takes memory
+  }
+}
+
 // Into new caches, which take the place of the old ones once all has been read.
 Result<void> StateStore::read_sequence(StateReader& archive, std::size_t sequence, std::size_t n) {
   std::vector<KvCache> read;
   for (const AttentionState& state : attention_) {
     if (state.caches.empty()) continue;
     LOOM_TRY(KvCache cache, KvCache::create(state.caches[sequence].config()));
-    cache.visit(archive, n);
+    LOOM_TRY_VOID(cache.visit(archive, n));
     read.push_back(std::move(cache));
   }
   if (!archive.done()) return fail(Code::CorruptData, "the saved sequence does not fit the model");

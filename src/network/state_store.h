@@ -66,12 +66,9 @@ class StateStore {
   // All that the next call depends on, of a store that is planned for the same input.
   template <class Archive>
   Result<void> visit(Archive& archive);
-  // The caches of one named sequence that has n positions. CorruptData, after which they are what they were.
-  template <class Archive>
-  void write_sequence(Archive& archive, std::size_t sequence, std::size_t n) {
-    for (AttentionState& state : attention_)
-      if (!state.caches.empty()) state.caches[sequence].visit(archive, n);
-  }
+  // The caches of one named sequence that has n positions.
+  void write_sequence(StateWriter& archive, std::size_t sequence, std::size_t n);
+  // CorruptData, OutOfMemory, after which they are what they were.
   Result<void> read_sequence(StateReader& archive, std::size_t sequence, std::size_t n);
 
  private:
@@ -123,7 +120,7 @@ Result<void> StateStore::visit(Archive& archive) {
       return fail(Code::CorruptData, "carried states: {} sequences, the layer has {}", samples, state.caches.size());
     state.length = static_cast<std::size_t>(length);
     for (KvCache& cache : state.caches) {
-      cache.visit(archive, state.length);
+      LOOM_TRY_VOID(cache.visit(archive, state.length));
       if constexpr (Archive::kReads)
         if (!cache.continues_at(state.length))
           return fail(Code::CorruptData, "carried states: keys of fewer positions than {}", state.length);

@@ -160,5 +160,40 @@ TEST(Cancel, N_12_a_run_drops_the_step_that_is_cancelled_and_resumes_to_the_same
   EXPECT_EQ(training_test::run_all(config, folder, options).hash, wanted);
 }
 
+// Wherever the flag is set, in the validation behind an epoch and in the last one too, the run stops there, and goes on
+// to the same weights, figures and journal.
+TEST(Cancel, N_12_a_validation_that_is_cancelled_runs_again_when_the_run_is_resumed) {
+  const training_test::Folder folder;
+  folder.write("blobs.csv", training_test::blobs(200, 8, 4));
+  Json config = training_test::small_config();
+  config["epochs"] = 2, config["early_stop"] = {{"metric", "loss"}, {"patience", 5}, {"restore_best", true}};
+  const RunOptions whole{.out = folder.file("whole")};
+  const TrainResult wanted = training_test::run_all(config, folder, whole);
+  int in_validations = 0, in_the_last = 0;
+  for (std::size_t events = 1;; events += 5) {
+    SCOPED_TRACE(events);
+    test::CancelsBehind watch(events);
+    RunOptions options{.out = folder.file(fmt::format("run{}", events)), .cancel = &watch.flag};
+    {
+      const auto run = training_test::open_run(config, folder, options);
+      run->trainer().session().watch(&watch);
+      const auto result = run->run();
+      ASSERT_TRUE(result) << result.error().text();
+      if (result->stop_reason == "finished") break;
+      ASSERT_EQ(result->stop_reason, "stopped");
+      in_validations += result->steps == 10 || result->steps == 20;
+      in_the_last += result->loss_history.size() == 2;
+    }
+    options.start = RunStart::resume, options.cancel = nullptr;
+    const TrainResult resumed = training_test::run_all(config, folder, options);
+    EXPECT_EQ(resumed.hash, wanted.hash);
+    ASSERT_TRUE(resumed.validation);
+    EXPECT_EQ(resumed.validation->to_json(), wanted.validation->to_json());
+    EXPECT_EQ(resumed.loss_history, wanted.loss_history);
+  }
+  EXPECT_GT(in_validations, 2);
+  EXPECT_GT(in_the_last, 0);
+}
+
 }  // namespace
 }  // namespace loom::cancel_test

@@ -849,12 +849,14 @@ Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
   return lbfgs_->restore(std::move(pairs));
 }
 
-Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given) {
+Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given, const std::atomic<bool>* cancel) {
   const FpEnvironment environment;
   LOOM_TRY(const Samples batch, in_element(given));
   Worker& worker = workers_[0];
   LOOM_TRY(const ConstView x, on_device(batch.inputs, worker.inputs));
-  LOOM_TRY(ConstView y, tween_ ? tween_->forward(x) : session().forward(x));
+  PassExtras extras;
+  extras.cancel = cancel;
+  LOOM_TRY(ConstView y, tween_ ? tween_->forward(x, extras) : session().forward(x, extras));
   LOOM_TRY(const LossCall call, loss_call(worker, batch, y));
   LOOM_TRY_VOID(begin_figures());
   LOOM_TRY(const PendingLoss loss, loss_.record(update_exec(), call, worker.figures, worker.failed));

@@ -101,12 +101,12 @@ class Trainer {
   // parameters anew. State stays by path, but for weights below `fresh`.
   Result<void> adopt(const Shape& batch, std::span<const std::string> fresh);
   // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training,
-  // see aside(). The view is valid until the next call.
+  // see aside(). The view is valid until the next call. Setting `*cancel` from any thread ends it with Cancelled.
   struct Evaluation {
     ConstView output;
     LossValue loss;
   };
-  Result<Evaluation> evaluate(const Samples& batch);
+  Result<Evaluation> evaluate(const Samples& batch, const std::atomic<bool>* cancel = nullptr);
   // measure() evaluates batches that come after one another, the first from states of 0; training state is restored
   // afterwards.
   template <class F>

@@ -469,18 +469,22 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
 Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& result) {
   const double loss = position_.loss_batches == 0 ? std::numeric_limits<double>::quiet_NaN()
                                                   : position_.loss_sum / static_cast<double>(position_.loss_batches);
+  describe_cells();
+  std::optional<Metrics> metrics;
+  if (validation_) {
+    auto measured = validate();
+    if (!measured && measured.error().code == Code::Cancelled) return Continue::stop;  // the epoch has not ended
+    LOOM_TRY(metrics, std::move(measured));
+  }
   position_.loss_history.push_back(loss);
   Json line{{"event", "epoch"}, {"epoch", position_.epoch + 1}, {"step", trainer_->state().steps}};
   line["loss"] = number_or_null(loss);
-  describe_cells();
   if (!position_.cells.empty()) {
     LOOM_TRY(Json cells, parse_json(position_.cells));
     LOOM_TRY_VOID(journal_.write({{"event", "cells"}, {"step", trainer_->state().steps}, {"cells", std::move(cells)}}));
   }
   bool early = false;
-  std::optional<Metrics> metrics;
-  if (validation_) {
-    LOOM_TRY(metrics, validate());
+  if (metrics) {
     line["validation"] = metrics->to_json();
     LOOM_TRY(early, stops_early(*metrics));
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::ValidationEnd, .loss = loss, .validation = &*metrics}));
@@ -528,7 +532,7 @@ Result<Metrics> TrainingRun::validate() {
       LOOM_TRY(const bool more, validation_->next(batch));
       if (!more) return {};
       LOOM_TRY(const Samples samples, samples_of(batch));
-      LOOM_TRY(const Trainer::Evaluation evaluated, trainer_->evaluate(samples));
+      LOOM_TRY(const Trainer::Evaluation evaluated, trainer_->evaluate(samples, options_.cancel));
       metrics.add(evaluated.output, samples, evaluated.loss);
     }
   }));
@@ -605,15 +609,22 @@ Result<void> TrainingRun::finish(TrainResult& result) {
   if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best) {
     LOOM_TRY_VOID(restore_best());
   }
-  if (validation_ && result.stop_reason != "stopped") {
-    LOOM_TRY(result.validation, validate());
+  const bool keeps_state = result.stop_reason == "stopped";
+  if (validation_ && !keeps_state) {
+    auto measured = validate();
+    if (measured)
+      result.validation = std::move(*measured);
+    else if (measured.error().code != Code::Cancelled)
+      return tl::make_unexpected(std::move(measured).error());
+    else if (result.stop_reason != "diverged")
+      result.stop_reason = "stopped";  // to be resumed from the checkpoint of the last epoch, by this validation
   }
   result.loss_history = position_.loss_history;
   result.final_loss = position_.loss_history.empty() ? 0 : position_.loss_history.back();
   result.steps = trainer_->state().steps, result.skipped_batches = trainer_->state().skipped;
   result.hash = weight_hash(*network_);
   if (result.stop_reason == "stopped") {  // to be resumed
-    if (!options_.out.empty()) LOOM_TRY_VOID(save_state());
+    if (keeps_state && !options_.out.empty()) LOOM_TRY_VOID(save_state());
     return {};
   }
   Json line{

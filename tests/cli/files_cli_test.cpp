@@ -238,6 +238,49 @@ TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
   EXPECT_EQ(read_all(notes).rfind("<svg", 0), 0u);
 }
 
+// A prompt that is read once: in a file of its own, in the model's, for another prompt that begins like it.
+TEST_F(FilesCli, X_24_F_32_a_prompt_is_kept_and_gone_on_from) {
+  const std::string gguf = file("small.gguf"), entity = file("model.entity"), kept = file("kept.entity");
+  ASSERT_TRUE(test::write_small_model(gguf));
+  ASSERT_EQ(loom({"convert", gguf, entity}).status, 0);
+  const std::string text = "Twenty wheels went over the hill and none of them", more = text + " came back";
+  const auto generate = [&](const std::string& model, const std::string& prompt, Args with) {
+    Args args = {"generate", model, "--raw", "-p", prompt, "-n", "6", "--ignore-eos", "--json", "-t", "2"};
+    args.insert(args.end(), with.begin(), with.end());
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out).value_or(Json::object());
+  };
+  const auto answer = [](const Json& run) { return Json{run["ids"], run["hash"], run["prompt_tokens"]}; };
+  const Json plain = generate(gguf, text, {}), longer = generate(gguf, more, {});
+  const auto tokens = *as_int(plain["prompt_tokens"]);
+  EXPECT_EQ(answer(generate(gguf, text, {"--save-kv", kept})), answer(plain));
+  for (const auto& [model, from] : {std::pair(gguf, kept), std::pair(entity, kept)}) {
+    const Json again = generate(model, text, {"--kv", from});
+    EXPECT_EQ(answer(again), answer(plain));
+    EXPECT_EQ(again["kv_tokens"], tokens - 1);
+    EXPECT_EQ(answer(generate(model, more, {"--kv", from})), answer(longer));
+  }
+  EXPECT_EQ(answer(generate(entity, text, {"--save-kv", entity})), answer(plain));
+  EXPECT_EQ(answer(generate(entity, more, {"--kv", entity})), answer(longer));
+  EXPECT_EQ(loom({"chat", entity, "--kv", entity, "-p", "Hello", "-n", "5"}).out,
+            loom({"chat", gguf, "-p", "Hello", "-n", "5"}).out);
+  // What is there already, what does not fit, and what would have no effect.
+  const auto refused = [&](Args with, int status, const std::string& named) {
+    Args args = {"generate", gguf, "--raw", "-p", text, "-n", "1"};
+    args.insert(args.end(), with.begin(), with.end());
+    expect_one_line(loom(args), status, named);
+  };
+  refused({"--save-kv", file("net.json")}, 2, "net.json");
+  refused({"--save-kv", entity}, 2, "model.entity");
+  refused({"--save-kv", gguf}, 2, "is what is read");
+  refused({"--kv", file("none.entity")}, 3, "none.entity");
+  refused({"--kv", gguf}, 3, "small.gguf");
+  refused({"--kv", kept, "--kv-dtype", "int8"}, 3, "kept.entity");
+  expect_one_line(loom({"generate", gguf, "-p", text, "--show-prompt", "--kv", kept}), 2, "--kv");
+  EXPECT_EQ(leftovers(folder_.path()), std::vector<std::string>());
+}
+
 TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   std::filesystem::create_directories(file("pictures/a"));

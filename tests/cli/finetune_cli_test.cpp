@@ -141,6 +141,23 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
   EXPECT_EQ(wrong.find("\nb"), std::string::npos) << wrong;
   EXPECT_EQ(wrong.substr(wrong.size() - plain.size()), plain) << "nothing of them remains";
   EXPECT_NE(chat("/help\n").find("/adapter load FOLDER"), std::string::npos);
+  // Beside the weights of one file, by the folder's name.
+  ASSERT_EQ(loom({"finetune", model, "--text", file("wheel.txt"), "-o", file("wheel"), "--length", "8", "--batch", "1",
+                  "--steps", "3", "--learning-rate", "0.1", "--warmup", "0", "-t", "1"})
+                .status,
+            0);
+  const Outcome kept = loom({"convert", model, file("both.entity"), "--keep-adapter", file("wheel")});
+  ASSERT_EQ(kept.status, 0) << kept.err;
+  EXPECT_EQ(loom({"chat", file("both.entity"), "-n", "5", "--ignore-eos", "-t", "1"},
+                 "Hello\n/reset\n/adapter wheel off\nHello\n/reset\n/adapter wheel on\nHello\n")
+                .out,
+            tuned + "The conversation is empty.\nAdapter wheel is off.\n" + plain +
+                "The conversation is empty.\nAdapter wheel is on.\n" + tuned);
+  expect_refused({"convert", model, file("c.entity"), "--keep-adapter", file("wheel adapter")}, 3, {"wheel adapter"});
+  expect_refused({"convert", file("both.entity"), file("c.entity"), "--keep-adapter", file("wheel")}, 3, {"\"wheel\""});
+  expect_refused({"export", file("both.entity"), file("c.gguf")}, 3, {"adapters"});
+  expect_refused({"finetune", file("both.entity"), "--text", file("wheel.txt"), "-o", file("c"), "--length", "8"}, 3,
+                 {"adapters"});
   // Folders whose names stand in the command's own words.
   for (const char* name : {"a", "d", "o", "load"}) {
     SCOPED_TRACE(name);

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "../support/small_model.h"
 #include "io/entity/entity_reseal.h"
+#include "lm/kv_file.h"
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "lm/session.h"
@@ -144,6 +146,94 @@ TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
     EXPECT_EQ(model.error().code, Code::CorruptData) << model.error().text();
     EXPECT_NE(model.error().text().find("bad.entity"), std::string::npos) << model.error().text();
   }
+}
+
+// Tensors are repacked beside the check of hashes: damage is told as what it is, whatever it makes of the numbers.
+TEST_F(ModelEntity, F_32_damage_that_makes_numbers_infinite_is_told_as_damage) {
+  ASSERT_TRUE(convert(small(), temp("a.entity"), DType::float16));
+  const std::string good = test::read_all(temp("a.entity"));
+  const EntitySection weights = *EntityReader::open(temp("a.entity"))->find("weights");
+  for (const int threads : {1, 2})
+    for (std::size_t i = 0; i < 4; ++i) {
+      std::string bad = good;
+      const std::size_t at = weights.offset + (good.size() - weights.offset) / 4 * i / 64 * 64;
+      bad.replace(at, 32, 32, '\xff');
+      test::write_all(temp("bad.entity"), bad);
+      ModelOptions options;
+      options.threads = threads;
+      const auto model = load_language_model(temp("bad.entity"), options);
+      ASSERT_FALSE(model) << i;
+      EXPECT_EQ(model.error().code, Code::CorruptData) << model.error().text();
+      EXPECT_NE(model.error().text().find("SHA-256 differs"), std::string::npos) << model.error().text();
+    }
+}
+
+// A prompt that was read once, in a file of its own and in the model's.
+TEST_F(ModelEntity, F_32_X_24_a_kept_prompt_goes_on_with_the_same_bits) {
+  ASSERT_TRUE(convert(small(), temp("a.entity")));
+  const std::string model_alone = test::read_all(temp("a.entity"));
+  const auto model = load_language_model(small()).value(), same = load_language_model(temp("a.entity")).value();
+  std::vector<std::int32_t> prompt, next = {17, 300};
+  for (std::int32_t i = 0; i < 200; ++i) prompt.push_back((i * 91 + 7) % 49152);
+  for (const DType kv : {DType::float32, DType::int8}) {
+    SessionOptions options;
+    options.context_tokens = 256, options.threads = 2, options.sequences = 2, options.kv_dtype = kv;
+    const auto reader = Session::create(model.decoder, options).value();
+    ASSERT_TRUE(reader->prefill(prompt, 1));
+    ASSERT_TRUE(save_kv(*reader, temp("prompt.entity"), 1));
+    ASSERT_TRUE(save_kv(*reader, temp("a.entity"), 1));
+    const auto expected = reader->feed(next, 1);
+    ASSERT_TRUE(expected);
+    // The model that carries it is the model it was, and the file says the same when it is written again.
+    EXPECT_EQ(logits_hash(temp("a.entity")), logits_hash(small()));
+    for (const char* file : {"prompt.entity", "a.entity"}) {
+      const auto other = Session::create(same.decoder, options).value();
+      const auto loaded = load_kv(*other, temp(file));
+      ASSERT_TRUE(loaded) << loaded.error().text();
+      EXPECT_EQ(other->length(), prompt.size());
+      const auto logits = other->feed(next);
+      ASSERT_TRUE(logits);
+      EXPECT_TRUE(std::ranges::equal(*logits, *expected)) << file;
+    }
+    // Other settings, another model, no such section.
+    options.kv_dtype = DType::bfloat16;
+    const auto wrong = Session::create(model.decoder, options).value();
+    EXPECT_EQ(load_kv(*wrong, temp("a.entity")).error().code, Code::ShapeMismatch);
+    EXPECT_EQ(wrong->length(), 0u);
+    test::write_all(temp("alone.entity"), model_alone);
+    EXPECT_EQ(load_kv(*wrong, temp("alone.entity")).error().code, Code::NotFound);
+    EXPECT_EQ(load_kv(*wrong, temp("nothing.entity")).error().code, Code::NotFound);
+    EXPECT_EQ(load_kv(*wrong, small()).error().code, Code::CorruptData);
+    EXPECT_EQ(save_kv(*wrong, temp("x.entity"), 2).error().code, Code::OutOfRange);
+  }
+  // A flipped bit in it is found when it is asked for, and the model loads without it.
+  std::string bad = test::read_all(temp("a.entity"));
+  const EntitySection kept = *EntityReader::open(temp("a.entity"))->find("kvcache");
+  bad[kept.offset + kept.length / 2] ^= 8;
+  test::write_all(temp("bad.entity"), bad);
+  const auto loaded = load_language_model(temp("bad.entity"));
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  const auto session = Session::create(loaded->decoder, {.threads = 1, .context_tokens = 256}).value();
+  EXPECT_EQ(load_kv(*session, temp("bad.entity")).error().code, Code::CorruptData);
+}
+
+TEST_F(ModelEntity, X_24_of_a_sequence_stays_what_the_prompt_begins_with) {
+  const auto model = load_language_model(small()).value();
+  const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 64}).value();
+  const std::vector<std::int32_t> held = {5, 6, 7, 8}, longer = {5, 6, 7, 8, 9}, other = {5, 6, 1, 2}, none = {3};
+  const auto kept = [&](std::span<const std::int32_t> prompt) {
+    EXPECT_TRUE(session->truncate(0) && session->prefill(held));
+    const auto n = keep_common(*session, prompt);
+    EXPECT_TRUE(n);
+    EXPECT_EQ(session->length(), *n);
+    return *n;
+  };
+  EXPECT_EQ(kept(longer), 4u);
+  EXPECT_EQ(kept(held), 3u) << "the last one is fed for its logits";
+  EXPECT_EQ(kept(other), 2u);
+  EXPECT_EQ(kept(none), 0u);
+  EXPECT_EQ(kept({}), 0u);
+  EXPECT_EQ(keep_common(*session, held, 1).error().code, Code::OutOfRange);
 }
 
 // With every hash made right again, what lies behind them is reached too.

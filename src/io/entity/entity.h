@@ -33,10 +33,10 @@ inline constexpr std::uint16_t kEntitySigned = 1, kEntityOptimiserState = 2;
 // flag of a section: who does not know the kind refuses the file
 inline constexpr std::uint32_t kSectionMandatory = 1;
 
-// The kinds of engine F-31.
-inline constexpr std::string_view kEntityKinds[] = {"network", "tensors",  "weights",  "optim",
-                                                    "train",   "tokenize", "template", "kvcache",
-                                                    "session", "licence",  "metadata", "signatur"};
+// The kinds of engine F-31, and "adapter".
+inline constexpr std::string_view kEntityKinds[] = {"network",  "tensors",  "weights", "optim",   "train",
+                                                    "tokenize", "template", "kvcache", "session", "licence",
+                                                    "metadata", "signatur", "adapter"};
 
 struct EntitySection {
   std::string kind;

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "core/json.h"
 #include "core/nearest.h"
 #include "io/byte_reader.h"
 #include "io/loom08/loom08.h"
 #include "io/loom08/stores.h"
+#include "io/weight_tensors.h"
 
 namespace loom::loom08 {
 namespace {
@@ -83,6 +86,21 @@ Result<void> check_overlaps(const std::vector<Entry>& entries) {
     if (order[i]->offset < order[i - 1]->offset + order[i - 1]->length)
       return fail_at(order[i]->store.place, Code::CorruptData, "begins inside of the blob at {}", order[i - 1]->offset);
   return {};
+}
+
+// "layers.3.ext.NAME", "network.ext.NAME": what 0.8x does not look at.
+bool is_extension(std::string_view path) {
+  const auto parts = parts_of(path);
+  return parts.size() >= 3 && parts[parts.size() - 2] == "ext";
+}
+
+// Weights that stand beside those of 0.8x as they are.
+Result<void> restore_exact(Network& network, const Entry& entry) {
+  const std::vector<std::byte> bytes(entry.store.blob.bytes.begin(), entry.store.blob.bytes.end());  // aligned
+  LOOM_TRY(const EntityReader container, EntityReader::parse(bytes));
+  LOOM_TRY_VOID(container.verify());
+  LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(container));
+  return restore_weights(network, tensors, false);
 }
 
 // Sorts the blobs of a file into stores by what follows the path of the layer.
@@ -210,12 +228,23 @@ Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const S
   }
   LOOM_TRY_VOID(check_overlaps(entries));
   Sorter sorter;
-  for (Entry& entry : entries) LOOM_TRY_VOID(sorter.add(std::move(entry)));
+  std::optional<Entry> exact;
+  for (Entry& entry : entries) {
+    if (!is_extension(entry.path)) {
+      LOOM_TRY_VOID(sorter.add(std::move(entry)));
+    } else if (entry.path == kExactWeights && std::exchange(exact, std::move(entry))) {
+      return fail_at(exact->store.place, Code::CorruptData, "blob \"{}\" stands in the file twice", kExactWeights);
+    }
+  }
   const Steps place = {"network"};
   auto converted = convert(Json(header["network"]), sorter.take());
   if (!converted) return under(place, std::move(converted).error());
   converted->place = place;
-  return build(*converted, options);
+  auto built = build(*converted, options);
+  if (built && exact)
+    if (auto restored = restore_exact(built->network, *exact); !restored)
+      return under(exact->store.place, std::move(restored).error());
+  return built;
 }
 
 }  // namespace loom::loom08

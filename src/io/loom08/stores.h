@@ -37,6 +37,10 @@ struct Converted {
   std::vector<std::size_t> empty_cells;       // written as layers, but nobody had given them one
 };
 
+// The blob of weights that version 1 cannot hold as they are: a container of version 2 (io/entity) with "tensors" and
+// "weights", which 0.8x passes over, as it does the header's key "ext" that names it (engine F-24).
+inline constexpr const char* kExactWeights = "network.ext.tensors";
+
 // The member "scale" of a layer or blob; 0 where there is none that a float holds.
 float scale_of(const Json& object);
 

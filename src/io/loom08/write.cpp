@@ -7,11 +7,13 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "dtypes/packing.h"
 #include "io/loom08/stores.h"
+#include "io/weight_tensors.h"
 
 namespace loom::loom08 {
 namespace {
@@ -182,7 +184,7 @@ class Blobs {
     return {};
   }
 
-  const std::map<std::string, BlobV1>& sorted() const { return blobs_; }
+  std::map<std::string, BlobV1> take() { return std::move(blobs_); }
 
  private:
   // A row of every matrix has a bias there; those that the layer lacks must be the last.
@@ -203,7 +205,7 @@ class Blobs {
   std::map<std::string, BlobV1> blobs_;
 };
 
-std::vector<std::byte> assembled(Json network, const std::map<std::string, BlobV1>& blobs, std::string& header) {
+std::vector<std::byte> assembled(const Json& network, const std::map<std::string, BlobV1>& blobs) {
   Json list = Json::array();
   std::size_t offset = 0;
   for (const auto& [path, blob] : blobs) {
@@ -217,8 +219,9 @@ std::vector<std::byte> assembled(Json network, const std::map<std::string, BlobV
                     {"native", blob.is_native}});
     offset += blob.bytes.size();
   }
-  const Json document = {{"format_version", 1}, {"network", std::move(network)}, {"blobs", std::move(list)}};
-  header = dump_json(document);
+  Json document = {{"format_version", 1}, {"network", network}, {"blobs", std::move(list)}};
+  if (blobs.contains(kExactWeights)) document["ext"] = {{"tensors", kExactWeights}};
+  const std::string header = dump_json(document);
   std::vector<std::byte> out(20);
   std::memcpy(out.data(), "ENTITY\0\0", 8);
   store_le(out.data() + 8, std::uint16_t{1});
@@ -236,8 +239,9 @@ std::vector<double> doubles_of(const Weight& w) {
   return values;
 }
 
-// Reads the file back and says what came out otherwise.
-Result<void> compare(const Network& network, std::span<const std::byte> bytes, std::vector<std::string>& losses) {
+// Reads the file back and says what came out otherwise, by the path of the weight.
+Result<std::map<std::string, std::string>> differences(const Network& network, std::span<const std::byte> bytes) {
+  std::map<std::string, std::string> out;
   auto read = network_from_entity(bytes);
   if (!read) return at("the file of version 1, read back", std::move(read).error());
   std::map<std::string, std::pair<std::vector<double>, DType>> found;
@@ -248,7 +252,7 @@ Result<void> compare(const Network& network, std::span<const std::byte> bytes, s
     const std::vector<double> values = doubles_of(w);
     const auto at = found.find(path);
     if (at == found.end() || at->second.first.size() != values.size()) {
-      losses.push_back(path + ": not in the file");
+      out[path] = "not in the file";
       return;
     }
     std::size_t differ = 0;
@@ -257,25 +261,37 @@ Result<void> compare(const Network& network, std::span<const std::byte> bytes, s
       const double error = std::abs(values[i] - at->second.first[i]);
       if (error > 0) ++differ, largest = std::max(largest, error);
     }
-    if (differ != 0)
-      losses.push_back(
-          fmt::format("{}: {} of {} values differ, by {:.3g} at most", path, differ, values.size(), largest));
     if (at->second.second != layer.common.encoding.dtype)
-      losses.push_back(fmt::format("{}: its layer is {}, {} in the file", path, name(layer.common.encoding.dtype),
-                                   name(at->second.second)));
+      out[path] =
+          fmt::format("its layer is {}, {} in the file", name(layer.common.encoding.dtype), name(at->second.second));
+    else if (differ != 0)
+      out[path] = fmt::format("{} of {} values differ, by {:.3g} at most", differ, values.size(), largest);
     found.erase(at);
   });
   for (const auto& [path, kept] : found)
     if (std::ranges::any_of(kept.first, [](double v) { return v != 0; }))
-      losses.push_back(path + ": a weight that the network does not have");
-  return {};
+      out[path] = "a weight that the network does not have";
+  return out;
+}
+
+// The weights of these paths as they are, in a container of version 2.
+Result<BlobV1> exact_blob(const Network& network, const std::map<std::string, std::string>& differing) {
+  std::set<std::string> paths;
+  for (const auto& [path, what] : differing) paths.insert(path);
+  LOOM_TRY(const WeightTensors weights, WeightTensors::of(network, {.keep_master = true, .paths = &paths}));
+  EntityWriter writer;
+  LOOM_TRY_VOID(weights.add_to(writer));
+  BlobV1 blob;
+  blob.dtype = DType::uint8;
+  LOOM_TRY(blob.bytes, writer.to_bytes());
+  return blob;
 }
 
 }  // namespace
 
 Result<WrittenEntity> write_entity(const Network& network, const WriteOptions& options) {
   WrittenEntity out;
-  LOOM_TRY(Json keys, keys_of_network(network_to_json(network), out.losses));
+  LOOM_TRY(const Json keys, keys_of_network(network_to_json(network), out.losses));
   Blobs blobs(out.losses);
   std::optional<Error> error;
   network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
@@ -283,9 +299,15 @@ Result<WrittenEntity> write_entity(const Network& network, const WriteOptions& o
     if (auto added = blobs.add(path, layer); !added) error = std::move(added.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  std::string header;
-  out.bytes = assembled(std::move(keys), blobs.sorted(), header);
-  LOOM_TRY_VOID(compare(network, out.bytes, out.losses));
+  std::map<std::string, BlobV1> all = blobs.take();
+  out.bytes = assembled(keys, all);
+  LOOM_TRY(auto differing, differences(network, out.bytes));
+  if (!differing.empty()) {
+    LOOM_TRY(all[kExactWeights], exact_blob(network, differing));
+    out.bytes = assembled(keys, all);
+    LOOM_TRY(differing, differences(network, out.bytes));
+  }
+  for (const auto& [path, what] : differing) out.losses.push_back(path + ": " + what);
   if (!out.losses.empty() && !options.allow_loss)
     return fail(Code::LossySave, "version 1 cannot hold the network as it is: {}{}", out.losses[0],
                 out.losses.size() == 1 ? "" : fmt::format(", and {} more", out.losses.size() - 1));

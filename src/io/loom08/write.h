@@ -15,9 +15,10 @@ struct WriteOptions {
 
 struct WrittenEntity {
   std::vector<std::byte> bytes;
-  // What version 1 cannot hold as it is, one line each: weights whose values differ, and by how much at most; biases of
-  // dense layers, which 0.8x passes over. Empty: Loom reads the same values from the file. Layers whose weights have no
-  // single scale are written as floats, with which 0.8x computes.
+  // What the file cannot hold as it is, one line each: settings and biases that 0.8x passes over, weights whose values
+  // differ, and by how much at most. Empty: Loom reads the same values from the file. Layers whose weights have no
+  // single scale are written as floats, with which 0.8x computes; where Loom would make other codes of them, the file
+  // holds these too (header key "ext").
   std::vector<std::string> losses;
 };
 

@@ -3,6 +3,7 @@
 // {..}}, the data. Files are memory-mapped; tensors look into the map. Sharded models are read through their index
 // file.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -73,10 +74,14 @@ class SafetensorsWriter {
   Result<void> add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes,
                    bool is_bool = false);
   void set_metadata(std::string key, std::string value) { metadata_[std::move(key)] = std::move(value); }
-  // Atomic: the file is complete or not there.
+  // Atomic: the file is complete or not there. LimitExceeded for a header that readers would refuse.
   Result<void> write(const std::string& path) const;
+  Result<std::vector<std::byte>> to_bytes() const;
 
  private:
+  using Sink = std::function<Result<void>(std::span<const std::byte>)>;
+  Result<void> give(const Sink& out) const;
+
   std::map<std::string, SafeTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

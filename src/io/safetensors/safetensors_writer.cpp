@@ -30,7 +30,7 @@ Result<void> SafetensorsWriter::add(std::string name, DType dtype, std::vector<s
   return {};
 }
 
-Result<void> SafetensorsWriter::write(const std::string& path) const {
+Result<void> SafetensorsWriter::give(const Sink& out) const {
   std::string header = "{";
   if (!metadata_.empty()) {
     header += "\"__metadata__\":{";
@@ -51,15 +51,29 @@ Result<void> SafetensorsWriter::write(const std::string& path) const {
   header += '}';
   header.resize(round_up(header.size(), 8), ' ');  // the data starts at a multiple of 8
   if (header.size() > kMaxSafetensorsHeader)
-    return fail(Code::LimitExceeded, "{}: a header of {} bytes, at most {}", path, header.size(),
-                kMaxSafetensorsHeader);
-  LOOM_TRY(auto file, AtomicFile::create(path));
+    return fail(Code::LimitExceeded, "a header of {} bytes, at most {}", header.size(), kMaxSafetensorsHeader);
   std::byte length[8];
   store_le(length, static_cast<std::uint64_t>(header.size()));
-  LOOM_TRY_VOID(file.write(length));
-  LOOM_TRY_VOID(file.write(std::as_bytes(std::span(header))));
-  for (const auto& [name, t] : tensors_) LOOM_TRY_VOID(file.write(t.bytes));
+  LOOM_TRY_VOID(out(length));
+  LOOM_TRY_VOID(out(std::as_bytes(std::span(header))));
+  for (const auto& [name, t] : tensors_) LOOM_TRY_VOID(out(t.bytes));
+  return {};
+}
+
+Result<void> SafetensorsWriter::write(const std::string& path) const {
+  LOOM_TRY(auto file, AtomicFile::create(path));
+  if (auto given = give([&](std::span<const std::byte> bytes) { return file.write(bytes); }); !given)
+    return given.error().code == Code::LimitExceeded ? at(path, std::move(given).error()) : std::move(given);
   return file.commit();
+}
+
+Result<std::vector<std::byte>> SafetensorsWriter::to_bytes() const {
+  std::vector<std::byte> bytes;
+  LOOM_TRY_VOID(give([&](std::span<const std::byte> part) -> Result<void> {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+    return {};
+  }));
+  return bytes;
 }
 
 }  // namespace loom

@@ -40,7 +40,11 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   const std::size_t scratch = attention_scratch_floats(dim, span);
   float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
   if (exec.rehearsal()) return;
-  for (const SequenceRows& run : runs) caches[run.sequence].extend(run.position, run.count);
+  for (const SequenceRows& run : runs)
+    if (auto extended = caches[run.sequence].extend(run.position, run.count); !extended) {
+      exec.status = std::move(extended).error();
+      return;
+    }
   if (!exec.computes()) return;
   const auto append_head = [&](std::size_t h) {
     for (const SequenceRows& run : runs)

@@ -29,7 +29,7 @@ struct AttentionConfig {
 };
 
 // Appends k, v [rows, kv_heads * head_dim] to the caches, then attends with q [rows, heads * head_dim] into out (same
-// shape). caches are those of all sequences.
+// shape). caches are those of all sequences. OutOfMemory, in exec.status, where a cache cannot grow.
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out);
 

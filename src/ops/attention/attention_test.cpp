@@ -30,11 +30,14 @@ TEST(KvCache, L_74_forgets_what_a_rewind_left_behind) {
     const std::vector<float> nan(kDim, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t p = 0; p < kKept; ++p) {
       for (std::size_t d = 0; d < kDim; ++d) row[d] = at(p, d);
-      cache.extend(p, 1), kernels.append(cache, 0, p, row.data(), row.data());
+      EXPECT_TRUE(cache.extend(p, 1));
+      kernels.append(cache, 0, p, row.data(), row.data());
     }
     if (spoil) {
-      for (std::size_t p = kKept; p < kWritten; ++p)
-        cache.extend(p, 1), kernels.append(cache, 0, p, nan.data(), nan.data());
+      for (std::size_t p = kKept; p < kWritten; ++p) {
+        EXPECT_TRUE(cache.extend(p, 1));
+        kernels.append(cache, 0, p, nan.data(), nan.data());
+      }
       cache.rewind(kKept);
     }
     const auto pool = ThreadPool::create(1).value();
@@ -185,7 +188,8 @@ TEST(KvCache, L_74_a_row_that_is_not_finite_stays_so_in_every_type) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       KvCache cache = KvCache::create({1, 4, 64, 0, 1, dtype}).value();
       const std::vector<float> row = {1, bad, 2, 3};
-      cache.extend(0, 1), kernels.append(cache, 0, 0, row.data(), row.data());
+      ASSERT_TRUE(cache.extend(0, 1));
+      kernels.append(cache, 0, 0, row.data(), row.data());
       const auto pool = ThreadPool::create(1).value();
       Arena arena = Arena::create(std::size_t{1} << 20).value();
       const Exec exec{*pool, *kernels_for(usable_isas().back()).value(), arena};
@@ -196,6 +200,62 @@ TEST(KvCache, L_74_a_row_that_is_not_finite_stays_so_in_every_type) {
       attention(exec, {1, 1, 4}, x, x, x, {&rows, 1}, {&cache, 1}, {out.data(), 1, 4});
       EXPECT_FALSE(std::ranges::all_of(out, [](float v) { return std::isfinite(v); })) << name(dtype) << " " << bad;
     }
+}
+
+// A device that counts what it gives out and has no more than `most` pieces.
+class CountingDevice final : public Device {
+ public:
+  explicit CountingDevice(int most_pieces) : most(most_pieces) {}
+  Result<std::byte*> allocate(std::size_t bytes) override {
+    if (pieces == most) return fail(Code::OutOfMemory, "{} pieces are all there are", most);
+    ++pieces;
+    return new std::byte[bytes]();
+  }
+  void free(std::byte* memory, std::size_t /*bytes*/) override { delete[] memory, --pieces; }
+  void read(const std::byte* from, std::span<std::byte> to) override { std::copy_n(from, to.size(), to.data()); }
+  void write(std::byte* to, std::span<const std::byte> from) override { std::ranges::copy(from, to); }
+  void copy(const std::byte* from, std::size_t bytes, std::byte* to) override { std::copy_n(from, bytes, to); }
+  void clear(std::byte* memory, std::size_t bytes) override { std::fill_n(memory, bytes, std::byte{}); }
+
+  int pieces = 0, most;
+};
+
+TEST(KvCache, L_74_memory_is_taken_by_the_block_and_no_more_than_once) {
+  CountingDevice device(1000);
+  KvCache::Config config{.kv_heads = 3, .head_dim = 8, .max_positions = 1 << 24, .max_chunk = 128, .device = &device};
+  {
+    KvCache cache = KvCache::create(config).value();
+    EXPECT_EQ(device.pieces, 0);
+    for (std::size_t p = 0; p < 200; ++p) {
+      ASSERT_TRUE(cache.extend(p, 1));
+      ASSERT_EQ(device.pieces, static_cast<int>(p / kCacheBlock) + 1) << "position " << p;
+    }
+    cache.rewind(10);
+    ASSERT_TRUE(cache.extend(10, 128));
+    EXPECT_EQ(device.pieces, 4);
+    ASSERT_TRUE(cache.extend(138, 128));
+    EXPECT_EQ(device.pieces, 5);
+  }
+  EXPECT_EQ(device.pieces, 0);
+  config.window = 100, config.max_chunk = 16;
+  KvCache ring = KvCache::create(config).value();
+  for (std::size_t p = 0; p < 6400; p += 16) ASSERT_TRUE(ring.extend(p, 16));
+  EXPECT_EQ(device.pieces, 3);  // 100 positions, a chunk and one block
+}
+
+TEST(KvCache, L_74_where_memory_ends_the_cache_is_as_it_was) {
+  CountingDevice device(2);
+  KvCache cache =
+      KvCache::create({.kv_heads = 1, .head_dim = 8, .max_positions = 4096, .max_chunk = 128, .device = &device})
+          .value();
+  ASSERT_TRUE(cache.extend(0, 100));
+  EXPECT_EQ(cache.extend(100, 29).error().code, Code::OutOfMemory);
+  EXPECT_TRUE(cache.continues_at(100));
+  EXPECT_FALSE(cache.continues_at(101));
+  ASSERT_TRUE(cache.extend(100, 28));
+  device.most = 3;
+  ASSERT_TRUE(cache.extend(128, 64));
+  EXPECT_TRUE(cache.continues_at(192));
 }
 
 TEST(KvCache, L_74_other_types_are_refused) {

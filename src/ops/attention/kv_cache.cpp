@@ -25,20 +25,30 @@ Result<KvCache> KvCache::create(const Config& config) {
   c.item_bytes_ = config.dtype == DType::float32 ? 4 : config.dtype == DType::bfloat16 ? 2 : 1;
   const std::size_t scales = config.dtype == DType::int8 ? 2 * sizeof(float) : 0;
   c.block_bytes_ = kCacheBlock * ((config.head_dim + c.padded_dim()) * c.item_bytes_ + scales);
-  LOOM_TRY(const std::size_t bytes, checked_product({config.kv_heads, c.slots_, c.block_bytes_}));
-  LOOM_TRY(c.memory_, Memory::create(config.device, bytes, true));
+  LOOM_TRY_VOID(checked_product({config.kv_heads, c.slots_, c.block_bytes_}));
+  c.blocks_.reserve(c.slots_);  // so that a block is all that a pass takes
   return c;
 }
 
-void KvCache::extend(std::size_t position, std::size_t count) {
+Result<void> KvCache::reach(std::size_t end) {
+  while (blocks_.size() < std::min(end, slots_)) {
+    LOOM_TRY(Memory block, Memory::create(config_.device, config_.kv_heads * block_bytes_));
+    blocks_.push_back(std::move(block));
+  }
+  return {};
+}
+
+Result<void> KvCache::extend(std::size_t position, std::size_t count) {
   // A ring lays new blocks over old ones, whose rows would stand behind the new positions. They are not seen, but their
   // probability of 0 times a NaN is a NaN.
   const std::size_t end = ceil_div(position + count, kCacheBlock);
+  LOOM_TRY_VOID(reach(end));
   const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);
   for (std::size_t block = std::max(first_reused, ceil_div(written_, kCacheBlock)); block < end; ++block)
     for (std::size_t head = 0; head < config_.kv_heads; ++head) clear_rows(head, block, 0, kCacheBlock);
   written_ = std::max(written_, position + count);
   held_from_ = std::max(held_from_, first_held(position + count));
+  return {};
 }
 
 std::size_t KvCache::first_held(std::size_t next) const {
@@ -63,7 +73,7 @@ void KvCache::rewind(std::size_t n) {
 }
 
 void KvCache::clear_rows(std::size_t kv_head, std::size_t index, std::size_t begin, std::size_t end) {
-  if (memory_.device() == nullptr) return zero_rows(memory_.data() + offset_of(kv_head, index), begin, end);
+  if (config_.device == nullptr) return zero_rows(keys(kv_head, index), begin, end);
   Block block;
   block.index = index;
   if (begin == 0 && end == kCacheBlock) {
@@ -94,11 +104,11 @@ void KvCache::zero_rows(std::byte* block, std::size_t begin, std::size_t end) co
 void KvCache::load(std::size_t kv_head, std::size_t index, Block& block) const {
   block.index = index;
   block.bytes.resize(block_bytes_);
-  memory_.read(offset_of(kv_head, index), block.bytes);
+  blocks_[index % slots_].read(kv_head * block_bytes_, block.bytes);
 }
 
 void KvCache::store(std::size_t kv_head, const Block& block) {
-  memory_.write(offset_of(kv_head, block.index), block.bytes);
+  blocks_[block.index % slots_].write(kv_head * block_bytes_, block.bytes);
 }
 
 void KvCache::take(const Block& block, std::size_t i, Row& row) const {

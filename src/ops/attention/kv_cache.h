@@ -3,6 +3,8 @@
 // Per key-value head and block of 64 positions lie
 //   keys [4][head_dim][16 positions], values [padded_dim/16][64 positions][16]; both are panels for the f32 kernels,
 //   and for int8 the scales of 64 keys and of 64 values.
+// The blocks of all heads over the same 64 positions are one piece of memory, taken when a pass first reaches it: a
+// long context costs what has been written, on every system, and what is rewound keeps its memory for what follows.
 // As float32 a number is what was appended; as bfloat16 it is rounded to nearest, ties to even; as int8 a row of one
 // head is codes times a scale, s = max|x| / 127 and code = x / s rounded to nearest, ties to even. A row with a number
 // that is not finite is NaN throughout.
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "core/checked.h"
 #include "dtypes/dtype.h"
 #include "simd/orders.h"
 
@@ -27,7 +30,7 @@ class KvCache {
     DType dtype = DType::float32;
     Device* device = nullptr;
   };
-  // InvalidArgument for another type than float32, bfloat16 and int8; OutOfMemory.
+  // Takes no memory for positions yet. InvalidArgument for another type than float32, bfloat16 and int8; SizeOverflow.
   static Result<KvCache> create(const Config& config);
   static bool holds(DType dtype);
 
@@ -36,8 +39,10 @@ class KvCache {
   std::size_t item_bytes() const { return item_bytes_; }
   // Memory of one position.
   std::size_t position_bytes() const { return config_.kv_heads * block_bytes_ / kCacheBlock; }
-  // Kernels read the numbers of a block from here.
-  std::byte* keys(std::size_t kv_head, std::size_t block) { return memory_.data() + offset_of(kv_head, block); }
+  // Kernels read the numbers of a block from here; extend() has reached it.
+  std::byte* keys(std::size_t kv_head, std::size_t block) {
+    return blocks_[block % slots_].data() + kv_head * block_bytes_;
+  }
   std::byte* values(std::size_t kv_head, std::size_t block) {
     return keys(kv_head, block) + kCacheBlock * config_.head_dim * item_bytes_;
   }
@@ -46,8 +51,9 @@ class KvCache {
   }
   float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
 
-  // The next pass writes positions [position, position + count), in blocks whose other rows are zeros.
-  void extend(std::size_t position, std::size_t count);
+  // The next pass writes positions [position, position + count), in blocks whose other rows are zeros. Takes memory
+  // once per block of positions. OutOfMemory, with the cache as it was but for blocks that nothing has reached.
+  Result<void> extend(std::size_t position, std::size_t count);
   // Positions from here on are held; a ring has lost what stood before, whatever was rewound since.
   std::size_t held_from() const { return held_from_; }
   // The same once `next` positions have been appended.
@@ -59,9 +65,9 @@ class KvCache {
 
   // Positions [held_from(), n) through an archive of network/state_archive.h, as they lie in memory; none where a
   // sequence of n could not go on. One that reads begins with an empty cache and may end with less, where its ring is
-  // smaller.
+  // smaller. OutOfMemory of one that reads.
   template <class Archive>
-  void visit(Archive& archive, std::size_t n);
+  Result<void> visit(Archive& archive, std::size_t n);
 
  private:
   // A block in the host's hands.
@@ -74,9 +80,8 @@ class KvCache {
     std::vector<std::byte> key, value;
     float scales[2] = {0, 0};
   };
-  std::size_t offset_of(std::size_t kv_head, std::size_t block) const {
-    return (kv_head * slots_ + block % slots_) * block_bytes_;
-  }
+  // Takes the memory of all blocks in front of number `end`.
+  Result<void> reach(std::size_t end);
   void take(const Block& block, std::size_t in_block, Row& row) const;
   void put(Block& block, std::size_t in_block, const Row& row) const;
   void load(std::size_t kv_head, std::size_t index, Block& block) const;
@@ -87,7 +92,7 @@ class KvCache {
   Config config_;
   std::size_t slots_ = 0, item_bytes_ = 0, block_bytes_ = 0;
   std::size_t held_from_ = 0, written_ = 0;  // behind the last position that holds anything
-  Memory memory_;
+  std::vector<Memory> blocks_;               // [slot], of all heads; as many as were reached
 };
 
 // A row of int8: its scale, NaN for one with a number that is not finite; elements of it as codes. And as bfloat16.
@@ -96,12 +101,13 @@ void encode_cached(const float* x, std::size_t n, float scale, std::int8_t* code
 void encode_cached(const float* x, std::size_t n, float scale, std::uint16_t* codes);
 
 template <class Archive>
-void KvCache::visit(Archive& archive, std::size_t n) {
+Result<void> KvCache::visit(Archive& archive, std::size_t n) {
   std::uint64_t first = continues_at(n) ? held_from_ : n;
   archive.number(first, n);
   if constexpr (Archive::kReads) {
     rewind(0);
-    if (!archive.ok()) return;
+    if (!archive.ok()) return {};
+    LOOM_TRY_VOID(reach(ceil_div(n, kCacheBlock)));
     held_from_ = std::max<std::size_t>(first, first_held(n)), written_ = n;
   }
   Block block;
@@ -122,6 +128,7 @@ void KvCache::visit(Archive& archive, std::size_t n) {
     }
     if (Archive::kReads && block.index != ~std::size_t{0}) store(head, block);
   }
+  return {};
 }
 
 }  // namespace loom
