@@ -53,6 +53,7 @@ export const KIND_MESH_TWEEN = 14;
 export const KIND_POPULATION = 15;
 export const KIND_CHAT = 16;
 export const KIND_REPLICA = 17;
+export const KIND_LAYER = 18;
 
 // What a training does with a folder that holds a run.
 export const RUN_FRESH = 0;
@@ -98,6 +99,16 @@ export const STOP_CANCELLED = 5;
 // Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64.
 export const layouts = {
   wasm32: {
+    kind_callbacks: {
+      size: 20,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        declare: { offset: 4, size: 4, kind: 'pointer' },
+        forward: { offset: 8, size: 4, kind: 'pointer' },
+        backward: { offset: 12, size: 4, kind: 'pointer' },
+        user: { offset: 16, size: 4, kind: 'pointer' },
+      },
+    },
     model_options: {
       size: 48,
       fields: {
@@ -317,6 +328,16 @@ export const layouts = {
     },
   },
   lp64: {
+    kind_callbacks: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        declare: { offset: 8, size: 8, kind: 'pointer' },
+        forward: { offset: 16, size: 8, kind: 'pointer' },
+        backward: { offset: 24, size: 8, kind: 'pointer' },
+        user: { offset: 32, size: 8, kind: 'pointer' },
+      },
+    },
     model_options: {
       size: 64,
       fields: {
