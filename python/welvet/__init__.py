@@ -20,6 +20,7 @@ What there is:
     learning          train, replay, Run (whole trainings); Trainer, Step (batch by batch); Tween, MeshTween (targets)
     evolution         Population, evolve, mutate, splice; dna, compare_dna, draw_dna, compare
     files             inspect, convert, quantize, schema
+    layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
     this machine      system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
@@ -37,6 +38,7 @@ from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
 from .chat import Chat
 from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, mutate, splice
 from .files import convert, inspect, quantize, schema
+from .kinds import Layer, Tensor, register_kind, unregister_kind
 from .library import system_info, verify, version
 from .lm import LM, Generation, Stream
 from .mesh import MeshTween, StepMesh, StepState
@@ -68,7 +70,8 @@ else:
 
 
 __version__ = version()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Generation", "LoomError", "MeshTween", "Network",
-           "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh", "StepState", "Stream", "Tokenizer",
-           "Trainer", "Transformer", "Tween", "compare", "compare_dna", "convert", "dna", "draw_dna", "evolve",
-           "inspect", "mutate", "quantize", "replay", "schema", "splice", "system_info", "train", "verify", "version"]
+__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Generation", "Layer", "LoomError", "MeshTween", "Network",
+           "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh", "StepState", "Stream", "Tensor",
+           "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna", "convert", "dna", "draw_dna",
+           "evolve", "inspect", "mutate", "quantize", "register_kind", "replay", "schema", "splice", "system_info",
+           "train", "unregister_kind", "verify", "version"]

@@ -43,13 +43,10 @@ class ForeignLayer final : public Layer {
     std::shared_ptr<const Recording> forward, backward;
   };
   using Pass = std::shared_ptr<const Recording> Plan::*;
-  struct Found {
-    std::shared_ptr<const Recording> recording;
-    bool fresh;  // recorded right now
-  };
-  Result<Found> recorded(const Shape& input, Pass pass) const;
+  Result<std::shared_ptr<const Recording>> recorded(const Shape& input, Pass pass) const;
   Result<std::shared_ptr<const Recording>> record(const Shape& input, Pass pass) const;
-  Result<void> check_room(const Run& run, const std::function<void(const Run&)>& pass) const;
+  template <class F>
+  void run_planned(const Recording& recording, const Run& run, Element element, bool whole, const F& pass) const;
   void run_forward(const Recording& recording, const Run& run, const ConstView& x, const View& y) const;
   Error of_callback(Error error, std::string_view callback) const;
 

@@ -33,6 +33,21 @@ struct Recording {
   // the gradients of weights alone, [1] where the result counts too.
   std::vector<bool> needed[2], runs[2];
 
+  // What a pass takes of the arena was found out for an Exec like this.
+  struct Room {
+    const KernelTable* kernels = nullptr;
+    int threads = 0;
+    Activations activations{};
+    Element element{};
+    bool whole = false, learns = false;
+    Arena::Mark mark{};
+    bool is_of(const Room& o) const {
+      return kernels == o.kernels && threads == o.threads && activations == o.activations && element == o.element &&
+             whole == o.whole && learns == o.learns;
+    }
+  };
+  mutable Room room{};  // the layer's lock guards it
+
   // Fills in what is needed, once all ops are there.
   void settle(bool forward);
   // Runs the ops of that column. Tensors that come from outside, and the result where it counts, have data; what else
