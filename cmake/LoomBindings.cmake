@@ -8,11 +8,12 @@ add_test(NAME bindings_made COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/too
 add_test(NAME bindings_library COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/shared_library.py $<TARGET_FILE:loom_shared>)
 add_test(NAME bindings_python COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_welvet.py)
 add_test(NAME bindings_python_plain COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_networks.py)
+add_test(NAME bindings_python_kinds COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_kinds.py)
 add_test(NAME bindings_python_tutorial COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/python/test_tutorial.py)
 # The interpreter that ./test prepares has numpy.
 add_test(NAME bindings_python_numpy COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_networks.py'")
 add_test(NAME bindings_bridge COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/bridge/test_goldens.py'")
-set_tests_properties(bindings_python bindings_python_tutorial bindings_python_plain bindings_python_numpy bindings_bridge PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
+set_tests_properties(bindings_python bindings_python_kinds bindings_python_tutorial bindings_python_plain bindings_python_numpy bindings_bridge PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
 set_property(TEST bindings_python_plain APPEND PROPERTY ENVIRONMENT WELVET_WITHOUT_NUMPY=1)
 # The package's types, by that interpreter's mypy, and the package under PyPy; shown as skipped where there is none.
 add_test(NAME bindings_python_types COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_types.py'")
@@ -40,6 +41,7 @@ if(LOOM_EXAMPLES)
   # Without the model of LOOM_DATA when this was configured there is no such program, and the test fails.
   add_test(NAME bindings_embedded COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/c_example.py --embedded
     $<IF:$<TARGET_EXISTS:example_embedded>,$<TARGET_FILE:$<IF:$<TARGET_EXISTS:example_embedded>,example_embedded,example_ask>>,none>)
+  add_test(NAME bindings_c_own_kind COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/own_kind.py $<TARGET_FILE:example_own_kind>)
 endif()
 
 add_test(NAME bindings_compat COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/compat.py $<TARGET_FILE:loom_welvet>)

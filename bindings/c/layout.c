@@ -7,6 +7,13 @@
 #define SIZE(type, wasm32, lp64) \
   typedef char size_##type[sizeof(type) == (sizeof(void*) == 4 ? wasm32 : lp64) ? 1 : -1]
 
+SIZE(loom_kind_callbacks, 20, 40);
+AT(loom_kind_callbacks, struct_size, 0, 0);
+AT(loom_kind_callbacks, declare, 4, 8);
+AT(loom_kind_callbacks, forward, 8, 16);
+AT(loom_kind_callbacks, backward, 12, 24);
+AT(loom_kind_callbacks, user, 16, 32);
+
 SIZE(loom_model_options, 48, 64);
 AT(loom_model_options, struct_size, 0, 0);
 AT(loom_model_options, threads, 8, 8);
@@ -223,6 +230,12 @@ AT(loom_export_options, user, 36, 64);
          (unsigned long)sizeof(((type*)0)->field))
 
 int main(void) {
+  printf("loom_kind_callbacks %lu\n", (unsigned long)sizeof(loom_kind_callbacks));
+  SHOW(loom_kind_callbacks, struct_size);
+  SHOW(loom_kind_callbacks, declare);
+  SHOW(loom_kind_callbacks, forward);
+  SHOW(loom_kind_callbacks, backward);
+  SHOW(loom_kind_callbacks, user);
   printf("loom_model_options %lu\n", (unsigned long)sizeof(loom_model_options));
   SHOW(loom_model_options, struct_size);
   SHOW(loom_model_options, threads);

@@ -78,9 +78,37 @@ namespace Welvet
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void FreeMemory(void* user, void* memory, UIntPtr bytes);
 
+    /// <summary>A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed
+    /// and returns LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and
+    /// shapes, and may come on several threads at the same time.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int LayerRule(void* user, ulong layer);
+
     /// <summary>Called when the library finds itself broken; the process ends when it returns.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void OnFatal(void* user, byte* text);
+
+    /// <summary>What a layer kind of the host's own does.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public unsafe struct KindCallbacks
+    {
+        public uint StructSize;
+        /// <summary>declares the weights by the settings; NULL: there are none</summary>
+        public IntPtr Declare;
+        /// <summary>says how the output follows from the input; the shape of its result is that of the
+        /// output</summary>
+        public IntPtr Forward;
+        /// <summary>says how the gradient of the input follows from that of the output, and adds to those of the
+        /// weights; NULL: layers of the kind do not learn. Targets go the same way</summary>
+        public IntPtr Backward;
+        /// <summary>first argument of the callbacks</summary>
+        public void* User;
+
+        public static KindCallbacks Create()
+        {
+            return new KindCallbacks { StructSize = (uint)sizeof(KindCallbacks) };
+        }
+    }
 
     /// <summary>Fields that are 0 mean the default.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -702,6 +730,7 @@ namespace Welvet
         public const int KindGraphSession = 19;
         public const int KindEncoder = 20;
         public const int KindAdaptation = 21;
+        public const int KindLayer = 22;
 
         // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
         // two codes of 4 bits share a byte, the first one low.
@@ -1483,6 +1512,168 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_population_restore", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int PopulationRestore(void* bytes, UIntPtr bytesSize, ulong* shape, UIntPtr shapeCount,
             void* config, UIntPtr configSize, int threadCount, ulong* population);
+
+        /// <summary>Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes,
+        /// width_key, sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation),
+        /// default, min, max, choices, help. INVALID_ARGUMENT for a name that is there already.</summary>
+        [DllImport(Library, EntryPoint = "loom_register_kind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int RegisterKind(void* description, UIntPtr descriptionSize, KindCallbacks* callbacks);
+
+        /// <summary>Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a
+        /// layer of it lives.</summary>
+        [DllImport(Library, EntryPoint = "loom_unregister_kind", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int UnregisterKind(byte* name);
+
+        /// <summary>Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_setting", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerSetting(ulong layer, byte* key, double* value);
+
+        /// <summary>In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A
+        /// fresh one is filled by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot
+        /// for matrices, zeros for vectors; size: half width of uniform, deviation of normal; 0: 0.1 and
+        /// 0.02)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_declare_weight", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerDeclareWeight(ulong layer, byte* name, ulong* extents, UIntPtr extentsCount,
+            byte* init, double size);
+
+        /// <summary>Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0
+        /// counts samples, here and in all that follows from it; it keeps its place.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_input", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerInput(ulong layer, ulong* x);
+
+        /// <summary>Names what goes out: the output in forward, the gradient of the input in backward.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerResult(ulong layer, ulong tensor);
+
+        /// <summary>In forward: keeps a tensor for backward.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_keep", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerKeep(ulong layer, ulong tensor);
+
+        /// <summary>In backward: gives what forward kept, the last one first. All of it is to be asked for.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_kept", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerKept(ulong layer, ulong* tensor);
+
+        /// <summary>Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_shape", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerShape(ulong layer, ulong tensor, ulong* extents, UIntPtr extentsCount,
+            ulong* rank);
+
+        /// <summary>y = W x + b along the last axis, with the bits of a dense layer in every type of W.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_matmul", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerMatmul(ulong layer, ulong x, byte* weight, byte* bias, ulong* y);
+
+        /// <summary>dx = W^T dy; adds to the gradients of W and b.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_matmul_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerMatmulGradient(ulong layer, ulong x, ulong dy, byte* weight, byte* bias,
+            ulong* dx);
+
+        /// <summary>y = a b over the last two axes of two tensors whose other axes are equal, either of them
+        /// transposed. Its gradients are products too.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_product", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerProduct(ulong layer, ulong a, int transposeA, ulong b, int transposeB,
+            ulong* y);
+
+        /// <summary>y = a + b; equal shapes.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_add", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerAdd(ulong layer, ulong a, ulong b, ulong* y);
+
+        /// <summary>y = a b, element by element; equal shapes.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_multiply", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerMultiply(ulong layer, ulong a, ulong b, ulong* y);
+
+        /// <summary>y = x times a factor.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_scale", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerScale(ulong layer, ulong x, double factor, ulong* y);
+
+        /// <summary>Gives a tensor of the shape of another one with one value everywhere.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_fill", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerFill(ulong layer, ulong like, double value, ulong* y);
+
+        /// <summary>y = activation(x). (activation: the key of a setting of that type, or a name)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_activate", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerActivate(ulong layer, ulong x, byte* activation, ulong* y);
+
+        /// <summary>dx = dy times the activation's derivative at x. (activation: the key of a setting of that type,
+        /// or a name)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_activate_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerActivateGradient(ulong layer, ulong x, ulong dy, byte* activation, ulong* dx);
+
+        /// <summary>y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type,
+        /// or a name)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_gated", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerGated(ulong layer, ulong gate, ulong up, byte* activation, ulong* y);
+
+        /// <summary>The gradients of both. (activation: the key of a setting of that type, or a name)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_gated_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerGatedGradient(ulong layer, ulong gate, ulong up, ulong dy, byte* activation,
+            ulong* dgate, ulong* dup);
+
+        /// <summary>p = softmax(x / temperature) along the last axis.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_softmax", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerSoftmax(ulong layer, ulong x, double temperature, ulong* p);
+
+        /// <summary>dx from what softmax gave.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_softmax_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerSoftmaxGradient(ulong layer, ulong p, ulong dy, double temperature, ulong* dx);
+
+        /// <summary>y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_rms_norm", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerRmsNorm(ulong layer, ulong x, byte* gamma, double eps, ulong* y);
+
+        /// <summary>dx; adds to the gradient of gamma.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_rms_norm_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerRmsNormGradient(ulong layer, ulong x, ulong dy, byte* gamma, double eps,
+            ulong* dx);
+
+        /// <summary>y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_layer_norm", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerLayerNorm(ulong layer, ulong x, byte* gamma, byte* beta, double eps, ulong* y);
+
+        /// <summary>dx; adds to the gradients of gamma and beta.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_layer_norm_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerLayerNormGradient(ulong layer, ulong x, ulong dy, byte* gamma, byte* beta,
+            double eps, ulong* dx);
+
+        /// <summary>y is x with its axes in another order: axis i of y is axis axes[i] of x.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_permute", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerPermute(ulong layer, ulong x, ulong* axes, UIntPtr axesCount, ulong* y);
+
+        /// <summary>y is x with other extents.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_reshape", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerReshape(ulong layer, ulong x, ulong* extents, UIntPtr extentsCount, ulong* y);
+
+        /// <summary>y is [first, first + count) of an axis of x. Its gradient is that of pad, and the
+        /// reverse.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_slice", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerSlice(ulong layer, ulong x, ulong axis, ulong first, ulong count, ulong* y);
+
+        /// <summary>y is x at `first` of an axis of another extent, zeros elsewhere.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_pad", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerPad(ulong layer, ulong x, ulong axis, ulong first, ulong extent, ulong* y);
+
+        /// <summary>y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as
+        /// often.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_repeat", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerRepeat(ulong layer, ulong x, ulong axis, ulong times, ulong* y);
+
+        /// <summary>y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy
+        /// over as many.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_mean", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerMean(ulong layer, ulong x, ulong axis, ulong* y);
+
+        /// <summary>y is x with elements left out at that rate while a network trains, else x. Its gradient is the
+        /// same of dy. (which: tells the dropouts of one layer apart)</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_dropout", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerDropout(ulong layer, ulong x, double rate, uint which, ulong* y);
+
+        /// <summary>y has the shape of a tensor and holds a weight's values in each of its samples, as often as they
+        /// fit.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_weight", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerWeight(ulong layer, byte* name, ulong like, ulong* y);
+
+        /// <summary>In backward: adds the sum of such pieces of a tensor to a weight's gradient.</summary>
+        [DllImport(Library, EntryPoint = "loom_layer_add_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int LayerAddGradient(ulong layer, byte* name, ulong tensor);
 
         /// <summary>Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors:
         /// lists the tensors of a language model)</summary>

@@ -86,6 +86,10 @@ type Encoder = Handle
 // Adaptation: How fast something that learns while it runs finds back after its task changed.
 type Adaptation = Handle
 
+// Layer: A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and
+// need not be released.
+type Layer = Handle
+
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
 
@@ -182,6 +186,7 @@ const (
 	KindGraphSession   Kind = 19
 	KindEncoder        Kind = 20
 	KindAdaptation     Kind = 21
+	KindLayer          Kind = 22
 )
 
 // Element: The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
@@ -297,6 +302,25 @@ const (
 	// the caller's cancel
 	StopCancelled Stop = 5
 )
+
+// KindCallbacks: What a layer kind of the host's own does.
+type KindCallbacks struct {
+	StructSize uint32
+	// declares the weights by the settings; NULL: there are none
+	Declare unsafe.Pointer
+	// says how the output follows from the input; the shape of its result is that of the output
+	Forward unsafe.Pointer
+	// says how the gradient of the input follows from that of the output, and adds to those of the weights; NULL: layers
+	// of the kind do not learn. Targets go the same way
+	Backward unsafe.Pointer
+	// first argument of the callbacks
+	User unsafe.Pointer
+}
+
+// NewKindCallbacks sets the size of the struct.
+func NewKindCallbacks() KindCallbacks {
+	return KindCallbacks{StructSize: uint32(unsafe.Sizeof(KindCallbacks{}))}
+}
 
 // ModelOptions: Fields that are 0 mean the default.
 type ModelOptions struct {
@@ -780,6 +804,12 @@ func NewExportOptions() ExportOptions {
 
 // The compiler compares the structs with those of loom.h.
 
+var _ [unsafe.Sizeof(KindCallbacks{})]byte = [C.sizeof_loom_kind_callbacks]byte{}
+var _ [unsafe.Offsetof(KindCallbacks{}.StructSize)]byte = [unsafe.Offsetof(C.loom_kind_callbacks{}.struct_size)]byte{}
+var _ [unsafe.Offsetof(KindCallbacks{}.Declare)]byte = [unsafe.Offsetof(C.loom_kind_callbacks{}.declare)]byte{}
+var _ [unsafe.Offsetof(KindCallbacks{}.Forward)]byte = [unsafe.Offsetof(C.loom_kind_callbacks{}.forward)]byte{}
+var _ [unsafe.Offsetof(KindCallbacks{}.Backward)]byte = [unsafe.Offsetof(C.loom_kind_callbacks{}.backward)]byte{}
+var _ [unsafe.Offsetof(KindCallbacks{}.User)]byte = [unsafe.Offsetof(C.loom_kind_callbacks{}.user)]byte{}
 var _ [unsafe.Sizeof(ModelOptions{})]byte = [C.sizeof_loom_model_options]byte{}
 var _ [unsafe.Offsetof(ModelOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_model_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(ModelOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_model_options{}.threads)]byte{}
@@ -1862,6 +1892,217 @@ func PopulationRestore(bytes unsafe.Pointer, bytes_size uintptr, shape *uint64, 
 	config unsafe.Pointer, config_size uintptr, thread_count int32, population *Population) Status {
 	return Status(C.loom_population_restore(bytes, C.size_t(bytes_size), (*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count),
 		config, C.size_t(config_size), C.int32_t(thread_count), (*C.uint64_t)(unsafe.Pointer(population))))
+}
+
+// RegisterKind: Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes,
+// width_key, sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default,
+// min, max, choices, help. INVALID_ARGUMENT for a name that is there already.
+func RegisterKind(description unsafe.Pointer, description_size uintptr, callbacks *KindCallbacks) Status {
+	return Status(C.loom_register_kind(description, C.size_t(description_size), (*C.loom_kind_callbacks)(unsafe.Pointer(callbacks))))
+}
+
+// UnregisterKind: Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a
+// layer of it lives.
+func UnregisterKind(name *byte) Status {
+	return Status(C.loom_unregister_kind((*C.char)(unsafe.Pointer(name))))
+}
+
+// LayerSetting: Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice.
+func LayerSetting(layer Layer, key *byte, value *float64) Status {
+	return Status(C.loom_layer_setting(C.uint64_t(layer), (*C.char)(unsafe.Pointer(key)), (*C.double)(unsafe.Pointer(value))))
+}
+
+// LayerDeclareWeight: In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A
+// fresh one is filled by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for
+// matrices, zeros for vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
+func LayerDeclareWeight(layer Layer, name *byte, extents *uint64, extents_count uintptr, init *byte,
+	size float64) Status {
+	return Status(C.loom_layer_declare_weight(C.uint64_t(layer), (*C.char)(unsafe.Pointer(name)),
+		(*C.uint64_t)(unsafe.Pointer(extents)), C.size_t(extents_count), (*C.char)(unsafe.Pointer(init)), C.double(size)))
+}
+
+// LayerInput: Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0
+// counts samples, here and in all that follows from it; it keeps its place.
+func LayerInput(layer Layer, x *uint64) Status {
+	return Status(C.loom_layer_input(C.uint64_t(layer), (*C.uint64_t)(unsafe.Pointer(x))))
+}
+
+// LayerResult: Names what goes out: the output in forward, the gradient of the input in backward.
+func LayerResult(layer Layer, tensor uint64) Status {
+	return Status(C.loom_layer_result(C.uint64_t(layer), C.uint64_t(tensor)))
+}
+
+// LayerKeep: In forward: keeps a tensor for backward.
+func LayerKeep(layer Layer, tensor uint64) Status {
+	return Status(C.loom_layer_keep(C.uint64_t(layer), C.uint64_t(tensor)))
+}
+
+// LayerKept: In backward: gives what forward kept, the last one first. All of it is to be asked for.
+func LayerKept(layer Layer, tensor *uint64) Status {
+	return Status(C.loom_layer_kept(C.uint64_t(layer), (*C.uint64_t)(unsafe.Pointer(tensor))))
+}
+
+// LayerShape: Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.
+func LayerShape(layer Layer, tensor uint64, extents *uint64, extents_count uintptr, rank *uint64) Status {
+	return Status(C.loom_layer_shape(C.uint64_t(layer), C.uint64_t(tensor), (*C.uint64_t)(unsafe.Pointer(extents)),
+		C.size_t(extents_count), (*C.uint64_t)(unsafe.Pointer(rank))))
+}
+
+// LayerMatmul: y = W x + b along the last axis, with the bits of a dense layer in every type of W.
+func LayerMatmul(layer Layer, x uint64, weight *byte, bias *byte, y *uint64) Status {
+	return Status(C.loom_layer_matmul(C.uint64_t(layer), C.uint64_t(x), (*C.char)(unsafe.Pointer(weight)),
+		(*C.char)(unsafe.Pointer(bias)), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerMatmulGradient: dx = W^T dy; adds to the gradients of W and b.
+func LayerMatmulGradient(layer Layer, x uint64, dy uint64, weight *byte, bias *byte, dx *uint64) Status {
+	return Status(C.loom_layer_matmul_gradient(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(dy), (*C.char)(unsafe.Pointer(weight)),
+		(*C.char)(unsafe.Pointer(bias)), (*C.uint64_t)(unsafe.Pointer(dx))))
+}
+
+// LayerProduct: y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed.
+// Its gradients are products too.
+func LayerProduct(layer Layer, a uint64, transpose_a int32, b uint64, transpose_b int32, y *uint64) Status {
+	return Status(C.loom_layer_product(C.uint64_t(layer), C.uint64_t(a), C.int32_t(transpose_a), C.uint64_t(b), C.int32_t(transpose_b),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerAdd: y = a + b; equal shapes.
+func LayerAdd(layer Layer, a uint64, b uint64, y *uint64) Status {
+	return Status(C.loom_layer_add(C.uint64_t(layer), C.uint64_t(a), C.uint64_t(b), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerMultiply: y = a b, element by element; equal shapes.
+func LayerMultiply(layer Layer, a uint64, b uint64, y *uint64) Status {
+	return Status(C.loom_layer_multiply(C.uint64_t(layer), C.uint64_t(a), C.uint64_t(b), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerScale: y = x times a factor.
+func LayerScale(layer Layer, x uint64, factor float64, y *uint64) Status {
+	return Status(C.loom_layer_scale(C.uint64_t(layer), C.uint64_t(x), C.double(factor), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerFill: Gives a tensor of the shape of another one with one value everywhere.
+func LayerFill(layer Layer, like uint64, value float64, y *uint64) Status {
+	return Status(C.loom_layer_fill(C.uint64_t(layer), C.uint64_t(like), C.double(value), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerActivate: y = activation(x). (activation: the key of a setting of that type, or a name)
+func LayerActivate(layer Layer, x uint64, activation *byte, y *uint64) Status {
+	return Status(C.loom_layer_activate(C.uint64_t(layer), C.uint64_t(x), (*C.char)(unsafe.Pointer(activation)),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerActivateGradient: dx = dy times the activation's derivative at x. (activation: the key of a setting of that
+// type, or a name)
+func LayerActivateGradient(layer Layer, x uint64, dy uint64, activation *byte, dx *uint64) Status {
+	return Status(C.loom_layer_activate_gradient(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(dy),
+		(*C.char)(unsafe.Pointer(activation)), (*C.uint64_t)(unsafe.Pointer(dx))))
+}
+
+// LayerGated: y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a
+// name)
+func LayerGated(layer Layer, gate uint64, up uint64, activation *byte, y *uint64) Status {
+	return Status(C.loom_layer_gated(C.uint64_t(layer), C.uint64_t(gate), C.uint64_t(up), (*C.char)(unsafe.Pointer(activation)),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerGatedGradient: The gradients of both. (activation: the key of a setting of that type, or a name)
+func LayerGatedGradient(layer Layer, gate uint64, up uint64, dy uint64, activation *byte, dgate *uint64,
+	dup *uint64) Status {
+	return Status(C.loom_layer_gated_gradient(C.uint64_t(layer), C.uint64_t(gate), C.uint64_t(up), C.uint64_t(dy),
+		(*C.char)(unsafe.Pointer(activation)), (*C.uint64_t)(unsafe.Pointer(dgate)), (*C.uint64_t)(unsafe.Pointer(dup))))
+}
+
+// LayerSoftmax: p = softmax(x / temperature) along the last axis.
+func LayerSoftmax(layer Layer, x uint64, temperature float64, p *uint64) Status {
+	return Status(C.loom_layer_softmax(C.uint64_t(layer), C.uint64_t(x), C.double(temperature), (*C.uint64_t)(unsafe.Pointer(p))))
+}
+
+// LayerSoftmaxGradient: dx from what softmax gave.
+func LayerSoftmaxGradient(layer Layer, p uint64, dy uint64, temperature float64, dx *uint64) Status {
+	return Status(C.loom_layer_softmax_gradient(C.uint64_t(layer), C.uint64_t(p), C.uint64_t(dy), C.double(temperature),
+		(*C.uint64_t)(unsafe.Pointer(dx))))
+}
+
+// LayerRmsNorm: y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1)
+func LayerRmsNorm(layer Layer, x uint64, gamma *byte, eps float64, y *uint64) Status {
+	return Status(C.loom_layer_rms_norm(C.uint64_t(layer), C.uint64_t(x), (*C.char)(unsafe.Pointer(gamma)), C.double(eps),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerRmsNormGradient: dx; adds to the gradient of gamma.
+func LayerRmsNormGradient(layer Layer, x uint64, dy uint64, gamma *byte, eps float64, dx *uint64) Status {
+	return Status(C.loom_layer_rms_norm_gradient(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(dy), (*C.char)(unsafe.Pointer(gamma)),
+		C.double(eps), (*C.uint64_t)(unsafe.Pointer(dx))))
+}
+
+// LayerLayerNorm: y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1)
+func LayerLayerNorm(layer Layer, x uint64, gamma *byte, beta *byte, eps float64, y *uint64) Status {
+	return Status(C.loom_layer_layer_norm(C.uint64_t(layer), C.uint64_t(x), (*C.char)(unsafe.Pointer(gamma)),
+		(*C.char)(unsafe.Pointer(beta)), C.double(eps), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerLayerNormGradient: dx; adds to the gradients of gamma and beta.
+func LayerLayerNormGradient(layer Layer, x uint64, dy uint64, gamma *byte, beta *byte, eps float64,
+	dx *uint64) Status {
+	return Status(C.loom_layer_layer_norm_gradient(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(dy), (*C.char)(unsafe.Pointer(gamma)),
+		(*C.char)(unsafe.Pointer(beta)), C.double(eps), (*C.uint64_t)(unsafe.Pointer(dx))))
+}
+
+// LayerPermute: y is x with its axes in another order: axis i of y is axis axes[i] of x.
+func LayerPermute(layer Layer, x uint64, axes *uint64, axes_count uintptr, y *uint64) Status {
+	return Status(C.loom_layer_permute(C.uint64_t(layer), C.uint64_t(x), (*C.uint64_t)(unsafe.Pointer(axes)), C.size_t(axes_count),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerReshape: y is x with other extents.
+func LayerReshape(layer Layer, x uint64, extents *uint64, extents_count uintptr, y *uint64) Status {
+	return Status(C.loom_layer_reshape(C.uint64_t(layer), C.uint64_t(x), (*C.uint64_t)(unsafe.Pointer(extents)),
+		C.size_t(extents_count), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerSlice: y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse.
+func LayerSlice(layer Layer, x uint64, axis uint64, first uint64, count uint64, y *uint64) Status {
+	return Status(C.loom_layer_slice(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(axis), C.uint64_t(first), C.uint64_t(count),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerPad: y is x at `first` of an axis of another extent, zeros elsewhere.
+func LayerPad(layer Layer, x uint64, axis uint64, first uint64, extent uint64, y *uint64) Status {
+	return Status(C.loom_layer_pad(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(axis), C.uint64_t(first), C.uint64_t(extent),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerRepeat: y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as
+// often.
+func LayerRepeat(layer Layer, x uint64, axis uint64, times uint64, y *uint64) Status {
+	return Status(C.loom_layer_repeat(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(axis), C.uint64_t(times),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerMean: y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as
+// many.
+func LayerMean(layer Layer, x uint64, axis uint64, y *uint64) Status {
+	return Status(C.loom_layer_mean(C.uint64_t(layer), C.uint64_t(x), C.uint64_t(axis), (*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerDropout: y is x with elements left out at that rate while a network trains, else x. Its gradient is the same
+// of dy. (which: tells the dropouts of one layer apart)
+func LayerDropout(layer Layer, x uint64, rate float64, which uint32, y *uint64) Status {
+	return Status(C.loom_layer_dropout(C.uint64_t(layer), C.uint64_t(x), C.double(rate), C.uint32_t(which),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerWeight: y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit.
+func LayerWeight(layer Layer, name *byte, like uint64, y *uint64) Status {
+	return Status(C.loom_layer_weight(C.uint64_t(layer), (*C.char)(unsafe.Pointer(name)), C.uint64_t(like),
+		(*C.uint64_t)(unsafe.Pointer(y))))
+}
+
+// LayerAddGradient: In backward: adds the sum of such pieces of a tensor to a weight's gradient.
+func LayerAddGradient(layer Layer, name *byte, tensor uint64) Status {
+	return Status(C.loom_layer_add_gradient(C.uint64_t(layer), (*C.char)(unsafe.Pointer(name)), C.uint64_t(tensor)))
 }
 
 // Inspect: Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the

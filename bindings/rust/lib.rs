@@ -51,6 +51,9 @@ pub type GraphSession = Handle;
 pub type Encoder = Handle;
 /// How fast something that learns while it runs finds back after its task changed.
 pub type Adaptation = Handle;
+/// A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
+/// be released.
+pub type Layer = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -143,6 +146,7 @@ pub const KIND_GRAPH: Kind = 18;
 pub const KIND_GRAPH_SESSION: Kind = 19;
 pub const KIND_ENCODER: Kind = 20;
 pub const KIND_ADAPTATION: Kind = 21;
+pub const KIND_LAYER: Kind = 22;
 
 /// The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
 /// of 4 bits share a byte, the first one low.
@@ -292,8 +296,39 @@ pub type AllocateMemory = Option<unsafe extern "C" fn(user: *mut c_void, bytes: 
 /// Takes back what allocate_memory gave.
 pub type FreeMemory = Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, bytes: usize)>;
 
+/// A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
+/// LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
+/// come on several threads at the same time.
+pub type LayerRule = Option<unsafe extern "C" fn(user: *mut c_void, layer: Layer) -> Status>;
+
 /// Called when the library finds itself broken; the process ends when it returns.
 pub type OnFatal = Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>;
+
+/// What a layer kind of the host's own does.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KindCallbacks {
+    /// The size of the struct.
+    pub struct_size: u32,
+    /// declares the weights by the settings; NULL: there are none
+    pub declare: LayerRule,
+    /// says how the output follows from the input; the shape of its result is that of the output
+    pub forward: LayerRule,
+    /// says how the gradient of the input follows from that of the output, and adds to those of the weights; NULL:
+    /// layers of the kind do not learn. Targets go the same way
+    pub backward: LayerRule,
+    /// first argument of the callbacks
+    pub user: *mut c_void,
+}
+
+impl Default for KindCallbacks {
+    fn default() -> Self {
+        // Numbers, pointers and optional functions may all be 0.
+        let mut value: Self = unsafe { core::mem::zeroed() };
+        value.struct_size = core::mem::size_of::<Self>() as u32;
+        value
+    }
+}
 
 /// Fields that are 0 mean the default.
 #[repr(C)]
@@ -924,6 +959,12 @@ impl Default for ExportOptions {
 
 #[cfg(target_pointer_width = "32")]
 const _: () = {
+    assert!(core::mem::size_of::<KindCallbacks>() == 20);
+    assert!(core::mem::offset_of!(KindCallbacks, struct_size) == 0);
+    assert!(core::mem::offset_of!(KindCallbacks, declare) == 4);
+    assert!(core::mem::offset_of!(KindCallbacks, forward) == 8);
+    assert!(core::mem::offset_of!(KindCallbacks, backward) == 12);
+    assert!(core::mem::offset_of!(KindCallbacks, user) == 16);
     assert!(core::mem::size_of::<ModelOptions>() == 48);
     assert!(core::mem::offset_of!(ModelOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(ModelOptions, threads) == 8);
@@ -1115,6 +1156,12 @@ const _: () = {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
+    assert!(core::mem::size_of::<KindCallbacks>() == 40);
+    assert!(core::mem::offset_of!(KindCallbacks, struct_size) == 0);
+    assert!(core::mem::offset_of!(KindCallbacks, declare) == 8);
+    assert!(core::mem::offset_of!(KindCallbacks, forward) == 16);
+    assert!(core::mem::offset_of!(KindCallbacks, backward) == 24);
+    assert!(core::mem::offset_of!(KindCallbacks, user) == 32);
     assert!(core::mem::size_of::<ModelOptions>() == 64);
     assert!(core::mem::offset_of!(ModelOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(ModelOptions, threads) == 8);
@@ -1846,6 +1893,129 @@ extern "C" {
     /// Makes a population of a snapshot; config and shape are those it was made with.
     pub fn loom_population_restore(bytes: *const c_void, bytes_size: usize, shape: *const u64, shape_count: usize,
         config: *const c_void, config_size: usize, thread_count: i32, population: *mut Population) -> Status;
+
+    /// Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+    /// sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min,
+    /// max, choices, help. INVALID_ARGUMENT for a name that is there already.
+    pub fn loom_register_kind(description: *const c_void, description_size: usize,
+        callbacks: *const KindCallbacks) -> Status;
+
+    /// Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it
+    /// lives.
+    pub fn loom_unregister_kind(name: *const c_char) -> Status;
+
+    /// Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice.
+    pub fn loom_layer_setting(layer: Layer, key: *const c_char, value: *mut f64) -> Status;
+
+    /// In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A fresh one is
+    /// filled by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for matrices,
+    /// zeros for vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
+    pub fn loom_layer_declare_weight(layer: Layer, name: *const c_char, extents: *const u64, extents_count: usize,
+        init: *const c_char, size: f64) -> Status;
+
+    /// Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts
+    /// samples, here and in all that follows from it; it keeps its place.
+    pub fn loom_layer_input(layer: Layer, x: *mut u64) -> Status;
+
+    /// Names what goes out: the output in forward, the gradient of the input in backward.
+    pub fn loom_layer_result(layer: Layer, tensor: u64) -> Status;
+
+    /// In forward: keeps a tensor for backward.
+    pub fn loom_layer_keep(layer: Layer, tensor: u64) -> Status;
+
+    /// In backward: gives what forward kept, the last one first. All of it is to be asked for.
+    pub fn loom_layer_kept(layer: Layer, tensor: *mut u64) -> Status;
+
+    /// Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.
+    pub fn loom_layer_shape(layer: Layer, tensor: u64, extents: *mut u64, extents_count: usize,
+        rank: *mut u64) -> Status;
+
+    /// y = W x + b along the last axis, with the bits of a dense layer in every type of W.
+    pub fn loom_layer_matmul(layer: Layer, x: u64, weight: *const c_char, bias: *const c_char, y: *mut u64) -> Status;
+
+    /// dx = W^T dy; adds to the gradients of W and b.
+    pub fn loom_layer_matmul_gradient(layer: Layer, x: u64, dy: u64, weight: *const c_char, bias: *const c_char,
+        dx: *mut u64) -> Status;
+
+    /// y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+    /// gradients are products too.
+    pub fn loom_layer_product(layer: Layer, a: u64, transpose_a: i32, b: u64, transpose_b: i32,
+        y: *mut u64) -> Status;
+
+    /// y = a + b; equal shapes.
+    pub fn loom_layer_add(layer: Layer, a: u64, b: u64, y: *mut u64) -> Status;
+
+    /// y = a b, element by element; equal shapes.
+    pub fn loom_layer_multiply(layer: Layer, a: u64, b: u64, y: *mut u64) -> Status;
+
+    /// y = x times a factor.
+    pub fn loom_layer_scale(layer: Layer, x: u64, factor: f64, y: *mut u64) -> Status;
+
+    /// Gives a tensor of the shape of another one with one value everywhere.
+    pub fn loom_layer_fill(layer: Layer, like: u64, value: f64, y: *mut u64) -> Status;
+
+    /// y = activation(x). (activation: the key of a setting of that type, or a name)
+    pub fn loom_layer_activate(layer: Layer, x: u64, activation: *const c_char, y: *mut u64) -> Status;
+
+    /// dx = dy times the activation's derivative at x. (activation: the key of a setting of that type, or a name)
+    pub fn loom_layer_activate_gradient(layer: Layer, x: u64, dy: u64, activation: *const c_char,
+        dx: *mut u64) -> Status;
+
+    /// y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a name)
+    pub fn loom_layer_gated(layer: Layer, gate: u64, up: u64, activation: *const c_char, y: *mut u64) -> Status;
+
+    /// The gradients of both. (activation: the key of a setting of that type, or a name)
+    pub fn loom_layer_gated_gradient(layer: Layer, gate: u64, up: u64, dy: u64, activation: *const c_char,
+        dgate: *mut u64, dup: *mut u64) -> Status;
+
+    /// p = softmax(x / temperature) along the last axis.
+    pub fn loom_layer_softmax(layer: Layer, x: u64, temperature: f64, p: *mut u64) -> Status;
+
+    /// dx from what softmax gave.
+    pub fn loom_layer_softmax_gradient(layer: Layer, p: u64, dy: u64, temperature: f64, dx: *mut u64) -> Status;
+
+    /// y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1)
+    pub fn loom_layer_rms_norm(layer: Layer, x: u64, gamma: *const c_char, eps: f64, y: *mut u64) -> Status;
+
+    /// dx; adds to the gradient of gamma.
+    pub fn loom_layer_rms_norm_gradient(layer: Layer, x: u64, dy: u64, gamma: *const c_char, eps: f64,
+        dx: *mut u64) -> Status;
+
+    /// y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1)
+    pub fn loom_layer_layer_norm(layer: Layer, x: u64, gamma: *const c_char, beta: *const c_char, eps: f64,
+        y: *mut u64) -> Status;
+
+    /// dx; adds to the gradients of gamma and beta.
+    pub fn loom_layer_layer_norm_gradient(layer: Layer, x: u64, dy: u64, gamma: *const c_char, beta: *const c_char,
+        eps: f64, dx: *mut u64) -> Status;
+
+    /// y is x with its axes in another order: axis i of y is axis axes[i] of x.
+    pub fn loom_layer_permute(layer: Layer, x: u64, axes: *const u64, axes_count: usize, y: *mut u64) -> Status;
+
+    /// y is x with other extents.
+    pub fn loom_layer_reshape(layer: Layer, x: u64, extents: *const u64, extents_count: usize, y: *mut u64) -> Status;
+
+    /// y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse.
+    pub fn loom_layer_slice(layer: Layer, x: u64, axis: u64, first: u64, count: u64, y: *mut u64) -> Status;
+
+    /// y is x at `first` of an axis of another extent, zeros elsewhere.
+    pub fn loom_layer_pad(layer: Layer, x: u64, axis: u64, first: u64, extent: u64, y: *mut u64) -> Status;
+
+    /// y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as often.
+    pub fn loom_layer_repeat(layer: Layer, x: u64, axis: u64, times: u64, y: *mut u64) -> Status;
+
+    /// y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as many.
+    pub fn loom_layer_mean(layer: Layer, x: u64, axis: u64, y: *mut u64) -> Status;
+
+    /// y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy.
+    /// (which: tells the dropouts of one layer apart)
+    pub fn loom_layer_dropout(layer: Layer, x: u64, rate: f64, which: u32, y: *mut u64) -> Status;
+
+    /// y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit.
+    pub fn loom_layer_weight(layer: Layer, name: *const c_char, like: u64, y: *mut u64) -> Status;
+
+    /// In backward: adds the sum of such pieces of a tensor to a weight's gradient.
+    pub fn loom_layer_add_gradient(layer: Layer, name: *const c_char, tensor: u64) -> Status;
 
     /// Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors
     /// of a language model)

@@ -91,9 +91,10 @@ export declare const KIND_GRAPH: 18;
 export declare const KIND_GRAPH_SESSION: 19;
 export declare const KIND_ENCODER: 20;
 export declare const KIND_ADAPTATION: 21;
+export declare const KIND_LAYER: 22;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22;
 
 /** not said */
 export declare const ELEMENT_NONE: 0;
@@ -242,6 +243,11 @@ export type GraphSession = Handle;
 export type Encoder = Handle;
 /** How fast something that learns while it runs finds back after its task changed. */
 export type Adaptation = Handle;
+/**
+ * A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
+ * be released.
+ */
+export type Layer = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -254,6 +260,10 @@ export interface Layout<Name extends string> {
   readonly fields: Readonly<Record<'struct_size' | Name, Field>>;
 }
 export interface Layouts {
+  /** What a layer kind of the host's own does. */
+  readonly kind_callbacks: Layout<
+    'declare' | 'forward' | 'backward' | 'user'
+  >;
   /** Fields that are 0 mean the default. */
   readonly model_options: Layout<
     'threads' | 'cancel' | 'progress' | 'user' | 'dtype' | 'adapters' | 'adapters_count'
@@ -410,6 +420,13 @@ export type AllocateMemory<Pointer = number> = (user: Pointer, bytes: Pointer, a
 
 /** Takes back what allocate_memory gave. */
 export type FreeMemory<Pointer = number> = (user: Pointer, memory: Pointer, bytes: Pointer) => void;
+
+/**
+ * A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
+ * LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
+ * come on several threads at the same time.
+ */
+export type LayerRule<Pointer = number> = (user: Pointer, layer: Layer) => Status;
 
 /** Called when the library finds itself broken; the process ends when it returns. */
 export type OnFatal<Pointer = number> = (user: Pointer, text: Pointer) => void;
@@ -1037,6 +1054,133 @@ export interface Functions<Pointer = number> {
     thread_count: number,
     population: Pointer,
   ): Status;
+  /**
+   * Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+   * sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
+   * choices, help. INVALID_ARGUMENT for a name that is there already.
+   */
+  loom_register_kind(description: Pointer, description_size: Pointer, callbacks: Pointer): Status;
+  /**
+   * Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it
+   * lives.
+   */
+  loom_unregister_kind(name: Pointer): Status;
+  /** Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice. */
+  loom_layer_setting(layer: Layer, key: Pointer, value: Pointer): Status;
+  /**
+   * In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A fresh one is filled
+   * by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for matrices, zeros for
+   * vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
+   */
+  loom_layer_declare_weight(
+    layer: Layer,
+    name: Pointer,
+    extents: Pointer,
+    extents_count: Pointer,
+    init: Pointer,
+    size: number,
+  ): Status;
+  /**
+   * Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts samples,
+   * here and in all that follows from it; it keeps its place.
+   */
+  loom_layer_input(layer: Layer, x: Pointer): Status;
+  /** Names what goes out: the output in forward, the gradient of the input in backward. */
+  loom_layer_result(layer: Layer, tensor: bigint): Status;
+  /** In forward: keeps a tensor for backward. */
+  loom_layer_keep(layer: Layer, tensor: bigint): Status;
+  /** In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+  loom_layer_kept(layer: Layer, tensor: Pointer): Status;
+  /** Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them. */
+  loom_layer_shape(layer: Layer, tensor: bigint, extents: Pointer, extents_count: Pointer, rank: Pointer): Status;
+  /** y = W x + b along the last axis, with the bits of a dense layer in every type of W. */
+  loom_layer_matmul(layer: Layer, x: bigint, weight: Pointer, bias: Pointer, y: Pointer): Status;
+  /** dx = W^T dy; adds to the gradients of W and b. */
+  loom_layer_matmul_gradient(
+    layer: Layer,
+    x: bigint,
+    dy: bigint,
+    weight: Pointer,
+    bias: Pointer,
+    dx: Pointer,
+  ): Status;
+  /**
+   * y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+   * gradients are products too.
+   */
+  loom_layer_product(
+    layer: Layer,
+    a: bigint,
+    transpose_a: number,
+    b: bigint,
+    transpose_b: number,
+    y: Pointer,
+  ): Status;
+  /** y = a + b; equal shapes. */
+  loom_layer_add(layer: Layer, a: bigint, b: bigint, y: Pointer): Status;
+  /** y = a b, element by element; equal shapes. */
+  loom_layer_multiply(layer: Layer, a: bigint, b: bigint, y: Pointer): Status;
+  /** y = x times a factor. */
+  loom_layer_scale(layer: Layer, x: bigint, factor: number, y: Pointer): Status;
+  /** Gives a tensor of the shape of another one with one value everywhere. */
+  loom_layer_fill(layer: Layer, like: bigint, value: number, y: Pointer): Status;
+  /** y = activation(x). (activation: the key of a setting of that type, or a name) */
+  loom_layer_activate(layer: Layer, x: bigint, activation: Pointer, y: Pointer): Status;
+  /** dx = dy times the activation's derivative at x. (activation: the key of a setting of that type, or a name) */
+  loom_layer_activate_gradient(layer: Layer, x: bigint, dy: bigint, activation: Pointer, dx: Pointer): Status;
+  /** y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a name) */
+  loom_layer_gated(layer: Layer, gate: bigint, up: bigint, activation: Pointer, y: Pointer): Status;
+  /** The gradients of both. (activation: the key of a setting of that type, or a name) */
+  loom_layer_gated_gradient(
+    layer: Layer,
+    gate: bigint,
+    up: bigint,
+    dy: bigint,
+    activation: Pointer,
+    dgate: Pointer,
+    dup: Pointer,
+  ): Status;
+  /** p = softmax(x / temperature) along the last axis. */
+  loom_layer_softmax(layer: Layer, x: bigint, temperature: number, p: Pointer): Status;
+  /** dx from what softmax gave. */
+  loom_layer_softmax_gradient(layer: Layer, p: bigint, dy: bigint, temperature: number, dx: Pointer): Status;
+  /** y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1) */
+  loom_layer_rms_norm(layer: Layer, x: bigint, gamma: Pointer, eps: number, y: Pointer): Status;
+  /** dx; adds to the gradient of gamma. */
+  loom_layer_rms_norm_gradient(layer: Layer, x: bigint, dy: bigint, gamma: Pointer, eps: number, dx: Pointer): Status;
+  /** y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1) */
+  loom_layer_layer_norm(layer: Layer, x: bigint, gamma: Pointer, beta: Pointer, eps: number, y: Pointer): Status;
+  /** dx; adds to the gradients of gamma and beta. */
+  loom_layer_layer_norm_gradient(
+    layer: Layer,
+    x: bigint,
+    dy: bigint,
+    gamma: Pointer,
+    beta: Pointer,
+    eps: number,
+    dx: Pointer,
+  ): Status;
+  /** y is x with its axes in another order: axis i of y is axis axes[i] of x. */
+  loom_layer_permute(layer: Layer, x: bigint, axes: Pointer, axes_count: Pointer, y: Pointer): Status;
+  /** y is x with other extents. */
+  loom_layer_reshape(layer: Layer, x: bigint, extents: Pointer, extents_count: Pointer, y: Pointer): Status;
+  /** y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse. */
+  loom_layer_slice(layer: Layer, x: bigint, axis: bigint, first: bigint, count: bigint, y: Pointer): Status;
+  /** y is x at `first` of an axis of another extent, zeros elsewhere. */
+  loom_layer_pad(layer: Layer, x: bigint, axis: bigint, first: bigint, extent: bigint, y: Pointer): Status;
+  /** y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as often. */
+  loom_layer_repeat(layer: Layer, x: bigint, axis: bigint, times: bigint, y: Pointer): Status;
+  /** y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as many. */
+  loom_layer_mean(layer: Layer, x: bigint, axis: bigint, y: Pointer): Status;
+  /**
+   * y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy.
+   * (which: tells the dropouts of one layer apart)
+   */
+  loom_layer_dropout(layer: Layer, x: bigint, rate: number, which: number, y: Pointer): Status;
+  /** y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit. */
+  loom_layer_weight(layer: Layer, name: Pointer, like: bigint, y: Pointer): Status;
+  /** In backward: adds the sum of such pieces of a tensor to a weight's gradient. */
+  loom_layer_add_gradient(layer: Layer, name: Pointer, tensor: bigint): Status;
   /**
    * Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of
    * a language model)

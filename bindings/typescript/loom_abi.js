@@ -57,6 +57,7 @@ export const KIND_GRAPH = 18;
 export const KIND_GRAPH_SESSION = 19;
 export const KIND_ENCODER = 20;
 export const KIND_ADAPTATION = 21;
+export const KIND_LAYER = 22;
 
 // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
 export const ELEMENT_NONE = 0;
@@ -122,6 +123,16 @@ export const STOP_CANCELLED = 5;
 // Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64.
 export const layouts = {
   wasm32: {
+    kind_callbacks: {
+      size: 20,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        declare: { offset: 4, size: 4, kind: 'pointer' },
+        forward: { offset: 8, size: 4, kind: 'pointer' },
+        backward: { offset: 12, size: 4, kind: 'pointer' },
+        user: { offset: 16, size: 4, kind: 'pointer' },
+      },
+    },
     model_options: {
       size: 48,
       fields: {
@@ -395,6 +406,16 @@ export const layouts = {
     },
   },
   lp64: {
+    kind_callbacks: {
+      size: 40,
+      fields: {
+        struct_size: { offset: 0, size: 4, kind: 'u32' },
+        declare: { offset: 8, size: 8, kind: 'pointer' },
+        forward: { offset: 16, size: 8, kind: 'pointer' },
+        backward: { offset: 24, size: 8, kind: 'pointer' },
+        user: { offset: 32, size: 8, kind: 'pointer' },
+      },
+    },
     model_options: {
       size: 64,
       fields: {

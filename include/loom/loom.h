@@ -91,6 +91,7 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_GRAPH_SESSION   19
 #define LOOM_KIND_ENCODER         20
 #define LOOM_KIND_ADAPTATION      21
+#define LOOM_KIND_LAYER           22
 
 /* The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
    of 4 bits share a byte, the first one low. */
@@ -207,6 +208,9 @@ typedef loom_handle loom_graph_session;
 typedef loom_handle loom_encoder;
 /* How fast something that learns while it runs finds back after its task changed. */
 typedef loom_handle loom_adaptation;
+/* A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
+   be released. */
+typedef loom_handle loom_layer;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
@@ -247,8 +251,24 @@ typedef void (*loom_on_log)(void* user, loom_log_level level, const char* text);
 typedef void* (*loom_allocate_memory)(void* user, size_t bytes, size_t alignment);
 /* Takes back what allocate_memory gave. */
 typedef void (*loom_free_memory)(void* user, void* memory, size_t bytes);
+/* A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
+   LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
+   come on several threads at the same time. */
+typedef loom_status (*loom_layer_rule)(void* user, loom_layer layer);
 /* Called when the library finds itself broken; the process ends when it returns. */
 typedef void (*loom_on_fatal)(void* user, const char* text);
+
+/* What a layer kind of the host's own does. */
+typedef struct loom_kind_callbacks {
+  uint32_t struct_size; /* sizeof(loom_kind_callbacks), set by the caller */
+  loom_layer_rule declare; /* declares the weights by the settings; NULL: there are none */
+  /* says how the output follows from the input; the shape of its result is that of the output */
+  loom_layer_rule forward;
+  /* says how the gradient of the input follows from that of the output, and adds to those of the weights; NULL:
+     layers of the kind do not learn. Targets go the same way */
+  loom_layer_rule backward;
+  void* user; /* first argument of the callbacks */
+} loom_kind_callbacks;
 
 /* Fields that are 0 mean the default. */
 typedef struct loom_model_options {
@@ -1103,6 +1123,141 @@ LOOM_API loom_status loom_population_snapshot(loom_population population, loom_b
 LOOM_API loom_status loom_population_restore(const void* bytes, size_t bytes_size, const uint64_t* shape,
     size_t shape_count, const void* config, size_t config_size, int32_t thread_count,
     loom_population* population);
+
+/* ---- kinds ---- */
+/* A layer kind of the host's own (docs/adding.md). Its callbacks name ops on tensors and see no number, so that a
+   layer of it has the same bits on every machine, in every type of weights and in every way a network runs. A tensor
+   is a number that is good in one call of one callback. The first error of a call is that of all that follow in it,
+   and of the layer, whatever the callback returns. */
+
+/* Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+   sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
+   choices, help. INVALID_ARGUMENT for a name that is there already. */
+LOOM_API loom_status loom_register_kind(const void* description, size_t description_size,
+    const loom_kind_callbacks* callbacks);
+
+/* Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it lives. */
+LOOM_API loom_status loom_unregister_kind(const char* name);
+
+/* Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice. */
+LOOM_API loom_status loom_layer_setting(loom_layer layer, const char* key, double* value);
+
+/* In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A fresh one is filled
+   by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for matrices, zeros for
+   vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02) */
+LOOM_API loom_status loom_layer_declare_weight(loom_layer layer, const char* name, const uint64_t* extents,
+    size_t extents_count, const char* init, double size);
+
+/* Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts samples,
+   here and in all that follows from it; it keeps its place. */
+LOOM_API loom_status loom_layer_input(loom_layer layer, uint64_t* x);
+
+/* Names what goes out: the output in forward, the gradient of the input in backward. */
+LOOM_API loom_status loom_layer_result(loom_layer layer, uint64_t tensor);
+
+/* In forward: keeps a tensor for backward. */
+LOOM_API loom_status loom_layer_keep(loom_layer layer, uint64_t tensor);
+
+/* In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+LOOM_API loom_status loom_layer_kept(loom_layer layer, uint64_t* tensor);
+
+/* Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them. */
+LOOM_API loom_status loom_layer_shape(loom_layer layer, uint64_t tensor, uint64_t* extents, size_t extents_count,
+    uint64_t* rank);
+
+/* y = W x + b along the last axis, with the bits of a dense layer in every type of W. */
+LOOM_API loom_status loom_layer_matmul(loom_layer layer, uint64_t x, const char* weight, const char* bias,
+    uint64_t* y);
+
+/* dx = W^T dy; adds to the gradients of W and b. */
+LOOM_API loom_status loom_layer_matmul_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* weight,
+    const char* bias, uint64_t* dx);
+
+/* y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its gradients
+   are products too. */
+LOOM_API loom_status loom_layer_product(loom_layer layer, uint64_t a, int32_t transpose_a, uint64_t b,
+    int32_t transpose_b, uint64_t* y);
+
+/* y = a + b; equal shapes. */
+LOOM_API loom_status loom_layer_add(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y);
+
+/* y = a b, element by element; equal shapes. */
+LOOM_API loom_status loom_layer_multiply(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y);
+
+/* y = x times a factor. */
+LOOM_API loom_status loom_layer_scale(loom_layer layer, uint64_t x, double factor, uint64_t* y);
+
+/* Gives a tensor of the shape of another one with one value everywhere. */
+LOOM_API loom_status loom_layer_fill(loom_layer layer, uint64_t like, double value, uint64_t* y);
+
+/* y = activation(x). (activation: the key of a setting of that type, or a name) */
+LOOM_API loom_status loom_layer_activate(loom_layer layer, uint64_t x, const char* activation, uint64_t* y);
+
+/* dx = dy times the activation's derivative at x. (activation: the key of a setting of that type, or a name) */
+LOOM_API loom_status loom_layer_activate_gradient(loom_layer layer, uint64_t x, uint64_t dy,
+    const char* activation, uint64_t* dx);
+
+/* y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a name) */
+LOOM_API loom_status loom_layer_gated(loom_layer layer, uint64_t gate, uint64_t up, const char* activation,
+    uint64_t* y);
+
+/* The gradients of both. (activation: the key of a setting of that type, or a name) */
+LOOM_API loom_status loom_layer_gated_gradient(loom_layer layer, uint64_t gate, uint64_t up, uint64_t dy,
+    const char* activation, uint64_t* dgate, uint64_t* dup);
+
+/* p = softmax(x / temperature) along the last axis. */
+LOOM_API loom_status loom_layer_softmax(loom_layer layer, uint64_t x, double temperature, uint64_t* p);
+
+/* dx from what softmax gave. */
+LOOM_API loom_status loom_layer_softmax_gradient(loom_layer layer, uint64_t p, uint64_t dy, double temperature,
+    uint64_t* dx);
+
+/* y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1) */
+LOOM_API loom_status loom_layer_rms_norm(loom_layer layer, uint64_t x, const char* gamma, double eps, uint64_t* y);
+
+/* dx; adds to the gradient of gamma. */
+LOOM_API loom_status loom_layer_rms_norm_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* gamma,
+    double eps, uint64_t* dx);
+
+/* y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1) */
+LOOM_API loom_status loom_layer_layer_norm(loom_layer layer, uint64_t x, const char* gamma, const char* beta,
+    double eps, uint64_t* y);
+
+/* dx; adds to the gradients of gamma and beta. */
+LOOM_API loom_status loom_layer_layer_norm_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* gamma,
+    const char* beta, double eps, uint64_t* dx);
+
+/* y is x with its axes in another order: axis i of y is axis axes[i] of x. */
+LOOM_API loom_status loom_layer_permute(loom_layer layer, uint64_t x, const uint64_t* axes, size_t axes_count,
+    uint64_t* y);
+
+/* y is x with other extents. */
+LOOM_API loom_status loom_layer_reshape(loom_layer layer, uint64_t x, const uint64_t* extents,
+    size_t extents_count, uint64_t* y);
+
+/* y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse. */
+LOOM_API loom_status loom_layer_slice(loom_layer layer, uint64_t x, uint64_t axis, uint64_t first, uint64_t count,
+    uint64_t* y);
+
+/* y is x at `first` of an axis of another extent, zeros elsewhere. */
+LOOM_API loom_status loom_layer_pad(loom_layer layer, uint64_t x, uint64_t axis, uint64_t first, uint64_t extent,
+    uint64_t* y);
+
+/* y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as often. */
+LOOM_API loom_status loom_layer_repeat(loom_layer layer, uint64_t x, uint64_t axis, uint64_t times, uint64_t* y);
+
+/* y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as many. */
+LOOM_API loom_status loom_layer_mean(loom_layer layer, uint64_t x, uint64_t axis, uint64_t* y);
+
+/* y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy. (which:
+   tells the dropouts of one layer apart) */
+LOOM_API loom_status loom_layer_dropout(loom_layer layer, uint64_t x, double rate, uint32_t which, uint64_t* y);
+
+/* y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit. */
+LOOM_API loom_status loom_layer_weight(loom_layer layer, const char* name, uint64_t like, uint64_t* y);
+
+/* In backward: adds the sum of such pieces of a tensor to a weight's gradient. */
+LOOM_API loom_status loom_layer_add_gradient(loom_layer layer, const char* name, uint64_t tensor);
 
 /* ---- files ---- */
 /* Files of models and networks. */

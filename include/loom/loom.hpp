@@ -189,6 +189,7 @@ class Graph;
 class GraphSession;
 class Encoder;
 class Adaptation;
+class Layer;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -875,6 +876,120 @@ class Adaptation : public detail::Owner {
   // Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
   // throughput, availability, score.
   Result<Blob> info() const;
+};
+
+// A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
+// be released.
+class Layer : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice.
+  Result<double> setting(const std::string& key) const;
+
+  // In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A fresh one is filled
+  // by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for matrices, zeros for
+  // vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
+  Result<void> declare_weight(const std::string& name, View<uint64_t> extents, const char* init, double size) const;
+
+  // Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts samples,
+  // here and in all that follows from it; it keeps its place.
+  Result<uint64_t> input() const;
+
+  // Names what goes out: the output in forward, the gradient of the input in backward.
+  Result<void> result(uint64_t tensor) const;
+
+  // In forward: keeps a tensor for backward.
+  Result<void> keep(uint64_t tensor) const;
+
+  // In backward: gives what forward kept, the last one first. All of it is to be asked for.
+  Result<uint64_t> kept() const;
+
+  // Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.
+  Result<uint64_t> shape(uint64_t tensor, uint64_t* extents, size_t extents_count) const;
+
+  // y = W x + b along the last axis, with the bits of a dense layer in every type of W.
+  Result<uint64_t> matmul(uint64_t x, const std::string& weight, const char* bias = nullptr) const;
+
+  // dx = W^T dy; adds to the gradients of W and b.
+  Result<uint64_t> matmul_gradient(uint64_t x, uint64_t dy, const std::string& weight,
+      const char* bias = nullptr) const;
+
+  // y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+  // gradients are products too.
+  Result<uint64_t> product(uint64_t a, bool transpose_a, uint64_t b, bool transpose_b) const;
+
+  // y = a + b; equal shapes.
+  Result<uint64_t> add(uint64_t a, uint64_t b) const;
+
+  // y = a b, element by element; equal shapes.
+  Result<uint64_t> multiply(uint64_t a, uint64_t b) const;
+
+  // y = x times a factor.
+  Result<uint64_t> scale(uint64_t x, double factor) const;
+
+  // Gives a tensor of the shape of another one with one value everywhere.
+  Result<uint64_t> fill(uint64_t like, double value) const;
+
+  // y = activation(x). (activation: the key of a setting of that type, or a name)
+  Result<uint64_t> activate(uint64_t x, const std::string& activation) const;
+
+  // dx = dy times the activation's derivative at x. (activation: the key of a setting of that type, or a name)
+  Result<uint64_t> activate_gradient(uint64_t x, uint64_t dy, const std::string& activation) const;
+
+  // y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a name)
+  Result<uint64_t> gated(uint64_t gate, uint64_t up, const std::string& activation) const;
+
+  // The gradients of both. (activation: the key of a setting of that type, or a name)
+  Result<std::tuple<uint64_t, uint64_t>> gated_gradient(uint64_t gate, uint64_t up, uint64_t dy,
+      const std::string& activation) const;
+
+  // p = softmax(x / temperature) along the last axis.
+  Result<uint64_t> softmax(uint64_t x, double temperature) const;
+
+  // dx from what softmax gave.
+  Result<uint64_t> softmax_gradient(uint64_t p, uint64_t dy, double temperature) const;
+
+  // y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1)
+  Result<uint64_t> rms_norm(uint64_t x, const char* gamma, double eps) const;
+
+  // dx; adds to the gradient of gamma.
+  Result<uint64_t> rms_norm_gradient(uint64_t x, uint64_t dy, const char* gamma, double eps) const;
+
+  // y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1)
+  Result<uint64_t> layer_norm(uint64_t x, const char* gamma, const char* beta, double eps) const;
+
+  // dx; adds to the gradients of gamma and beta.
+  Result<uint64_t> layer_norm_gradient(uint64_t x, uint64_t dy, const char* gamma, const char* beta,
+      double eps) const;
+
+  // y is x with its axes in another order: axis i of y is axis axes[i] of x.
+  Result<uint64_t> permute(uint64_t x, View<uint64_t> axes) const;
+
+  // y is x with other extents.
+  Result<uint64_t> reshape(uint64_t x, View<uint64_t> extents) const;
+
+  // y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse.
+  Result<uint64_t> slice(uint64_t x, uint64_t axis, uint64_t first, uint64_t count) const;
+
+  // y is x at `first` of an axis of another extent, zeros elsewhere.
+  Result<uint64_t> pad(uint64_t x, uint64_t axis, uint64_t first, uint64_t extent) const;
+
+  // y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as often.
+  Result<uint64_t> repeat(uint64_t x, uint64_t axis, uint64_t times) const;
+
+  // y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as many.
+  Result<uint64_t> mean(uint64_t x, uint64_t axis) const;
+
+  // y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy.
+  // (which: tells the dropouts of one layer apart)
+  Result<uint64_t> dropout(uint64_t x, double rate, uint32_t which) const;
+
+  // y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit.
+  Result<uint64_t> weight(const std::string& name, uint64_t like) const;
+
+  // In backward: adds the sum of such pieces of a tensor to a weight's gradient.
+  Result<void> add_gradient(const std::string& name, uint64_t tensor) const;
 };
 
 inline Result<Cancel> Cancel::create() {
@@ -1742,6 +1857,179 @@ inline Result<Blob> Adaptation::info() const {
   return detail::finish<Blob>(loom_adaptation_info(get(), &info), [&] { return Blob(info); });
 }
 
+inline Result<double> Layer::setting(const std::string& key) const {
+  double value{};
+  return detail::finish<double>(loom_layer_setting(get(), key.c_str(), &value), [&] { return value; });
+}
+
+inline Result<void> Layer::declare_weight(const std::string& name, View<uint64_t> extents, const char* init,
+    double size) const {
+  return detail::finish(loom_layer_declare_weight(get(), name.c_str(), extents.data(), extents.size(), init, size));
+}
+
+inline Result<uint64_t> Layer::input() const {
+  uint64_t x{};
+  return detail::finish<uint64_t>(loom_layer_input(get(), &x), [&] { return x; });
+}
+
+inline Result<void> Layer::result(uint64_t tensor) const {
+  return detail::finish(loom_layer_result(get(), tensor));
+}
+
+inline Result<void> Layer::keep(uint64_t tensor) const {
+  return detail::finish(loom_layer_keep(get(), tensor));
+}
+
+inline Result<uint64_t> Layer::kept() const {
+  uint64_t tensor{};
+  return detail::finish<uint64_t>(loom_layer_kept(get(), &tensor), [&] { return tensor; });
+}
+
+inline Result<uint64_t> Layer::shape(uint64_t tensor, uint64_t* extents, size_t extents_count) const {
+  uint64_t rank{};
+  return detail::finish<uint64_t>(loom_layer_shape(get(), tensor, extents, extents_count, &rank),
+      [&] { return rank; });
+}
+
+inline Result<uint64_t> Layer::matmul(uint64_t x, const std::string& weight, const char* bias) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_matmul(get(), x, weight.c_str(), bias, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::matmul_gradient(uint64_t x, uint64_t dy, const std::string& weight,
+    const char* bias) const {
+  uint64_t dx{};
+  return detail::finish<uint64_t>(loom_layer_matmul_gradient(get(), x, dy, weight.c_str(), bias, &dx),
+      [&] { return dx; });
+}
+
+inline Result<uint64_t> Layer::product(uint64_t a, bool transpose_a, uint64_t b, bool transpose_b) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_product(get(), a, transpose_a ? 1 : 0, b, transpose_b ? 1 : 0, &y),
+      [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::add(uint64_t a, uint64_t b) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_add(get(), a, b, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::multiply(uint64_t a, uint64_t b) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_multiply(get(), a, b, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::scale(uint64_t x, double factor) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_scale(get(), x, factor, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::fill(uint64_t like, double value) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_fill(get(), like, value, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::activate(uint64_t x, const std::string& activation) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_activate(get(), x, activation.c_str(), &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::activate_gradient(uint64_t x, uint64_t dy, const std::string& activation) const {
+  uint64_t dx{};
+  return detail::finish<uint64_t>(loom_layer_activate_gradient(get(), x, dy, activation.c_str(), &dx),
+      [&] { return dx; });
+}
+
+inline Result<uint64_t> Layer::gated(uint64_t gate, uint64_t up, const std::string& activation) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_gated(get(), gate, up, activation.c_str(), &y), [&] { return y; });
+}
+
+inline Result<std::tuple<uint64_t, uint64_t>> Layer::gated_gradient(uint64_t gate, uint64_t up, uint64_t dy,
+    const std::string& activation) const {
+  uint64_t dgate{};
+  uint64_t dup{};
+  return detail::finish<std::tuple<uint64_t, uint64_t>>(loom_layer_gated_gradient(get(), gate, up, dy,
+      activation.c_str(), &dgate, &dup), [&] { return std::tuple<uint64_t, uint64_t>(dgate, dup); });
+}
+
+inline Result<uint64_t> Layer::softmax(uint64_t x, double temperature) const {
+  uint64_t p{};
+  return detail::finish<uint64_t>(loom_layer_softmax(get(), x, temperature, &p), [&] { return p; });
+}
+
+inline Result<uint64_t> Layer::softmax_gradient(uint64_t p, uint64_t dy, double temperature) const {
+  uint64_t dx{};
+  return detail::finish<uint64_t>(loom_layer_softmax_gradient(get(), p, dy, temperature, &dx), [&] { return dx; });
+}
+
+inline Result<uint64_t> Layer::rms_norm(uint64_t x, const char* gamma, double eps) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_rms_norm(get(), x, gamma, eps, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::rms_norm_gradient(uint64_t x, uint64_t dy, const char* gamma, double eps) const {
+  uint64_t dx{};
+  return detail::finish<uint64_t>(loom_layer_rms_norm_gradient(get(), x, dy, gamma, eps, &dx), [&] { return dx; });
+}
+
+inline Result<uint64_t> Layer::layer_norm(uint64_t x, const char* gamma, const char* beta, double eps) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_layer_norm(get(), x, gamma, beta, eps, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::layer_norm_gradient(uint64_t x, uint64_t dy, const char* gamma, const char* beta,
+    double eps) const {
+  uint64_t dx{};
+  return detail::finish<uint64_t>(loom_layer_layer_norm_gradient(get(), x, dy, gamma, beta, eps, &dx),
+      [&] { return dx; });
+}
+
+inline Result<uint64_t> Layer::permute(uint64_t x, View<uint64_t> axes) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_permute(get(), x, axes.data(), axes.size(), &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::reshape(uint64_t x, View<uint64_t> extents) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_reshape(get(), x, extents.data(), extents.size(), &y),
+      [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::slice(uint64_t x, uint64_t axis, uint64_t first, uint64_t count) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_slice(get(), x, axis, first, count, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::pad(uint64_t x, uint64_t axis, uint64_t first, uint64_t extent) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_pad(get(), x, axis, first, extent, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::repeat(uint64_t x, uint64_t axis, uint64_t times) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_repeat(get(), x, axis, times, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::mean(uint64_t x, uint64_t axis) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_mean(get(), x, axis, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::dropout(uint64_t x, double rate, uint32_t which) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_dropout(get(), x, rate, which, &y), [&] { return y; });
+}
+
+inline Result<uint64_t> Layer::weight(const std::string& name, uint64_t like) const {
+  uint64_t y{};
+  return detail::finish<uint64_t>(loom_layer_weight(get(), name.c_str(), like, &y), [&] { return y; });
+}
+
+inline Result<void> Layer::add_gradient(const std::string& name, uint64_t tensor) const {
+  return detail::finish(loom_layer_add_gradient(get(), name.c_str(), tensor));
+}
+
 // Returns the version, "0.1.0".
 inline const char* version() { return loom_version(); }
 
@@ -1839,6 +2127,18 @@ inline Result<Blob> evolve(std::string_view config, const loom_evolve_options& o
 inline Result<Blob> evolve_file(const std::string& path, const loom_evolve_options& options = sized<loom_evolve_options>()) {
   loom_handle outcome = 0;
   return detail::finish<Blob>(loom_evolve_file(path.c_str(), &options, &outcome), [&] { return Blob(outcome); });
+}
+
+// Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+// sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
+// choices, help. INVALID_ARGUMENT for a name that is there already.
+inline Result<void> register_kind(std::string_view description, const loom_kind_callbacks& callbacks) {
+  return detail::finish(loom_register_kind(description.data(), description.size(), &callbacks));
+}
+
+// Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it lives.
+inline Result<void> unregister_kind(const std::string& name) {
+  return detail::finish(loom_unregister_kind(name.c_str()));
 }
 
 // Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of a

@@ -23,6 +23,7 @@ What there is:
     graphs            Graph: ONNX models
     texts to vectors  Encoder
     files             load, export, inspect, convert, quantize, schema
+    layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
     this machine      system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
@@ -42,6 +43,7 @@ from .encoder import Encoder
 from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, mutate, splice
 from .files import convert, export, inspect, load, quantize, schema
 from .graph import Graph
+from .kinds import Layer, Tensor, register_kind, unregister_kind
 from .library import system_info, verify, version
 from .lm import LM, Generation, Stream
 from .mesh import MeshTween, StepMesh, StepState
@@ -74,8 +76,8 @@ else:
 
 
 __version__ = version()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "LayerEvent", "LoomError",
-           "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh", "StepState",
-           "Stream", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna", "convert", "dna", "draw_dna",
-           "evolve", "export", "inspect", "load", "mutate", "quantize", "replay", "schema", "splice", "system_info", "train",
-           "verify", "version"]
+__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "Layer", "LayerEvent",
+           "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh",
+           "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna",
+           "convert", "dna", "draw_dna", "evolve", "export", "inspect", "load", "mutate", "quantize", "register_kind",
+           "replay", "schema", "splice", "system_info", "train", "unregister_kind", "verify", "version"]

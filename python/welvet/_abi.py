@@ -62,6 +62,7 @@ KIND_GRAPH = 18
 KIND_GRAPH_SESSION = 19
 KIND_ENCODER = 20
 KIND_ADAPTATION = 21
+KIND_LAYER = 22
 
 # The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
 ELEMENT_NONE = 0
@@ -183,7 +184,22 @@ AllocateMemory = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
 
 FreeMemory = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 
+LayerRule = CFUNCTYPE(c_int32, c_void_p, c_uint64)
+
 OnFatal = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class KindCallbacks(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("declare", LayerRule),
+        ("forward", LayerRule),
+        ("backward", LayerRule),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
 class ModelOptions(Structure):
@@ -703,6 +719,54 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_population_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_restore", c_int32,
              [c_void_p, c_size_t, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_register_kind", c_int32, [c_void_p, c_size_t, POINTER(KindCallbacks)])
+    _declare(library, "loom_unregister_kind", c_int32, [c_char_p])
+    _declare(library, "loom_layer_setting", c_int32, [c_uint64, c_char_p, POINTER(c_double)])
+    _declare(library, "loom_layer_declare_weight", c_int32,
+             [c_uint64, c_char_p, POINTER(c_uint64), c_size_t, c_char_p, c_double])
+    _declare(library, "loom_layer_input", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_result", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_layer_keep", c_int32, [c_uint64, c_uint64])
+    _declare(library, "loom_layer_kept", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_shape", c_int32,
+             [c_uint64, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_layer_matmul", c_int32, [c_uint64, c_uint64, c_char_p, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_layer_matmul_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_char_p, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_layer_product", c_int32,
+             [c_uint64, c_uint64, c_int32, c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_layer_add", c_int32, [c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_multiply", c_int32, [c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_scale", c_int32, [c_uint64, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_fill", c_int32, [c_uint64, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_activate", c_int32, [c_uint64, c_uint64, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_layer_activate_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_layer_gated", c_int32, [c_uint64, c_uint64, c_uint64, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_layer_gated_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_uint64, c_char_p, POINTER(c_uint64), POINTER(c_uint64)])
+    _declare(library, "loom_layer_softmax", c_int32, [c_uint64, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_softmax_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_rms_norm", c_int32, [c_uint64, c_uint64, c_char_p, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_rms_norm_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_char_p, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_layer_norm", c_int32,
+             [c_uint64, c_uint64, c_char_p, c_char_p, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_layer_norm_gradient", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_char_p, c_char_p, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_layer_permute", c_int32,
+             [c_uint64, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_layer_reshape", c_int32,
+             [c_uint64, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_layer_slice", c_int32,
+             [c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_pad", c_int32, [c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_repeat", c_int32, [c_uint64, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_mean", c_int32, [c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_dropout", c_int32, [c_uint64, c_uint64, c_double, c_uint32, POINTER(c_uint64)])
+    _declare(library, "loom_layer_weight", c_int32, [c_uint64, c_char_p, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_layer_add_gradient", c_int32, [c_uint64, c_char_p, c_uint64])
     _declare(library, "loom_inspect", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_quantize", c_int32,
              [c_char_p, c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])

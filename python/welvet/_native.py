@@ -55,22 +55,38 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
+_causes = threading.local()
+
+
+def remember_cause(error: BaseException) -> None:
+    """Keeps what a callback raised for the error of the call that it came in, on the same thread."""
+    _causes.error = error
+
+
 def check(status: int) -> None:
     """Raises the exception of a status that is not OK."""
     if status == _abi.OK:
         return
     code = library.loom_status_name(status).decode()
     text = library.loom_last_error().decode("utf-8", "replace")
+    cause = _causes.__dict__.pop("error", None)
+    error = _error_of(status, code, text)
+    if cause is None:
+        raise error
+    raise error from cause
+
+
+def _error_of(status: int, code: str, text: str) -> Exception:
     if status == _abi.OUT_OF_MEMORY:
-        raise MemoryError(text)
+        return MemoryError(text)
     if status == _abi.CANCELLED:
-        raise CancelledError(code, text)
+        return CancelledError(code, text)
     if status == _abi.NOT_FOUND:
-        raise NotFoundError(code, text)
+        return NotFoundError(code, text)
     if status in (_abi.INVALID_ARGUMENT, _abi.INVALID_CONFIG, _abi.OUT_OF_RANGE, _abi.UNKNOWN_NAME, _abi.UNKNOWN_KEY,
                   _abi.SHAPE_MISMATCH, _abi.INDEX_OUT_OF_RANGE):
-        raise ArgumentError(code, text)
-    raise LoomError(code, text)
+        return ArgumentError(code, text)
+    return LoomError(code, text)
 
 
 class NotFoundError(LoomError, FileNotFoundError):

@@ -40,6 +40,7 @@ enum class Kind : std::uint8_t {
   GraphSession = LOOM_KIND_GRAPH_SESSION,
   Encoder = LOOM_KIND_ENCODER,
   Adaptation = LOOM_KIND_ADAPTATION,
+  Layer = LOOM_KIND_LAYER,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

@@ -10,6 +10,7 @@
 #include "layers/dense/dense.h"
 #include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
+#include "layers/foreign/foreign_kind.h"
 #include "layers/groupnorm/groupnorm.h"
 #include "layers/instancenorm/instancenorm.h"
 #include "layers/kmeans/kmeans.h"
@@ -70,20 +71,36 @@ constexpr const LayerKind* kKinds[] = {
     &S6::kKind,
 };
 
-}  // namespace
-
-std::span<const LayerKind* const> layer_kinds() { return kKinds; }
-
-Result<const LayerKind*> layer_kind(std::string_view name) {
-  const std::string wanted = folded_name(name);
-  std::vector<std::string_view> known;
+// Null: there is none. Their names are written as folded_name() gives them.
+const LayerKind* find_builtin(std::string_view wanted) {
   for (const LayerKind* kind : kKinds) {
-    known.push_back(kind->name);
     if (kind->name == wanted) return kind;
     for (const std::string_view alias : split_names(kind->aliases))
       if (alias == wanted) return kind;
   }
-  return fail(Code::UnknownName, "layer type \"{}\" is unknown; nearest: {}", printable(name),
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const LayerKind* const> layer_kinds() { return kKinds; }
+
+std::vector<const LayerKind*> all_layer_kinds() {
+  std::vector<const LayerKind*> all(std::begin(kKinds), std::end(kKinds));
+  const std::vector<const LayerKind*> foreign = foreign_kinds();
+  all.insert(all.end(), foreign.begin(), foreign.end());
+  return all;
+}
+
+bool is_builtin_kind(std::string_view name) { return find_builtin(folded_name(name)) != nullptr; }
+
+Result<const LayerKind*> layer_kind(std::string_view name) {
+  const std::string wanted = folded_name(name);
+  if (const LayerKind* const kind = find_builtin(wanted)) return kind;
+  if (const LayerKind* const kind = find_foreign_kind(wanted)) return kind;
+  std::vector<std::string_view> known;
+  for (const LayerKind* kind : all_layer_kinds()) known.push_back(kind->name);
+  return fail(Code::UnknownName, "layer type \"{}\" is neither built in nor registered; nearest: {}", printable(name),
               nearest_names(wanted, known));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // Every layer kind. To add one: its folder, whose row (layers/kind.h) says all there is to know, and one line in
-// all.cpp.
+// all.cpp. A host may register more while the process runs (layers/foreign/foreign_kind.h).
 
 #include <span>
 
@@ -8,7 +8,11 @@
 
 namespace loom {
 
+// The built-in ones, in the order of their ids.
 std::span<const LayerKind* const> layer_kinds();
+// Those, and behind them the registered ones.
+std::vector<const LayerKind*> all_layer_kinds();
+bool is_builtin_kind(std::string_view name);
 // Case-insensitive, '_' and '-' ignored (engine J-20). UnknownName with the nearest names.
 Result<const LayerKind*> layer_kind(std::string_view name);
 

@@ -46,11 +46,11 @@ struct FitRequest {
 struct LayerKind {
   int id;  // of the legacy C ABI (engine L-01); files store names
   std::string_view name;
-  std::string_view aliases = "";    // separated by '|'
-  std::string_view help = "";       // what it computes, one line for the manual
-  std::string_view shapes = "";     // "input -> output", likewise
-  LayerPtr (*make)();               // with the default settings
-  std::string_view width_key = "";  // the setting that declares the features of the input
+  std::string_view aliases = "";            // separated by '|'
+  std::string_view help = "";               // what it computes, one line for the manual
+  std::string_view shapes = "";             // "input -> output", likewise
+  LayerPtr (*make)(const LayerKind& kind);  // with the default settings: fresh()
+  std::string_view width_key = "";          // the setting that declares the features of the input
   Inside inside = Inside::None;
   MatrixUse matrix = MatrixUse::Rows;
   bool is_linear_map = false;       // y = act(W x + b): target propagation can learn its way back
@@ -58,6 +58,8 @@ struct LayerKind {
   // A layer that takes samples of request.in and, where it can, gives request.out; null: evolution does not make this
   // kind.
   LayerPtr (*fit)(const FitRequest& request) = nullptr;
+
+  LayerPtr fresh() const { return make(*this); }
 };
 
 }  // namespace loom

@@ -107,7 +107,7 @@ class Layer {
 };
 
 template <class L, auto... Settings>
-LayerPtr make_layer() {
+LayerPtr make_layer(const LayerKind& /*kind*/) {
   return std::make_unique<L>(Settings...);
 }
 

@@ -120,7 +120,7 @@ class Copier final : public FieldVisitor {
 
 // Settings alone; children come with their values.
 Result<LayerPtr> settings_of(const Layer& layer, bool keep_ties, const std::function<void(Layer&)>& edit) {
-  LayerPtr made = layer.kind_row().make();
+  LayerPtr made = layer.kind_row().fresh();
   Settings settings;
   const_cast<Layer&>(layer).fields(settings);
   Copier copier(settings.entries, keep_ties);

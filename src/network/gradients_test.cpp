@@ -10,6 +10,7 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/network.h"
+#include "support/own_kinds.h"
 
 namespace loom::gradients_test {
 namespace {
@@ -165,9 +166,12 @@ std::string meta(const std::string& effect, const std::string& source, int outpu
 }
 
 const std::vector<GradientCase>& cases() {
+  test::register_own_kinds();
   static const std::vector<GradientCase> all = {
       {"dense", R"({"type":"dense","input_height":7,"output_height":5,"bias":true,"activation":"tanh"})", {18, 7}},
       {"swiglu", R"({"type":"swiglu","input_height":5,"output_height":7,"bias":true})", {3, 5}},
+      {"a host's swiglu", R"({"type":"own_swiglu","input_height":5,"output_height":7,"bias":true})", {18, 5}},
+      {"every op of a host", R"({"type":"own_everything","width":4})", {18, 3, 4}, true},
       {"sequential",
        R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":4,"output_height":6,"activation":"silu"},
                          {"type":"dense","input_height":6,"output_height":4}]})",

@@ -199,7 +199,7 @@ void read_common(Findings& findings, JsonReader& reader, CommonSettings& common)
 // A layer's settings from the reader, then its weights; null after an error.
 LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common,
                         const Steps& place) {
-  LayerPtr layer = kind.make();
+  LayerPtr layer = kind.fresh();
   const std::size_t before = findings.errors.size();
   if (common == nullptr)
     read_common(findings, reader, layer->common);

@@ -86,7 +86,7 @@ Json whole_schema(const LayerKind& kind) {
   for (const std::string_view alias : split_names(kind.aliases)) names.push_back(std::string(alias));
   LayerSchema writer(properties);
   add_head(writer, properties, {{"enum", names}});
-  kind.make()->fields(writer);
+  kind.fresh()->fields(writer);
   add_link(writer, {{"type", "boolean"}});
   add_tail(writer);
   return {{"title", std::string(kind.name)},
@@ -142,7 +142,7 @@ Json network_properties() {
 Json kind_schema(const LayerKind& kind) {
   Json properties = Json::object();
   LayerSchema writer(properties);
-  kind.make()->fields(writer);
+  kind.fresh()->fields(writer);
   return {{"properties", std::move(properties)}};
 }
 
@@ -163,7 +163,7 @@ Json link_schema() {
 
 Json spec_schema() {
   Json kinds = Json::array();
-  for (const LayerKind* kind : layer_kinds()) kinds.push_back(whole_schema(*kind));
+  for (const LayerKind* kind : all_layer_kinds()) kinds.push_back(whole_schema(*kind));
   kinds.push_back(whole_schema_of_link());
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", "Loom network"},

@@ -241,7 +241,7 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
   std::string missing;
   for (const LayerKind* kind : layer_kinds()) {
     KeyList keys;
-    kind->make()->fields(keys);
+    kind->fresh()->fields(keys);
     for (const std::string& key : keys.keys)
       if (!covered[std::string(kind->name)].contains(key)) missing += fmt::format("{}.{} ", kind->name, key);
   }
@@ -692,8 +692,8 @@ TEST(Spec, G_63_V_02_J_23_S_05_hostile_specs_are_errors) {
 
 // Kinds name classes: what casts by them relies on that.
 TEST(Kinds, every_kind_says_its_own_name_and_a_link_says_link) {
-  for (const LayerKind* kind : layer_kinds()) EXPECT_EQ(&kind->make()->kind_row(), kind);
-  const Cell cell((*layer_kind("dense"))->make(), std::make_unique<Link>());
+  for (const LayerKind* kind : layer_kinds()) EXPECT_EQ(&kind->fresh()->kind_row(), kind);
+  const Cell cell((*layer_kind("dense"))->fresh(), std::make_unique<Link>());
   EXPECT_EQ(cell.front()->kind(), "link");
   EXPECT_EQ(cell.layer->kind(), "dense");
 }

@@ -80,7 +80,7 @@ Json written(const CommonSettings& common, const Share* share, const Layer* oper
     add(*share, fresh);
   }
   if (operation == nullptr) return out;
-  add(*operation, *operation->kind_row().make());
+  add(*operation, *operation->kind_row().fresh());
   out["type"] = std::string(operation->kind());
   return out;
 }

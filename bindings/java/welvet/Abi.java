@@ -142,6 +142,7 @@ public final class Abi {
     public static final int KIND_GRAPH_SESSION = 19;
     public static final int KIND_ENCODER = 20;
     public static final int KIND_ADAPTATION = 21;
+    public static final int KIND_LAYER = 22;
 
     // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two
     // codes of 4 bits share a byte, the first one low.
@@ -224,6 +225,26 @@ public final class Abi {
     public static final int STOP_CONTEXT = 4;
     /** the caller's cancel */
     public static final int STOP_CANCELLED = 5;
+
+    /** What a layer kind of the host's own does. */
+    public static final StructLayout KIND_CALLBACKS = MemoryLayout.structLayout(
+        JAVA_INT.withName("struct_size"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("declare"),
+        ADDRESS.withName("forward"),
+        ADDRESS.withName("backward"),
+        ADDRESS.withName("user")).withName("kind_callbacks");
+    /** declares the weights by the settings; NULL: there are none */
+    public static final long KIND_CALLBACKS_DECLARE = 8;
+    /** says how the output follows from the input; the shape of its result is that of the output */
+    public static final long KIND_CALLBACKS_FORWARD = 16;
+    /**
+     * says how the gradient of the input follows from that of the output, and adds to those of the weights; NULL:
+     * layers of the kind do not learn. Targets go the same way
+     */
+    public static final long KIND_CALLBACKS_BACKWARD = 24;
+    /** first argument of the callbacks */
+    public static final long KIND_CALLBACKS_USER = 32;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout MODEL_OPTIONS = MemoryLayout.structLayout(
@@ -918,6 +939,20 @@ public final class Abi {
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
             return stub(FreeMemory.class, this, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, JAVA_LONG), arena);
+        }
+    }
+
+    /**
+     * A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and
+     * returns LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and
+     * shapes, and may come on several threads at the same time.
+     */
+    public interface LayerRule {
+        int apply(MemorySegment user, long layer);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(LayerRule.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG), arena);
         }
     }
 
@@ -3315,6 +3350,562 @@ public final class Abi {
         try {
             return (int) CallPopulationRestore.CALL.invokeExact(bytes, bytesSize, shape, shapeCount, config,
                 configSize, threadCount, population);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallRegisterKind {
+        static final MethodHandle CALL = function(
+            "loom_register_kind",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+     * sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min,
+     * max, choices, help. INVALID_ARGUMENT for a name that is there already.
+     */
+    public static int registerKind(MemorySegment description, long descriptionSize, MemorySegment callbacks) {
+        try {
+            return (int) CallRegisterKind.CALL.invokeExact(description, descriptionSize, callbacks);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallUnregisterKind {
+        static final MethodHandle CALL = function(
+            "loom_unregister_kind",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it
+     * lives.
+     */
+    public static int unregisterKind(MemorySegment name) {
+        try {
+            return (int) CallUnregisterKind.CALL.invokeExact(name);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerSetting {
+        static final MethodHandle CALL = function(
+            "loom_layer_setting",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice. */
+    public static int layerSetting(long layer, MemorySegment key, MemorySegment value) {
+        try {
+            return (int) CallLayerSetting.CALL.invokeExact(layer, key, value);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerDeclareWeight {
+        static final MethodHandle CALL = function(
+            "loom_layer_declare_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS, JAVA_DOUBLE));
+    }
+
+    /**
+     * In declare: adds a weight, a vector or, with two extents, a matrix, whose rows are outputs. A fresh one is
+     * filled by a rule. (init: zeros, ones, glorot, he, uniform, normal or identity; NULL: glorot for matrices, zeros
+     * for vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
+     */
+    public static int layerDeclareWeight(long layer, MemorySegment name, MemorySegment extents, long extentsCount,
+        MemorySegment init, double size) {
+        try {
+            return (int) CallLayerDeclareWeight.CALL.invokeExact(layer, name, extents, extentsCount, init, size);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerInput {
+        static final MethodHandle CALL = function(
+            "loom_layer_input",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts
+     * samples, here and in all that follows from it; it keeps its place.
+     */
+    public static int layerInput(long layer, MemorySegment x) {
+        try {
+            return (int) CallLayerInput.CALL.invokeExact(layer, x);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerResult {
+        static final MethodHandle CALL = function(
+            "loom_layer_result",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** Names what goes out: the output in forward, the gradient of the input in backward. */
+    public static int layerResult(long layer, long tensor) {
+        try {
+            return (int) CallLayerResult.CALL.invokeExact(layer, tensor);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerKeep {
+        static final MethodHandle CALL = function(
+            "loom_layer_keep",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
+    }
+
+    /** In forward: keeps a tensor for backward. */
+    public static int layerKeep(long layer, long tensor) {
+        try {
+            return (int) CallLayerKeep.CALL.invokeExact(layer, tensor);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerKept {
+        static final MethodHandle CALL = function(
+            "loom_layer_kept",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+    public static int layerKept(long layer, MemorySegment tensor) {
+        try {
+            return (int) CallLayerKept.CALL.invokeExact(layer, tensor);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerShape {
+        static final MethodHandle CALL = function(
+            "loom_layer_shape",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them. */
+    public static int layerShape(long layer, long tensor, MemorySegment extents, long extentsCount,
+        MemorySegment rank) {
+        try {
+            return (int) CallLayerShape.CALL.invokeExact(layer, tensor, extents, extentsCount, rank);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerMatmul {
+        static final MethodHandle CALL = function(
+            "loom_layer_matmul",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** y = W x + b along the last axis, with the bits of a dense layer in every type of W. */
+    public static int layerMatmul(long layer, long x, MemorySegment weight, MemorySegment bias, MemorySegment y) {
+        try {
+            return (int) CallLayerMatmul.CALL.invokeExact(layer, x, weight, bias, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerMatmulGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_matmul_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** dx = W^T dy; adds to the gradients of W and b. */
+    public static int layerMatmulGradient(long layer, long x, long dy, MemorySegment weight, MemorySegment bias,
+        MemorySegment dx) {
+        try {
+            return (int) CallLayerMatmulGradient.CALL.invokeExact(layer, x, dy, weight, bias, dx);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerProduct {
+        static final MethodHandle CALL = function(
+            "loom_layer_product",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+     * gradients are products too.
+     */
+    public static int layerProduct(long layer, long a, int transposeA, long b, int transposeB, MemorySegment y) {
+        try {
+            return (int) CallLayerProduct.CALL.invokeExact(layer, a, transposeA, b, transposeB, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerAdd {
+        static final MethodHandle CALL = function(
+            "loom_layer_add",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** y = a + b; equal shapes. */
+    public static int layerAdd(long layer, long a, long b, MemorySegment y) {
+        try {
+            return (int) CallLayerAdd.CALL.invokeExact(layer, a, b, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerMultiply {
+        static final MethodHandle CALL = function(
+            "loom_layer_multiply",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** y = a b, element by element; equal shapes. */
+    public static int layerMultiply(long layer, long a, long b, MemorySegment y) {
+        try {
+            return (int) CallLayerMultiply.CALL.invokeExact(layer, a, b, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerScale {
+        static final MethodHandle CALL = function(
+            "loom_layer_scale",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** y = x times a factor. */
+    public static int layerScale(long layer, long x, double factor, MemorySegment y) {
+        try {
+            return (int) CallLayerScale.CALL.invokeExact(layer, x, factor, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerFill {
+        static final MethodHandle CALL = function(
+            "loom_layer_fill",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** Gives a tensor of the shape of another one with one value everywhere. */
+    public static int layerFill(long layer, long like, double value, MemorySegment y) {
+        try {
+            return (int) CallLayerFill.CALL.invokeExact(layer, like, value, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerActivate {
+        static final MethodHandle CALL = function(
+            "loom_layer_activate",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** y = activation(x). (activation: the key of a setting of that type, or a name) */
+    public static int layerActivate(long layer, long x, MemorySegment activation, MemorySegment y) {
+        try {
+            return (int) CallLayerActivate.CALL.invokeExact(layer, x, activation, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerActivateGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_activate_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** dx = dy times the activation's derivative at x. (activation: the key of a setting of that type, or a name) */
+    public static int layerActivateGradient(long layer, long x, long dy, MemorySegment activation, MemorySegment dx) {
+        try {
+            return (int) CallLayerActivateGradient.CALL.invokeExact(layer, x, dy, activation, dx);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerGated {
+        static final MethodHandle CALL = function(
+            "loom_layer_gated",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * y = activation(gate) up, with the bits of swiglu. (activation: the key of a setting of that type, or a name)
+     */
+    public static int layerGated(long layer, long gate, long up, MemorySegment activation, MemorySegment y) {
+        try {
+            return (int) CallLayerGated.CALL.invokeExact(layer, gate, up, activation, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerGatedGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_gated_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /** The gradients of both. (activation: the key of a setting of that type, or a name) */
+    public static int layerGatedGradient(long layer, long gate, long up, long dy, MemorySegment activation,
+        MemorySegment dgate, MemorySegment dup) {
+        try {
+            return (int) CallLayerGatedGradient.CALL.invokeExact(layer, gate, up, dy, activation, dgate, dup);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerSoftmax {
+        static final MethodHandle CALL = function(
+            "loom_layer_softmax",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** p = softmax(x / temperature) along the last axis. */
+    public static int layerSoftmax(long layer, long x, double temperature, MemorySegment p) {
+        try {
+            return (int) CallLayerSoftmax.CALL.invokeExact(layer, x, temperature, p);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerSoftmaxGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_softmax_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** dx from what softmax gave. */
+    public static int layerSoftmaxGradient(long layer, long p, long dy, double temperature, MemorySegment dx) {
+        try {
+            return (int) CallLayerSoftmaxGradient.CALL.invokeExact(layer, p, dy, temperature, dx);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerRmsNorm {
+        static final MethodHandle CALL = function(
+            "loom_layer_rms_norm",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** y = x / sqrt(mean of x^2 + eps) gamma along the last axis. (eps: 0 to 1) */
+    public static int layerRmsNorm(long layer, long x, MemorySegment gamma, double eps, MemorySegment y) {
+        try {
+            return (int) CallLayerRmsNorm.CALL.invokeExact(layer, x, gamma, eps, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerRmsNormGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_rms_norm_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** dx; adds to the gradient of gamma. */
+    public static int layerRmsNormGradient(long layer, long x, long dy, MemorySegment gamma, double eps,
+        MemorySegment dx) {
+        try {
+            return (int) CallLayerRmsNormGradient.CALL.invokeExact(layer, x, dy, gamma, eps, dx);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerLayerNorm {
+        static final MethodHandle CALL = function(
+            "loom_layer_layer_norm",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** y = (x - mean) / sqrt(variance + eps) gamma + beta along the last axis. (eps: 0 to 1) */
+    public static int layerLayerNorm(long layer, long x, MemorySegment gamma, MemorySegment beta, double eps,
+        MemorySegment y) {
+        try {
+            return (int) CallLayerLayerNorm.CALL.invokeExact(layer, x, gamma, beta, eps, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerLayerNormGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_layer_norm_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /** dx; adds to the gradients of gamma and beta. */
+    public static int layerLayerNormGradient(long layer, long x, long dy, MemorySegment gamma, MemorySegment beta,
+        double eps, MemorySegment dx) {
+        try {
+            return (int) CallLayerLayerNormGradient.CALL.invokeExact(layer, x, dy, gamma, beta, eps, dx);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerPermute {
+        static final MethodHandle CALL = function(
+            "loom_layer_permute",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** y is x with its axes in another order: axis i of y is axis axes[i] of x. */
+    public static int layerPermute(long layer, long x, MemorySegment axes, long axesCount, MemorySegment y) {
+        try {
+            return (int) CallLayerPermute.CALL.invokeExact(layer, x, axes, axesCount, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerReshape {
+        static final MethodHandle CALL = function(
+            "loom_layer_reshape",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** y is x with other extents. */
+    public static int layerReshape(long layer, long x, MemorySegment extents, long extentsCount, MemorySegment y) {
+        try {
+            return (int) CallLayerReshape.CALL.invokeExact(layer, x, extents, extentsCount, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerSlice {
+        static final MethodHandle CALL = function(
+            "loom_layer_slice",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** y is [first, first + count) of an axis of x. Its gradient is that of pad, and the reverse. */
+    public static int layerSlice(long layer, long x, long axis, long first, long count, MemorySegment y) {
+        try {
+            return (int) CallLayerSlice.CALL.invokeExact(layer, x, axis, first, count, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerPad {
+        static final MethodHandle CALL = function(
+            "loom_layer_pad",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** y is x at `first` of an axis of another extent, zeros elsewhere. */
+    public static int layerPad(long layer, long x, long axis, long first, long extent, MemorySegment y) {
+        try {
+            return (int) CallLayerPad.CALL.invokeExact(layer, x, axis, first, extent, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerRepeat {
+        static final MethodHandle CALL = function(
+            "loom_layer_repeat",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /** y is x, whose axis has the extent 1, as often along that axis. Its gradient is the mean, times as often. */
+    public static int layerRepeat(long layer, long x, long axis, long times, MemorySegment y) {
+        try {
+            return (int) CallLayerRepeat.CALL.invokeExact(layer, x, axis, times, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerMean {
+        static final MethodHandle CALL = function(
+            "loom_layer_mean",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * y is the mean of x along an axis, which has the extent 1 then. Its gradient is the repeat of dy over as many.
+     */
+    public static int layerMean(long layer, long x, long axis, MemorySegment y) {
+        try {
+            return (int) CallLayerMean.CALL.invokeExact(layer, x, axis, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerDropout {
+        static final MethodHandle CALL = function(
+            "loom_layer_dropout",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy.
+     * (which: tells the dropouts of one layer apart)
+     */
+    public static int layerDropout(long layer, long x, double rate, int which, MemorySegment y) {
+        try {
+            return (int) CallLayerDropout.CALL.invokeExact(layer, x, rate, which, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerWeight {
+        static final MethodHandle CALL = function(
+            "loom_layer_weight",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /** y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit. */
+    public static int layerWeight(long layer, MemorySegment name, long like, MemorySegment y) {
+        try {
+            return (int) CallLayerWeight.CALL.invokeExact(layer, name, like, y);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallLayerAddGradient {
+        static final MethodHandle CALL = function(
+            "loom_layer_add_gradient",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+    }
+
+    /** In backward: adds the sum of such pieces of a tensor to a weight's gradient. */
+    public static int layerAddGradient(long layer, MemorySegment name, long tensor) {
+        try {
+            return (int) CallLayerAddGradient.CALL.invokeExact(layer, name, tensor);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

@@ -74,7 +74,7 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
   Chain chain(in, config);
   LOOM_TRY(const LayerKind* const row, layer_kind(kind));
   if (row->fit == nullptr) return fail(Code::Unsupported, "mutation to \"{}\" is not known", kind);
-  if (const std::size_t rank = row->make()->sample_rank(); rank != 0) {
+  if (const std::size_t rank = row->fresh()->sample_rank(); rank != 0) {
     if (!has_batch) return fail(Code::ShapeMismatch, "{} needs a batch in front", kind);
     if (sample.size() != rank) {
       const bool has_room = sample.size() < rank;

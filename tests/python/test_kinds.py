@@ -1,0 +1,128 @@
+"""Layer kinds of one's own in Python: the bits of the built-in kind, training, files, errors with their cause."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+if os.environ.get("WELVET_WITHOUT_NUMPY"):
+    sys.modules["numpy"] = None
+
+import welvet  # noqa: E402
+
+SETTINGS = [{"key": "input_height", "type": "integer", "min": 1, "help": "Required. Features of input and output"},
+            {"key": "output_height", "type": "integer", "min": 1},
+            {"key": "activation", "type": "activation", "default": "silu"}]
+
+
+def declare(layer):
+    d, n = int(layer["input_height"]), int(layer["output_height"])
+    for name in ("gate.weight", "up.weight"):
+        layer.declare(name, (n, d))
+    layer.declare("down.weight", (d, n))
+
+
+def forward(layer, x):
+    gate, up = layer.matmul(x, "gate.weight"), layer.matmul(x, "up.weight")
+    hidden = layer.gated(gate, up, "activation")
+    layer.keep(x, gate, up, hidden)
+    return layer.matmul(hidden, "down.weight")
+
+
+def backward(layer, dy):
+    x, gate, up, hidden = layer.kept(4)
+    dgate, dup = layer.gated_gradient(gate, up, layer.matmul_gradient(hidden, dy, "down.weight"), "activation")
+    return layer.matmul_gradient(x, dgate, "gate.weight") + layer.matmul_gradient(x, dup, "up.weight")
+
+
+def spec(kind, dtype="float32"):
+    return {"seed": 3, "input_shape": [4], "default_dtype": dtype, "layers": [
+        {"type": "dense", "input_height": 4, "output_height": 8, "activation": "tanh"},
+        {"type": kind, "input_height": 8, "output_height": 12},
+        {"type": "dense", "input_height": 8, "output_height": 2}]}
+
+
+X = [[float(i >> k & 1) for k in range(4)] for i in range(16)]
+ODD = [bin(i).count("1") % 2 for i in range(16)]
+
+
+def trained(kind, dtype):
+    net = welvet.Network(spec(kind, dtype))
+    trainer = welvet.Trainer(net, (16, 4), loss="softmax_crossentropy", optimizer="adam", learning_rate=0.02, threads=2)
+    losses = [trainer.step(X, ODD).loss for _ in range(120)]
+    return net, losses
+
+
+class Kinds(unittest.TestCase):
+
+    def test_a_kind_has_the_bits_of_the_built_in_one(self):
+        welvet.register_kind("py_swiglu", forward, backward, declare, settings=SETTINGS, width_key="input_height")
+        with self.assertRaises(welvet.ArgumentError):
+            welvet.register_kind("py_swiglu", forward)
+        for dtype in ("float32", "int8", "ternary"):
+            mine, losses = trained("py_swiglu", dtype)
+            theirs, expected = trained("swiglu", dtype)
+            self.assertEqual(losses, expected)
+            self.assertLess(losses[-1], losses[0])
+            self.assertEqual(list(mine.weights), list(theirs.weights))
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "net.entity")
+                mine.save(path)
+                again = welvet.Network.from_file(path)
+                self.assertEqual(again.hash(), mine.hash())
+                again.close()
+            with self.assertRaises(welvet.LoomError):
+                welvet.unregister_kind("py_swiglu")
+            mine.close()
+            theirs.close()
+        welvet.unregister_kind("py_swiglu")
+        with self.assertRaisesRegex(welvet.ArgumentError, '"py_swiglu" is neither built in nor registered'):
+            welvet.Network(spec("py_swiglu"))
+
+    def test_what_a_callback_raises_is_the_cause(self):
+        def fails(layer, x):
+            raise KeyError("no such table")
+
+        def mixes(layer, x):
+            return x + layer.slice(x, 1, 0, 1)
+
+        for run, code, cause in ((fails, "InvalidState", KeyError), (mixes, "ShapeMismatch", welvet.ArgumentError)):
+            welvet.register_kind("py_fails", run)
+            net = welvet.Network({"layers": [{"type": "py_fails"}]})
+            with self.assertRaises(welvet.LoomError) as caught:
+                net([[1.0, 2.0]])
+            self.assertEqual(caught.exception.code, code)
+            self.assertIsInstance(caught.exception.__cause__, cause)
+            self.assertIn("py_fails: forward", caught.exception.text)
+            net.close()
+            welvet.unregister_kind("py_fails")
+
+    def test_operators(self):
+        seen = []
+
+        def run(layer, x):
+            seen.append((x.shape, layer))
+            return 2 * x - (1 - x) * x + -x + 1
+
+        welvet.register_kind("py_operators", run)
+        with welvet.Network({"layers": [{"type": "py_operators"}]}) as net:
+            y = net([[0.5, 3.0]])
+            self.assertEqual(y.tolist(), [[2 * v - (1 - v) * v - v + 1 for v in (0.5, 3.0)]])
+            # Each thread that plans a pass may call back; passes of a known shape do not.
+            threads = [threading.Thread(target=net, args=([[float(i), 1.0]],)) for i in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual({shape for shape, _ in seen}, {(1, 2)})
+        with self.assertRaises(welvet.LoomError):  # its time is over
+            seen[0][1].matmul(welvet.Tensor(seen[0][1], 1), "w")
+        welvet.unregister_kind("py_operators")
+
+
+if __name__ == "__main__":
+    unittest.main()
