@@ -53,6 +53,7 @@ export const KIND_MESH_TWEEN = 14;
 export const KIND_POPULATION = 15;
 export const KIND_CHAT = 16;
 export const KIND_REPLICA = 17;
+export const KIND_JUDGE = 18;
 
 // What a training does with a folder that holds a run.
 export const RUN_FRESH = 0;
@@ -241,7 +242,7 @@ export const layouts = {
       },
     },
     evolve_options: {
-      size: 48,
+      size: 56,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 4, size: 4, kind: 'pointer' },
@@ -253,6 +254,7 @@ export const layouts = {
         cancel: { offset: 32, size: 8, kind: 'u64' },
         progress: { offset: 40, size: 4, kind: 'pointer' },
         user: { offset: 44, size: 4, kind: 'pointer' },
+        judging: { offset: 48, size: 4, kind: 'pointer' },
       },
     },
     step_mesh_options: {
@@ -460,7 +462,7 @@ export const layouts = {
       },
     },
     evolve_options: {
-      size: 80,
+      size: 88,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 8, size: 8, kind: 'pointer' },
@@ -472,6 +474,7 @@ export const layouts = {
         cancel: { offset: 56, size: 8, kind: 'u64' },
         progress: { offset: 64, size: 8, kind: 'pointer' },
         user: { offset: 72, size: 8, kind: 'pointer' },
+        judging: { offset: 80, size: 8, kind: 'pointer' },
       },
     },
     step_mesh_options: {

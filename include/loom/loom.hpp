@@ -185,6 +185,7 @@ class Tween;
 class MeshTween;
 class Population;
 class Replica;
+class Judge;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -728,6 +729,24 @@ class Replica : public detail::Owner {
   Result<std::tuple<double, Blob>> sum(uint64_t first, uint64_t count) const;
 
   // Gives a JSON object: shards, gradient_bytes, batches of an epoch, SHA-256 of the data.
+  Result<Blob> info() const;
+};
+
+// The task of an evolution that runs in another process.
+class Judge : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+  // elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+  static Result<Judge> create(std::string_view config,
+      const loom_evolve_options& options = sized<loom_evolve_options>());
+
+  // Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
+  // goes by. They last until the next call.
+  Result<View<double>> fitness(std::string_view network) const;
+
+  // Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files.
   Result<Blob> info() const;
 };
 
@@ -1418,6 +1437,24 @@ inline Result<std::tuple<double, Blob>> Replica::sum(uint64_t first, uint64_t co
 inline Result<Blob> Replica::info() const {
   loom_handle info = 0;
   return detail::finish<Blob>(loom_replica_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<Judge> Judge::create(std::string_view config, const loom_evolve_options& options) {
+  loom_handle judge = 0;
+  return detail::finish<Judge>(loom_judge_create(config.data(), config.size(), &options, &judge),
+      [&] { return Judge(judge); });
+}
+
+inline Result<View<double>> Judge::fitness(std::string_view network) const {
+  const double* numbers = nullptr;
+  std::size_t numbers_count = 0;
+  return detail::finish<View<double>>(loom_judge_fitness(get(), network.data(), network.size(), &numbers,
+      &numbers_count), [&] { return View<double>(numbers, numbers_count); });
+}
+
+inline Result<Blob> Judge::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_judge_info(get(), &info), [&] { return Blob(info); });
 }
 
 // Returns the version, "0.1.0".

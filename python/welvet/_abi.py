@@ -58,6 +58,7 @@ KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
 KIND_CHAT = 16
 KIND_REPLICA = 17
+KIND_JUDGE = 18
 
 # What a training does with a folder that holds a run.
 RUN_FRESH = 0
@@ -142,6 +143,8 @@ OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64,
 OnShards = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
 
 OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+OnJudging = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64, c_void_p)
 
 ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 
@@ -342,6 +345,7 @@ class EvolveOptions(Structure):
         ("cancel", c_uint64),
         ("progress", OnGeneration),
         ("user", c_void_p),
+        ("judging", OnJudging),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -596,6 +600,10 @@ def declare(library: CDLL) -> None:
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
     _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_judge_create", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_judge_fitness", c_int32,
+             [c_uint64, c_void_p, c_size_t, POINTER(POINTER(c_double)), POINTER(c_size_t)])
+    _declare(library, "loom_judge_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_create", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])

@@ -36,6 +36,7 @@ enum class Kind : std::uint8_t {
   Population = LOOM_KIND_POPULATION,
   Chat = LOOM_KIND_CHAT,
   Replica = LOOM_KIND_REPLICA,
+  Judge = LOOM_KIND_JUDGE,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.
