@@ -10,6 +10,10 @@ if(LOOM_WHOLE)
   set(sample "")
 endif()
 add_test(NAME verify_aarch64_qemu COMMAND qemu-aarch64-static ${B}/aarch64/bin/loom_verify ${sample})
+if(LOOM_SHARED)  # as users of a Python on AArch64 meet it; ./test unpacks such a Python
+  add_test(NAME python_aarch64_qemu COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/python/test_arm64.py ${B}/arm64-python ${B}/aarch64/libloom.so)
+  set_tests_properties(python_aarch64_qemu PROPERTIES SKIP_RETURN_CODE 77 COST 200 ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
+endif()
 add_test(NAME verify_wasm32_node COMMAND node --no-warnings ${PROJECT_SOURCE_DIR}/tools/run_wasm.mjs ${B}/wasm/bin/loom_verify)
 # ./test sets these two lists and builds the same modules. Loss curves and tables of hashes are left out: they take long and show nothing
 # that a short training does not.

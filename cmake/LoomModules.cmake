@@ -1,5 +1,16 @@
 # One folder, one library. File names say what a file is: *_test.cpp tests, *_fuzz.cpp libFuzzer targets, *_cpu.cpp kernels that
-# are compiled once per SIMD target, in modules that say KERNELS; everything else is the library.
+# are compiled once per SIMD target, in modules that say KERNELS; linux.cpp and others named like a system are that
+# system's alone; everything else is the library.
+
+if(CMAKE_SYSTEM_NAME STREQUAL Windows)
+  set(LOOM_OTHER_SYSTEMS "posix|unix|linux|macos|wasi")
+elseif(CMAKE_SYSTEM_NAME STREQUAL Darwin)
+  set(LOOM_OTHER_SYSTEMS "linux|wasi|windows")
+elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
+  set(LOOM_OTHER_SYSTEMS "unix|linux|macos|windows")
+else()
+  set(LOOM_OTHER_SYSTEMS "macos|wasi|windows")
+endif()
 
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
   COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";LOOM_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
@@ -66,7 +77,7 @@ endfunction()
 
 # Replaces the .cpp files of `list` by files that include some of them each. CMake's own unity builds name absolute paths, which keeps
 # checkouts at different places from sharing objects. Files that a system package is for (loom_optional) stay alone, and those that count
-# allocations or catch exceptions.
+# allocations, catch exceptions or include windows.h, which is full of macros.
 function(loom_together list target batch)
   if(NOT LOOM_UNITY)
     return()
@@ -76,7 +87,7 @@ function(loom_together list target batch)
   set(number 0)
   set(text "")
   foreach(source IN LISTS ${list})
-    file(STRINGS ${source} alone REGEX "LOOM_HAVE_|catch \\(|void\\* operator new|hostile_test\\.cpp" LIMIT_COUNT 1)
+    file(STRINGS ${source} alone REGEX "LOOM_HAVE_|catch \\(|void\\* operator new|<windows\\.h>|hostile_test\\.cpp" LIMIT_COUNT 1)
     if(alone)
       list(APPEND out ${source})
       continue()
@@ -105,7 +116,7 @@ function(loom_module name)
   # which loop over values. Tests of a module may use modules above it.
   cmake_parse_arguments(M "KERNELS;SMALL" "" "DEPENDS;TESTED_WITH;HOT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$|/(${LOOM_OTHER_SYSTEMS})\\.cpp$")
   set(kernels ${sources})
   list(FILTER sources EXCLUDE REGEX "_cpu\\.cpp$")
   list(FILTER kernels INCLUDE REGEX "_cpu\\.cpp$")
@@ -184,6 +195,18 @@ function(loom_optional target package source)
   endif()
 endfunction()
 
+# A shared library that needs nothing but the system and exports what its map names, with versions where a system has them. Zig's linkers for
+# Windows and macOS know none of these options: there LOOM_API alone exports, and Zig's C++ library is always part of the file.
+function(loom_link_alone target map)
+  if(CMAKE_SYSTEM_NAME STREQUAL Windows)
+    target_link_libraries(${target} PRIVATE advapi32)  # the registry
+    set_target_properties(${target} PROPERTIES PREFIX "")
+  elseif(NOT CMAKE_SYSTEM_NAME STREQUAL Darwin)
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--version-script=${map} -Wl,--no-undefined)
+  endif()
+endfunction()
+
 # The shared library: bodies of include/loom/loom.h and what they reach, with no other symbol in sight.
 function(loom_shared_library)
   if(NOT LOOM_SHARED)
@@ -191,9 +214,9 @@ function(loom_shared_library)
   endif()
   add_library(loom_shared SHARED $<TARGET_OBJECTS:loom_capi> ${PROJECT_SOURCE_DIR}/cmake/fmt_inside.cpp
               ${PROJECT_SOURCE_DIR}/cmake/no_codecs.cpp)
-  set_target_properties(loom_shared PROPERTIES OUTPUT_NAME loom LINKER_LANGUAGE CXX LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/capi/exports.map)
+  set_target_properties(loom_shared PROPERTIES OUTPUT_NAME loom LINKER_LANGUAGE CXX)
   target_link_libraries(loom_shared PRIVATE loom_host loom_telemetry loom_flags)
-  target_link_options(loom_shared PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/capi/exports.map -Wl,--no-undefined)
+  loom_link_alone(loom_shared ${PROJECT_SOURCE_DIR}/src/capi/exports.map)
   target_include_directories(loom_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   add_library(Loom::loom ALIAS loom_shared)
 endfunction()
@@ -205,7 +228,7 @@ function(loom_compat_library)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/compat/*.cpp)
   add_library(loom_welvet SHARED ${sources})
-  set_target_properties(loom_welvet PROPERTIES OUTPUT_NAME welvet INSTALL_RPATH $ORIGIN LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/compat/exports.map)
+  set_target_properties(loom_welvet PROPERTIES OUTPUT_NAME welvet INSTALL_RPATH $ORIGIN)
   target_include_directories(loom_welvet PRIVATE ${PROJECT_SOURCE_DIR}/src PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_include_directories(loom_welvet SYSTEM PRIVATE ${LOOM_DEPS_INCLUDE})
   target_compile_options(loom_welvet PRIVATE -Wall -Wextra -Wno-psabi)
@@ -213,7 +236,7 @@ function(loom_compat_library)
     target_compile_options(loom_welvet PRIVATE -Os)
   endif()
   target_link_libraries(loom_welvet PRIVATE loom_shared)
-  target_link_options(loom_welvet PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/compat/exports.map -Wl,--no-undefined)
+  loom_link_alone(loom_welvet ${PROJECT_SOURCE_DIR}/src/compat/exports.map)
   install(TARGETS loom_welvet LIBRARY DESTINATION ${LOOM_INSTALL_FOLDER} COMPONENT compat)
 endfunction()
 

@@ -126,7 +126,7 @@ AT(loom_train_options, progress, 48, 72);
 AT(loom_train_options, user, 52, 80);
 AT(loom_train_options, shards, 56, 88);
 
-SIZE(loom_evolve_options, 48, 80);
+SIZE(loom_evolve_options, 56, 88);
 AT(loom_evolve_options, struct_size, 0, 0);
 AT(loom_evolve_options, out, 4, 8);
 AT(loom_evolve_options, folder, 8, 16);
@@ -137,6 +137,7 @@ AT(loom_evolve_options, isa, 28, 48);
 AT(loom_evolve_options, cancel, 32, 56);
 AT(loom_evolve_options, progress, 40, 64);
 AT(loom_evolve_options, user, 44, 72);
+AT(loom_evolve_options, judging, 48, 80);
 
 SIZE(loom_step_mesh_options, 40, 48);
 AT(loom_step_mesh_options, struct_size, 0, 0);
@@ -349,6 +350,7 @@ int main(void) {
   SHOW(loom_evolve_options, cancel);
   SHOW(loom_evolve_options, progress);
   SHOW(loom_evolve_options, user);
+  SHOW(loom_evolve_options, judging);
   printf("loom_step_mesh_options %lu\n", (unsigned long)sizeof(loom_step_mesh_options));
   SHOW(loom_step_mesh_options, struct_size);
   SHOW(loom_step_mesh_options, threads);

@@ -51,6 +51,14 @@ namespace Welvet
     public unsafe delegate int OnWindow(void* user, ulong layers, double mean, double deviation, double greatest,
         double least, double active, double sparsity, ulong firstStep, ulong lastStep);
 
+    /// <summary>Called on the thread of the caller once a generation of an evolution whose networks other processes
+    /// judge. `count` networks as files (.entity) lie one behind the other at `networks`; the i-th ends at ends[i]
+    /// (uint64_t). To be filled: for each the `width` numbers (double) that judge_fitness() gives, one network's
+    /// behind the other's, at `fitness`. Returning 0 ends the evolution with CANCELLED.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public unsafe delegate int OnJudging(void* user, ulong count, void* networks, void* ends, ulong width,
+        void* fitness);
+
     /// <summary>Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a
     /// failure.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -402,8 +410,10 @@ namespace Welvet
         public ulong Cancel;
         /// <summary>NULL: none</summary>
         public IntPtr Progress;
-        /// <summary>first argument of progress</summary>
+        /// <summary>first argument of the callbacks</summary>
         public void* User;
+        /// <summary>judges the networks of a generation; NULL: the run does</summary>
+        public IntPtr Judging;
 
         public static EvolveOptions Create()
         {
@@ -731,6 +741,7 @@ namespace Welvet
         public const int KindEncoder = 20;
         public const int KindAdaptation = 21;
         public const int KindLayer = 22;
+        public const int KindJudge = 23;
 
         // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
         // two codes of 4 bits share a byte, the first one low.
@@ -1470,6 +1481,23 @@ namespace Welvet
         /// <summary>The same of a config file.</summary>
         [DllImport(Library, EntryPoint = "loom_evolve_file", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int EvolveFile(byte* path, EvolveOptions* options, ulong* outcome);
+
+        /// <summary>Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the
+        /// same config elsewhere, whose callback on_judging asks for it. (options: of which it reads folder,
+        /// thread_count and isa)</summary>
+        [DllImport(Library, EntryPoint = "loom_judge_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int JudgeCreate(void* config, UIntPtr configSize, EvolveOptions* options, ulong* judge);
+
+        /// <summary>Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives,
+        /// and what novelty goes by. They last until the next call.</summary>
+        [DllImport(Library, EntryPoint = "loom_judge_fitness", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int JudgeFitness(ulong judge, void* network, UIntPtr networkSize, double** numbers,
+            UIntPtr* numbersCount);
+
+        /// <summary>Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its
+        /// files.</summary>
+        [DllImport(Library, EntryPoint = "loom_judge_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int JudgeInfo(ulong judge, ulong* info);
 
         /// <summary>Makes the first generation: mutations of a network. The config is a JSON object: population,
         /// elites, seed, objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config:

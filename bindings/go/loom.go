@@ -90,6 +90,9 @@ type Adaptation = Handle
 // need not be released.
 type Layer = Handle
 
+// Judge: The task of an evolution that runs in another process.
+type Judge = Handle
+
 // Status: What every function returns: OK, or why it failed. loom_last_error() has the text.
 type Status = int32
 
@@ -187,6 +190,7 @@ const (
 	KindEncoder        Kind = 20
 	KindAdaptation     Kind = 21
 	KindLayer          Kind = 22
+	KindJudge          Kind = 23
 )
 
 // Element: The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;
@@ -590,8 +594,10 @@ type EvolveOptions struct {
 	Cancel Cancel
 	// NULL: none
 	Progress unsafe.Pointer
-	// first argument of progress
+	// first argument of the callbacks
 	User unsafe.Pointer
+	// judges the networks of a generation; NULL: the run does
+	Judging unsafe.Pointer
 }
 
 // NewEvolveOptions sets the size of the struct.
@@ -923,6 +929,7 @@ var _ [unsafe.Offsetof(EvolveOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_evolv
 var _ [unsafe.Offsetof(EvolveOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.cancel)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.User)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.user)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Judging)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.judging)]byte{}
 var _ [unsafe.Sizeof(StepMeshOptions{})]byte = [C.sizeof_loom_step_mesh_options]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.threads)]byte{}
@@ -1842,6 +1849,26 @@ func Evolve(config unsafe.Pointer, config_size uintptr, options *EvolveOptions, 
 func EvolveFile(path *byte, options *EvolveOptions, outcome *Blob) Status {
 	return Status(C.loom_evolve_file((*C.char)(unsafe.Pointer(path)), (*C.loom_evolve_options)(unsafe.Pointer(options)),
 		(*C.uint64_t)(unsafe.Pointer(outcome))))
+}
+
+// JudgeCreate: Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same
+// config elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+func JudgeCreate(config unsafe.Pointer, config_size uintptr, options *EvolveOptions, judge *Judge) Status {
+	return Status(C.loom_judge_create(config, C.size_t(config_size), (*C.loom_evolve_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(judge))))
+}
+
+// JudgeFitness: Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and
+// what novelty goes by. They last until the next call.
+func JudgeFitness(judge Judge, network unsafe.Pointer, network_size uintptr, numbers **float64,
+	numbers_count *uintptr) Status {
+	return Status(C.loom_judge_fitness(C.uint64_t(judge), network, C.size_t(network_size), (**C.double)(unsafe.Pointer(numbers)),
+		(*C.size_t)(unsafe.Pointer(numbers_count))))
+}
+
+// JudgeInfo: Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files.
+func JudgeInfo(judge Judge, info *Blob) Status {
+	return Status(C.loom_judge_info(C.uint64_t(judge), (*C.uint64_t)(unsafe.Pointer(info))))
 }
 
 // PopulationCreate: Makes the first generation: mutations of a network. The config is a JSON object: population,

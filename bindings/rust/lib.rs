@@ -54,6 +54,8 @@ pub type Adaptation = Handle;
 /// A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
 /// be released.
 pub type Layer = Handle;
+/// The task of an evolution that runs in another process.
+pub type Judge = Handle;
 
 /// What every function returns: OK, or why it failed. loom_last_error() has the text.
 pub type Status = i32;
@@ -147,6 +149,7 @@ pub const KIND_GRAPH_SESSION: Kind = 19;
 pub const KIND_ENCODER: Kind = 20;
 pub const KIND_ADAPTATION: Kind = 21;
 pub const KIND_LAYER: Kind = 22;
+pub const KIND_JUDGE: Kind = 23;
 
 /// The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
 /// of 4 bits share a byte, the first one low.
@@ -274,6 +277,13 @@ pub type OnLayer = Option<unsafe extern "C" fn(user: *mut c_void, event: *const 
 /// and the last. Returning 0 ends the watch.
 pub type OnWindow = Option<unsafe extern "C" fn(user: *mut c_void, layers: u64, mean: f64, deviation: f64,
     greatest: f64, least: f64, active: f64, sparsity: f64, first_step: u64, last_step: u64) -> i32>;
+
+/// Called on the thread of the caller once a generation of an evolution whose networks other processes judge. `count`
+/// networks as files (.entity) lie one behind the other at `networks`; the i-th ends at ends[i] (uint64_t). To be
+/// filled: for each the `width` numbers (double) that judge_fitness() gives, one network's behind the other's, at
+/// `fitness`. Returning 0 ends the evolution with CANCELLED.
+pub type OnJudging = Option<unsafe extern "C" fn(user: *mut c_void, count: u64, networks: *mut c_void,
+    ends: *mut c_void, width: u64, fitness: *mut c_void) -> i32>;
 
 /// Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure.
 pub type ReadAt = Option<unsafe extern "C" fn(user: *mut c_void, offset: u64, to: *mut c_void, size: usize) -> i64>;
@@ -671,8 +681,10 @@ pub struct EvolveOptions {
     pub cancel: Cancel,
     /// NULL: none
     pub progress: OnGeneration,
-    /// first argument of progress
+    /// first argument of the callbacks
     pub user: *mut c_void,
+    /// judges the networks of a generation; NULL: the run does
+    pub judging: OnJudging,
 }
 
 impl Default for EvolveOptions {
@@ -1067,7 +1079,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, progress) == 48);
     assert!(core::mem::offset_of!(TrainOptions, user) == 52);
     assert!(core::mem::offset_of!(TrainOptions, shards) == 56);
-    assert!(core::mem::size_of::<EvolveOptions>() == 48);
+    assert!(core::mem::size_of::<EvolveOptions>() == 56);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 4);
     assert!(core::mem::offset_of!(EvolveOptions, folder) == 8);
@@ -1078,6 +1090,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, cancel) == 32);
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 40);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 44);
+    assert!(core::mem::offset_of!(EvolveOptions, judging) == 48);
     assert!(core::mem::size_of::<StepMeshOptions>() == 40);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
@@ -1264,7 +1277,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, progress) == 72);
     assert!(core::mem::offset_of!(TrainOptions, user) == 80);
     assert!(core::mem::offset_of!(TrainOptions, shards) == 88);
-    assert!(core::mem::size_of::<EvolveOptions>() == 80);
+    assert!(core::mem::size_of::<EvolveOptions>() == 88);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
     assert!(core::mem::offset_of!(EvolveOptions, folder) == 16);
@@ -1275,6 +1288,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, cancel) == 56);
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 64);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 72);
+    assert!(core::mem::offset_of!(EvolveOptions, judging) == 80);
     assert!(core::mem::size_of::<StepMeshOptions>() == 48);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
@@ -1862,6 +1876,19 @@ extern "C" {
 
     /// The same of a config file.
     pub fn loom_evolve_file(path: *const c_char, options: *const EvolveOptions, outcome: *mut Blob) -> Status;
+
+    /// Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+    /// elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+    pub fn loom_judge_create(config: *const c_void, config_size: usize, options: *const EvolveOptions,
+        judge: *mut Judge) -> Status;
+
+    /// Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what
+    /// novelty goes by. They last until the next call.
+    pub fn loom_judge_fitness(judge: Judge, network: *const c_void, network_size: usize, numbers: *mut *const f64,
+        numbers_count: *mut usize) -> Status;
+
+    /// Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files.
+    pub fn loom_judge_info(judge: Judge, info: *mut Blob) -> Status;
 
     /// Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
     /// objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all

@@ -92,9 +92,10 @@ export declare const KIND_GRAPH_SESSION: 19;
 export declare const KIND_ENCODER: 20;
 export declare const KIND_ADAPTATION: 21;
 export declare const KIND_LAYER: 22;
+export declare const KIND_JUDGE: 23;
 /** What a handle stands for. */
 export type Kind =
-  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22;
+  0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23;
 
 /** not said */
 export declare const ELEMENT_NONE: 0;
@@ -248,6 +249,8 @@ export type Adaptation = Handle;
  * be released.
  */
 export type Layer = Handle;
+/** The task of an evolution that runs in another process. */
+export type Judge = Handle;
 
 export interface Field {
   readonly offset: number;
@@ -309,7 +312,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly evolve_options: Layout<
-    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user'
+    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user' | 'judging'
   >;
   /** Fields that are 0 mean the default. */
   readonly step_mesh_options: Layout<
@@ -396,6 +399,14 @@ export type OnLayer<Pointer = number> = (user: Pointer, event: Pointer, path: Po
  * and the last. Returning 0 ends the watch.
  */
 export type OnWindow<Pointer = number> = (user: Pointer, layers: bigint, mean: number, deviation: number, greatest: number, least: number, active: number, sparsity: number, first_step: bigint, last_step: bigint) => number;
+
+/**
+ * Called on the thread of the caller once a generation of an evolution whose networks other processes judge. `count`
+ * networks as files (.entity) lie one behind the other at `networks`; the i-th ends at ends[i] (uint64_t). To be
+ * filled: for each the `width` numbers (double) that judge_fitness() gives, one network's behind the other's, at
+ * `fitness`. Returning 0 ends the evolution with CANCELLED.
+ */
+export type OnJudging<Pointer = number> = (user: Pointer, count: bigint, networks: Pointer, ends: Pointer, width: bigint, fitness: Pointer) => number;
 
 /** Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
 export type ReadAt<Pointer = number> = (user: Pointer, offset: bigint, to: Pointer, size: Pointer) => bigint;
@@ -1013,6 +1024,24 @@ export interface Functions<Pointer = number> {
   loom_evolve(config: Pointer, config_size: Pointer, options: Pointer, outcome: Pointer): Status;
   /** The same of a config file. */
   loom_evolve_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
+  /**
+   * Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+   * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+   */
+  loom_judge_create(config: Pointer, config_size: Pointer, options: Pointer, judge: Pointer): Status;
+  /**
+   * Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
+   * goes by. They last until the next call.
+   */
+  loom_judge_fitness(
+    judge: Judge,
+    network: Pointer,
+    network_size: Pointer,
+    numbers: Pointer,
+    numbers_count: Pointer,
+  ): Status;
+  /** Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files. */
+  loom_judge_info(judge: Judge, info: Pointer): Status;
   /**
    * Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
    * objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all

@@ -58,6 +58,7 @@ export const KIND_GRAPH_SESSION = 19;
 export const KIND_ENCODER = 20;
 export const KIND_ADAPTATION = 21;
 export const KIND_LAYER = 22;
+export const KIND_JUDGE = 23;
 
 // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
 export const ELEMENT_NONE = 0;
@@ -276,7 +277,7 @@ export const layouts = {
       },
     },
     evolve_options: {
-      size: 48,
+      size: 56,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 4, size: 4, kind: 'pointer' },
@@ -288,6 +289,7 @@ export const layouts = {
         cancel: { offset: 32, size: 8, kind: 'u64' },
         progress: { offset: 40, size: 4, kind: 'pointer' },
         user: { offset: 44, size: 4, kind: 'pointer' },
+        judging: { offset: 48, size: 4, kind: 'pointer' },
       },
     },
     step_mesh_options: {
@@ -559,7 +561,7 @@ export const layouts = {
       },
     },
     evolve_options: {
-      size: 80,
+      size: 88,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 8, size: 8, kind: 'pointer' },
@@ -571,6 +573,7 @@ export const layouts = {
         cancel: { offset: 56, size: 8, kind: 'u64' },
         progress: { offset: 64, size: 8, kind: 'pointer' },
         user: { offset: 72, size: 8, kind: 'pointer' },
+        judging: { offset: 80, size: 8, kind: 'pointer' },
       },
     },
     step_mesh_options: {

@@ -92,6 +92,7 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_ENCODER         20
 #define LOOM_KIND_ADAPTATION      21
 #define LOOM_KIND_LAYER           22
+#define LOOM_KIND_JUDGE           23
 
 /* The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
    of 4 bits share a byte, the first one low. */
@@ -211,6 +212,8 @@ typedef loom_handle loom_adaptation;
 /* A layer of a kind of the host's own, in one call of a callback. It lasts until the callback returns, and need not
    be released. */
 typedef loom_handle loom_layer;
+/* The task of an evolution that runs in another process. */
+typedef loom_handle loom_judge;
 
 /* Called on the thread of the caller, with the part that is done, from 0 to 1. Returning 0 cancels the call. */
 typedef int32_t (*loom_on_progress)(void* user, double fraction);
@@ -237,6 +240,11 @@ typedef int32_t (*loom_on_layer)(void* user, const char* event, const char* path
    mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the first step
    and the last. Returning 0 ends the watch. */
 typedef int32_t (*loom_on_window)(void* user, uint64_t layers, double mean, double deviation, double greatest, double least, double active, double sparsity, uint64_t first_step, uint64_t last_step);
+/* Called on the thread of the caller once a generation of an evolution whose networks other processes judge. `count`
+   networks as files (.entity) lie one behind the other at `networks`; the i-th ends at ends[i] (uint64_t). To be
+   filled: for each the `width` numbers (double) that judge_fitness() gives, one network's behind the other's, at
+   `fitness`. Returning 0 ends the evolution with CANCELLED. */
+typedef int32_t (*loom_on_judging)(void* user, uint64_t count, void* networks, void* ends, uint64_t width, void* fitness);
 /* Reads up to `size` bytes from `offset` on into `to` and returns how many, 0 for none; -1 is a failure. */
 typedef int64_t (*loom_read_at)(void* user, uint64_t offset, void* to, size_t size);
 /* What a host's worker calls. */
@@ -417,7 +425,8 @@ typedef struct loom_evolve_options {
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   loom_cancel cancel; /* ends the run behind the generation that runs */
   loom_on_generation progress; /* NULL: none */
-  void* user; /* first argument of progress */
+  void* user; /* first argument of the callbacks */
+  loom_on_judging judging; /* judges the networks of a generation; NULL: the run does */
 } loom_evolve_options;
 
 /* Fields that are 0 mean the default. */
@@ -1091,6 +1100,19 @@ LOOM_API loom_status loom_evolve(const void* config, size_t config_size, const l
 
 /* The same of a config file. */
 LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome);
+
+/* Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+   elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa) */
+LOOM_API loom_status loom_judge_create(const void* config, size_t config_size, const loom_evolve_options* options,
+    loom_judge* judge);
+
+/* Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
+   goes by. They last until the next call. */
+LOOM_API loom_status loom_judge_fitness(loom_judge judge, const void* network, size_t network_size,
+    const double** numbers, size_t* numbers_count);
+
+/* Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files. */
+LOOM_API loom_status loom_judge_info(loom_judge judge, loom_blob* info);
 
 /* Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
    objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all

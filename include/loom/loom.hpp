@@ -190,6 +190,7 @@ class GraphSession;
 class Encoder;
 class Adaptation;
 class Layer;
+class Judge;
 
 // A flag that ends one long call from another thread.
 class Cancel : public detail::Owner {
@@ -990,6 +991,24 @@ class Layer : public detail::Owner {
 
   // In backward: adds the sum of such pieces of a tensor to a weight's gradient.
   Result<void> add_gradient(const std::string& name, uint64_t tensor) const;
+};
+
+// The task of an evolution that runs in another process.
+class Judge : public detail::Owner {
+ public:
+  using Owner::Owner;
+
+  // Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+  // elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+  static Result<Judge> create(std::string_view config,
+      const loom_evolve_options& options = sized<loom_evolve_options>());
+
+  // Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
+  // goes by. They last until the next call.
+  Result<View<double>> fitness(std::string_view network) const;
+
+  // Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files.
+  Result<Blob> info() const;
 };
 
 inline Result<Cancel> Cancel::create() {
@@ -2028,6 +2047,24 @@ inline Result<uint64_t> Layer::weight(const std::string& name, uint64_t like) co
 
 inline Result<void> Layer::add_gradient(const std::string& name, uint64_t tensor) const {
   return detail::finish(loom_layer_add_gradient(get(), name.c_str(), tensor));
+}
+
+inline Result<Judge> Judge::create(std::string_view config, const loom_evolve_options& options) {
+  loom_handle judge = 0;
+  return detail::finish<Judge>(loom_judge_create(config.data(), config.size(), &options, &judge),
+      [&] { return Judge(judge); });
+}
+
+inline Result<View<double>> Judge::fitness(std::string_view network) const {
+  const double* numbers = nullptr;
+  std::size_t numbers_count = 0;
+  return detail::finish<View<double>>(loom_judge_fitness(get(), network.data(), network.size(), &numbers,
+      &numbers_count), [&] { return View<double>(numbers, numbers_count); });
+}
+
+inline Result<Blob> Judge::info() const {
+  loom_handle info = 0;
+  return detail::finish<Blob>(loom_judge_info(get(), &info), [&] { return Blob(info); });
 }
 
 // Returns the version, "0.1.0".

@@ -63,6 +63,7 @@ KIND_GRAPH_SESSION = 19
 KIND_ENCODER = 20
 KIND_ADAPTATION = 21
 KIND_LAYER = 22
+KIND_JUDGE = 23
 
 # The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
 ELEMENT_NONE = 0
@@ -171,6 +172,8 @@ OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
 OnLayer = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint64, c_uint64, c_double, c_double, c_double, c_double, c_uint64, c_uint64, c_void_p, c_int32)
 
 OnWindow = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_double, c_double, c_double, c_double, c_double, c_double, c_uint64, c_uint64)
+
+OnJudging = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64, c_void_p)
 
 ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
 
@@ -386,6 +389,7 @@ class EvolveOptions(Structure):
         ("cancel", c_uint64),
         ("progress", OnGeneration),
         ("user", c_void_p),
+        ("judging", OnJudging),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -709,6 +713,10 @@ def declare(library: CDLL) -> None:
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
     _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_judge_create", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_judge_fitness", c_int32,
+             [c_uint64, c_void_p, c_size_t, POINTER(POINTER(c_double)), POINTER(c_size_t)])
+    _declare(library, "loom_judge_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_create", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])

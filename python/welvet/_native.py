@@ -16,7 +16,7 @@ from . import _abi
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, SupportsIndex, TypeVar
+    from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
     from ._types import Function, Json, Path, Self, Text, Told
 
@@ -188,10 +188,20 @@ def long_call(call: Callable[[], T], cancel: Handle) -> T:
 
 def whole(value: SupportsIndex, what: str, least: int, most: int) -> int:
     """A whole number within its range; ctypes would cut it to its low bits."""
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be a whole number, not {type(value).__name__}") from None
     if not least <= number <= most:
         raise ValueError(f"{what} is {number}: expected {least} to {most}")
     return number
+
+
+def real(value: SupportsFloat, what: str) -> float:
+    """A number; ctypes would not say which one is none."""
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be a number, not {type(value).__name__}")
+    return float(value)
 
 
 def data_of(text: Text, what: str) -> bytes:

@@ -143,6 +143,12 @@ def evolve(config: Json | Path, *, out: Path | None = None, folder: Path | None 
 
     progress: called with a dict behind every generation; returning False ends the run.
     """
+    return _run(config, out, folder, start, generations, threads, isa, progress, None)
+
+
+def _run(config: Json | Path, out: Path | None, folder: Path | None, start: str, generations: int | None,
+         threads: int | None, isa: str | None, progress: Tick | None, judging: Any) -> Json:
+    """The same with networks that somebody else judges, by a callback, or None."""
     starts = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
     if start not in starts:
         raise ValueError(f"start is {start!r}: expected one of {', '.join(starts)}")
@@ -162,6 +168,8 @@ def evolve(config: Json | Path, *, out: Path | None = None, folder: Path | None 
         generations=0 if generations is None else _native.whole(generations, "generations", 1, 2**30),
         thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
         isa=_native.utf8(isa, "isa") if isa else None, cancel=cancel.value, progress=callback)
+    if judging is not None:
+        options.judging = judging
     args: tuple[object, ...]
     if isinstance(config, dict):
         function, args = library.loom_evolve, _config(config, {})

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ._types import Path
 
 
+_LONGEST = 200  # bytes of an id
+
+
 def _cache() -> pathlib.Path:
     home = os.environ.get("HF_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface")
@@ -23,13 +26,18 @@ def find_model(name: Path) -> str:
 
     Nothing is downloaded: where there is none, the error says which command fetches it.
     """
-    if not os.fspath(name):
+    text = os.fspath(name) if isinstance(name, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise TypeError(f"a model is a path or the id of a hub's model, as a text: not {type(name).__name__}")
+    if not text:
         raise ValueError("the name of a model is empty")
-    path = pathlib.Path(os.path.expanduser(os.fspath(name)))
-    if path.exists():
-        return str(path)
-    parts = str(name).split("/")
-    if len(parts) > 2 or not all(parts) or str(name).startswith((".", "~")):
+    if "\0" in text:
+        raise ValueError("the name of a model has a NUL in it")
+    path = os.path.expanduser(text)
+    if os.path.exists(path):
+        return path
+    parts = text.split("/")
+    if len(parts) > 2 or not all(parts) or text.startswith((".", "~", "-")) or len(text) > _LONGEST:
         raise NotFoundError("NotFound", f"{name}: no such file or folder")
     folder = _cache() / ("models--" + "--".join(parts))
     revision = folder / "refs" / "main"

@@ -183,11 +183,13 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     values = _abi.GenerationOptions(
         max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
         min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
-        seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=temperature,
-        top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=top_p, min_p=min_p, typical_p=typical_p,
-        repetition_penalty=repetition_penalty,
+        seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=_native.real(temperature, "temperature"),
+        top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=_native.real(top_p, "top_p"),
+        min_p=_native.real(min_p, "min_p"), typical_p=_native.real(typical_p, "typical_p"),
+        repetition_penalty=_native.real(repetition_penalty, "repetition_penalty"),
         repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1),
-        frequency_penalty=frequency_penalty, presence_penalty=presence_penalty, ignore_eos=ignore_eos, stop=texts,
+        frequency_penalty=_native.real(frequency_penalty, "frequency_penalty"),
+        presence_penalty=_native.real(presence_penalty, "presence_penalty"), ignore_eos=ignore_eos, stop=texts,
         stop_count=len(stops))
     return values, texts
 

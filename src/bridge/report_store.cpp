@@ -1,12 +1,9 @@
 #include "bridge/report_store.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 
 #include "bridge/payload_layers.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "core/folder.h"
 #include "core/json.h"
@@ -20,14 +17,6 @@ std::string member_text(const Json& report, std::string_view key, std::string_vi
   const Json* given = find(report, key);
   const std::string* text = given == nullptr ? nullptr : as_string(*given);
   return text == nullptr || text->empty() ? std::string(absent) : *text;
-}
-
-std::string now_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
 // Checked names, and the outputs as numbers.
@@ -51,16 +40,8 @@ Result<BridgeReport> read_report(const Json& json) {
 
 // Names in a folder, in their order; none where it cannot be read.
 std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* const open = opendir(folder.c_str());
-  if (open == nullptr) return names;
-  while (const dirent* entry = readdir(open)) {
-    const std::string name = entry->d_name;
-    if (!name.starts_with('.')) names.push_back(name);
-  }
-  closedir(open);
-  std::ranges::sort(names);
-  return names;
+  auto names = visible_names_in(folder);
+  return names ? *std::move(names) : std::vector<std::string>();
 }
 
 }  // namespace
@@ -102,7 +83,7 @@ Result<void> ReportStore::insert(const Key& key, ReportPtr report) {
 Result<std::string> ReportStore::add(Json json) {
   LOOM_TRY(BridgeReport report, read_report(json));
   json["bedrock"] = report.bedrock, json["planet"] = report.planet;
-  json["received_at"] = now_text();
+  json["received_at"] = utc_text();
   report.text = dump_json(json);
   const Key key = {report.bedrock, report.model_id, report.planet, report.stage, report.format};
   const std::string folder = folder_ + "/" + report.bedrock;

@@ -41,6 +41,7 @@ enum class Kind : std::uint8_t {
   Encoder = LOOM_KIND_ENCODER,
   Adaptation = LOOM_KIND_ADAPTATION,
   Layer = LOOM_KIND_LAYER,
+  Judge = LOOM_KIND_JUDGE,
 };
 
 // What a handle stands for. Others that were made from it share it, so that it outlives its handle.

@@ -1,21 +1,15 @@
 #include "core/buffer.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "core/checked.h"
 #include "core/hooks.h"
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "core/system.h"
 
 namespace loom {
 namespace {
-
-[[maybe_unused]] constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // In place of the size of a mapping: the memory came from the host. In front of the data stands which hook it was,
 // since the host may have set another one by the time the memory goes back.
@@ -59,19 +53,17 @@ Buffer::~Buffer() {
     give_back(data_, size_);
     return;
   }
-#if defined(__linux__)
   if (mapped_ != 0) {
-    ::munmap(data_, mapped_);
+    os::give_pages_back(data_, mapped_);
     return;
   }
-#endif
-  std::free(data_);
+  os::give_aligned_back(data_);
 }
 
 Result<Buffer> Buffer::create(std::size_t bytes) { return create(bytes, true); }
 Result<Buffer> Buffer::create_sparse(std::size_t bytes) { return create(bytes, false); }
 
-Result<Buffer> Buffer::create(std::size_t bytes, [[maybe_unused]] bool huge_pages) {
+Result<Buffer> Buffer::create(std::size_t bytes, bool huge_pages) {
   Buffer out;
   out.size_ = bytes;
   if (bytes == 0) return out;
@@ -81,26 +73,15 @@ Result<Buffer> Buffer::create(std::size_t bytes, [[maybe_unused]] bool huge_page
     return out;
   }
   LOOM_TRY(const std::size_t padded, checked_add(bytes, kAlignment));
-#if defined(__linux__)
-  if (bytes >= kHugePage) {
-    // Over-reserve so that the start can be moved to a huge-page boundary, then give the ends back.
-    LOOM_TRY(const std::size_t reserve, checked_add(bytes, 2 * kHugePage));
-    void* raw = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (raw == MAP_FAILED) return fail(Code::OutOfMemory, "cannot reserve {} bytes", bytes);
-    auto* const begin = static_cast<std::byte*>(raw);
-    const std::size_t lead =
-        round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePage) - reinterpret_cast<std::uintptr_t>(begin);
+  if (bytes >= os::kHugePage) {
     // Whole huge pages only where they are filled: the last part stays on small pages so that no memory is wasted.
     out.mapped_ = round_up(bytes, 4096);
-    out.data_ = begin + lead;
-    if (lead != 0) ::munmap(begin, lead);
-    const std::size_t tail = reserve - lead - out.mapped_;
-    if (tail != 0) ::munmap(out.data_ + out.mapped_, tail);
-    ::madvise(out.data_, out.mapped_, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    return out;
+    out.data_ = os::take_pages(out.mapped_, huge_pages);
+    if (out.data_ != nullptr) return out;
+    out.mapped_ = 0;
+    return fail(Code::OutOfMemory, "cannot reserve {} bytes", bytes);
   }
-#endif
-  out.data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, round_up(padded, kAlignment)));
+  out.data_ = os::take_aligned(round_up(padded, kAlignment), kAlignment);
   if (out.data_ == nullptr) return fail(Code::OutOfMemory, "cannot allocate {} bytes", bytes);
   std::memset(out.data_, 0, bytes);
   return out;

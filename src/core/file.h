@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 
@@ -34,9 +33,7 @@ class MappedFile {
   MappedFile() = default;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  [[maybe_unused]] bool mapped_ = false;
-  int slot_ = -1;                // in the table of maps
-  std::vector<std::byte> copy_;  // hosts without mmap
+  int slot_ = -1;  // in the table of maps
   std::string path_;
 };
 

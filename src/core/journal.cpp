@@ -1,28 +1,17 @@
 #include "core/journal.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 
 #include "core/json.h"
 #include "core/numerics_version.h"
+#include "core/system.h"
 
 namespace loom {
 namespace {
 
 constexpr std::size_t kPiece = 1 << 16;  // read at once
-
-tl::unexpected<Error> system_error(const std::string& path, int e) {
-  return fail(e == ENOENT   ? Code::NotFound
-              : e == ENOSPC ? Code::DiskFull
-                            : Code::IoError,
-              "{}: {}", path, std::strerror(e));
-}
 
 }  // namespace
 
@@ -39,34 +28,34 @@ Result<JournalMark> journal_mark_from(const Json* json) {
 }
 
 // A regular file alone: a pipe or a device of that name would hold us up.
-Result<Journal::File> Journal::open(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);
-  if (fd < 0) return system_error(path, errno);
-  struct stat info{};
-  const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  File file(regular ? ::fdopen(fd, (flags & O_ACCMODE) == O_RDONLY ? "rb" : "ab") : nullptr);
+Result<Journal::File> Journal::open(const std::string& path, os::Access access) {
+  const int fd = os::open(path, access);
+  if (fd < 0) return os::error(path);
+  const auto info = os::info(fd);
+  const bool regular = info && info->is_file;
+  File file(regular ? ::fdopen(fd, access == os::Access::read ? "rb" : "ab") : nullptr);
   if (file == nullptr) {
-    ::close(fd);
+    os::close(fd);
     return fail(Code::IoError, "{}: is no regular file", path);
   }
   return file;
 }
 
 Result<Journal> Journal::create(const std::string& path) {
-  LOOM_TRY(File file, open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW));
+  LOOM_TRY(File file, open(path, os::Access::append_anew));
   return Journal(std::move(file), path);
 }
 
 Result<Journal> Journal::cut(const std::string& path, std::uint64_t bytes, const Sha256& hash) {
-  LOOM_TRY(File file, open(path, O_WRONLY | O_APPEND | O_NOFOLLOW));
-  if (::ftruncate(::fileno(file.get()), static_cast<off_t>(bytes)) != 0) return system_error(path, errno);
+  LOOM_TRY(File file, open(path, os::Access::append));
+  if (!os::truncate(::fileno(file.get()), bytes)) return os::error(path);
   Journal out(std::move(file), path);
   out.bytes_ = bytes, out.hash_ = hash;
   return out;
 }
 
 Result<Journal> Journal::resume(const std::string& path, const JournalMark& mark) {
-  LOOM_TRY(const File file, open(path, O_RDONLY));
+  LOOM_TRY(const File file, open(path, os::Access::read));
   std::array<std::byte, kPiece> piece;
   Sha256 hash;
   for (std::uint64_t left = mark.bytes; left > 0;) {
@@ -107,18 +96,18 @@ Result<void> Journal::write(const Json& line) {
   const std::string text = dump_json(line) + "\n";
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
-    return system_error(path_, errno);
+    return os::error(path_);
   bytes_ += text.size(), hash_.update(std::as_bytes(std::span(text)));
   return {};
 }
 
 Result<JournalMark> Journal::sync() {
-  if (file_ != nullptr && ::fsync(::fileno(file_.get())) != 0) return system_error(path_, errno);
+  if (file_ != nullptr && !os::flush(::fileno(file_.get()))) return os::error(path_);
   return JournalMark{bytes_, to_hex(Sha256(hash_).finish())};
 }
 
 Result<JournalReader> JournalReader::open(const std::string& path) {
-  LOOM_TRY(Journal::File file, Journal::open(path, O_RDONLY));
+  LOOM_TRY(Journal::File file, Journal::open(path, os::Access::read));
   return JournalReader(std::move(file), path);
 }
 
@@ -133,7 +122,7 @@ Result<std::optional<Json>> JournalReader::next() {
     text_.resize(seen + kPiece);
     const std::size_t got = std::fread(text_.data() + seen, 1, kPiece, file_.get());
     text_.resize(seen + got);
-    if (got == 0 && std::ferror(file_.get()) != 0) return system_error(path_, errno);
+    if (got == 0 && std::ferror(file_.get()) != 0) return os::error(path_);
     if (got == 0) return std::optional<Json>();
   }
   auto line = parse_json(std::string_view(text_).substr(at_, end - at_), kLimits);

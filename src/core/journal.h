@@ -25,6 +25,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "core/system.h"
 
 namespace loom {
 
@@ -67,7 +68,7 @@ class Journal {
   using File = std::unique_ptr<std::FILE, Close>;
   friend class JournalReader;
   Journal(File file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
-  static Result<File> open(const std::string& path, int flags);
+  static Result<File> open(const std::string& path, os::Access access);
   static Result<Journal> cut(const std::string& path, std::uint64_t bytes, const Sha256& hash);
   File file_;
   std::string path_;

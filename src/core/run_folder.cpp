@@ -1,40 +1,28 @@
 #include "core/run_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstring>
 
 #include "core/file.h"
 #include "core/journal.h"
-
-#if !defined(__wasi__)
-#include <sys/file.h>
-#define LOOM_HAS_FLOCK 1
-#endif
+#include "core/system.h"
 
 namespace loom {
 
 Result<FolderLock> FolderLock::take(const std::string& folder) {
   const std::string path = folder + "/lock";
-  // O_NONBLOCK keeps open() from waiting on a pipe of that name.
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-  if (fd < 0) return fail(errno == ENOSPC ? Code::DiskFull : Code::IoError, "{}: {}", path, std::strerror(errno));
+  const int fd = os::open(path, os::Access::lock);
+  if (fd < 0) return os::error(path);
   FolderLock lock(fd);
-#if defined(LOOM_HAS_FLOCK)
-  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) return fail(Code::InvalidState, "{}: another process is writing a run there", folder);
-    return fail(Code::IoError, "{}: cannot be locked: {}", path, std::strerror(errno));
+  switch (os::lock(fd)) {
+    case os::Lock::taken: return lock;
+    case os::Lock::busy: return fail(Code::InvalidState, "{}: another process is writing a run there", folder);
+    case os::Lock::failed: break;
   }
-#endif
-  return lock;
+  return os::error(path, "cannot be locked");
 }
 
 FolderLock::~FolderLock() {
-  if (fd_ >= 0) ::close(fd_);  // the file stays: whoever removed it could lock another one than the next process
+  if (fd_ >= 0) os::close(fd_);  // the file stays: whoever removed it could lock another one than the next process
 }
 
 namespace {
@@ -43,12 +31,6 @@ std::string file_of(const std::string& folder, std::string_view name) { return f
 
 bool holds_run(const std::string& folder, const RunKind& kind) {
   return is_file(file_of(folder, kind.journal)) || is_file(file_of(folder, kind.checkpoint));
-}
-
-// A folder or a link that leads nowhere too.
-bool is_there(const std::string& path) {
-  struct stat info{};
-  return ::lstat(path.c_str(), &info) == 0;
 }
 
 // Files that runs of any kind are known by.
@@ -61,7 +43,7 @@ Result<void> check_folder(const std::string& folder, RunStart start, const RunKi
   if (start == RunStart::overwrite || holds_run(folder, kind)) return {};
   for (const std::span<const std::string_view> names : {std::span<const std::string_view>(kMarks), kind.others})
     for (const std::string_view name : names)
-      if (is_there(file_of(folder, name)))
+      if (os::is_there(file_of(folder, name)))
         return fail(Code::InvalidArgument, "{}/{}: exists and is of no {}; another folder is expected, or --overwrite",
                     folder, name, kind.name);
   return {};
@@ -93,8 +75,7 @@ Result<RunFolder> take_folder(const std::string& folder, RunStart start, const R
 Result<void> remove_older(const std::string& folder, const RunKind& kind) {
   const auto remove = [&](std::string_view name) -> Result<void> {
     const std::string path = file_of(folder, name);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
-      return fail(Code::IoError, "{}: {}", path, std::strerror(errno));
+    if (!os::remove(path.c_str()) && errno != ENOENT) return os::error(path);
     return {};
   };
   for (const std::string_view name : kind.others) LOOM_TRY_VOID(remove(name));

@@ -10,16 +10,11 @@
 #include "core/divided_jobs.h"
 #include "core/fp_environment.h"
 #include "core/process.h"
+#include "core/system.h"
 
 #if !defined(__wasi__)
 #include <pthread.h>
 #define LOOM_HAS_THREADS 1
-#endif
-#if defined(__linux__)
-#include <sched.h>
-#include <unistd.h>
-
-#include <cstdio>
 #endif
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -211,28 +206,6 @@ void ThreadPool::run_on_host(std::size_t parts, Call call, void* body) {
   job.take(0);  // what a host leaves that called no worker, as one that is shutting down
 }
 
-int ThreadPool::default_threads() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  int cores = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    // A hyper-thread shares its core with a sibling of a lower number: count the first of each core only.
-    char path[96];
-    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    int first = cpu;
-    if (std::FILE* f = std::fopen(path, "r")) {
-      if (std::fscanf(f, "%d", &first) != 1) first = cpu;
-      std::fclose(f);
-    }
-    cores += first == cpu || !CPU_ISSET(first, &allowed);
-  }
-  return cores < 1 ? 1 : cores > kMaxThreads ? kMaxThreads : cores;
-#else
-  return 1;
-#endif
-}
+int ThreadPool::default_threads() { return std::min(os::physical_cores(), kMaxThreads); }
 
 }  // namespace loom

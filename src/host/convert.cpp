@@ -1,10 +1,10 @@
 #include "host/convert.h"
 
-#include <filesystem>
 #include <set>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/path.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/loom08/write.h"
@@ -17,7 +17,7 @@ namespace {
 
 Result<std::uint64_t> size_of_file(const std::string& path) {
   std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  const std::uintmax_t bytes = std::filesystem::file_size(path_of(path), error);
   if (error) return fail(Code::IoError, "{}: {}", path, error.message());
   return bytes;
 }

@@ -1,9 +1,9 @@
 #include "host/dna_recorder.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "core/file.h"
+#include "core/path.h"
 #include "io/network_file.h"
 
 namespace loom {
@@ -105,9 +105,9 @@ Result<void> DnaRecorder::end_epoch(const TrainProgress& p) {
 }
 
 Result<DriftRecord> read_drift(const std::string& run) {
-  const std::filesystem::path given(run);
+  const std::filesystem::path given = path_of(run);
   const std::string path = is_directory(run)               ? run + "/dna.jsonl"
-                           : given.extension() == ".jsonl" ? (given.parent_path() / "dna.jsonl").string()
+                           : given.extension() == ".jsonl" ? text_of(given.parent_path() / "dna.jsonl")
                                                            : run;
   if (!is_file(path))
     return fail(Code::NotFound, "{}: not there; runs of configs without \"keep_dna\": false leave it", path);

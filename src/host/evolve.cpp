@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 
 #include "core/file.h"
 #include "core/folder.h"
 #include "core/json.h"
+#include "core/path.h"
 #include "data/csv/csv.h"
 #include "data/idx/idx.h"
 #include "evolution/run/state.h"
@@ -19,8 +19,8 @@ namespace {
 
 // What a configuration names is found beside it.
 std::string path_in(const std::string& folder, const std::string& path) {
-  const std::filesystem::path given = path;
-  return given.is_absolute() ? path : (std::filesystem::path(folder) / given).string();
+  const std::filesystem::path given = path_of(path);
+  return given.is_absolute() ? path : text_of(path_of(folder) / given);
 }
 
 struct OpenTask {
@@ -107,7 +107,7 @@ Result<std::unique_ptr<EvolveRun>> EvolveRun::make(const Json& config, const Evo
                                                    std::string source) {
   if (options.save_every == 0) return fail(Code::InvalidArgument, "save_every: 0 generations between two saves");
   std::unique_ptr<EvolveRun> run(new EvolveRun(options));
-  run->folder_ = source.empty() ? options.folder : std::filesystem::path(source).parent_path().string();
+  run->folder_ = source.empty() ? options.folder : text_of(path_of(source).parent_path());
   run->source_ = std::move(source);
   auto read = evolution_config_from(config);
   if (!read) return run->of_config("", std::move(read).error());
@@ -125,21 +125,21 @@ Result<void> EvolveRun::open_task(const Json& config) {
     if (find(config, "task") != nullptr)
       return of_config("", {Code::InvalidConfig, "given beside a task outside", Steps{"task"}});
     input_ = options_.outside->input, target_ = options_.outside->target;
-    LOOM_TRY(identity_, identity(config, {}));
+    LOOM_TRY(identity_, identity_of(config, {}));
     identity_["input"] = input_.extents();
     return {};
   }
   auto opened = task_of(config_.task, folder_);
   if (!opened) return of_config("", std::move(opened).error());
   task_ = std::move(opened->task);
-  LOOM_TRY(identity_, identity(config, opened->data));
+  LOOM_TRY(identity_, identity_of(config, opened->data));
   input_ = task_->input(), target_ = config_.task.target.value_or(task_->target());
   LOOM_TRY(fitness_, fitness_of(*task_, config_.objectives));
   return {};
 }
 
 // Everything a run is a function of; more generations do not make it another run. Files count as their bytes.
-Result<Json> EvolveRun::identity(Json config, const std::optional<Digest>& data) const {
+Result<Json> EvolveRun::identity_of(Json config, const std::optional<Digest>& data) const {
   config.erase("generations");
   Json out{{"config", std::move(config)}};
   if (data) out["data"] = to_hex(*data);
@@ -208,7 +208,21 @@ bool EvolveRun::done() const {
 
 Result<Islands::Report> EvolveRun::step() {
   if (task_ == nullptr) return fail(Code::InvalidState, "the task is outside: tell() takes its fitness");
+  if (options_.judge) {
+    LOOM_TRY(const std::vector<Fitness> told, judged_elsewhere());
+    return tell(told);
+  }
   return advance([&](const auto& seen) { return islands_->evolve(fitness_, workers_, seen); });
+}
+
+Result<std::vector<Fitness>> EvolveRun::judged_elsewhere() {
+  std::vector<const Network*> asked;
+  for (const Islands::Place& place : ask()) asked.push_back(&islands_->network(place));
+  if (asked.empty()) return std::vector<Fitness>();
+  if (!like_) {
+    LOOM_TRY(like_, judge(*asked[0]));
+  }
+  return options_.judge(asked, *like_);
 }
 
 Result<Islands::Report> EvolveRun::tell(std::span<const Fitness> told) {
@@ -239,7 +253,13 @@ Result<Islands::Report> EvolveRun::advance(const Advance& one) {
 }
 
 Result<EvolveResult> EvolveRun::run() {
-  while (!done()) LOOM_TRY_VOID(step());
+  while (!done()) {
+    const auto report = step();
+    if (report) continue;
+    // Who judged elsewhere has ended it, between two generations: the run can go on from here.
+    if (report.error().code == Code::Cancelled && !options_.out.empty()) LOOM_TRY_VOID(save());
+    return tl::make_unexpected(report.error());
+  }
   return finish();
 }
 
@@ -276,6 +296,17 @@ Result<EvolveResult> EvolveRun::finish() {
     result.no_ensemble = joined.error().text();
   }
   return result;
+}
+
+Result<std::unique_ptr<Judge>> Judge::create(const Json& config, const EvolveOptions& options) {
+  LOOM_TRY(auto run, EvolveRun::create(config, options));
+  if (options.outside) return fail(Code::InvalidArgument, "a task outside is judged there");
+  return std::unique_ptr<Judge>(new Judge(std::move(run)));
+}
+
+Result<Fitness> Judge::fitness(Network& network) {
+  LOOM_TRY_VOID(network.prepare(run_->input()));
+  return run_->judge(network);
 }
 
 Result<EvolveResult> evolve_file(const std::string& config, const EvolveOptions& options) {

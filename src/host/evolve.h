@@ -47,6 +47,9 @@ struct EvolveOptions {
   std::size_t save_every = 50;  // generations between two saves, at least 1
   bool keep_history = false;    // EvolveResult::history is filled
   std::optional<OutsideTask> outside{};
+  // Gives the fitness of networks by the config's task, in their order, in place of this process (Judge, in others).
+  // How many objectives and features of behaviour each has stands in `like`.
+  std::function<Result<std::vector<Fitness>>(std::span<const Network* const>, const Fitness& like)> judge{};
   int threads = 0;                          // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};                 // absent: the best one
   std::shared_ptr<ThreadPool> pool = {};    // shared with others; null: one of its own
@@ -82,11 +85,14 @@ class EvolveRun {
   bool done() const;
   bool solved() const;
   // One generation by the task, with its lines of the lineage and, when it is due, a save. InvalidState for an outside
-  // task.
+  // task; Cancelled, errors of EvolveOptions::judge.
   Result<Islands::Report> step();
   // The same by an outside task (Islands::ask()).
   std::vector<Islands::Place> ask() const { return islands_->ask(); }
   Result<Islands::Report> tell(std::span<const Fitness> told);
+  // By the task, in this process. Not for an outside one.
+  Result<Fitness> judge(const Network& network) { return fitness_(workers_.runner(0), network); }
+  const Shape& input() const { return input_; }
   // Generations by the task until done().
   Result<EvolveResult> run();
   // Saves and sums up; may be followed by more steps.
@@ -94,6 +100,7 @@ class EvolveRun {
 
   const Islands& islands() const { return *islands_; }
   const EvolutionConfig& config() const { return config_; }
+  const Json& identity() const { return identity_; }
   const Member* best() const { return islands_->best_member(); }
 
  private:
@@ -102,9 +109,10 @@ class EvolveRun {
   std::string file(const char* name) const { return options_.out + "/" + name; }
   tl::unexpected<Error> of_config(std::string_view what, Error error) const;
   Result<void> open_task(const Json& config);
-  Result<Json> identity(Json config, const std::optional<Digest>& data) const;
+  Result<Json> identity_of(Json config, const std::optional<Digest>& data) const;
   Result<Network> base() const;
   Result<void> check_base(Network& base) const;
+  Result<std::vector<Fitness>> judged_elsewhere();
   Result<void> begin();
   Result<void> go_on();
   Result<void> save();
@@ -126,8 +134,25 @@ class EvolveRun {
   std::string hash_;
   std::size_t evaluated_ = 0, since_saved_ = 0;
   std::vector<EvolveGeneration> history_;
-  std::uint32_t first_ = 0;  // generation of this call
+  std::optional<Fitness> like_;  // a fitness, for its size
+  std::uint32_t first_ = 0;      // generation of this call
   bool stopped_ = false;
+};
+
+// Judges networks by the task of a config, as a run of it does: for a run in another process (EvolveOptions::judge).
+class Judge {
+ public:
+  // Errors of EvolveRun::create().
+  static Result<std::unique_ptr<Judge>> create(const Json& config, const EvolveOptions& options);
+  // A member that came from elsewhere; it is prepared for the task. Errors of Network::prepare(); what ends a run.
+  Result<Fitness> fitness(Network& network);
+  std::size_t objectives() const { return run_->config().objectives.size(); }
+  // All that a run is a function of, its data by their hashes: two judges of one identity judge alike.
+  const Json& identity() const { return run_->identity(); }
+
+ private:
+  explicit Judge(std::unique_ptr<EvolveRun> run) : run_(std::move(run)) {}
+  std::unique_ptr<EvolveRun> run_;
 };
 
 // A whole run.

@@ -1,10 +1,10 @@
 #include "host/export_model.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/path.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/safetensors/safetensors.h"
@@ -264,7 +264,8 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
                   loom::name(dtype));
   }
   LOOM_TRY(const std::string config, config_text(source.config, matrices));
-  if (std::filesystem::exists(output + "/config.json") || std::filesystem::exists(output + "/model.safetensors"))
+  if (std::filesystem::exists(path_of(output + "/config.json")) ||
+      std::filesystem::exists(path_of(output + "/model.safetensors")))
     return fail(Code::InvalidArgument, "{}: holds a model already", output);
   for (const SourceTensor& t : source.tensors) {
     LOOM_TRY_VOID(told(options, kept.size() + 1, source.tensors.size()));
@@ -274,7 +275,7 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
     LOOM_TRY_VOID(writer.add(hf_name(t.place), written_type(t, options), t.shape, kept.back()));
   }
   std::error_code error;
-  std::filesystem::create_directories(output, error);
+  std::filesystem::create_directories(path_of(output), error);
   if (error) return fail(Code::IoError, "{}: {}", output, error.message());
   LOOM_TRY_VOID(writer.write(output + "/model.safetensors"));
   if (!contents.tokenizer_json.empty()) LOOM_TRY_VOID(write_text(output + "/tokenizer.json", contents.tokenizer_json));

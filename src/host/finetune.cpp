@@ -1,11 +1,11 @@
 #include "host/finetune.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/file.h"
 #include "core/journal.h"
 #include "core/json.h"
+#include "core/path.h"
 
 namespace loom {
 namespace {
@@ -40,7 +40,7 @@ bool has_line(const std::string& journal) {
 // Its end would write over what replay begins with.
 Result<void> check_from(const std::string& from, const std::string& out) {
   std::error_code none;  // what is not there is not the same
-  if (!from.empty() && std::filesystem::equivalent(from, out, none))
+  if (!from.empty() && std::filesystem::equivalent(path_of(from), path_of(out), none))
     return fail(Code::InvalidArgument, "{}: the new adapter would overwrite it", from);
   return {};
 }

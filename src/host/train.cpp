@@ -1,10 +1,9 @@
 #include "host/train.h"
 
-#include <filesystem>
-
 #include "core/file.h"
 #include "core/json.h"
 #include "core/numerics_version.h"
+#include "core/path.h"
 #include "host/dna_recorder.h"
 #include "host/machine.h"
 
@@ -44,11 +43,11 @@ Result<TrainOutcome> run_training(TrainConfig config, const TrainOptions& o, con
 
 Result<TrainOutcome> train_file(const std::string& config, const TrainOptions& options) {
   LOOM_TRY(const std::string text, read_text_file(config));
-  const std::filesystem::path path(config);
-  auto read = parse_train_config(text, options.folder.empty() ? path.parent_path().string() : options.folder);
+  const std::filesystem::path path = path_of(config);
+  auto read = parse_train_config(text, options.folder.empty() ? text_of(path.parent_path()) : options.folder);
   if (!read) return at(config, std::move(read).error());
   read->source = config;
-  const std::string beside = (path.parent_path() / (path.stem().string() + ".run")).string();
+  const std::string beside = text_of(std::filesystem::path(path).replace_extension(".run"));
   return run_training(std::move(*read), options, options.out.empty() ? beside : options.out, {});
 }
 
@@ -87,7 +86,7 @@ Result<ReplayReport> replay_file(const std::string& path, const ReplayOptions& o
       LOOM_TRY(const Continue going, o.finetune_progress ? o.finetune_progress(p) : Continue::yes);
       return is_set(o.cancel) ? Continue::stop : going;
     });
-  const std::string record = std::filesystem::path(journal).replace_filename("dna.jsonl").string();
+  const std::string record = text_of(path_of(journal).replace_filename("dna.jsonl"));
   const bool has_dna = is_file(record);
   DnaRecorder dna("");
   LOOM_TRY(const ReplayReport report, replay(

@@ -1,9 +1,9 @@
 #include "training/timings.h"
 
 #include <cmath>
-#include <ctime>
 
 #include "core/checked.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "training/training_run.h"
 
@@ -17,14 +17,6 @@ double seconds(std::chrono::steady_clock::duration d) { return std::chrono::dura
 
 // Rounded to what is worth reading.
 double milliseconds(std::chrono::steady_clock::duration d) { return std::round(seconds(d) * 1e5) / 1e5; }
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm t{};
-  ::gmtime_r(&now, &t);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-                     t.tm_min, t.tm_sec);
-}
 
 }  // namespace
 
@@ -52,7 +44,7 @@ void Timings::open(const std::string& path, bool resumed, std::uint64_t step, st
   file_ = std::move(*file);
   per_line_ = std::max<std::uint64_t>(1, ceil_div(all_steps, kLines));
   start_ = line_start_ = epoch_start_ = last_ = Clock::now();
-  Json line{{"event", "begin"}, {"step", step}, {"time", now_text()}};
+  Json line{{"event", "begin"}, {"step", step}, {"time", utc_text()}};
   for (const auto& [key, value] : begin.items()) line[key] = value;
   write(line);
 }

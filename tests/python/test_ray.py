@@ -23,6 +23,7 @@ if importlib.util.find_spec("ray") is None:
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(pathlib.Path(__file__).parent)])
 FLAGS = tempfile.TemporaryDirectory()
 os.environ["WELVET_TEST_FLAG"] = os.path.join(FLAGS.name, "died")  # before there are workers, who inherit it
+os.environ["WELVET_TEST_ELSEWHERE"] = FLAGS.name
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import numpy  # noqa: E402
@@ -31,7 +32,7 @@ import ray  # noqa: E402
 import ray_actors  # noqa: E402
 import welvet  # noqa: E402
 import welvet.ray  # noqa: E402
-from welvet.ray import _crew, _training  # noqa: E402
+from welvet.ray import _crew, _evolution, _training  # noqa: E402
 
 SPIRALS = ROOT / "examples" / "training" / "spirals.json"
 
@@ -100,12 +101,16 @@ class Training(Case):
         flag.unlink(missing_ok=True)
         self.addCleanup(setattr, _training, "Replica", _training.Replica)
         _training.Replica = ray_actors.Once
-        run, said = self.train(5)
+        run, said = self.train(5, out=self.folder / "run")
         self.assertTrue(flag.exists())
         self.assertEqual(run.hash, whole.hash)
         self.assertEqual(run.outcome["lost_workers"], 1)
         self.assertRegex(said, r"worker \d of 5 is lost; a new one does its work again")
         self.assertIn("epoch 3 of 3: loss", said)
+        lines = [json.loads(line) for line in (self.folder / "run" / "workers.jsonl").read_text().splitlines()]
+        self.assertEqual([(line["event"], line["workers"], line["step"]) for line in lines], [("lost", 5, 5)])
+        self.assertRegex(lines[0]["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertIn(f"worker {lines[0]['worker']} of 5 is lost", said)
 
     def test_a_worker_that_is_killed_is_replaced(self):
         whole = welvet.train(config(), folder=SPIRALS.parent, progress=False)
@@ -136,7 +141,15 @@ class Training(Case):
     def test_a_worker_with_other_data_ends_the_run(self):
         self.addCleanup(setattr, _training, "Replica", _training.Replica)
         _training.Replica = ray_actors.Stranger
-        with self.assertRaisesRegex(ValueError, "a worker reads other data than the others"):
+        with self.assertRaisesRegex(ValueError, "a worker reads other data than this process"):
+            self.train(2, progress=False)
+
+    def test_workers_that_all_read_other_data_than_this_process_end_the_run(self):
+        data = (SPIRALS.parent / "spirals.csv").read_text().splitlines()
+        pathlib.Path(FLAGS.name, "spirals.csv").write_text("\n".join([data[0], *data[:0:-1]]) + "\n")
+        self.addCleanup(setattr, _training, "Replica", _training.Replica)
+        _training.Replica = ray_actors.Elsewhere
+        with self.assertRaisesRegex(ValueError, "a worker reads other data than this process"):
             self.train(2, progress=False)
 
     def test_a_run_goes_on_with_other_workers(self):
@@ -163,6 +176,28 @@ class Training(Case):
 
         with self.assertRaisesRegex(ZeroDivisionError, "enough"):
             self.train(2, progress=stop)
+
+    def test_workers_without_room_are_told_and_gone_on_without(self):
+
+        @ray.remote(num_cpus=4)
+        class Full:
+
+            def stand(self):
+                return True
+
+        full = Full.remote()
+        ray.get(full.stand.remote())
+        said, heard = io.StringIO(), []
+        with contextlib.redirect_stderr(said):
+            crew = _crew.Crew(2, _training.Replica, json.dumps(config()), str(SPIRALS.parent), patience=4,
+                              tell=heard.append)
+            self.addCleanup(crew.close)
+            while not heard:
+                infos = crew.run("info", [()] * 3)
+        ray.kill(full)
+        self.assertEqual([info["shards"] for info in infos], [6] * 3)
+        self.assertEqual([about["event"] for about in heard], ["given_up"])
+        self.assertRegex(said.getvalue(), r"no room for worker \d of 2 for 4 seconds; 1 go on without it")
 
     def test_nodes_are_the_tree_s(self):
         self.assertEqual(_training.nodes_of(0, 8, 8), [(0, 8)])
@@ -193,6 +228,50 @@ class Populations(Case):
     def test_an_exception_of_the_judge_is_the_caller_s(self):
         with self.assertRaisesRegex(ZeroDivisionError, "division"):
             welvet.ray.evaluate(self.population(1), lambda network: 1 / 0)
+
+
+class Evolutions(Case):
+
+    CONFIG = {
+        "task": {"name": "spirals", "points": 24, "score": "squared_error"}, "population": 12, "islands": 3,
+        "migrate_every": 2, "generations": 4, "seed": 3, "novelty": {"weight": 0.2},
+        "network": {"seed": 1, "layers": [
+            {"type": "dense", "input_height": 2, "output_height": 8, "bias": True, "activation": "tanh"},
+            {"type": "dense", "input_height": 8, "output_height": 1, "bias": True, "activation": "sigmoid"}]}}
+
+    def test_islands_of_a_config_become_what_they_become_in_one_process(self):
+        whole = welvet.evolve(self.CONFIG, out=self.folder / "whole")
+        for workers in (1, 2, 5):
+            outcome = welvet.ray.evolve(self.CONFIG, workers, out=self.folder / str(workers))
+            self.assertEqual((outcome["hash"], outcome["best"]), (whole["hash"], whole["best"]), workers)
+            self.assertEqual((outcome["workers"], outcome["lost_workers"]), (workers, 0))
+            for name in ("lineage.jsonl", "best.entity"):
+                self.assertEqual((self.folder / str(workers) / name).read_bytes(),
+                                 (self.folder / "whole" / name).read_bytes())
+
+    def test_a_judge_that_exits_is_replaced_and_told(self):
+        whole = welvet.evolve(self.CONFIG)
+        pathlib.Path(os.environ["WELVET_TEST_FLAG"]).unlink(missing_ok=True)
+        self.addCleanup(setattr, _evolution, "Referee", _evolution.Referee)
+        _evolution.Referee = ray_actors.OnceReferee
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            outcome = welvet.ray.evolve(self.CONFIG, 2, out=self.folder / "run")
+        self.assertEqual((outcome["hash"], outcome["lost_workers"]), (whole["hash"], 1))
+        line, = [json.loads(text) for text in (self.folder / "run" / "workers.jsonl").read_text().splitlines()]
+        self.assertEqual((line["event"], line["judged"]), ("lost", 0))
+        self.assertIn("is lost; a new one does its work again", said.getvalue())
+
+    def test_a_run_that_was_stopped_goes_on(self):
+        whole = welvet.evolve(self.CONFIG)
+        out = self.folder / "run"
+        welvet.ray.evolve(self.CONFIG, 2, out=out, progress=lambda about: about["done"] < 2)
+        self.assertEqual(welvet.ray.evolve(self.CONFIG, 1, out=out, start="resume")["hash"], whole["hash"])
+
+    def test_what_is_wrong_with_a_config_is_the_engine_s_error(self):
+        with self.assertRaisesRegex(welvet.LoomError, "population"):
+            welvet.ray.evolve({**self.CONFIG, "population": 0}, 2, out=self.folder / "run")
+        self.assertFalse((self.folder / "run").exists())
 
 
 class Datasets(Case):
@@ -265,7 +344,7 @@ class Tutorial(Case):
     def test_every_block_runs(self):
         text = (ROOT / "docs" / "tutorial-ray.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-        self.assertEqual(len(blocks), 3)
+        self.assertEqual(len(blocks), 4)
         names, printed = {"__name__": "tutorial"}, io.StringIO()
         (self.folder / "spirals.csv").write_bytes((SPIRALS.parent / "spirals.csv").read_bytes())
         (self.folder / "spirals.json").write_bytes(SPIRALS.read_bytes())

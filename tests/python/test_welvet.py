@@ -92,8 +92,18 @@ class Questions(unittest.TestCase):
                 self.lm.generate(prompt)
         with self.assertRaises(ValueError):
             self.lm.tokenizer.decode([2**32 + 300])
-        with self.assertRaises(FileNotFoundError):
-            welvet.LM("nowhere.gguf")
+        for options, line in (({"temperature": "hot"}, "temperature must be a number, not str"),
+                              ({"max_tokens": 1.5}, "max_tokens must be a whole number, not float")):
+            with self.assertRaisesRegex(TypeError, line):
+                self.lm.generate(QUESTION, **options)
+        for name in (3, None, b"model.gguf"):
+            with self.assertRaisesRegex(TypeError, f"as a text: not {type(name).__name__}"):
+                welvet.LM(name)
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            welvet.LM("model\0.gguf")
+        for name in ("nowhere.gguf", "n" * 5000, "-c"):
+            with self.assertRaises(FileNotFoundError):
+                welvet.LM(name)
         with self.assertRaisesRegex(FileNotFoundError, "huggingface-cli download some/model"):
             welvet.LM("some/model")
         with self.assertRaises(welvet.LoomError) as wrong:

@@ -143,6 +143,7 @@ public final class Abi {
     public static final int KIND_ENCODER = 20;
     public static final int KIND_ADAPTATION = 21;
     public static final int KIND_LAYER = 22;
+    public static final int KIND_JUDGE = 23;
 
     // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two
     // codes of 4 bits share a byte, the first one low.
@@ -549,7 +550,8 @@ public final class Abi {
         ADDRESS.withName("isa"),
         JAVA_LONG.withName("cancel"),
         ADDRESS.withName("progress"),
-        ADDRESS.withName("user")).withName("evolve_options");
+        ADDRESS.withName("user"),
+        ADDRESS.withName("judging")).withName("evolve_options");
     /** folder of the run; NULL: none, or beside a config file */
     public static final long EVOLVE_OPTIONS_OUT = 8;
     /** where relative paths of the config start; NULL: where its file lies */
@@ -565,8 +567,10 @@ public final class Abi {
     public static final long EVOLVE_OPTIONS_CANCEL = 56;
     /** NULL: none */
     public static final long EVOLVE_OPTIONS_PROGRESS = 64;
-    /** first argument of progress */
+    /** first argument of the callbacks */
     public static final long EVOLVE_OPTIONS_USER = 72;
+    /** judges the networks of a generation; NULL: the run does */
+    public static final long EVOLVE_OPTIONS_JUDGING = 80;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout STEP_MESH_OPTIONS = MemoryLayout.structLayout(
@@ -873,6 +877,22 @@ public final class Abi {
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
             return stub(OnWindow.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_LONG, JAVA_LONG), arena);
+        }
+    }
+
+    /**
+     * Called on the thread of the caller once a generation of an evolution whose networks other processes judge.
+     * `count` networks as files (.entity) lie one behind the other at `networks`; the i-th ends at ends[i]
+     * (uint64_t). To be filled: for each the `width` numbers (double) that judge_fitness() gives, one network's
+     * behind the other's, at `fitness`. Returning 0 ends the evolution with CANCELLED.
+     */
+    public interface OnJudging {
+        int apply(MemorySegment user, long count, MemorySegment networks, MemorySegment ends, long width,
+            MemorySegment fitness);
+
+        /** A pointer for C, which lasts as long as the arena. */
+        default MemorySegment pointer(Arena arena) {
+            return stub(OnJudging.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS), arena);
         }
     }
 
@@ -3217,6 +3237,58 @@ public final class Abi {
     public static int evolveFile(MemorySegment path, MemorySegment options, MemorySegment outcome) {
         try {
             return (int) CallEvolveFile.CALL.invokeExact(path, options, outcome);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallJudgeCreate {
+        static final MethodHandle CALL = function(
+            "loom_judge_create",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
+     * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+     */
+    public static int judgeCreate(MemorySegment config, long configSize, MemorySegment options, MemorySegment judge) {
+        try {
+            return (int) CallJudgeCreate.CALL.invokeExact(config, configSize, options, judge);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallJudgeFitness {
+        static final MethodHandle CALL = function(
+            "loom_judge_fitness",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
+     * goes by. They last until the next call.
+     */
+    public static int judgeFitness(long judge, MemorySegment network, long networkSize, MemorySegment numbers,
+        MemorySegment numbersCount) {
+        try {
+            return (int) CallJudgeFitness.CALL.invokeExact(judge, network, networkSize, numbers, numbersCount);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallJudgeInfo {
+        static final MethodHandle CALL = function(
+            "loom_judge_info",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives a JSON object: `identity`, all that a run is a function of, with the SHA-256 of its files. */
+    public static int judgeInfo(long judge, MemorySegment info) {
+        try {
+            return (int) CallJudgeInfo.CALL.invokeExact(judge, info);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

@@ -9,7 +9,7 @@ True
 from .api import push, stream, to_spec
 from .certificate import Certificate, certify
 from .composition import compose
-from .graph import Unsupported
+from .graph import Unsupported, pack
 from .jax_reader import Tree
 from .spec import write_checkpoint
 
@@ -29,6 +29,7 @@ __all__ = [
     "build_network_from_sklearn_stream",
     "certify",
     "compose",
+    "pack",
     "push",
     "stream",
     "to_spec",

@@ -9,6 +9,7 @@ import numpy
 from .._native import LoomError
 from ..network import Network
 from . import spec as _spec
+from .graph import Packed, Unsupported, pack
 from .weights import snapped
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -46,13 +47,21 @@ def _reader_of(model: object) -> ModuleType:
 
 def read_model(model: object, sample: Numbers, **options: Any) -> Graph:
     """The graph of a model; Unsupported with everything that Loom has no layer for."""
-    graph: Graph = _reader_of(model).read(model, to_array(sample), **options)
+    reader, array = _reader_of(model), to_array(sample)
+    if isinstance(array, Packed) and not getattr(reader, "SEVERAL_INPUTS", False):
+        why = f"{len(array.parts)} inputs are given; several are read of models of PyTorch and Keras alone"
+        raise Unsupported([("", type(model).__name__, why)])
+    graph: Graph = reader.read(model, array, **options)
     graph.check()
     return graph
 
 
 def to_array(sample: Any) -> numpy.typing.NDArray[Any]:
-    """A batch as a NumPy array, of NumPy or of a framework."""
+    """A batch as a NumPy array, of NumPy or of a framework; a tuple of several as pack() has it."""
+    if isinstance(sample, tuple):
+        return pack(sample)
+    if isinstance(sample, Packed):
+        return sample
     if hasattr(sample, "detach"):
         sample = sample.detach().cpu().numpy()
     array = numpy.asarray(sample)
@@ -87,7 +96,8 @@ def stream(model: object, sample: Numbers, **options: Any) -> Network:
 
     model: of torch, Keras, JAX or scikit-learn.
     sample: one batch that it takes, samples first, an array or a tensor of its framework; the values matter only where
-    the model branches on them.
+    the model branches on them. A tuple of such for a model with several inputs: its network takes them side by side,
+    as pack() lays them.
     options: those of the framework's reader (docs/bridge-python.md).
     Unsupported names everything in the model that Loom has no layer for.
     """
@@ -121,6 +131,8 @@ def bindings(
         about = places[_address(at)]
         first = about["first"]
     sample = numpy.zeros(about["sample_shape"], about["sample_type"])
+    if "inputs" in about:
+        sample = pack(numpy.zeros(x["shape"], x["type"]) for x in about["inputs"])
     graph = read_model(model, sample, **options)
     _, weights, _ = _spec.write_spec(graph)
     named = {_spec.moved(name, first): weight for name, weight in weights.items()}

@@ -18,6 +18,7 @@ from .weights import Constant
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
 
 class Unsupported(LoomError):
@@ -36,6 +37,27 @@ class Unsupported(LoomError):
 
     def __reduce__(self):
         return type(self), (self.parts,)
+
+
+class Packed(numpy.ndarray):
+    """Several inputs of a model side by side, a row of float32 for each sample: what its network takes.
+
+    parts: a list of them as the model takes them.
+    """
+
+    parts: list[numpy.ndarray]
+
+
+def pack(inputs: Iterable[Any]) -> Packed:
+    """Several inputs of a model as the one that its network takes; arrays of one batch, samples first."""
+    parts = [numpy.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x) for x in inputs]
+    if not parts or any(p.ndim < 1 or 0 in p.shape or len(p) != len(parts[0]) for p in parts):
+        shapes = ", ".join(str(list(p.shape)) for p in parts)
+        raise LoomError("ShapeMismatch", f"inputs of one batch are expected, not of the shapes {shapes or '(none)'}")
+    rows = [p.reshape(len(p), -1).astype(numpy.float32) for p in parts]
+    packed = numpy.concatenate(rows, axis=1).view(Packed)
+    packed.parts = parts
+    return packed
 
 
 class Node:
@@ -70,7 +92,21 @@ class Graph:
         self.notes = []  # what differs in training alone
         self.input = self.node("input", [], sample.shape)
         self.input.value = sample
+        self.inputs = self._unpacked(sample.parts) if isinstance(sample, Packed) else [self.input]
         self.output = None
+
+    def _unpacked(self, parts):
+        """The nodes of inputs that lie side by side. They are cut apart in pieces as large as all of them allow."""
+        sizes = [math.prod(p.shape[1:]) for p in parts]
+        piece = math.gcd(*sizes)
+        pieces = self.reshape(self.input, (len(parts[0]), sum(sizes) // piece, piece))
+        found, begin = [], 0
+        for part, size in zip(parts, sizes):
+            node = self.part(pieces, 1, begin // piece, size // piece)
+            found.append(self.reshape(node, part.shape if part.ndim > 1 else (len(part), 1)))
+            found[-1].value = part.reshape(found[-1].shape)
+            begin += size
+        return found
 
     def node(self, kind, inputs, shape, keys=None, weights=None, path="", frozen=False):
         node = Node(kind, inputs, shape, keys, weights, path, frozen)

@@ -1,6 +1,7 @@
 """Keras 3: Sequential and functional models. Pictures have their channels behind; the graph moves them to the front
 where a layer wants them."""
 
+import inspect
 import sys
 
 import numpy
@@ -10,6 +11,9 @@ from .rules import Rules
 from .weights import Constant, Parameter, View, rows, transposed
 
 rule = Rules()
+
+
+SEVERAL_INPUTS = True
 
 
 def is_model(model):
@@ -40,6 +44,8 @@ class Reader:
             rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
         )
         shape = value.shape if value is not None else None
+        if found is None and is_own(self.keras, layer) and "_given" in kwargs:
+            return _traced(self, layer, inputs, kwargs["_given"], path, path + ".")
         if found is None:
             return self.graph.refuse(path, type(layer).__name__, "Loom has no such layer", inputs, shape)
         try:
@@ -93,22 +99,57 @@ def as_array(value):
 def read(model, sample):
     reader = Reader(model, sample)
     keras = reader.keras
-    if isinstance(model, keras.Sequential):
-        reader.graph.output = _sequence(reader, model, reader.graph.input, sample, "")
-    elif (
-        isinstance(model, keras.Model)
-        and getattr(model, "_is_graph_network", False)
-        or type(model).__name__ == "Functional"
-    ):
-        reader.graph.output = _functional(reader, model, reader.graph.input, sample, "")
-    elif isinstance(model, keras.Model):
-        reader.graph.refuse(
-            model.name, type(model).__name__, "its call() is code; Sequential and functional models can be read"
-        )
+    inputs, values = reader.graph.inputs, getattr(sample, "parts", [sample])
+    if isinstance(model, keras.Model) and not is_own(keras, model):
+        reader.graph.output = _model(reader, model, inputs, values, "")
+    elif is_own(keras, model) and getattr(model, "_is_graph_network", False):
+        reader.graph.output = _functional(reader, model, inputs, values, "")
+    elif is_own(keras, model):
+        reader.graph.output = _traced(reader, model, inputs, values, model.name, "")
     else:
-        value = as_array(model(sample, training=False))
-        reader.graph.output = reader.call(model, [reader.graph.input], value, {}, model.name)
+        value = as_array(model(sample, **_inference(model, {})))
+        reader.graph.output = reader.call(model, inputs, value, {}, model.name)
     return reader.graph
+
+
+def is_own(keras, layer):
+    """Whether a layer or model is the program's own: its call() is code that nobody but itself knows."""
+    return isinstance(layer, keras.Layer) and type(layer).__module__.split(".")[0] not in ("keras", "tf_keras")
+
+
+def _model(reader, model, inputs, values, prefix):
+    """The answer of a model of Keras' own kinds."""
+    if isinstance(model, reader.keras.Sequential):
+        if len(inputs) > 1:
+            return reader.graph.refuse(
+                prefix + model.name, "Sequential", f"{len(inputs)} inputs are given; it takes one", inputs
+            )
+        return _sequence(reader, model, inputs[0], values[0], prefix)
+    return _functional(reader, model, inputs, values, prefix)
+
+
+def _traced(reader, layer, inputs, values, path, prefix):
+    """A layer or model whose call() is code: what it does with tensors that stand for the sample, as a functional
+    model."""
+    keras = reader.keras
+    stand_ins = [keras.Input(batch_shape=v.shape, dtype=str(v.dtype)) for v in values]
+    try:
+        if len(values) > 1 and not _takes(layer, len(values)):
+            answer = layer.call(stand_ins, **_inference(layer, {}))
+        else:
+            answer = layer.call(*stand_ins, **_inference(layer, {}))
+        model = keras.Model(stand_ins, answer)
+    except Exception as error:  # noqa: BLE001, whatever stands in the call
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return reader.graph.refuse(path, type(layer).__name__, f"its call() cannot be traced: {why}", inputs)
+    return _functional(reader, model, inputs, values, prefix)
+
+
+def _takes(layer, count):
+    """Whether call() takes so many tensors by themselves, not in one list."""
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    plain = [name for name, p in inspect.signature(layer.call).parameters.items() if p.kind in kinds]
+    return len([name for name in plain if name not in ("training", "mask")]) >= count
 
 
 def _sequence(reader, model, x, value, prefix):
@@ -121,25 +162,28 @@ def _layer(reader, layer, x, value, prefix):
     path = prefix + layer.name
     if type(layer).__name__ == "InputLayer":
         return x, value
-    after = as_array(layer(value, training=False))
-    if isinstance(layer, reader.keras.Sequential):
-        return _sequence(reader, layer, x, value, path + "."), after
-    if type(layer).__name__ == "Functional":
-        return _functional(reader, layer, x, value, path + "."), after
-    return reader.call(layer, [x], after, {}, path), after
+    after = as_array(layer(value, **_inference(layer, {})))
+    if _is_read_inside(reader, layer):
+        return _model(reader, layer, [x], [value], path + "."), after
+    return reader.call(layer, [x], after, {"_given": [value]}, path), after
 
 
-def _functional(reader, model, x, value, prefix):
+def _is_read_inside(reader, layer):
+    return isinstance(layer, reader.keras.Sequential) or type(layer).__name__ == "Functional"
+
+
+def _functional(reader, model, inputs, given, prefix):
     """The model's operations from its inputs on, each with the arguments that it was called with."""
-    if len(model.inputs) != 1 or len(model.outputs) != 1:
+    if len(model.inputs) != len(inputs) or len(model.outputs) != 1:
         return reader.graph.refuse(
             prefix + model.name,
-            "Functional",
-            f"{len(model.inputs)} inputs and {len(model.outputs)} outputs; Loom reads one of each",
-            [x],
-            value.shape,
+            type(model).__name__,
+            f"{len(model.inputs)} inputs and {len(model.outputs)} outputs, {len(inputs)} given: several inputs are a "
+            "tuple, one output is read",
+            inputs,
         )
-    nodes, values = {id(model.inputs[0]): x}, {id(model.inputs[0]): value}
+    nodes = {id(t): node for t, node in zip(model.inputs, inputs)}
+    values = {id(t): value for t, value in zip(model.inputs, given)}
     for step in _steps(model):
         operation = step.operation
         if type(operation).__name__ == "InputLayer":
@@ -147,18 +191,16 @@ def _functional(reader, model, x, value, prefix):
         args, kwargs = _filled(reader, step, values)
         out = operation(*args, **_inference(operation, kwargs))
         if isinstance(out, (list, tuple)):
-            reader.graph.refuse(prefix + operation.name, type(operation).__name__, "several outputs", [x])
-            return x
+            reader.graph.refuse(prefix + operation.name, type(operation).__name__, "several outputs", inputs)
+            return inputs[0]
         out = as_array(out)
-        inputs = [nodes[id(t)] for t in step.input_tensors]
+        read, was = [nodes[id(t)] for t in step.input_tensors], [values[id(t)] for t in step.input_tensors]
         path = prefix + operation.name
-        if isinstance(operation, reader.keras.Sequential):
-            node = _sequence(reader, operation, inputs[0], values[id(step.input_tensors[0])], path + ".")
-        elif type(operation).__name__ == "Functional":
-            node = _functional(reader, operation, inputs[0], values[id(step.input_tensors[0])], path + ".")
+        if _is_read_inside(reader, operation):
+            node = _model(reader, operation, read, was, path + ".")
         else:
-            plain = {**step.arguments.kwargs, "_args": step.arguments.args}
-            node = reader.call(operation, inputs, out, plain, path)
+            plain = {**step.arguments.kwargs, "_args": step.arguments.args, "_given": was}
+            node = reader.call(operation, read, out, plain, path)
         nodes[id(step.output_tensors[0])], values[id(step.output_tensors[0])] = node, out
     return nodes[id(model.outputs[0])]
 
@@ -816,7 +858,7 @@ def _negate(call, x):
 def _number(call):
     found = [
         a
-        for a in [*call.kwargs["_args"], *(v for k, v in call.kwargs.items() if k != "_args")]
+        for a in [*call.kwargs["_args"], *(v for k, v in call.kwargs.items() if not k.startswith("_"))]
         if isinstance(a, (int, float))
     ]
     call.want(len(found) == 1, "a constant that is no number")

@@ -389,6 +389,8 @@ def write_spec(graph, identity="network"):
     _tie(graph, writer)
     graph.check()
     about = {"framework": graph.framework, "sample_shape": list(graph.input.shape), "sample_type": graph.sample_type}
+    if len(graph.inputs) > 1:
+        about["inputs"] = [{"shape": list(p.shape), "type": str(p.dtype)} for p in graph.input.value.parts]
     if graph.unused:
         about["unused"] = sorted(graph.unused)
     if graph.notes:

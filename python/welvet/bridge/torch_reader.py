@@ -10,6 +10,9 @@ from .graph import Graph
 from .weights import Parameter
 
 
+SEVERAL_INPUTS = True
+
+
 def is_model(model):
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
@@ -75,23 +78,22 @@ def as_array(tensor):
 def read(model, sample):
     import torch
 
-    if not sample.flags.writeable:
-        sample = sample.copy()
-    tensor = torch.from_numpy(sample)
     floats = [p for p in model.parameters() if p.is_floating_point()]
-    if tensor.is_floating_point() and floats:
-        tensor = tensor.to(floats[0].dtype)
+    tensors = []
+    for part in getattr(sample, "parts", [sample]):
+        tensor = torch.from_numpy(part if part.flags.writeable else part.copy())
+        tensors.append(tensor.to(floats[0].dtype) if tensor.is_floating_point() and floats else tensor)
     was = {name: m.training for name, m in model.named_modules()}
     model.eval()
     try:
         with torch.no_grad():
-            return _read(Reader(model, sample), tensor)
+            return _read(Reader(model, sample), tensors)
     finally:
         for name, m in model.named_modules():
             m.training = was[name]
 
 
-def _read(reader, tensor):
+def _read(reader, tensors):
     import torch
     from torch import fx
 
@@ -102,12 +104,13 @@ def _read(reader, tensor):
     try:
         traced = fx.GraphModule(model, fx.Tracer().trace(model))
     except (fx.proxy.TraceError, TypeError, RuntimeError) as error:
-        return _export(reader, tensor, error)
+        return _export(reader, tensors, error)
 
     inputs = [n for n in traced.graph.nodes if n.op == "placeholder" and not n.args]
-    if len(inputs) != 1:
+    if len(inputs) != len(tensors):
         names = ", ".join(n.name for n in inputs)
-        reader.graph.refuse("", type(model).__name__, f"it takes {len(inputs)} inputs ({names}); networks have one")
+        reader.graph.refuse("", type(model).__name__, f"it takes {len(inputs)} inputs ({names}), {len(tensors)} "
+                            f"{'is' if len(tensors) == 1 else 'are'} given: several are a tuple")
         return reader.graph
 
     class Run(fx.Interpreter):
@@ -116,18 +119,18 @@ def _read(reader, tensor):
             _node(reader, traced, n)
             return reader.values[n]
 
-    Run(traced).run(tensor)
+    Run(traced).run(*tensors)
     _note_unused(reader, traced)
     return reader.graph
 
 
-def _export(reader, tensor, error):
+def _export(reader, tensors, error):
     """The operations of a model that branches, as they run for this sample."""
     import torch
     from torch import fx
 
     try:
-        program = torch.export.export(reader.model, (tensor,))
+        program = torch.export.export(reader.model, tuple(tensors))
     except Exception as second:  # noqa: BLE001, whatever it could not trace
         what = type(reader.model).__name__
         reader.graph.refuse("", what, f"torch.fx cannot trace it ({_line(error)}), nor torch.export ({_line(second)})")
@@ -148,7 +151,7 @@ def _export(reader, tensor, error):
                 _node(reader, traced, n)
             return value
 
-    Run(traced).run(tensor)
+    Run(traced).run(*tensors)
     return reader.graph
 
 
@@ -160,9 +163,9 @@ def _node(reader, traced, n):
     """One node of the trace: its reading goes to reader.found."""
     value = reader.values[n]
     if n.op == "placeholder":
-        reader.found[n] = (
-            reader.graph.input if not any(m.op == "placeholder" for m in _before(n)) else n.args[0] if n.args else None
-        )
+        place = sum(m.op == "placeholder" for m in _before(n))
+        given = reader.graph.inputs[place] if place < len(reader.graph.inputs) else None
+        reader.found[n] = given if given is not None else n.args[0] if n.args else None
     elif n.op == "output":
         answer = n.args[0]
         while isinstance(answer, (tuple, list)) and answer:

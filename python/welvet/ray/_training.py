@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import pathlib
 
 import numpy
@@ -11,7 +10,7 @@ import ray
 
 from .. import _abi, _native, training
 from .._native import library
-from ._crew import STORE, Crew, connect, say
+from ._crew import STORE, Crew, Record, config_of, connect, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,12 +72,20 @@ class Replica:
         return out, self._info["data"]
 
 
+def data_of(config: str, folder: str) -> list[str]:
+    """The hashes of the data as this process reads them."""
+    options = _abi.TrainOptions(folder=_native.utf8(folder, "folder"), thread_count=1)
+    replica = _native.make(library.loom_replica_create, config.encode(), len(config.encode()), ctypes.byref(options))
+    data: list[str] = _native.record(library.loom_replica_info, replica.value)["data"]
+    replica.close()
+    return data
+
+
 class _Steps:
     """Answers what a run asks for, step by step."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
-        self._data: list[str] | None = None
+    def __init__(self, crew: Crew, data: list[str], record: Record) -> None:
+        self._crew, self._data, self._record = crew, data, record
         self.raised: BaseException | None = None
         self.callback = _abi.OnShards(self._tell)
 
@@ -87,15 +94,15 @@ class _Steps:
         try:
             weights = numpy.empty(masters_size, numpy.uint8)
             ctypes.memmove(weights.ctypes.data, masters, masters_size)
-            where, workers = ray.put(weights), len(self._crew.actors)
+            where, workers = ray.put(weights), self._crew.workers
+            self._record.reached(epoch=epoch, step=step)
             loss_of = (ctypes.c_double * shards).from_address(losses)
             count_of = (ctypes.c_uint64 * shards).from_address(counts)
 
             def take(_: int, answer: Any) -> None:
                 sums, data = answer
-                self._data = self._data or data
                 if data != self._data:
-                    raise ValueError("a worker reads other data than the others: the hashes of its files differ")
+                    raise ValueError("a worker reads other data than this process: the hashes of their files differ")
                 for first, count, loss, values in sums:
                     ctypes.memmove(gradients + first * size, values.ctypes.data, size)
                     loss_of[first], count_of[first] = loss, count
@@ -123,18 +130,6 @@ class _Lines:
         return True
 
 
-def _config_of(config: Json | Path, folder: Path | None) -> tuple[str, str]:
-    """The text of a config and the folder that its paths start in, which workers are told whole."""
-    if isinstance(config, dict):
-        return json.dumps(config), str(pathlib.Path(folder or ".").resolve())
-    path = pathlib.Path(config)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise _native.NotFoundError("NotFound", f"{path}: there is no such file") from None
-    return text, str(pathlib.Path(folder or path.parent).resolve())
-
-
 def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
           start: Start = "fresh", epochs: int | None = None, address: str | None = None, store: int = STORE,
           progress: Tick | Literal[False] | None = None) -> training.Run:
@@ -142,17 +137,21 @@ def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, fol
 
     config: a dict with the keys of docs/training.md, or the path of such a file; its `shards`, 2 or more, are what is
     divided, and the weights do not depend on the number of workers. Each worker reads the data from the same paths.
-    workers: processes, with a thread each; no more than shards can be of use. One that is lost is replaced.
+    workers: processes, with a thread each; no more than shards can be of use. One that is lost is replaced, or given up
+    where the cluster has no room for a minute; workers.jsonl in the run's folder then says which and when.
     out, folder, start, epochs, progress: as of welvet.train; progress None shows a bar, or a line for each epoch.
     address, store: as of connect().
     """
-    text, at = _config_of(config, folder)
+    text, at = config_of(config, folder)
+    if out is None and not isinstance(config, dict):
+        out = pathlib.Path(config).with_suffix(".run")  # where welvet.train writes too
     _native.whole(workers, "workers", 1, 4096)
     connect(workers, address=address, store=store)
-    crew = Crew(workers, Replica, text, at)
+    record = Record(out, start)
+    crew = Crew(workers, Replica, text, at, tell=record)
     try:
         crew.run("info", [()])  # what cannot be divided is refused here, before a folder is made
-        steps = _Steps(crew)
+        steps = _Steps(crew, data_of(text, at), record)
         shown: Tick | Literal[False] | None = progress
         bar = None
         if progress is None:

@@ -1,28 +1,13 @@
 #include "data/images/image_folder.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "core/file.h"
+#include "core/folder.h"
 #include "data/images/image.h"
 
 namespace loom {
 namespace {
-
-// Names in a folder, hidden ones left out, by their bytes.
-Result<std::vector<std::string>> names_in(const std::string& folder) {
-  DIR* const dir = opendir(folder.c_str());
-  if (!dir) return fail(errno == ENOENT ? Code::NotFound : Code::IoError, "{}: {}", folder, std::strerror(errno));
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(dir))
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  closedir(dir);
-  std::ranges::sort(names);  // char_traits compare as unsigned bytes
-  return names;
-}
 
 bool is_image_name(const std::string& name) {
   std::string lower = name;
@@ -73,11 +58,11 @@ Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, co
   about.source = folder, about.class_names = options.class_names;
   std::vector<File> files;
   Sha256 hash;
-  LOOM_TRY(const auto entries, names_in(folder));
+  LOOM_TRY(const auto entries, visible_names_in(folder));
   for (const std::string& name : entries) {
     const std::string below = fmt::format("{}/{}", folder, name);
     if (!is_directory(below)) continue;
-    LOOM_TRY(auto images, names_in(below));
+    LOOM_TRY(auto images, visible_names_in(below));
     std::erase_if(images, [](const std::string& image) { return !is_image_name(image); });
     if (options.class_names.empty()) about.class_names.push_back(name);
     const auto known = std::ranges::find(about.class_names, name);

@@ -134,13 +134,93 @@ def _all():
     yield "joined", _model((5, 8), joined), _normal(3, 5, 8)
 
 
+class Block(layers.Layer):
+    """A layer whose call() is code, around layers."""
+
+    def __init__(self, width, **more):
+        super().__init__(**more)
+        self.inner, self.norm = layers.Dense(width, "relu"), layers.LayerNormalization()
+
+    def call(self, x, training=False):
+        return self.norm(keras.ops.add(x, self.inner(x)))
+
+
+class Own(keras.Model):
+    """A model whose call() is code: a loop, a layer of its own, operations."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.head = [Block(6, name="one"), Block(6, name="two")], layers.Dense(3)
+
+    def call(self, x, training=False):
+        for block in self.blocks:
+            x = block(x)
+        return keras.ops.tanh(self.head(x[:, -1])) * 0.5
+
+
+class TwoTowers(keras.Model):
+    """A model whose call() takes two tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.picture, self.numbers = layers.Conv2D(3, 3, activation="relu"), layers.Dense(5, "tanh")
+        self.flat, self.head = layers.Flatten(), layers.Dense(2)
+
+    def call(self, picture, numbers):
+        return self.head(keras.ops.concatenate([self.flat(self.picture(picture)), self.numbers(numbers)], axis=-1))
+
+
+class Branching(keras.Model):
+    """A model whose call() looks at values, which nothing but the values can follow."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = layers.Dense(2)
+
+    def call(self, x):
+        return self.head(x) if float(keras.ops.sum(x)) > 0 else x
+
+
+def _joined_towers():
+    left, right = keras.Input((4, 8)), keras.Input((8,))
+    steps = layers.LSTM(5)(left)
+    return keras.Model([left, right], layers.Dense(3)(layers.Concatenate()([steps, layers.Dense(4, "relu")(right)])))
+
+
+def further():
+    """What has no golden files: call() as code, several inputs (tuples)."""
+    sample = _normal(3, 5, 6)
+    yield "own", _drawn(Own(), sample), sample
+    nested = keras.Sequential([layers.Dense(6), Block(6), layers.Dense(2)])
+    yield "own_layer", _drawn(nested, sample), sample
+    pair = _normal(3, 4, 8), _normal(3, 8)
+    yield "towers", _drawn(_joined_towers(), list(pair)), pair
+    pair, model = (_normal(2, 6, 6, 1), _normal(2, 4)), TwoTowers()
+    model(*pair)
+    yield "own_towers", model, pair
+
+
+def refused():
+    """(model, sample, what is said)."""
+    sample = _normal(2, 3)
+    model = Branching()
+    model.head.build((None, 3))
+    yield model, sample, r"^Unsupported: 1 part of the model cannot be streamed: branching[_0-9]*: Branching: its call\(\) cannot be traced: .+"
+    left, right = _normal(3, 4, 8), _normal(3, 8)
+    yield _joined_towers(), left, "2 inputs and 1 outputs, 1 given: several inputs are a tuple, one output is read"
+    yield keras.Sequential([layers.Dense(3)]), (left, right), "2 inputs are given; it takes one"
+
+
 def cases():
     for name, model, sample in _all():
         yield name, _drawn(model, sample), sample
 
 
 def answer(model, sample):
-    return numpy.asarray(keras.ops.convert_to_numpy(model(sample, training=False)))
+    if isinstance(model, TwoTowers):
+        return numpy.asarray(keras.ops.convert_to_numpy(model(*sample)))
+    given = list(sample) if isinstance(sample, tuple) else sample
+    return numpy.asarray(keras.ops.convert_to_numpy(model(given, training=False)))
 
 
 def state(model):

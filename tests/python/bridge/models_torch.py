@@ -202,7 +202,7 @@ def cases():
 def answer(model, sample):
     model.eval()
     with torch.no_grad():
-        return model(torch.from_numpy(sample)).numpy()
+        return model(*map(torch.from_numpy, sample if isinstance(sample, tuple) else (sample,))).numpy()
 
 
 def state(model):
@@ -220,6 +220,42 @@ class Beyond(nn.Module):
         return self.larger(self.steps(self.dense(self.first(x)))[0]).cumsum(1)
 
 
+class Towers(nn.Module):
+    """Two inputs of different shapes."""
+
+    def __init__(self):
+        super().__init__()
+        self.picture, self.numbers = nn.Conv2d(1, 3, 3), nn.Linear(4, 5)
+        self.head = nn.Linear(53, 2)
+
+    def forward(self, picture, numbers):
+        both = torch.cat([torch.relu(self.picture(picture)).flatten(1), torch.tanh(self.numbers(numbers))], dim=1)
+        return self.head(both)
+
+
+class OneMore(nn.Module):
+    """A sum of two inputs of one shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x, y):
+        return self.head(x + y)
+
+
+def further():
+    """What has no golden files: several inputs (tuples)."""
+    torch.manual_seed(11)
+    yield "towers", Towers(), (torch.randn(2, 1, 6, 6).numpy(), torch.randn(2, 4).numpy())
+    yield "sum_of_two", OneMore(), (torch.randn(3, 5, 6).numpy(), torch.randn(3, 5, 6).numpy())
+
+
+def refused():
+    """(model, sample, what is said)."""
+    yield OneMore(), torch.randn(3, 5, 6).numpy(), r"it takes 2 inputs \(x, y\), 1 is given: several are a tuple"
+
+
 def unsupported():
     """A model and what of it has to be named."""
     return Beyond(), torch.randn(2, 3, 4).numpy(), {"first", "steps", "larger", "cumsum"}
@@ -231,6 +267,11 @@ def trained():
     yield "mlp", nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3)), torch.randn(32, 8), torch.randn(32, 3)
     cnn = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(64, 3))
     yield "cnn", cnn, torch.randn(16, 1, 8, 8), torch.randn(16, 3)
+    # The sum of two biases would move twice as fast there; with one of them kept it moves as in the network.
+    lstm = nn.Sequential(Recurrent(nn.LSTM, 4, 5), nn.Linear(5, 3))
+    for name, parameter in lstm.named_parameters():
+        parameter.requires_grad_("bias_hh" not in name)
+    yield "lstm", lstm, torch.randn(16, 6, 4), torch.randn(16, 6, 3)
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     yield "encoder", nn.Sequential(layer), torch.randn(8, 5, 8), torch.randn(8, 5, 8)
 

@@ -33,11 +33,12 @@ class Framework:
     """Tests of one framework; `models` names its module."""
 
     def test_answers(self):
-        for name, model, sample in self.models.cases():
+        for name, model, sample in [*self.models.cases(), *getattr(self.models, "further", list)()]:
             with self.subTest(name):
                 before, expected = self.models.state(model), self.models.answer(model, sample)
                 net = bridge.stream(model, sample)
-                found = numpy.asarray(net(sample))
+                x = bridge.pack(sample) if isinstance(sample, tuple) else sample
+                found = numpy.asarray(net(x))
                 self.assertEqual(found.shape, expected.shape)
                 error = float(numpy.abs(found - expected).max())
                 self.assertLessEqual(error, 0 if name == "embedding" else TOLERANCE)
@@ -47,7 +48,7 @@ class Framework:
                 with tempfile.TemporaryDirectory() as folder:
                     net.save(folder + "/net.entity")
                     again = welvet.Network.from_file(folder + "/net.entity")
-                self.assertEqual(numpy.asarray(again(sample)).tobytes(), found.tobytes())
+                self.assertEqual(numpy.asarray(again(x)).tobytes(), found.tobytes())
                 pushed = bridge.push(again, model)
                 self.assertEqual(self.models.state(pushed), before)
 
@@ -97,6 +98,13 @@ class Framework:
             bridge.stream(model, sample)
         named = {word for path, what, _ in caught.exception.parts for word in (path, what)}
         self.assertLessEqual(parts, named)
+
+
+    def test_what_is_refused_is_one_clear_line(self):
+        for model, sample, line in getattr(self.models, "refused", list)():
+            with self.subTest(line), self.assertRaisesRegex(bridge.Unsupported, line) as caught:
+                bridge.stream(model, sample)
+            self.assertEqual(len(str(caught.exception).splitlines()), 1)
 
 
 class Page(unittest.TestCase):

@@ -4,7 +4,6 @@
 #include "core/json.h"
 #include "core/thread_pool.h"
 
-#if !defined(__wasi__)
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -17,11 +16,8 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#endif
 
 namespace loom {
-
-#if !defined(__wasi__)
 
 namespace {
 
@@ -157,15 +153,5 @@ Json system_audit(const AuditOptions& options) {
   if (options.include_network) out["network"] = network();
   return out;
 }
-
-#else
-
-Json system_audit(const AuditOptions&) {
-  Json isas = Json::array();
-  for (const Isa isa : usable_isas()) isas.push_back(name(isa));
-  return Json{{"os", Json{{"name", "wasi"}}}, {"isas", std::move(isas)}};
-}
-
-#endif
 
 }  // namespace loom

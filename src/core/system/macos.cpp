@@ -1,0 +1,29 @@
+// Pages, stacks and cores as macOS tells and gives them. Linked by tools/wheel, never run by us.
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/sysctl.h>
+
+#include "core/system.h"
+
+namespace loom::os {
+
+std::byte* take_pages(std::size_t bytes, bool) {
+  void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
+}
+
+Stack stack_of_thread() {
+  Stack out;
+  out.high = reinterpret_cast<std::uintptr_t>(pthread_get_stackaddr_np(pthread_self()));
+  out.low = out.high - pthread_get_stacksize_np(pthread_self());
+  return out;
+}
+
+int physical_cores() {
+  int cores = 0;
+  std::size_t bytes = sizeof cores;
+  return ::sysctlbyname("hw.physicalcpu", &cores, &bytes, nullptr, 0) == 0 && cores > 0 ? cores : 1;
+}
+
+}  // namespace loom::os

@@ -1,0 +1,47 @@
+// What WASI lacks: maps become copies; there are neither users, locks nor other processes; nobody tells of stacks.
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/system.h"
+
+namespace loom::os {
+
+// Hosts keep a program inside the folders that it was given.
+std::string resolved(const std::string&) { return {}; }
+
+Lock lock(int) { return Lock::taken; }
+bool has_name(int) { return true; }
+bool keep_permissions(int, const std::string&) { return true; }
+void remove_left_over(const std::string&) {}
+
+const std::byte* map(int file, std::size_t bytes) {
+  auto* const copy = static_cast<std::byte*>(std::malloc(bytes));
+  for (std::size_t done = 0; copy != nullptr && done < bytes;) {
+    const std::int64_t got = read(file, {copy + done, bytes - done});
+    if (got <= 0) {
+      if (got == 0) errno = EIO;  // the file became shorter
+      std::free(copy);
+      return nullptr;
+    }
+    done += static_cast<std::size_t>(got);
+  }
+  return copy;
+}
+void unmap(const std::byte* begin, std::size_t) noexcept { std::free(const_cast<std::byte*>(begin)); }
+void release_pages(const std::byte*, std::size_t) {}
+
+std::byte* take_pages(std::size_t bytes, bool) {
+  constexpr std::size_t kPage = 65536;
+  std::byte* const begin = take_aligned(bytes, kPage);
+  if (begin != nullptr) std::memset(begin, 0, bytes);
+  return begin;
+}
+void give_pages_back(std::byte* begin, std::size_t) noexcept { give_aligned_back(begin); }
+
+Stack stack_of_thread() { return {}; }
+int physical_cores() { return 1; }
+bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }
+
+}  // namespace loom::os

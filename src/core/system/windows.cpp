@@ -1,0 +1,244 @@
+// Files, maps, locks, pages, stacks and cores of Windows (10 or newer). Paths become UTF-16. Files are opened so that
+// others may remove and replace them meanwhile, as everywhere else, and then carry the descriptors of the C library.
+
+#include <windows.h>
+
+#include <fcntl.h>
+#include <io.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "core/system.h"
+
+namespace loom::os {
+namespace {
+
+constexpr int kPathUnits = 4096;
+
+// A path in UTF-16, on the stack: remove() may be called where no memory can be had. Empty for what is no UTF-8 or too
+// long, which no call takes for a path.
+struct WidePath {
+  explicit WidePath(const char* path) {
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, text, kPathUnits) == 0) text[0] = 0;
+  }
+  wchar_t text[kPathUnits];
+};
+
+std::string narrow(const wchar_t* text) {
+  const int bytes = WideCharToMultiByte(CP_UTF8, 0, text, -1, nullptr, 0, nullptr, nullptr);
+  std::string out(static_cast<std::size_t>(std::max(bytes, 1)), '\0');
+  WideCharToMultiByte(CP_UTF8, 0, text, -1, out.data(), bytes, nullptr, nullptr);
+  out.pop_back();  // the closing zero
+  return out;
+}
+
+int errno_of(DWORD error) {
+  switch (error) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME:
+    case ERROR_BAD_NETPATH: return ENOENT;
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS: return EEXIST;
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION:
+    case ERROR_LOCK_VIOLATION:
+    case ERROR_USER_MAPPED_FILE: return EACCES;
+    case ERROR_DISK_FULL:
+    case ERROR_HANDLE_DISK_FULL: return ENOSPC;
+    case ERROR_NOT_ENOUGH_MEMORY:
+    case ERROR_OUTOFMEMORY:
+    case ERROR_COMMITMENT_LIMIT: return ENOMEM;
+    case ERROR_TOO_MANY_OPEN_FILES: return EMFILE;
+    default: return EIO;
+  }
+}
+
+// What a call of Windows has answered; where it failed, errno tells why.
+bool told(BOOL done) {
+  if (done == 0) errno = errno_of(GetLastError());
+  return done != 0;
+}
+
+HANDLE handle_of(int file) { return reinterpret_cast<HANDLE>(_get_osfhandle(file)); }
+
+HANDLE open_handle(const char* path, DWORD access, DWORD creation) {
+  const HANDLE handle = CreateFileW(WidePath(path).text, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                    nullptr, creation, FILE_FLAG_BACKUP_SEMANTICS, nullptr);  // folders open too
+  if (handle == INVALID_HANDLE_VALUE) errno = errno_of(GetLastError());
+  return handle;
+}
+
+std::optional<FileInfo> info_of(HANDLE handle) {
+  if (GetFileType(handle) != FILE_TYPE_DISK) return FileInfo{};
+  BY_HANDLE_FILE_INFORMATION told_of{};
+  if (!told(GetFileInformationByHandle(handle, &told_of))) return std::nullopt;
+  const bool folder = (told_of.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  return FileInfo{!folder, folder, std::uint64_t{told_of.nFileSizeHigh} << 32 | told_of.nFileSizeLow};
+}
+
+// The C library counts in int.
+unsigned clamped(std::size_t bytes) { return static_cast<unsigned>(std::min<std::size_t>(bytes, INT_MAX)); }
+
+// Locks of Windows keep others from reading what is locked: this one lies where no file has bytes.
+constexpr DWORD kLockAt = 0x40000000;
+
+}  // namespace
+
+const std::string_view kSeparators = "/\\";
+const std::string_view kNotInNames = "\\:";
+
+bool is_disk_full(int error) { return error == ENOSPC; }
+
+int open(const std::string& path, Access access, unsigned) {
+  DWORD rights = GENERIC_READ, creation = OPEN_EXISTING;
+  int flags = _O_RDONLY;
+  switch (access) {
+    case Access::read: break;
+    case Access::create: rights = GENERIC_WRITE, creation = CREATE_NEW, flags = _O_WRONLY; break;
+    case Access::append: rights = GENERIC_WRITE, flags = _O_WRONLY | _O_APPEND; break;
+    case Access::append_anew: rights = GENERIC_WRITE, creation = CREATE_ALWAYS, flags = _O_WRONLY | _O_APPEND; break;
+    case Access::lock: rights = GENERIC_READ | GENERIC_WRITE, creation = OPEN_ALWAYS, flags = _O_RDWR; break;
+  }
+  const HANDLE handle = open_handle(path.c_str(), rights, creation);
+  if (handle == INVALID_HANDLE_VALUE) return -1;
+  const int file = _open_osfhandle(reinterpret_cast<std::intptr_t>(handle), flags | _O_BINARY | _O_NOINHERIT);
+  if (file < 0) CloseHandle(handle);
+  return file;
+}
+void close(int file) { _close(file); }
+
+std::int64_t read(int file, std::span<std::byte> to) { return _read(file, to.data(), clamped(to.size())); }
+std::int64_t write(int file, std::span<const std::byte> from) {
+  return _write(file, from.data(), clamped(from.size()));
+}
+std::int64_t write_at(int file, std::uint64_t offset, std::span<const std::byte> from) {
+  const std::int64_t behind = _telli64(file);
+  if (behind < 0 || _lseeki64(file, static_cast<std::int64_t>(offset), SEEK_SET) < 0) return -1;
+  const int put = _write(file, from.data(), clamped(from.size()));
+  return _lseeki64(file, behind, SEEK_SET) < 0 ? -1 : put;
+}
+bool truncate(int file, std::uint64_t bytes) { return _chsize_s(file, static_cast<std::int64_t>(bytes)) == 0; }
+bool flush(int file) { return _commit(file) == 0; }
+bool flush_folder(const std::string&) { return true; }  // rename() writes through
+
+std::optional<FileInfo> info(int file) { return info_of(handle_of(file)); }
+std::optional<FileInfo> info(const std::string& path) {
+  const HANDLE handle = open_handle(path.c_str(), 0, OPEN_EXISTING);
+  if (handle == INVALID_HANDLE_VALUE) return std::nullopt;
+  const auto out = info_of(handle);
+  CloseHandle(handle);
+  return out;
+}
+bool is_there(const std::string& path) {
+  return GetFileAttributesW(WidePath(path.c_str()).text) != INVALID_FILE_ATTRIBUTES;
+}
+
+std::string resolved(const std::string& path) {
+  const HANDLE handle = open_handle(path.c_str(), 0, OPEN_EXISTING);
+  if (handle == INVALID_HANDLE_VALUE) return {};
+  wchar_t text[kPathUnits];
+  const DWORD units = GetFinalPathNameByHandleW(handle, text, kPathUnits, FILE_NAME_NORMALIZED);
+  CloseHandle(handle);
+  if (units == 0 || units >= kPathUnits) return {};
+  std::string out = narrow(text);
+  std::ranges::replace(out, '\\', '/');
+  return out;
+}
+
+std::optional<std::vector<std::string>> names_in(const std::string& folder) {
+  WIN32_FIND_DATAW entry;
+  const HANDLE search = FindFirstFileW(WidePath((folder + "/*").c_str()).text, &entry);
+  if (search == INVALID_HANDLE_VALUE) {
+    errno = errno_of(GetLastError());
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  do {
+    std::string name = narrow(entry.cFileName);
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  } while (FindNextFileW(search, &entry) != 0);
+  FindClose(search);
+  return names;
+}
+
+bool make_folder(const std::string& path) { return told(CreateDirectoryW(WidePath(path.c_str()).text, nullptr)); }
+bool rename(const std::string& from, const std::string& to) {
+  return told(MoveFileExW(WidePath(from.c_str()).text, WidePath(to.c_str()).text,
+                          MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH));
+}
+bool remove(const char* path) noexcept { return told(DeleteFileW(WidePath(path).text)); }
+
+Lock lock(int file) {
+  OVERLAPPED where{};
+  where.OffsetHigh = kLockAt;
+  if (LockFileEx(handle_of(file), LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &where) != 0)
+    return Lock::taken;
+  const DWORD error = GetLastError();
+  errno = errno_of(error);
+  return error == ERROR_LOCK_VIOLATION || error == ERROR_IO_PENDING ? Lock::busy : Lock::failed;
+}
+
+bool has_name(int file) {
+  FILE_STANDARD_INFO now{};
+  return GetFileInformationByHandleEx(handle_of(file), FileStandardInfo, &now, sizeof now) == 0 ||
+         now.DeletePending == 0;
+}
+
+bool keep_permissions(int, const std::string&) { return true; }  // a new file has those of its folder
+
+void remove_left_over(const std::string& path) {
+  const int file = open(path, Access::append);
+  if (file < 0) return;
+  if (const auto now = info(file); now && now->is_file && lock(file) == Lock::taken) remove(path.c_str());
+  close(file);
+}
+
+const std::byte* map(int file, std::size_t) {
+  const HANDLE mapping = CreateFileMappingW(handle_of(file), nullptr, PAGE_READONLY, 0, 0, nullptr);
+  if (!told(mapping != nullptr)) return nullptr;
+  const void* const begin = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
+  told(begin != nullptr);
+  CloseHandle(mapping);  // the view keeps it
+  return static_cast<const std::byte*>(begin);
+}
+void unmap(const std::byte* begin, std::size_t) noexcept { UnmapViewOfFile(begin); }
+// Pages that are not locked leave the working set, though the call then says that it failed.
+void release_pages(const std::byte* begin, std::size_t bytes) { VirtualUnlock(const_cast<std::byte*>(begin), bytes); }
+
+std::byte* take_pages(std::size_t bytes, bool) {
+  return static_cast<std::byte*>(VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
+}
+void give_pages_back(std::byte* begin, std::size_t) noexcept { VirtualFree(begin, 0, MEM_RELEASE); }
+std::byte* take_aligned(std::size_t bytes, std::size_t alignment) {
+  return static_cast<std::byte*>(_aligned_malloc(bytes, alignment));
+}
+void give_aligned_back(std::byte* begin) noexcept { _aligned_free(begin); }
+
+Stack stack_of_thread() {
+  constexpr std::uintptr_t kGuard = 16384;  // the pages at its end that Windows keeps for itself
+  ULONG_PTR low = 0, high = 0;
+  GetCurrentThreadStackLimits(&low, &high);
+  return {low + kGuard, high};
+}
+
+int physical_cores() {
+  DWORD_PTR allowed = 0, all = 0;
+  DWORD bytes = 0;
+  GetLogicalProcessorInformation(nullptr, &bytes);
+  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> parts(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
+  if (parts.empty() || GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all) == 0 ||
+      GetLogicalProcessorInformation(parts.data(), &bytes) == 0)
+    return 1;
+  const auto cores = std::ranges::count_if(parts, [&](const SYSTEM_LOGICAL_PROCESSOR_INFORMATION& part) {
+    return part.Relationship == RelationProcessorCore && (part.ProcessorMask & allowed) != 0;
+  });
+  return cores < 1 ? 1 : static_cast<int>(cores);
+}
+
+bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }
+
+}  // namespace loom::os
