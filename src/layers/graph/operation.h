@@ -14,6 +14,8 @@
 
 namespace loom::graph {
 
+struct Fused;
+
 class Op {
  public:
   Op(const Node& node_of_it, int opset_of_it, const Exec& on) : node(node_of_it), opset(opset_of_it), exec(on) {}
@@ -24,6 +26,7 @@ class Op {
   std::vector<const Value*> ins;  // null: left out
   std::vector<Value>* outs = nullptr;
   std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
+  const Fused* fused = nullptr;             // of a step that stands for several operations
   std::size_t most_elements = std::size_t{1} << 36;  // of an output
   bool needs_value = false;                          // the error that came is about a number that only a run would know
 
