@@ -214,6 +214,7 @@ Result<void> cast_to(Op& op, Type type) {
   if (!is_known(type)) return op.refuse(Code::Unsupported, "to {}", name_of(type));
   if (!is_known(x.type)) return op.refuse(Code::Unsupported, "from {}", name_of(x.type));
   LOOM_TRY(Value* const y, op.out(0, type, x.dims));
+  op.is_first_input = type == x.type;
   with_store(store_of(x.type), [&]<class From>(From) {
     with_store(store_of(type), [&]<class To>(To) {
       for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {

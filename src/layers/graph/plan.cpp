@@ -333,7 +333,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   if (measuring.peak().bytes() > program_.options_.max_bytes)
     return fail(Code::OutOfMemory, "scratch memory of {:.1f} GB", static_cast<double>(measuring.peak().bytes()) / 1e9);
   if (measuring.overflowed()) return fail(Code::OutOfMemory, "more scratch memory than addresses can count");
-  const bool shares = row->aliases && ins[0] >= 0;
+  const bool shares = (row->aliases || op.is_first_input) && ins[0] >= 0;
   if (shares) {
     outs[0].data = value(ins[0]).data, outs[0].own = value(ins[0]).own;
     outs[0].known = value(ins[0]).known, outs[0].constant = value(ins[0]).constant;

@@ -7,6 +7,7 @@
 #include "layers/graph/products.h"
 #include "ops/conv/conv.h"
 #include "ops/for_rows.h"
+#include "ops/pool/pool.h"
 #include "simd/math64.h"
 
 namespace loom::graph {
@@ -294,12 +295,31 @@ Dims pooled_dims(const Value& x, const Window& w) {
   return dims;
 }
 
+// The pool as ops/pool has it: of floats on one to three axes, every window meets the input.
+std::optional<PoolGeometry> pool_geometry(const Value& x, const Window& w) {
+  if (!is_float(x.type) || w.axes > 3) return std::nullopt;
+  for (std::size_t a = 0; a < w.axes; ++a)
+    if ((w.dilation[a] != 1 && w.begin[a] != 0) || w.begin[a] >= w.kernel[a] ||
+        (w.out[a] - 1) * w.stride[a] >= x.dims[a + 2] + w.begin[a])
+      return std::nullopt;
+  PoolGeometry g;
+  g.in = three(Dims(x.dims.begin() + 2, x.dims.end()), 1), g.kernel = three(w.kernel, 1);
+  g.stride = three(w.stride, 1), g.dilation = three(w.dilation, 1), g.padding = three(w.begin, 0);
+  return g;
+}
+
 Result<void> max_pool_op(Op& op) {
   const Value& x = op.in(0);
   LOOM_TRY(const Window w, pool_window(op));
   const Dims dims = pooled_dims(x, w);
-  LOOM_TRY_VOID(op.out(0, x.type, dims));
-  if (op.wants(1)) LOOM_TRY_VOID(op.out(1, Type::i64, dims));
+  LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  if (op.wants(1)) {
+    LOOM_TRY_VOID(op.out(1, Type::i64, dims));
+  } else if (const auto geometry = pool_geometry(x, w)) {
+    max_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
+             tensor_of(*y, dims.back()));
+    return {};
+  }
   if (op.measures()) return {};
   const Dims in(x.dims.begin() + 2, x.dims.end());
   const std::size_t plane = count(in), positions = count(w.out);
@@ -338,6 +358,19 @@ Result<void> average_pool_op(Op& op) {
   if (powers && (p_norm < 1 || p_norm > 64)) return op.refuse(Code::Unsupported, "p {}", p_norm);
   const Dims dims = pooled_dims(x, w);
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  auto geometry = powers ? std::nullopt : pool_geometry(x, w);
+  // What is padded at the end is all that a last window may reach beyond the input.
+  for (std::size_t a = 0; geometry && a < w.axes; ++a)
+    if (w.dilation[a] != 1 || w.end[a] != w.begin[a] ||
+        (w.out[a] - 1) * w.stride[a] + w.kernel[a] > x.dims[a + 2] + 2 * w.begin[a])
+      geometry.reset();
+  if (geometry) {
+    geometry->count_include_pad = counts_padding;
+    average_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
+                 tensor_of(*y, dims.back()));
+    if (!op.measures()) round_to_type(*y);
+    return {};
+  }
   if (op.measures()) return {};
   const Dims in(x.dims.begin() + 2, x.dims.end());
   const std::size_t plane = count(in), positions = count(w.out);
@@ -373,6 +406,11 @@ Result<void> global_pool(Op& op) {
   if (op.measures()) return {};
   const std::size_t planes = x.dims[0] * x.dims[1], n = x.elements() / planes;
   const bool largest = op.node.op == "GlobalMaxPool";
+  if (is_float(x.type)) {
+    largest ? largest_of_planes(op.exec, tensor_of(x, n), y->data) : mean_of_planes(op.exec, tensor_of(x, n), y->data);
+    round_to_type(*y);
+    return {};
+  }
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, planes, n, [&](std::size_t p) {
       const T* const from = x.as<T>() + p * n;

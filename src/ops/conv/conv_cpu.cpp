@@ -78,19 +78,22 @@ constexpr std::size_t kMostFilters = 96;   // whose totals are held at once
 constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first-level cache while all filters pass
 
 template <class T>
-void many_filters(const ConvTask<T>& task, const ConvTile<T>& tile) {
+void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
-    alignas(64) T total[kMostFilters][kLanes];
-    for (std::size_t f = 0; f < filters; ++f) store(total[f], zeros<T>());
+    alignas(64) T total[kManyFilterTiles][kMostFilters][kLanes];
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t f = 0; f < filters; ++f) store(total[t][f], zeros<T>());
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
       for_tiles<T>(filters, [&]<int N>(std::size_t f) {
-        add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, &tile, chunk, total[f]);
+        for (std::size_t t = 0; t < n; ++t)
+          add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, tiles + t, chunk, total[t][f]);
       });
     }
-    for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tile, total[f]);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tiles[t], total[t][f]);
   }
 }
 
@@ -99,7 +102,8 @@ void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   if (task.filters <= kTile<T>)
     with_count<kTile<T>>(static_cast<int>(task.filters), [&]<int N>() { few_filters<T, N>(task, tiles, n); });
   else
-    for (std::size_t i = 0; i < n; ++i) many_filters(task, tiles[i]);
+    for (std::size_t i = 0; i < n; i += kManyFilterTiles)
+      many_filters(task, tiles + i, n - i < kManyFilterTiles ? n - i : kManyFilterTiles);
 }
 
 // As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.
