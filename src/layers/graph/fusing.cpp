@@ -12,7 +12,8 @@ namespace {
 
 class Fuser {
  public:
-  Fuser(Plan& plan, int opset, FoldedWeights& folded) : plan_(plan), opset_(opset), folded_(folded) {
+  Fuser(Plan& plan, int opset, const Exec& like, FoldedWeights& folded)
+      : plan_(plan), opset_(opset), like_(like), folded_(folded) {
     readers_.resize(plan.values.size()), is_output_.resize(plan.values.size());
     writer_.resize(plan.values.size(), kNowhere);
     for (std::size_t s = 0; s < plan.steps.size(); ++s) {
@@ -25,7 +26,7 @@ class Fuser {
     gone_.resize(plan.steps.size());
   }
 
-  void run() {
+  Result<void> run() {
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) fold_into_convolution(s);
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) add_row_to_product(s);
     for (std::size_t s = plan_.steps.size(); s-- > 0;) join_formulas(s);
@@ -33,6 +34,8 @@ class Fuser {
     for (std::size_t s = 0; s < plan_.steps.size(); ++s)
       if (!gone_[s]) kept.push_back(std::move(plan_.steps[s]));
     plan_.steps = std::move(kept);
+    for (Step& step : plan_.steps) LOOM_TRY_VOID(choose_convolution(step));
+    return {};
   }
 
  private:
@@ -176,6 +179,32 @@ class Fuser {
     return true;
   }
 
+  // ---- convolutions of few positions ----
+
+  Result<void> choose_convolution(Step& step) {
+    constexpr std::size_t kFewPositions = 10;  // of the sixteen lanes that they would fill
+    if (step.node->op != "Conv" || step.packed == nullptr || !is_constant(step.ins[1]) || !is_f32(value(step.outs[0])))
+      return {};
+    const Attribute* const groups = step.node->find("group");
+    const Dims& dims = value(step.outs[0]).dims;
+    if ((groups != nullptr && groups->integer != 1) || count(std::span(dims).subspan(2)) > kFewPositions) return {};
+    step.run = conv_by_matrix;
+    return measure(step);
+  }
+
+  // The scratch memory of a step that is run in another way than it was planned.
+  Result<void> measure(const Step& step) {
+    Arena arena = Arena::measuring();
+    const Exec exec{like_.pool, like_.kernels, arena, nullptr, like_.activations};
+    Op op(*step.node, opset_, exec);
+    for (const int in : step.ins) op.ins.push_back(in < 0 ? nullptr : &value(in));
+    std::vector<Value> outs;
+    op.outs = &outs, op.packed = step.packed;
+    LOOM_TRY_VOID(step.run(op));
+    plan_.scratch = plan_.scratch.max(arena.peak());
+    return {};
+  }
+
   // ---- a row added to a product ----
 
   void add_row_to_product(std::size_t s) {
@@ -264,6 +293,7 @@ class Fuser {
 
   Plan& plan_;
   int opset_;
+  const Exec& like_;
   FoldedWeights& folded_;
   std::vector<std::vector<std::size_t>> readers_;  // of roots: steps
   std::vector<bool> is_output_;
@@ -273,6 +303,8 @@ class Fuser {
 
 }  // namespace
 
-void fuse(Plan& plan, int opset, FoldedWeights& folded) { Fuser(plan, opset, folded).run(); }
+Result<void> fuse(Plan& plan, int opset, const Exec& like, FoldedWeights& folded) {
+  return Fuser(plan, opset, like, folded).run();
+}
 
 }  // namespace loom::graph

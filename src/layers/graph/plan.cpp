@@ -148,6 +148,8 @@ Result<std::shared_ptr<const Plan>> Planner::plan(std::span<const Value> inputs)
   LOOM_TRY_VOID(run_body(program_.model_.body, scope));
   LOOM_TRY(const std::vector<int> outputs, outputs_of(program_.model_.body, scope));
   for (const int slot : outputs) plan_->outputs.push_back(static_cast<std::size_t>(slot));
+  drop_unread();
+  LOOM_TRY_VOID(fuse(*plan_, program_.model_.opset, like_, program_.folded_weights_));
   lay_out();
   return std::shared_ptr<const Plan>(plan_);
 }
@@ -383,8 +385,6 @@ void Planner::lay_out() {
   struct Life {
     std::size_t root, first, last, bytes, offset;
   };
-  drop_unread();
-  fuse(*plan_, program_.model_.opset, program_.folded_weights_);
   const std::size_t n = plan_->values.size();
   std::vector<std::size_t> first(n, Plan::kNowhere), last(n, 0);
   const auto root_of = [&](int slot) { return plan_->roots[static_cast<std::size_t>(slot)]; };

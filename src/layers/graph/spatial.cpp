@@ -7,6 +7,7 @@
 #include "layers/graph/products.h"
 #include "ops/conv/conv.h"
 #include "ops/for_rows.h"
+#include "ops/matmul/matmul.h"
 #include "ops/pool/pool.h"
 #include "simd/math64.h"
 
@@ -129,6 +130,55 @@ Result<void> conv(Op& op) {
   if (!op.measures()) round_to_type(*y);
   return {};
 }
+
+struct PackedWeight {
+  const void* source;
+  Matrix matrix;
+};
+
+// The weight of a convolution in panels of filters. Null where it is not finite.
+Result<const Matrix*> packed_weight(Op& op, const Value& w) {
+  const auto* packed = static_cast<const PackedWeight*>(op.packed->get());
+  if (op.measures() && (packed == nullptr || packed->source != w.data)) {
+    const std::span<const float> rows(w.as<float>(), w.elements());
+    op.packed->reset();
+    if (!std::ranges::all_of(rows, [](float v) { return v - v == 0; })) return nullptr;
+    LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, w.dims[0], w.elements() / w.dims[0]));
+    *op.packed = std::make_shared<PackedWeight>(w.data, std::move(matrix));
+    packed = static_cast<const PackedWeight*>(op.packed->get());
+  }
+  return packed == nullptr ? nullptr : &packed->matrix;
+}
+
+}  // namespace
+
+Result<void> conv_by_matrix(Op& op) {
+  LOOM_TRY(const Matrix* const matrix, packed_weight(op, op.in(1)));
+  if (matrix == nullptr) return conv(op);
+  const Value& x = op.in(0);
+  LOOM_TRY(const Convolution c, convolution_of(op, x, op.in(1)));
+  LOOM_TRY(Value* const y, op.out(0, x.type, c.dims));
+  const std::size_t samples = c.sizes.samples, channels = c.sizes.channels, filters = c.sizes.filters;
+  const std::size_t positions = c.layout.positions(), terms = channels * c.layout.taps(), plane = c.layout.plane();
+  const float* planes = x.as<float>();
+  if (!c.layout.in_place()) {
+    float* const stored = op.exec.arena.take<float>(samples * channels * plane);
+    store_planes(op.exec, c.layout, x.data, samples * channels, Element::f32, stored);
+    planes = stored;
+  }
+  const Tensor patches = op.exec.arena.tensor(samples * positions, terms);
+  const Tensor rows = op.exec.arena.tensor(samples * positions, filters);
+  for (std::size_t b = 0; b < samples; ++b)
+    unfold(op.exec, c.layout, planes + b * channels * plane, channels, 0,
+           {patches.row<float>(b * positions), positions, terms, Element::f32});
+  loom::matmul(op.exec, patches, std::array{MatmulJob{matrix, rows, op.has(2) ? op.in(2).as<float>() : nullptr}});
+  for (std::size_t b = 0; b < samples; ++b)
+    rows_to_planes(op.exec, {rows.row<float>(b * positions), positions, filters, Element::f32}, positions, 0,
+                   y->as<float>() + b * filters * positions);
+  return {};
+}
+
+namespace {
 
 // x - zero point, as f64: sums of such products are exact. One zero point, or one per channel `inner` elements apart.
 double* centred(Op& op, const Value& x, const Value* zero, std::size_t inner) {
