@@ -6,7 +6,7 @@ namespace loom::inline LOOM_TARGET {
 namespace {
 
 template <class T>
-void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
+LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   if (tile.skip == 0 && tile.count == kLanes) return store(y, v);
   alignas(64) T lanes[kLanes];
   store(lanes, v);
@@ -51,7 +51,7 @@ template <class T, int N, int P>
 }
 
 template <class T>
-void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
+LOOM_INLINE void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
   Lanes<T> sum = snap(load(total));
   if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
   store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
@@ -70,6 +70,11 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   };
   std::size_t i = 0;
   for (; i + kTogether <= n; i += kTogether) pass.template operator()<kTogether>(tiles + i);
+  // A single tile would wait for its own chain.
+  if constexpr (kTogether > 4)
+    for (; i + 4 <= n; i += 4) pass.template operator()<4>(tiles + i);
+  if constexpr (kTogether > 2)
+    for (; i + 2 <= n; i += 2) pass.template operator()<2>(tiles + i);
   if constexpr (kTogether > 1)
     for (; i < n; ++i) pass.template operator()<1>(tiles + i);
 }
