@@ -453,10 +453,15 @@ Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, std::ve
     const ArenaScope op_scope(exec.arena);
     Op op(*step.node, opset, exec);
     for (const int in : step.ins) op.ins.push_back(in < 0 ? nullptr : &values[static_cast<std::size_t>(in)]);
+    // The values themselves are handed over, not copies, whose dims would be allocated.
     outs.clear();
-    for (const int out : step.outs) outs.push_back(out < 0 ? Value{} : values[static_cast<std::size_t>(out)]);
+    for (const int out : step.outs)
+      outs.push_back(out < 0 ? Value{} : std::move(values[static_cast<std::size_t>(out)]));
     op.outs = &outs, op.packed = step.packed, op.fused = step.fused.get();
-    if (auto done = step.run(op); !done) return at_node(*step.node, std::move(done).error());
+    auto done = step.run(op);
+    for (std::size_t i = 0; i < step.outs.size(); ++i)
+      if (step.outs[i] >= 0) values[static_cast<std::size_t>(step.outs[i])] = std::move(outs[i]);
+    if (!done) return at_node(*step.node, std::move(done).error());
     if (exec.status) return at_node(*step.node, *std::move(exec.status));
     if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed))
       return fail(Code::Cancelled, "cancelled");

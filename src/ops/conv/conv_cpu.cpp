@@ -19,7 +19,7 @@ struct Blocks {
   const std::size_t *ends, *last;
 };
 
-// total[N][P][16] += the blocks for N filters, w their first, and P tiles.
+// total[N][P][16] += the blocks for N filters, w their first, and P tiles; the first block of a chain is the total.
 template <class T, int N, int P>
 [[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks,
                                   T* total) {
@@ -28,6 +28,7 @@ template <class T, int N, int P>
   const std::size_t terms = task.k;
   const std::size_t* offsets = task.offsets;
   std::size_t k = blocks.begin;
+  bool is_first = k == 0;
   for (const std::size_t* end = blocks.ends; end != blocks.last; ++end) {
     Lanes<T> block[N][P];
     for (int n = 0; n < N; ++n)
@@ -44,8 +45,9 @@ template <class T, int N, int P>
     for (int n = 0; n < N; ++n)
       for (int p = 0; p < P; ++p) {
         T* const sum = total + (n * P + p) * kLanes;
-        store(sum, load(sum) + block[n][p]);
+        store(sum, is_first ? block[n][p] : load(sum) + block[n][p]);
       }
+    is_first = false;
     __asm__ volatile("" ::: "memory");
   }
 }
@@ -63,7 +65,7 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   constexpr int kTogether = kTile<T> / N;
   const Blocks all{0, task.ends, task.ends + task.blocks};
   const auto pass = [&]<int P>(const ConvTile<T>* group) {
-    alignas(64) T total[N][P][kLanes] = {};
+    alignas(64) T total[N][P][kLanes];
     add_blocks<T, N, P>(task, task.w, group, all, total[0][0]);
     for (int f = 0; f < N; ++f)
       for (int p = 0; p < P; ++p) finish(task, static_cast<std::size_t>(f), group[p], total[f][p]);
@@ -87,8 +89,6 @@ void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
     alignas(64) T total[kManyFilterTiles][kMostFilters][kLanes];
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t f = 0; f < filters; ++f) store(total[t][f], zeros<T>());
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
