@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "layers/graph/operation.h"
+#include "layers/graph/formulas.h"
 #include "ops/for_rows.h"
 #include "simd/math64.h"
 
@@ -104,44 +104,46 @@ Result<void> comparison(Op& op, F&& f) {
   return {};
 }
 
+// Floats are steps of a formula.
+Result<void> formula_or(Op& op, Result<void> (*whole)(Op& op)) {
+  LOOM_TRY_VOID(same_types(op));
+  const auto step = step_of(op.node, op.opset, op.ins);
+  return step ? by_formula(op, *step) : whole(op);
+}
+
+template <class F>
+Result<void> whole_op(Op& op, F&& f) {
+  if (store_of(op.in(0).type) != Store::i64) return op.refuse(Code::Unsupported, "of {}", name_of(op.in(0).type));
+  return arithmetic(op, [&]<class T>(T a, T b) -> T {
+    if constexpr (std::is_integral_v<T>)
+      return f(a, b);
+    else
+      return a;
+  });
+}
+
 // Whole numbers wrap.
-struct Add {
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  }
-  float operator()(float a, float b) const { return settled(a + b); }
-  double operator()(double a, double b) const { return settled(a + b); }
-};
-struct Subtract {
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const {
+Result<void> whole_sum(Op& op) { return whole_op(op, plus<std::int64_t>); }
+Result<void> whole_difference(Op& op) {
+  return whole_op(op, [](std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-  }
-  float operator()(float a, float b) const { return settled(a - b); }
-  double operator()(double a, double b) const { return settled(a - b); }
-};
-struct Multiply {
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-  }
-  float operator()(float a, float b) const { return settled(a * b); }
-  double operator()(double a, double b) const { return settled(a * b); }
-};
-// Division by zero gives 0 for whole numbers, and is cut towards zero.
-struct Divide {
-  bool is_unsigned = false;
-  std::int64_t operator()(std::int64_t a, std::int64_t b) const {
-    if (b == 0) return 0;
+  });
+}
+Result<void> whole_product(Op& op) { return whole_op(op, times<std::int64_t>); }
+// Division by zero gives 0, and is cut towards zero.
+Result<void> whole_quotient(Op& op) {
+  const bool is_unsigned = op.in(0).type == Type::u64;
+  return whole_op(op, [=](std::int64_t a, std::int64_t b) {
+    if (b == 0) return std::int64_t{0};
     if (is_unsigned) return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) / static_cast<std::uint64_t>(b));
     return b == -1 ? static_cast<std::int64_t>(0u - static_cast<std::uint64_t>(a)) : a / b;
-  }
-  float operator()(float a, float b) const { return settled(a / b); }
-  double operator()(double a, double b) const { return settled(a / b); }
-};
+  });
+}
 
-Result<void> add_op(Op& op) { return arithmetic(op, Add{}); }
-Result<void> subtract_op(Op& op) { return arithmetic(op, Subtract{}); }
-Result<void> multiply_op(Op& op) { return arithmetic(op, Multiply{}); }
-Result<void> divide_op(Op& op) { return arithmetic(op, Divide{op.in(0).type == Type::u64}); }
+Result<void> add_op(Op& op) { return formula_or(op, whole_sum); }
+Result<void> subtract_op(Op& op) { return formula_or(op, whole_difference); }
+Result<void> multiply_op(Op& op) { return formula_or(op, whole_product); }
+Result<void> divide_op(Op& op) { return formula_or(op, whole_quotient); }
 
 std::int64_t whole_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
@@ -154,17 +156,11 @@ std::int64_t whole_power(std::int64_t base, std::int64_t exponent) {
 // The exponent may be of another type: the result has that of the base. Squares, which norms are made of, are products.
 Result<void> power(Op& op) {
   const Value &x = op.in(0), &e = op.in(1);
+  if (const auto step = step_of(op.node, op.opset, op.ins)) return by_formula(op, *step);
   LOOM_TRY(const Dims dims, result_dims(op));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   if (op.measures()) return {};
   const auto strides_x = stretched_strides(x.dims, dims), strides_e = stretched_strides(e.dims, dims);
-  if (e.elements() == 1 && e.number(0) == 2 && store_of(x.type) != Store::i64 && dims == x.dims) {
-    with_store(store_of(x.type), [&]<class T>(T) {
-      for (std::size_t i = 0; i < x.elements(); ++i) y->as<T>()[i] = settled(x.as<T>()[i] * x.as<T>()[i]);
-    });
-    round_to_type(*y);
-    return {};
-  }
   std::vector<std::size_t> from_e(y->elements());
   walk(dims, strides_e, [&](std::size_t i, std::size_t at) { from_e[i] = at; });
   walk(dims, strides_x, [&](std::size_t i, std::size_t at) {
@@ -220,16 +216,6 @@ Result<void> less_or_equal(Op& op) {
   return comparison(op, [](auto a, auto b) { return a <= b; });
 }
 
-template <class F>
-Result<void> whole_op(Op& op, F&& f) {
-  if (store_of(op.in(0).type) != Store::i64) return op.refuse(Code::Unsupported, "of {}", name_of(op.in(0).type));
-  return arithmetic(op, [&]<class T>(T a, T b) -> T {
-    if constexpr (std::is_integral_v<T>)
-      return f(a, b);
-    else
-      return a;
-  });
-}
 Result<void> and_op(Op& op) {
   return whole_op(op, [](std::int64_t a, std::int64_t b) { return a & b; });
 }
@@ -256,16 +242,19 @@ Result<void> shift(Op& op) {
 Result<void> prelu(Op& op) {
   return arithmetic(op, []<class T>(T x, T slope) {
     if constexpr (std::is_integral_v<T>)
-      return x < 0 ? Multiply{}(x, slope) : x;
+      return x < 0 ? times(x, slope) : x;
     else
       return x < 0 ? settled(x * slope) : x;
   });
 }
 
+constexpr auto kPlus = [](auto a, auto b) { return settled(plus(a, b)); };
+
 // Max, Min, Sum, Mean: from the first input on, in order. A NaN wins.
 template <class F>
 Result<void> fold(Op& op, F&& f, bool means) {
   LOOM_TRY_VOID(same_types(op));
+  if (const auto step = step_of(op.node, op.opset, op.ins)) return by_formula(op, *step);
   LOOM_TRY(const Dims dims, result_dims(op));
   const Type type = op.in(0).type;
   LOOM_TRY(Value* const y, op.out(0, type, dims));
@@ -302,8 +291,8 @@ struct Smaller {
 };
 Result<void> max_op(Op& op) { return fold(op, Larger{op.in(0).type == Type::u64}, false); }
 Result<void> min_op(Op& op) { return fold(op, Smaller{op.in(0).type == Type::u64}, false); }
-Result<void> sum_op(Op& op) { return fold(op, Add{}, false); }
-Result<void> mean_op(Op& op) { return fold(op, Add{}, true); }
+Result<void> sum_op(Op& op) { return fold(op, kPlus, false); }
+Result<void> mean_op(Op& op) { return fold(op, kPlus, true); }
 
 Result<void> where(Op& op) {
   const Value &c = op.in(0), &a = op.in(1), &b = op.in(2);

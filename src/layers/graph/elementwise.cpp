@@ -1,10 +1,9 @@
-// Operations of one input, element by element. Functions are those of simd/math64.h, computed in f64 and rounded once,
-// or the kernels of ops/elementwise where these have the formula.
+// Operations of one input, element by element: steps of a formula where they are one, else functions of simd/math64.h,
+// computed in f64 and rounded once.
 
 #include <algorithm>
 
-#include "layers/graph/operation.h"
-#include "ops/elementwise/elementwise.h"
+#include "layers/graph/formulas.h"
 #include "ops/for_rows.h"
 #include "simd/math64.h"
 
@@ -109,34 +108,25 @@ Result<void> function(Op& op) {
   return map(op, F);
 }
 
-// One of the kernels' activations, where x is a float.
-Result<void> by_kernel(Op& op, const ActivationFn& fn) {
-  const Value& x = op.in(0);
-  if (!is_float(x.type)) return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
-  LOOM_TRY(Value* const y, op.out_like(0, x));
-  const std::size_t n = x.elements();
-  if (n == 0) return {};
-  activate(op.exec, fn, tensor_of(x, n), tensor_of(*y, n));
-  if (!op.measures()) round_to_type(*y);
-  return {};
-}
-template <Activation A>
-Result<void> activation(Op& op) {
-  return by_kernel(op, A);
+// Those that are steps of a formula; `Other` is for what is none.
+Result<void> no_whole(Op& op) { return op.refuse(Code::Unsupported, "of {}", name_of(op.in(0).type)); }
+template <OpFn Other = no_whole>
+Result<void> formula(Op& op) {
+  const auto step = step_of(op.node, op.opset, op.ins);
+  return step ? by_formula(op, *step) : Other(op);
 }
 
-Result<void> relu(Op& op) {
-  if (is_float(op.in(0).type)) return by_kernel(op, Activation::Relu);
+Result<void> whole_relu(Op& op) {
   return map_exact(op, [](auto x) { return x > 0 ? x : decltype(x){}; });
 }
 Result<void> identity(Op& op) {
   LOOM_TRY_VOID(op.out_like(0, op.in(0)));
   return {};
 }
-Result<void> absolute(Op& op) {
+Result<void> whole_absolute(Op& op) {
   return map_exact(op, [](auto x) { return x < 0 ? -x : x; });
 }
-Result<void> negative(Op& op) {
+Result<void> whole_negative(Op& op) {
   return map_exact(op, [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return static_cast<std::int64_t>(0u - static_cast<std::uint64_t>(x));
@@ -146,20 +136,6 @@ Result<void> negative(Op& op) {
 }
 Result<void> sign(Op& op) {
   return map_exact(op, [](auto x) { return static_cast<decltype(x)>(x > 0 ? 1 : x < 0 ? -1 : x == x ? 0 : x); });
-}
-Result<void> square_root_of(Op& op) {
-  if (store_of(op.in(0).type) == Store::f32)
-    return map_exact(op,
-                     [](auto x) { return settled(static_cast<decltype(x)>(__builtin_sqrt(static_cast<double>(x)))); });
-  return map(op, [](double x) { return square_root(x); });
-}
-Result<void> reciprocal(Op& op) {
-  return map(op, [](double x) { return 1 / x; });
-}
-Result<void> leaky_relu(Op& op) {
-  ActivationFn fn = Activation::LeakyRelu;
-  fn.leaky_slope = static_cast<double>(static_cast<float>(op.number("alpha", 0.01)));
-  return by_kernel(op, fn);
 }
 Result<void> elu(Op& op) {
   const double alpha = op.number("alpha", 1);
@@ -173,17 +149,6 @@ Result<void> selu(Op& op) {
   const double alpha = op.number("alpha", 1.67326319217681884765625),
                gamma = op.number("gamma", 1.05070102214813232421875);
   return map(op, [=](double x) { return gamma * (x > 0 ? x : alpha * expm1_64(x)); });
-}
-Result<void> hard_sigmoid(Op& op) {
-  const auto alpha = static_cast<float>(op.number("alpha", 0.2)), beta = static_cast<float>(op.number("beta", 0.5));
-  return map_exact(op, [=](auto x) {
-    const auto y = static_cast<decltype(x)>(alpha) * x + static_cast<decltype(x)>(beta);
-    return settled(y > 1 ? decltype(x){1} : y > 0 ? y : y == y ? decltype(x){0} : y);
-  });
-}
-Result<void> gelu(Op& op) {
-  const bool tanh_form = op.text("approximate", "none") == "tanh";
-  return by_kernel(op, tanh_form ? Activation::Gelu : Activation::GeluExact);
 }
 Result<void> swish(Op& op) {
   const double alpha = op.number("alpha", 1);
@@ -217,7 +182,8 @@ Result<void> bitwise_not(Op& op) {
   });
 }
 
-Result<void> clip(Op& op) {
+// Between bounds that only a run knows, and of whole numbers.
+Result<void> any_clip(Op& op) {
   const Value& x = op.in(0);
   const bool by_input = op.opset >= 11;
   for (std::size_t i = 1; i < 3; ++i)
@@ -248,6 +214,7 @@ Result<void> cast_to(Op& op, Type type) {
   if (!is_known(type)) return op.refuse(Code::Unsupported, "to {}", name_of(type));
   if (!is_known(x.type)) return op.refuse(Code::Unsupported, "from {}", name_of(x.type));
   LOOM_TRY(Value* const y, op.out(0, type, x.dims));
+  op.is_first_input = type == x.type;
   with_store(store_of(x.type), [&]<class From>(From) {
     with_store(store_of(type), [&]<class To>(To) {
       for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
@@ -298,16 +265,16 @@ Result<void> dropout(Op& op) {
 
 std::span<const OpRow> elementwise_rows() {
   static constexpr std::array kRows{
-      OpRow{"Abs", absolute},
-      OpRow{"Neg", negative},
+      OpRow{"Abs", formula<whole_absolute>},
+      OpRow{"Neg", formula<whole_negative>},
       OpRow{"Sign", sign},
       OpRow{"Ceil", function<ceil64>},
       OpRow{"Floor", function<floor64>},
       OpRow{"Round", function<round_even>},
-      OpRow{"Sqrt", square_root_of},
-      OpRow{"Reciprocal", reciprocal},
-      OpRow{"Exp", function<exp64>},
-      OpRow{"Log", function<log64>},
+      OpRow{"Sqrt", formula<>},
+      OpRow{"Reciprocal", formula<>},
+      OpRow{"Exp", formula<>},
+      OpRow{"Log", formula<>},
       OpRow{"Sin", function<sin64>},
       OpRow{"Cos", function<cos64>},
       OpRow{"Tan", [](Op& op) { return map(op, [](double x) { return sin64(x) / cos64(x); }); }},
@@ -319,20 +286,20 @@ std::span<const OpRow> elementwise_rows() {
       OpRow{"Asinh", function<asinh64>},
       OpRow{"Acosh", function<acosh64>},
       OpRow{"Atanh", [](Op& op) { return map(op, [](double x) { return (log1p64(x) - log1p64(-x)) / 2; }); }},
-      OpRow{"Tanh", activation<Activation::Tanh>},
-      OpRow{"Sigmoid", activation<Activation::Sigmoid>},
-      OpRow{"Erf", function<erf64>},
-      OpRow{"Relu", relu},
-      OpRow{"LeakyRelu", leaky_relu},
+      OpRow{"Tanh", formula<>},
+      OpRow{"Sigmoid", formula<>},
+      OpRow{"Erf", formula<function<erf64>>},
+      OpRow{"Relu", formula<whole_relu>},
+      OpRow{"LeakyRelu", formula<>},
       OpRow{"Elu", elu},
       OpRow{"Celu", celu},
       OpRow{"Selu", selu},
       OpRow{"Softplus", function<softplus64>},
-      OpRow{"Softsign", activation<Activation::Softsign>},
-      OpRow{"HardSigmoid", hard_sigmoid},
-      OpRow{"HardSwish", activation<Activation::HardSwish>},
-      OpRow{"Mish", activation<Activation::Mish>},
-      OpRow{"Gelu", gelu},
+      OpRow{"Softsign", formula<>},
+      OpRow{"HardSigmoid", formula<>},
+      OpRow{"HardSwish", formula<>},
+      OpRow{"Mish", formula<>},
+      OpRow{"Gelu", formula<>},
       OpRow{"Swish", swish},
       OpRow{"ThresholdedRelu", thresholded_relu},
       OpRow{"Shrink", shrink},
@@ -340,7 +307,7 @@ std::span<const OpRow> elementwise_rows() {
       OpRow{"IsNaN", is_nan},
       OpRow{"IsInf", is_inf},
       OpRow{"BitwiseNot", bitwise_not},
-      OpRow{"Clip", clip},
+      OpRow{"Clip", formula<any_clip>},
       OpRow{"Cast", cast},
       OpRow{"CastLike", cast_like, false, 2},
       OpRow{"Dropout", dropout},

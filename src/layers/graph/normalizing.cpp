@@ -1,10 +1,12 @@
-// Normalisation. Means and variances are summed in f64, in one chain, and two passes.
+// Normalisation. Layer norms of vectors are those of ops/norm; elsewhere means and variances are summed in f64, in one
+// chain, and two passes.
 
 #include <algorithm>
 #include <array>
 
 #include "layers/graph/operation.h"
 #include "ops/for_rows.h"
+#include "ops/norm/norm.h"
 #include "simd/math64.h"
 
 namespace loom::graph {
@@ -76,6 +78,14 @@ Result<void> layer_normalization(Op& op) {
   const Type figures = x.type == Type::f64 ? Type::f64 : Type::f32;
   for (const std::size_t i : {1, 2})
     if (op.wants(i)) LOOM_TRY_VOID(op.out(i, figures, kept));
+  // Vectors as long as a row, the usual case, go through ops/norm.
+  const bool plain = op.in(1).elements() == n && (!op.has(2) || op.in(2).elements() == n);
+  if (plain && centred && n != 0 && !op.wants(1) && !op.wants(2)) {
+    Value& normal = (*op.outs)[0];
+    layer_norm(op.exec, tensor_of(x, n), op.in(1).data, op.has(2) ? op.in(2).data : nullptr, eps, tensor_of(normal, n));
+    if (!op.measures()) round_to_type(normal);
+    return {};
+  }
   if (op.measures()) return {};
   Value& y = (*op.outs)[0];
   const auto offsets = [&](std::size_t i) {
@@ -84,8 +94,6 @@ Result<void> layer_normalization(Op& op) {
       walk(x.dims, stretched_strides(op.in(i).dims, x.dims), [&](std::size_t k, std::size_t o) { at[k] = o; });
     return at;
   };
-  // Vectors as long as a row, the usual case, need no table of offsets.
-  const bool plain = op.in(1).elements() == n && (!op.has(2) || op.in(2).elements() == n);
   const auto scales = plain ? std::vector<std::size_t>() : offsets(1),
              biases = plain ? std::vector<std::size_t>() : offsets(2);
   with_store(store_of(x.type), [&]<class T>(T) {

@@ -14,6 +14,8 @@
 
 namespace loom::graph {
 
+struct Fused;
+
 class Op {
  public:
   Op(const Node& node_of_it, int opset_of_it, const Exec& on) : node(node_of_it), opset(opset_of_it), exec(on) {}
@@ -24,8 +26,11 @@ class Op {
   std::vector<const Value*> ins;  // null: left out
   std::vector<Value>* outs = nullptr;
   std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
+  const Fused* fused = nullptr;             // of a step that stands for several operations
   std::size_t most_elements = std::size_t{1} << 36;  // of an output
-  bool needs_value = false;                          // the error that came is about a number that only a run would know
+  bool is_first_input =
+      false;                 // said where it is measured: the output is the first input under its shape, nothing is run
+  bool needs_value = false;  // the error that came is about a number that only a run would know
 
   bool measures() const { return exec.rehearsal(); }
   std::size_t num_ins() const { return ins.size(); }
@@ -71,7 +76,7 @@ using OpFn = Result<void> (*)(Op& op);
 struct OpRow {
   std::string_view name;
   OpFn run;
-  bool aliases = false;  // the output is the first input under another shape
+  bool aliases = false;  // the output is the first input under another shape, whatever the shapes are
   std::size_t least_inputs = 1;
 };
 

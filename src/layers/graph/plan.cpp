@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backend/rehearsal.h"
+#include "layers/graph/fusing.h"
 
 namespace loom::graph {
 
@@ -29,6 +30,7 @@ class Planner {
 
  private:
   int add(Value value);
+  int of_this_plan(int slot);
   Result<void> add_constants(const Body& body, Scope& scope);
   Result<void> run_body(const Body& body, Scope& scope);
   Result<void> run_node(const Node& node, Scope& scope);
@@ -100,6 +102,16 @@ int Planner::add(Value fresh) {
   return static_cast<int>(plan_->values.size() - 1);
 }
 
+// The same value, which in a plan of other inputs may be another one.
+int Planner::of_this_plan(int slot) {
+  if (!value(slot).constant) return slot;
+  Value same = value(slot);
+  same.constant = false;
+  const int copy = add(std::move(same));
+  plan_->roots.back() = plan_->roots[static_cast<std::size_t>(slot)];
+  return copy;
+}
+
 Result<void> Planner::count_bytes(const Value& fresh) {
   bytes_ += fresh.bytes();
   if (bytes_ > program_.options_.max_bytes)
@@ -136,6 +148,8 @@ Result<std::shared_ptr<const Plan>> Planner::plan(std::span<const Value> inputs)
   LOOM_TRY_VOID(run_body(program_.model_.body, scope));
   LOOM_TRY(const std::vector<int> outputs, outputs_of(program_.model_.body, scope));
   for (const int slot : outputs) plan_->outputs.push_back(static_cast<std::size_t>(slot));
+  drop_unread();
+  LOOM_TRY_VOID(fuse(*plan_, program_.model_.opset, like_, program_.folded_weights_));
   lay_out();
   return std::shared_ptr<const Plan>(plan_);
 }
@@ -168,7 +182,7 @@ Result<void> Planner::run_node(const Node& node, Scope& scope) {
 
 Result<void> Planner::run_if(const Node& node, Scope& scope, const std::vector<int>& ins) {
   if (ins.empty() || ins[0] < 0) return fail(Code::CorruptData, "no condition");
-  const Value& condition = value(ins[0]);
+  const Value condition = value(ins[0]);
   if (!condition.known) {
     needs_value_ = true;
     return fail(Code::Unsupported, "its condition is known only in a run");
@@ -182,7 +196,8 @@ Result<void> Planner::run_if(const Node& node, Scope& scope, const std::vector<i
   LOOM_TRY(const std::vector<int> outputs, outputs_of(*body, inner));
   if (outputs.size() < node.outputs.size()) return fail(Code::CorruptData, "a branch of {} outputs", outputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = outputs[i];
+    if (!node.outputs[i].empty())
+      scope.names[node.outputs[i]] = condition.constant ? outputs[i] : of_this_plan(outputs[i]);
   return {};
 }
 
@@ -260,7 +275,7 @@ Result<void> Planner::run_loop(const Node& node, Scope& scope, const std::vector
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {
     if (node.outputs[k].empty()) continue;
     if (k < carried) {
-      scope.names[node.outputs[k]] = state[k];
+      scope.names[node.outputs[k]] = of_this_plan(state[k]);
     } else if (k - carried < scans.size()) {
       LOOM_TRY(scope.names[node.outputs[k]], stacked(scans[k - carried], 0, false));
     }
@@ -320,7 +335,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   if (measuring.peak().bytes() > program_.options_.max_bytes)
     return fail(Code::OutOfMemory, "scratch memory of {:.1f} GB", static_cast<double>(measuring.peak().bytes()) / 1e9);
   if (measuring.overflowed()) return fail(Code::OutOfMemory, "more scratch memory than addresses can count");
-  const bool shares = row->aliases && ins[0] >= 0;
+  const bool shares = (row->aliases || op.is_first_input) && ins[0] >= 0;
   if (shares) {
     outs[0].data = value(ins[0]).data, outs[0].own = value(ins[0]).own;
     outs[0].known = value(ins[0]).known, outs[0].constant = value(ins[0]).constant;
@@ -334,7 +349,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   } else {
     plan_->scratch = plan_->scratch.max(measuring.peak());
   }
-  Step step{&node, row->run, ins, {}, op.packed};
+  Step step{&node, row->run, ins, {}, op.packed, {}};
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!shares && !all_known) LOOM_TRY_VOID(count_bytes(outs[i]));
     const int slot = outs[i].present() ? add(std::move(outs[i])) : -1;
@@ -370,7 +385,6 @@ void Planner::lay_out() {
   struct Life {
     std::size_t root, first, last, bytes, offset;
   };
-  drop_unread();
   const std::size_t n = plan_->values.size();
   std::vector<std::size_t> first(n, Plan::kNowhere), last(n, 0);
   const auto root_of = [&](int slot) { return plan_->roots[static_cast<std::size_t>(slot)]; };
@@ -439,10 +453,15 @@ Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, std::ve
     const ArenaScope op_scope(exec.arena);
     Op op(*step.node, opset, exec);
     for (const int in : step.ins) op.ins.push_back(in < 0 ? nullptr : &values[static_cast<std::size_t>(in)]);
+    // The values themselves are handed over, not copies, whose dims would be allocated.
     outs.clear();
-    for (const int out : step.outs) outs.push_back(out < 0 ? Value{} : values[static_cast<std::size_t>(out)]);
-    op.outs = &outs, op.packed = step.packed;
-    if (auto done = step.run(op); !done) return at_node(*step.node, std::move(done).error());
+    for (const int out : step.outs)
+      outs.push_back(out < 0 ? Value{} : std::move(values[static_cast<std::size_t>(out)]));
+    op.outs = &outs, op.packed = step.packed, op.fused = step.fused.get();
+    auto done = step.run(op);
+    for (std::size_t i = 0; i < step.outs.size(); ++i)
+      if (step.outs[i] >= 0) values[static_cast<std::size_t>(step.outs[i])] = std::move(outs[i]);
+    if (!done) return at_node(*step.node, std::move(done).error());
     if (exec.status) return at_node(*step.node, *std::move(exec.status));
     if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed))
       return fail(Code::Cancelled, "cancelled");

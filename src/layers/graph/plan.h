@@ -16,7 +16,15 @@ struct Step {
   OpFn run = nullptr;
   std::vector<int> ins, outs;  // values; -1: left out
   std::shared_ptr<void>* packed = nullptr;
+  std::shared_ptr<const Fused> fused = {};
 };
+
+// A convolution's weight and bias with what follows it put in (fusing.h).
+struct FoldedWeight {
+  std::vector<const Node*> nodes;  // what follows
+  Value weight, bias;
+};
+using FoldedWeights = std::map<const Node*, FoldedWeight>;
 
 struct Plan {
   std::vector<Step> steps;
@@ -60,6 +68,7 @@ class Program {
   mutable SpinLock lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;
   mutable std::map<const Node*, std::shared_ptr<void>> packed_;
+  mutable FoldedWeights folded_weights_;
 };
 
 }  // namespace loom::graph

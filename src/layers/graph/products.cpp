@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "layers/graph/operation.h"
+#include "layers/graph/products.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 #include "ops/gemm/gemm.h"
@@ -106,6 +106,20 @@ Result<void> matmul_op(Op& op) {
   LOOM_TRY(Value* const y, op.out(0, a.type, p.dims));
   return multiply(op, a, b, *y, p);
 }
+
+}  // namespace
+
+Result<void> product_and_row(Op& op) {
+  const Value &a = op.in(0), &b = op.in(1);
+  LOOM_TRY(const Product p, product_of(op, a, b));
+  LOOM_TRY(Value* const y, op.out(0, a.type, p.dims));
+  LOOM_TRY(const Matrix* const matrix, packed_matrix(op, b, false));
+  LOOM_ASSERT(matrix != nullptr);
+  loom::matmul(op.exec, tensor_of(a, p.k), std::array{MatmulJob{matrix, tensor_of(*y, p.n), op.in(2).as<float>()}});
+  return {};
+}
+
+namespace {
 
 // y = alpha a' b' + beta c.
 Result<void> gemm_op(Op& op) {

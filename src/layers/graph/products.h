@@ -16,4 +16,11 @@ struct Window {
 // Settings of a window over x [N, C, in...], its output extents too. ShapeMismatch, InvalidConfig, Unsupported.
 Result<Window> window_of(const Op& op, const Value& x, std::vector<std::size_t> kernel, bool ceil_mode);
 
+// MatMul whose constant matrix is packed, plus a row: a constant of as many f32 as the result has columns (input 2).
+Result<void> product_and_row(Op& op);
+
+// Conv of one group and few positions, whose weight is constant: sixteen filters across the lanes instead of sixteen
+// positions. The same bits.
+Result<void> conv_by_matrix(Op& op);
+
 }  // namespace loom::graph

@@ -1,11 +1,14 @@
 // RNN, GRU and LSTM over a sequence, with initial state, lengths, peepholes and both directions (Elman 1990; Cho et al.
-// 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once.
+// 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once. An
+// LSTM of constant weights with the usual gates goes through ops/matmul and ops/recurrent.
 
 #include <algorithm>
 #include <array>
 
 #include "layers/graph/operation.h"
 #include "ops/gemm/gemm.h"
+#include "ops/matmul/matmul.h"
+#include "ops/recurrent/recurrent.h"
 #include "simd/math64.h"
 
 namespace loom::graph {
@@ -232,6 +235,84 @@ void run_direction(Op& op, const Recurrence& r, std::size_t d) {
   }
 }
 
+// ---- LSTM by the kernels of ops/recurrent ----
+
+constexpr std::array<std::size_t, 4> kGateOrder{0, 2, 3, 1};  // i f g o of the kernels are these of i o f c
+
+struct PackedGates {
+  std::vector<Matrix> x, h;  // [direction][gate]
+  std::vector<float> bias;   // [direction][gate][units]: both biases as one
+};
+
+bool is_finite(const Value& v) {
+  return std::all_of(v.as<float>(), v.as<float>() + v.elements(), [](float x) { return x - x == 0; });
+}
+
+// Null where the cell is no plain LSTM, or its weights are no constants.
+Result<const PackedGates*> packed_gates(Op& op, const Recurrence& r) {
+  const bool plain = r.gates == 4 && !r.batch_first && !r.couples && r.clip == 0 && !op.has(4) && !op.has(7);
+  if (!plain || op.packed == nullptr || !op.in(1).constant || !op.in(2).constant) return nullptr;
+  if (op.has(3) && !op.in(3).constant) return nullptr;
+  for (std::size_t d = 0; d < r.directions; ++d)
+    if (r.gate(d, 0) != sigmoid64 || r.gate(d, 1) != tanh64 || r.gate(d, 2) != tanh64) return nullptr;
+  if (*op.packed == nullptr && op.measures() && is_finite(op.in(1)) && is_finite(op.in(2))) {
+    PackedGates packed;
+    for (std::size_t d = 0; d < r.directions; ++d)
+      for (const std::size_t gate : kGateOrder) {
+        const std::size_t at = d * r.gates + gate;
+        const auto matrix = [&](const Value& v, std::size_t cols) {
+          const std::span<const float> rows(v.as<float>() + at * r.units * cols, r.units * cols);
+          return Matrix::from_floats(DType::float32, rows, r.units, cols);
+        };
+        LOOM_TRY(Matrix x, matrix(op.in(1), r.inputs));
+        LOOM_TRY(Matrix h, matrix(op.in(2), r.units));
+        packed.x.push_back(std::move(x)), packed.h.push_back(std::move(h));
+        const float* const b = op.has(3) ? op.in(3).as<float>() + (d * 2 * r.gates + gate) * r.units : nullptr;
+        for (std::size_t u = 0; u < r.units; ++u)
+          packed.bias.push_back(b == nullptr ? 0.0f : settled(b[u] + b[r.gates * r.units + u]));
+      }
+    *op.packed = std::make_shared<PackedGates>(std::move(packed));
+  }
+  return static_cast<const PackedGates*>(op.packed->get());
+}
+
+void run_lstm(Op& op, const Recurrence& r, const PackedGates& packed, std::size_t d) {
+  const ArenaScope scope(op.exec.arena);
+  std::vector<Value>& outs = *op.outs;
+  std::array<MatmulJob, 4> from_x, from_h;
+  for (std::size_t g = 0; g < 4; ++g) {
+    from_x[g] = {&packed.x[d * 4 + g], op.exec.arena.tensor(r.steps * r.batch, r.units)};
+    from_h[g] = {&packed.h[d * 4 + g], op.exec.arena.tensor(r.batch, r.units)};
+  }
+  CellForward cell;
+  cell.shape = {CellKind::Lstm, r.batch, 1, r.units};
+  cell.h = op.exec.arena.tensor(r.batch, r.units), cell.c = op.exec.arena.tensor(r.batch, r.units);
+  loom::matmul(op.exec, tensor_of(op.in(0), r.inputs), from_x);
+  if (op.measures()) return loom::matmul(op.exec, cell.h, from_h);
+  const std::size_t state = r.batch * r.units;
+  const auto start = [&](std::size_t i, const Tensor& to) {
+    if (op.has(i))
+      std::copy_n(op.in(i).as<float>() + d * state, state, to.as<float>());
+    else
+      std::fill_n(to.as<float>(), state, 0.0f);
+  };
+  start(5, cell.h), start(6, cell.c);
+  for (std::size_t t = 0; t < r.steps; ++t) {
+    const std::size_t at = d == 1 || r.reversed ? r.steps - 1 - t : t;
+    loom::matmul(op.exec, cell.h, from_h);
+    for (std::size_t g = 0; g < 4; ++g) {
+      cell.x_products[g] = {from_x[g].y.row<float>(at * r.batch), r.batch, r.units, Element::f32};
+      cell.h_products[g] = from_h[g].y;
+      cell.bias[g] = packed.bias.data() + (d * 4 + g) * r.units;
+    }
+    cell.y = op.wants(0) ? outs[0].as<float>() + (at * r.directions + d) * state : nullptr;
+    cell.y_stride = r.units;
+    cell_forward(op.exec, cell, 0);
+  }
+  if (op.wants(1)) std::copy_n(cell.h.as<float>(), state, outs[1].as<float>() + d * state);
+  if (op.wants(2)) std::copy_n(cell.c.as<float>(), state, outs[2].as<float>() + d * state);
+}
+
 Result<void> recurrent(Op& op) {
   LOOM_TRY(const Recurrence r, recurrence_of(op));
   const Dims whole =
@@ -240,7 +321,9 @@ Result<void> recurrent(Op& op) {
   if (op.wants(0)) LOOM_TRY_VOID(op.out(0, Type::f32, whole));
   if (op.wants(1)) LOOM_TRY_VOID(op.out(1, Type::f32, last));
   if (op.wants(2)) LOOM_TRY_VOID(op.out(2, Type::f32, last));
-  for (std::size_t d = 0; d < r.directions; ++d) run_direction(op, r, d);
+  LOOM_TRY(const PackedGates* const packed, packed_gates(op, r));
+  for (std::size_t d = 0; d < r.directions; ++d)
+    packed != nullptr ? run_lstm(op, r, *packed, d) : run_direction(op, r, d);
   return {};
 }
 

@@ -46,6 +46,13 @@ Result<Reduction> reduction_of(Op& op, std::span<const std::int64_t> axes, bool 
   return r;
 }
 
+// How many offsets follow each other by one, in every run of that many.
+std::size_t side_by_side(const std::vector<std::size_t>& offsets) {
+  std::size_t n = 1;
+  while (n < offsets.size() && offsets[n] == offsets[0] + n) ++n;
+  return offsets.size() % n == 0 ? n : 1;
+}
+
 // What a fold of whole numbers or of floats begins with: the least and the greatest one stand for infinities.
 template <class A, class Start>
 A first_total(Start start, Type type) {
@@ -81,6 +88,24 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
   if (op.measures()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {
     using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+    // Kept elements that lie side by side walk through the reduced ones together.
+    const std::size_t side = side_by_side(r.kept);
+    if (side > 1) {
+      constexpr std::size_t kTogether = 64;
+      const std::size_t parts = (side + kTogether - 1) / kTogether;
+      for_rows(op.exec, r.kept.size() / side * parts, r.reduced.size() * kTogether, [&](std::size_t part) {
+        const std::size_t first = part / parts * side + part % parts * kTogether;
+        const std::size_t n = std::min(kTogether, side - part % parts * kTogether);
+        std::array<A, kTogether> totals;
+        totals.fill(first_total<A>(start, x.type));
+        for (const std::size_t at : r.reduced)
+          for (std::size_t i = 0; i < n; ++i)
+            totals[i] = f(totals[i], static_cast<A>(x.as<T>()[r.kept[first] + at + i]));
+        for (std::size_t i = 0; i < n; ++i)
+          y->as<T>()[first + i] = settled(stored<T>(finish(totals[i], r.reduced.size())));
+      });
+      return;
+    }
     for_rows(op.exec, r.kept.size(), r.reduced.size(), [&](std::size_t i) {
       A total = first_total<A>(start, x.type);
       const T* const from = x.as<T>() + r.kept[i];

@@ -91,8 +91,28 @@ AxisPlan plan_axis(const Setting& s, std::size_t axis, std::size_t in, std::size
   return p;
 }
 
+// The last axis: every element of a row by its own taps.
+template <class T>
+void resize_last(const Exec& exec, const AxisPlan& p, std::size_t rows, const T* x, T* y) {
+  for_rows(exec, rows, p.out * p.taps, [&](std::size_t row) {
+    const T* const from = x + row * p.in;
+    T* const to = y + row * p.out;
+    if (p.taps == 1) {
+      for (std::size_t o = 0; o < p.out; ++o) to[o] = from[p.index[o]];
+      return;
+    }
+    for (std::size_t o = 0; o < p.out; ++o) {
+      double sum = 0;
+      for (std::size_t k = o * p.taps; k < (o + 1) * p.taps; ++k)
+        sum += p.weight[k] * static_cast<double>(from[p.index[k]]);
+      to[o] = settled(stored<T>(sum));
+    }
+  });
+}
+
 template <class T>
 void resize_axis(const Exec& exec, const AxisPlan& p, std::size_t outer, std::size_t inner, const T* x, T* y) {
+  if (inner == 1) return resize_last(exec, p, outer, x, y);
   for_rows(exec, outer * p.out, inner * p.taps, [&](std::size_t row) {
     const std::size_t o = row % p.out, before = row / p.out;
     T* const to = y + row * inner;

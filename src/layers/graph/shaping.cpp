@@ -150,28 +150,76 @@ Result<void> unsqueeze(Op& op) {
   return {};
 }
 
+// Axes that an offset walks by strides: those of one element are left out, those that it passes as if they were one are
+// one.
+struct Strided {
+  Dims dims;
+  std::vector<std::size_t> strides;
+};
+Strided merged(const Dims& dims, const std::vector<std::size_t>& strides) {
+  Strided s;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    if (!s.dims.empty() && s.strides.back() == strides[i] * dims[i])
+      s.dims.back() *= dims[i], s.strides.back() = strides[i];
+    else
+      s.dims.push_back(dims[i]), s.strides.push_back(strides[i]);
+  }
+  return s;
+}
+
+// Whether these are all elements of x in their order.
+bool is_whole(const Value& x, const Dims& dims, const std::vector<std::size_t>& strides) {
+  if (count(dims) != x.elements()) return false;
+  const Strided s = merged(dims, strides);
+  return s.dims.empty() || (s.dims.size() == 1 && s.strides[0] == 1);
+}
+
+constexpr std::size_t kBlock = 32;  // rows and columns that are turned together
+
+// Two axes change places: rows of y walk x by `step`, its columns lie side by side in x. In blocks, so that lines of the
+// cache are used whole.
+template <class T>
+void turn(const T* x, std::size_t step, std::size_t rows, std::size_t cols, T* y, std::size_t y_step) {
+  for (std::size_t first = 0; first < cols; first += kBlock) {
+    const std::size_t last = std::min(cols, first + kBlock);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = first; c < last; ++c) y[r * y_step + c] = x[r + c * step];
+  }
+}
+
 // y at (i, j, ...) is x at an offset that walks by strides.
 void gather_by_strides(const Exec& exec, const Value& x, const Value& y, const std::vector<std::size_t>& strides,
                        std::size_t start = 0) {
   if (y.elements() == 0) return;
+  Strided s = merged(y.dims, strides);
+  if (s.dims.empty()) s.dims = {1}, s.strides = {1};
+  const std::size_t cols = s.dims.back(), step = s.strides.back(), outer = s.dims.size() - 1;
+  // An axis that lies side by side in x, where the last one does not: the two change places.
+  const std::size_t side =
+      step == 1 ? outer : static_cast<std::size_t>(std::ranges::find(s.strides, 1u) - s.strides.begin());
+  const bool turns = side < outer;
+  const std::size_t blocks = turns ? (s.dims[side] + kBlock - 1) / kBlock : 1;
+  std::size_t between = 1;  // rows of y from one place on that axis to the next
+  for (std::size_t axis = side + 1; axis < outer; ++axis) between *= s.dims[axis];
   with_store(store_of(x.type), [&]<class T>(T) {
-    if (y.rank() == 0) {
-      y.as<T>()[0] = x.as<T>()[start];
-      return;
-    }
-    const std::size_t cols = y.dims.back(), step = strides.back();
-    for_rows(exec, y.elements() / cols, cols, [&](std::size_t row) {
-      std::size_t at = start, rest = row;
-      for (std::size_t axis = y.rank() - 1; axis-- > 0;) {
-        at += rest % y.dims[axis] * strides[axis];
-        rest /= y.dims[axis];
+    const std::size_t rows = count(std::span(s.dims).first(outer)) / (turns ? s.dims[side] : 1);
+    for_rows(exec, rows * blocks, cols * (turns ? kBlock : 1), [&](std::size_t row) {
+      std::size_t at = start, to = 0, rest = row / blocks, pitch = 1;
+      const std::size_t first = row % blocks * kBlock;
+      for (std::size_t axis = outer; axis-- > 0; pitch *= s.dims[axis]) {
+        const std::size_t i = turns && axis == side ? first : rest % s.dims[axis];
+        if (!turns || axis != side) rest /= s.dims[axis];
+        at += i * s.strides[axis], to += i * pitch;
       }
-      T* const to = y.as<T>() + row * cols;
       const T* const from = x.as<T>() + at;
-      if (step == 1)
-        std::memcpy(to, from, cols * sizeof(T));
+      T* const into = y.as<T>() + to * cols;
+      if (turns)
+        turn(from, step, std::min(kBlock, s.dims[side] - first), cols, into, between * cols);
+      else if (step == 1)
+        std::memcpy(into, from, cols * sizeof(T));
       else
-        for (std::size_t i = 0; i < cols; ++i) to[i] = from[static_cast<std::ptrdiff_t>(i * step)];  // may lead back
+        for (std::size_t i = 0; i < cols; ++i) into[i] = from[static_cast<std::ptrdiff_t>(i * step)];  // may lead back
     });
   });
 }
@@ -194,6 +242,7 @@ Result<void> transpose(Op& op) {
     dims.push_back(x.dims[axis]), strides.push_back(own[axis]);
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  op.is_first_input = is_whole(x, dims, strides);
   if (!op.measures()) gather_by_strides(op.exec, x, *y, strides);
   return {};
 }
@@ -204,6 +253,7 @@ Result<void> expand(Op& op) {
   LOOM_TRY(const Dims wanted, dims_of(op, list));
   LOOM_TRY(const Dims dims, broadcast(x.dims, wanted));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  op.is_first_input = dims.size() >= x.rank() && count(dims) == x.elements();
   if (!op.measures()) gather_by_strides(op.exec, x, *y, stretched_strides(x.dims, dims));
   return {};
 }
@@ -347,6 +397,7 @@ Result<void> slice(Op& op) {
     strides[axis] = strides[axis] * static_cast<std::size_t>(step);  // modulo 2^64 where it goes back
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  op.is_first_input = start == 0 && is_whole(x, dims, strides);
   if (!op.measures()) gather_by_strides(op.exec, x, *y, strides, start);
   return {};
 }

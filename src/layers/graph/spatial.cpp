@@ -7,6 +7,8 @@
 #include "layers/graph/products.h"
 #include "ops/conv/conv.h"
 #include "ops/for_rows.h"
+#include "ops/matmul/matmul.h"
+#include "ops/pool/pool.h"
 #include "simd/math64.h"
 
 namespace loom::graph {
@@ -128,6 +130,55 @@ Result<void> conv(Op& op) {
   if (!op.measures()) round_to_type(*y);
   return {};
 }
+
+struct PackedWeight {
+  const void* source;
+  Matrix matrix;
+};
+
+// The weight of a convolution in panels of filters. Null where it is not finite.
+Result<const Matrix*> packed_weight(Op& op, const Value& w) {
+  const auto* packed = static_cast<const PackedWeight*>(op.packed->get());
+  if (op.measures() && (packed == nullptr || packed->source != w.data)) {
+    const std::span<const float> rows(w.as<float>(), w.elements());
+    op.packed->reset();
+    if (!std::ranges::all_of(rows, [](float v) { return v - v == 0; })) return nullptr;
+    LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, w.dims[0], w.elements() / w.dims[0]));
+    *op.packed = std::make_shared<PackedWeight>(w.data, std::move(matrix));
+    packed = static_cast<const PackedWeight*>(op.packed->get());
+  }
+  return packed == nullptr ? nullptr : &packed->matrix;
+}
+
+}  // namespace
+
+Result<void> conv_by_matrix(Op& op) {
+  LOOM_TRY(const Matrix* const matrix, packed_weight(op, op.in(1)));
+  if (matrix == nullptr) return conv(op);
+  const Value& x = op.in(0);
+  LOOM_TRY(const Convolution c, convolution_of(op, x, op.in(1)));
+  LOOM_TRY(Value* const y, op.out(0, x.type, c.dims));
+  const std::size_t samples = c.sizes.samples, channels = c.sizes.channels, filters = c.sizes.filters;
+  const std::size_t positions = c.layout.positions(), terms = channels * c.layout.taps(), plane = c.layout.plane();
+  const float* planes = x.as<float>();
+  if (!c.layout.in_place()) {
+    float* const stored = op.exec.arena.take<float>(samples * channels * plane);
+    store_planes(op.exec, c.layout, x.data, samples * channels, Element::f32, stored);
+    planes = stored;
+  }
+  const Tensor patches = op.exec.arena.tensor(samples * positions, terms);
+  const Tensor rows = op.exec.arena.tensor(samples * positions, filters);
+  for (std::size_t b = 0; b < samples; ++b)
+    unfold(op.exec, c.layout, planes + b * channels * plane, channels, 0,
+           {patches.row<float>(b * positions), positions, terms, Element::f32});
+  loom::matmul(op.exec, patches, std::array{MatmulJob{matrix, rows, op.has(2) ? op.in(2).as<float>() : nullptr}});
+  for (std::size_t b = 0; b < samples; ++b)
+    rows_to_planes(op.exec, {rows.row<float>(b * positions), positions, filters, Element::f32}, positions, 0,
+                   y->as<float>() + b * filters * positions);
+  return {};
+}
+
+namespace {
 
 // x - zero point, as f64: sums of such products are exact. One zero point, or one per channel `inner` elements apart.
 double* centred(Op& op, const Value& x, const Value* zero, std::size_t inner) {
@@ -294,12 +345,31 @@ Dims pooled_dims(const Value& x, const Window& w) {
   return dims;
 }
 
+// The pool as ops/pool has it: of floats on one to three axes, every window meets the input.
+std::optional<PoolGeometry> pool_geometry(const Value& x, const Window& w) {
+  if (!is_float(x.type) || w.axes > 3) return std::nullopt;
+  for (std::size_t a = 0; a < w.axes; ++a)
+    if ((w.dilation[a] != 1 && w.begin[a] != 0) || w.begin[a] >= w.kernel[a] ||
+        (w.out[a] - 1) * w.stride[a] >= x.dims[a + 2] + w.begin[a])
+      return std::nullopt;
+  PoolGeometry g;
+  g.in = three(Dims(x.dims.begin() + 2, x.dims.end()), 1), g.kernel = three(w.kernel, 1);
+  g.stride = three(w.stride, 1), g.dilation = three(w.dilation, 1), g.padding = three(w.begin, 0);
+  return g;
+}
+
 Result<void> max_pool_op(Op& op) {
   const Value& x = op.in(0);
   LOOM_TRY(const Window w, pool_window(op));
   const Dims dims = pooled_dims(x, w);
-  LOOM_TRY_VOID(op.out(0, x.type, dims));
-  if (op.wants(1)) LOOM_TRY_VOID(op.out(1, Type::i64, dims));
+  LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  if (op.wants(1)) {
+    LOOM_TRY_VOID(op.out(1, Type::i64, dims));
+  } else if (const auto geometry = pool_geometry(x, w)) {
+    max_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
+             tensor_of(*y, dims.back()));
+    return {};
+  }
   if (op.measures()) return {};
   const Dims in(x.dims.begin() + 2, x.dims.end());
   const std::size_t plane = count(in), positions = count(w.out);
@@ -338,6 +408,19 @@ Result<void> average_pool_op(Op& op) {
   if (powers && (p_norm < 1 || p_norm > 64)) return op.refuse(Code::Unsupported, "p {}", p_norm);
   const Dims dims = pooled_dims(x, w);
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  auto geometry = powers ? std::nullopt : pool_geometry(x, w);
+  // What is padded at the end is all that a last window may reach beyond the input.
+  for (std::size_t a = 0; geometry && a < w.axes; ++a)
+    if (w.dilation[a] != 1 || w.end[a] != w.begin[a] ||
+        (w.out[a] - 1) * w.stride[a] + w.kernel[a] > x.dims[a + 2] + 2 * w.begin[a])
+      geometry.reset();
+  if (geometry) {
+    geometry->count_include_pad = counts_padding;
+    average_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
+                 tensor_of(*y, dims.back()));
+    if (!op.measures()) round_to_type(*y);
+    return {};
+  }
   if (op.measures()) return {};
   const Dims in(x.dims.begin() + 2, x.dims.end());
   const std::size_t plane = count(in), positions = count(w.out);
@@ -373,6 +456,11 @@ Result<void> global_pool(Op& op) {
   if (op.measures()) return {};
   const std::size_t planes = x.dims[0] * x.dims[1], n = x.elements() / planes;
   const bool largest = op.node.op == "GlobalMaxPool";
+  if (is_float(x.type)) {
+    largest ? largest_of_planes(op.exec, tensor_of(x, n), y->data) : mean_of_planes(op.exec, tensor_of(x, n), y->data);
+    round_to_type(*y);
+    return {};
+  }
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, planes, n, [&](std::size_t p) {
       const T* const from = x.as<T>() + p * n;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr std::size_t kMaxTile = 16;  // of ConvKernels::tile
 // elements of stored planes that are made at a time: they are read from the caches
 constexpr std::size_t kStored = 65536;
-constexpr std::size_t kChunkRows = 256;  // rows of g that stay in the first-level cache while all columns pass
+constexpr std::size_t kMostPitched = 4096;  // positions of a plane that is computed with what lies between its rows
+constexpr std::size_t kChunkRows = 256;     // rows of g that stay in the first-level cache while all columns pass
 
 // f(begin, end, worker) over parts of [0, n), as for_ranges.
 template <class F>
@@ -34,14 +36,15 @@ class Convolution {
  public:
   Convolution(const Exec& exec, const PatchLayout& layout, const ConvSizes& n)
       : exec_(exec), layout_(layout), n_(n), kernels_(exec.kernels.conv.of<T>()), k_(n.channels * layout.taps()) {
-    together_ = std::max<std::size_t>(1, kernels_.tile / std::min(n.filters, kernels_.tile));
+    together_ = n.filters > kernels_.tile ? kManyFilterTiles : kernels_.tile / n.filters;
+    pitch_ = pitch_of(layout, n.filters <= kernels_.tile);
     // Tiles keep to one row (of 16 positions or more) if 16 divides its width, or if filters are too few for gathering
     // to pay; then the last tile of a row overlaps the one before.
     by_row_ = layout.width() >= kLanes && (layout.width() % kLanes == 0 || n.filters <= kernels_.tile);
     offsets_ = exec.arena.note<std::size_t>(k_);
     gathered_ = exec.arena.note<std::size_t>(k_);
     ends_ = exec.arena.note<std::size_t>(k_);
-    buffer_elements_ = together_ * k_ * kLanes;
+    buffer_elements_ = pitch_ == 0 ? together_ * k_ * kLanes : n.filters * pitched_positions();
     buffers_ = exec.arena.take<T>(by_row_ ? 0 : static_cast<std::size_t>(exec.pool.threads()) * buffer_elements_);
     exec.run(1, [&](std::size_t) {
       // Blocks of chain64 count the columns of all taps, also those that a phase leaves out, so that a phase sums in
@@ -69,10 +72,27 @@ class Convolution {
   }
 
  private:
-  std::size_t units() const { return by_row_ ? layout_.rows() : ceil_div(layout_.positions(), kLanes); }
+  // The distance of narrow rows in the stored plane where whole planes are computed at that distance, with what lies
+  // between the rows, which costs less than gathering few filters' tiles; else 0.
+  static std::size_t pitch_of(const PatchLayout& layout, bool few_filters) {
+    if (!few_filters || layout.width() >= kLanes || layout.rows() < 2) return 0;
+    const std::size_t pitch = layout.start_of_row(1);
+    const bool is_even = layout.start_of_row(layout.rows() - 1) == (layout.rows() - 1) * pitch;
+    const std::size_t positions = (layout.rows() - 1) * pitch + layout.width();
+    return is_even && positions >= kLanes && positions <= kMostPitched && positions <= 6 * layout.positions() ? pitch
+                                                                                                              : 0;
+  }
+  std::size_t pitched_positions() const { return (layout_.rows() - 1) * pitch_ + layout_.width(); }
+
+  std::size_t units() const {
+    return pitch_ != 0 ? 1 : by_row_ ? layout_.rows() : ceil_div(layout_.positions(), kLanes);
+  }
 
   void samples(const T* x, std::size_t count, const T* w, const T* bias, T* y) {
-    const std::size_t units_of_plane = units(), cost = k_ * n_.filters * (by_row_ ? layout_.width() : kLanes) / 8 + 1;
+    const std::size_t units_of_plane = units(), unit = pitch_ != 0 ? pitched_positions()
+                                                       : by_row_   ? layout_.width()
+                                                                   : kLanes;
+    const std::size_t cost = k_ * n_.filters * unit / 8 + 1;
     for_ranges_by_worker(
         exec_, count * n_.groups * units_of_plane, cost, [&](std::size_t begin, std::size_t end, int worker) {
           while (begin < end) {
@@ -88,8 +108,10 @@ class Convolution {
                              y + plane * n_.filters * layout_.positions(),
                              layout_.positions()};
             const T* from = x + plane * n_.channels * layout_.plane();
-            by_row_ ? rows(task, from, first, last)
-                    : flat(task, from, first, last, buffers_ + static_cast<std::size_t>(worker) * buffer_elements_);
+            T* const buffer = buffers_ + static_cast<std::size_t>(worker) * buffer_elements_;
+            pitch_ != 0 ? pitched(task, from, buffer)
+            : by_row_   ? rows(task, from, first, last)
+                        : flat(task, from, first, last, buffer);
             begin += last - first;
           }
         });
@@ -110,6 +132,25 @@ class Convolution {
       }
     }
     if (n != 0) kernels_.tiles(task, tiles.data(), n);
+  }
+
+  // A plane whose rows are too narrow for tiles, as if what lies between them were positions too.
+  void pitched(ConvTask<T> task, const T* x, T* buffer) const {
+    std::array<ConvTile<T>, kMaxTile> tiles;
+    std::size_t n = 0;
+    const std::size_t positions = pitched_positions();
+    T* const y = std::exchange(task.y, buffer);
+    const std::size_t plane = std::exchange(task.positions, positions);
+    for (std::size_t at = 0; at < positions; at += kLanes) {
+      const std::size_t first = std::min(at, positions - kLanes);
+      tiles[n++] = {x + first, first, 0, kLanes};
+      if (n < together_ && at + kLanes < positions) continue;
+      kernels_.tiles(task, tiles.data(), n);
+      n = 0;
+    }
+    for (std::size_t f = 0; f < n_.filters; ++f)
+      exec_.kernels.slices.of<T>().move({layout_.rows(), layout_.width()}, buffer + f * positions, {.stride = pitch_},
+                                        y + f * plane, {.stride = layout_.width()});
   }
 
   // Tiles of 16 consecutive positions, which may cross rows; the lanes of such a tile are not contiguous in x, so its
@@ -150,7 +191,7 @@ class Convolution {
   const PatchLayout& layout_;
   const ConvSizes& n_;
   const ConvKernels<T>& kernels_;
-  std::size_t k_, together_ = 1, blocks_ = 0, buffer_elements_ = 0;
+  std::size_t k_, together_ = 1, blocks_ = 0, buffer_elements_ = 0, pitch_ = 0;
   bool by_row_ = false;
   std::size_t *offsets_ = nullptr, *gathered_ = nullptr, *ends_ = nullptr;
   T* buffers_ = nullptr;

@@ -35,6 +35,10 @@ void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t c
 
 // ---- kernel side ----
 
+// Tiles that go together where there are many filters: they share a pass over the weights, which come from beyond the
+// first-level cache.
+inline constexpr std::size_t kManyFilterTiles = 4;
+
 // Sixteen outputs of a row of positions, of which the first `skip` belong to another tile.
 template <class T>
 struct ConvTile {

@@ -6,7 +6,7 @@ namespace loom::inline LOOM_TARGET {
 namespace {
 
 template <class T>
-void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
+LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   if (tile.skip == 0 && tile.count == kLanes) return store(y, v);
   alignas(64) T lanes[kLanes];
   store(lanes, v);
@@ -19,7 +19,7 @@ struct Blocks {
   const std::size_t *ends, *last;
 };
 
-// total[N][P][16] += the blocks for N filters, w their first, and P tiles.
+// total[N][P][16] += the blocks for N filters, w their first, and P tiles; the first block of a chain is the total.
 template <class T, int N, int P>
 [[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks,
                                   T* total) {
@@ -28,6 +28,7 @@ template <class T, int N, int P>
   const std::size_t terms = task.k;
   const std::size_t* offsets = task.offsets;
   std::size_t k = blocks.begin;
+  bool is_first = k == 0;
   for (const std::size_t* end = blocks.ends; end != blocks.last; ++end) {
     Lanes<T> block[N][P];
     for (int n = 0; n < N; ++n)
@@ -44,14 +45,15 @@ template <class T, int N, int P>
     for (int n = 0; n < N; ++n)
       for (int p = 0; p < P; ++p) {
         T* const sum = total + (n * P + p) * kLanes;
-        store(sum, load(sum) + block[n][p]);
+        store(sum, is_first ? block[n][p] : load(sum) + block[n][p]);
       }
+    is_first = false;
     __asm__ volatile("" ::: "memory");
   }
 }
 
 template <class T>
-void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
+LOOM_INLINE void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
   Lanes<T> sum = snap(load(total));
   if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
   store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
@@ -63,13 +65,18 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   constexpr int kTogether = kTile<T> / N;
   const Blocks all{0, task.ends, task.ends + task.blocks};
   const auto pass = [&]<int P>(const ConvTile<T>* group) {
-    alignas(64) T total[N][P][kLanes] = {};
+    alignas(64) T total[N][P][kLanes];
     add_blocks<T, N, P>(task, task.w, group, all, total[0][0]);
     for (int f = 0; f < N; ++f)
       for (int p = 0; p < P; ++p) finish(task, static_cast<std::size_t>(f), group[p], total[f][p]);
   };
   std::size_t i = 0;
   for (; i + kTogether <= n; i += kTogether) pass.template operator()<kTogether>(tiles + i);
+  // A single tile would wait for its own chain.
+  if constexpr (kTogether > 4)
+    for (; i + 4 <= n; i += 4) pass.template operator()<4>(tiles + i);
+  if constexpr (kTogether > 2)
+    for (; i + 2 <= n; i += 2) pass.template operator()<2>(tiles + i);
   if constexpr (kTogether > 1)
     for (; i < n; ++i) pass.template operator()<1>(tiles + i);
 }
@@ -78,19 +85,20 @@ constexpr std::size_t kMostFilters = 96;   // whose totals are held at once
 constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first-level cache while all filters pass
 
 template <class T>
-void many_filters(const ConvTask<T>& task, const ConvTile<T>& tile) {
+void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
-    alignas(64) T total[kMostFilters][kLanes];
-    for (std::size_t f = 0; f < filters; ++f) store(total[f], zeros<T>());
+    alignas(64) T total[kManyFilterTiles][kMostFilters][kLanes];
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
       for_tiles<T>(filters, [&]<int N>(std::size_t f) {
-        add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, &tile, chunk, total[f]);
+        for (std::size_t t = 0; t < n; ++t)
+          add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, tiles + t, chunk, total[t][f]);
       });
     }
-    for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tile, total[f]);
+    for (std::size_t t = 0; t < n; ++t)
+      for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tiles[t], total[t][f]);
   }
 }
 
@@ -99,7 +107,8 @@ void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   if (task.filters <= kTile<T>)
     with_count<kTile<T>>(static_cast<int>(task.filters), [&]<int N>() { few_filters<T, N>(task, tiles, n); });
   else
-    for (std::size_t i = 0; i < n; ++i) many_filters(task, tiles[i]);
+    for (std::size_t i = 0; i < n; i += kManyFilterTiles)
+      many_filters(task, tiles + i, n - i < kManyFilterTiles ? n - i : kManyFilterTiles);
 }
 
 // As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.

@@ -104,6 +104,21 @@ void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, Cons
   });
 }
 
+void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
+  with_element(x.element, [&]<class T>() {
+    const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
+    for_rows(exec, x.rows, x.cols, [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.mean(x.row<T>(p), x.cols); });
+  });
+}
+
+void largest_of_planes(const Exec& exec, ConstTensor x, void* y) {
+  with_element(x.element, [&]<class T>() {
+    const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
+    for_rows(exec, x.rows, x.cols,
+             [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.largest(x.row<T>(p), x.cols); });
+  });
+}
+
 namespace {
 
 bool windows_overlap(const PoolGeometry& g) {

@@ -32,6 +32,10 @@ void max_pool_backward(const Exec& exec, const PoolGeometry& geometry, const Poo
 void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out,
                            std::size_t planes, ConstTensor dy, Tensor dx, bool divides = true);
 
+// y[p] = the mean of n elements, their sum by lanes16, or the largest of them (NaN never wins); x [planes, n].
+void mean_of_planes(const Exec& exec, ConstTensor x, void* y);
+void largest_of_planes(const Exec& exec, ConstTensor x, void* y);
+
 // One tap of the innermost axis: outputs [first, last) read element output * stride + offset of an input row.
 struct PoolTap {
   std::size_t first, last;
@@ -46,6 +50,9 @@ struct PoolKernels {
   // The same; count[outputs] divides.
   void (*average_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
                       std::size_t oy, const T* count, T* y);
+  // Of n elements, snapped.
+  T (*mean)(const T* x, std::size_t n);
+  T (*largest)(const T* x, std::size_t n);
   // One plane each. Of windows that do not overlap, and of any: `winners` [outputs] is scratch.
   void (*max_scatter)(const PoolGeometry& g, const PoolGeometry::Axes& out, const T* x, const T* dy, T* dx);
   void (*max_backward)(const PoolGeometry& g, const PoolGeometry::Axes& out, const T* x, const T* dy,

@@ -87,6 +87,21 @@ void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps
   }
 }
 
+template <class T>
+T mean(const T* x, std::size_t n) {
+  return snap(lanes16<T>(n, [&](std::size_t i, auto lanes) { return lanes.load(x + i); }) / static_cast<T>(n));
+}
+
+template <class T>
+T largest(const T* x, std::size_t n) {
+  Lanes<T> most = splat(-static_cast<T>(__builtin_huge_val()));
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) most = max(load(x + i), most);
+  T one = max_lane(most);
+  for (; i < n; ++i) one = x[i] > one ? x[i] : one;
+  return snap(one);
+}
+
 using Axes = PoolGeometry::Axes;
 
 LOOM_INLINE std::size_t volume(const Axes& a) { return a[0] * a[1] * a[2]; }
@@ -202,6 +217,8 @@ template <class T>
 constexpr PoolKernels<T> kKernels = {
     .max_row = max_row<T>,
     .average_row = average_row<T>,
+    .mean = mean<T>,
+    .largest = largest<T>,
     .max_scatter = max_scatter<T>,
     .max_backward = max_backward<T>,
     .average_backward = average_backward<T>,

@@ -1,5 +1,7 @@
 #include "ops/pool/pool.h"
 
+#include <algorithm>
+
 #include "ops/op_test.h"
 
 namespace loom::op_test::of_pool {
@@ -161,6 +163,42 @@ void check_average() {
   }
 }
 LOOM_OP_TEST(Pool, averages_and_their_gradient_by_chain64, check_average)
+
+template <class T>
+void check_planes() {
+  for (const std::size_t n : kSizes)
+    for (const std::size_t planes : {std::size_t{3}, kShared / n + 1}) {
+      const std::vector<T> x = values<T>(planes * n, 5);
+      std::vector<T> wanted;
+      for (std::size_t p = 0; p < planes; ++p) {
+        const T* plane = x.data() + p * n;
+        wanted.push_back(snapped(lanes_sum<T>(n, [&](std::size_t i) { return plane[i]; }) / static_cast<T>(n)));
+      }
+      for (std::size_t p = 0; p < planes; ++p)
+        wanted.push_back(snapped(*std::max_element(x.begin() + static_cast<std::ptrdiff_t>(p * n),
+                                                   x.begin() + static_cast<std::ptrdiff_t>((p + 1) * n))));
+      EXPECT_TRUE(same(everywhere(planes > 3,
+                                  [&](const Exec& exec) {
+                                    std::vector<T> y(2 * planes);
+                                    mean_of_planes(exec, tensor(x, planes, n), y.data());
+                                    largest_of_planes(exec, tensor(x, planes, n), y.data() + planes);
+                                    return y;
+                                  }),
+                       wanted))
+          << planes << " planes of " << n;
+    }
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<T> odd(40, nan);
+  odd[33] = T{-2}, odd[3] = T{-3};
+  EXPECT_TRUE(same(everywhere(false,
+                              [&](const Exec& exec) {
+                                std::vector<T> y(1);
+                                largest_of_planes(exec, tensor(odd, 1, odd.size()), y.data());
+                                return y;
+                              }),
+                   std::vector<T>{T{-2}}));
+}
+LOOM_OP_TEST(Pool, means_and_largest_elements_of_whole_planes, check_planes)
 
 }  // namespace
 }  // namespace loom::op_test::of_pool
