@@ -10,6 +10,7 @@
 #include "layers/dense/dense.h"
 #include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
+#include "layers/graph/graph_layer.h"
 #include "layers/groupnorm/groupnorm.h"
 #include "layers/instancenorm/instancenorm.h"
 #include "layers/kmeans/kmeans.h"
@@ -68,6 +69,7 @@ constexpr const LayerKind* kKinds[] = {
     &Permute::kKind,
     &InstanceNorm::kKind,
     &S6::kKind,
+    &GraphLayer::kKind,
 };
 
 }  // namespace
