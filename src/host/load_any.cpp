@@ -5,6 +5,7 @@
 #include "io/bare_network.h"
 #include "io/network_file.h"
 #include "io/network_tensors.h"
+#include "io/onnx/graph_file.h"
 #include "lm/model_entity.h"
 
 namespace loom {
@@ -65,7 +66,8 @@ Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints&
   if (!hints.path.empty())
     return fail(Code::InvalidArgument, "{}: hints are for bare tensors in .safetensors or .npz", path);
   LOOM_TRY(SpecResult loaded, load_network(path, options));
-  return OpenedNetwork{std::move(loaded), {path.ends_with(".json") ? "json" : "entity", {}}};
+  const char* const format = path.ends_with(".json") ? "json" : is_graph_file(path) ? "onnx" : "entity";
+  return OpenedNetwork{std::move(loaded), {format, {}}};
 }
 
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints, const AnyOptions& options) {

@@ -30,9 +30,9 @@ struct AnyModel {
   std::vector<std::string> warnings;
 };
 
-// Networks: .entity, JSON, files of Loom 0.8x, safetensors that Loom wrote, and bare tensors in safetensors or .npz.
-// Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Strict (engine F-51).
-// InvalidArgument for hints beside a file that needs none.
+// Networks: .entity, JSON, files of Loom 0.8x, graphs in ONNX as one cell, safetensors that Loom wrote, and bare
+// tensors in safetensors or .npz. Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a
+// BERT. Strict (engine F-51). InvalidArgument for hints beside a file that needs none.
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints = {}, const AnyOptions& options = {});
 
 // Networks alone, for commands that take nothing else.
