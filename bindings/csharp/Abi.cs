@@ -1088,7 +1088,8 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_network_from_arch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int NetworkFromArch(void* json, UIntPtr jsonSize, ulong* network);
 
-        /// <summary>Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.</summary>
+        /// <summary>Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX
+        /// as one cell.</summary>
         [DllImport(Library, EntryPoint = "loom_network_open", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int NetworkOpen(byte* path, NetworkOptions* options, ulong* network);
 

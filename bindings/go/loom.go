@@ -1334,7 +1334,8 @@ func NetworkFromArch(json unsafe.Pointer, json_size uintptr, network *Network) S
 	return Status(C.loom_network_from_arch(json, C.size_t(json_size), (*C.uint64_t)(unsafe.Pointer(network))))
 }
 
-// NetworkOpen: Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+// NetworkOpen: Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as
+// one cell.
 func NetworkOpen(path *byte, options *NetworkOptions, network *Network) Status {
 	return Status(C.loom_network_open((*C.char)(unsafe.Pointer(path)), (*C.loom_network_options)(unsafe.Pointer(options)),
 		(*C.uint64_t)(unsafe.Pointer(network))))

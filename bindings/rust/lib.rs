@@ -1567,7 +1567,7 @@ extern "C" {
     /// Makes a transformer of an arch_config.
     pub fn loom_network_from_arch(json: *const c_void, json_size: usize, network: *mut Network) -> Status;
 
-    /// Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+    /// Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as one cell.
     pub fn loom_network_open(path: *const c_char, options: *const NetworkOptions, network: *mut Network) -> Status;
 
     /// The same of bytes.

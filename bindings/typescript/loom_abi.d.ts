@@ -640,7 +640,9 @@ export interface Functions<Pointer = number> {
   loom_network_from_json(json: Pointer, json_size: Pointer, options: Pointer, network: Pointer): Status;
   /** Makes a transformer of an arch_config. */
   loom_network_from_arch(json: Pointer, json_size: Pointer, network: Pointer): Status;
-  /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+  /**
+   * Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as one cell.
+   */
   loom_network_open(path: Pointer, options: Pointer, network: Pointer): Status;
   /** The same of bytes. */
   loom_network_from_memory(data: Pointer, data_size: Pointer, options: Pointer, network: Pointer): Status;

@@ -770,7 +770,7 @@ LOOM_API loom_status loom_network_from_json(const void* json, size_t json_size,
 /* Makes a transformer of an arch_config. */
 LOOM_API loom_status loom_network_from_arch(const void* json, size_t json_size, loom_network* network);
 
-/* Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+/* Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as one cell. */
 LOOM_API loom_status loom_network_open(const char* path, const loom_network_options* options, loom_network* network);
 
 /* The same of bytes. */

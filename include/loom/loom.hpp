@@ -218,7 +218,7 @@ class Network : public detail::Owner {
   // Makes a transformer of an arch_config.
   static Result<Network> from_arch(std::string_view json);
 
-  // Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x.
+  // Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as one cell.
   static Result<Network> open(const std::string& path,
       const loom_network_options& options = sized<loom_network_options>());
 

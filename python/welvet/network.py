@@ -60,7 +60,7 @@ class Network(_native.Owner):
 
     @classmethod
     def from_file(cls, path: Path, *, strict: bool = True) -> Self:
-        """Reads an .entity, a spec or checkpoint in JSON, or a file of Loom 0.8x.
+        """Reads an .entity, a spec or checkpoint in JSON, a file of Loom 0.8x, or an ONNX file as a network of one cell.
 
         NotFoundError where there is no such file, LoomError with the code CorruptData or Unsupported for other
         contents.

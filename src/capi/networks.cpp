@@ -9,6 +9,7 @@
 #include "host/draw.h"
 #include "host/inspect.h"
 #include "io/network_file.h"
+#include "io/onnx/onnx.h"
 #include "network/clone.h"
 #include "training/weight_hash.h"
 
@@ -91,6 +92,7 @@ Result<SpecResult> from_memory(std::string_view bytes, const SpecOptions& option
   const auto data = std::as_bytes(std::span(bytes));
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && bytes[first] == '{') return network_from_json(bytes, options);
+  if (looks_like_onnx(data)) return load_network(ByteSource::memory("data", data), options);
   return network_from_entity(data, options);
 }
 

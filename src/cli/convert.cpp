@@ -53,13 +53,15 @@ Result<int> run_convert_onnx(const ConvertFlags& o) {
 }
 
 Result<int> run_convert(const ConvertFlags& o) {
-  if (is_network_file(o.model) && !is_model_entity(o.model)) return convert_a_network(o);
+  // A graph becomes an .entity as it is, of which networks are read too, or a spec with the graph in a cell.
+  const bool is_graph = o.model.ends_with(".onnx");
+  if (is_network_file(o.model) && !is_model_entity(o.model) && !(is_graph && o.output.ends_with(".entity")))
+    return convert_a_network(o);
   if (o.entity_version != 2 || o.allow_loss)
     return fail(Code::Unsupported, "{}: language models are written as .entity of version 2 alone, without loss",
                 o.output);
   if (!o.output.ends_with(".entity"))
     return fail(Code::InvalidArgument, "{}: the output must end in .entity", o.output);
-  const bool is_graph = o.model.ends_with(".onnx");
   LOOM_TRY_VOID(check_output(o.output, is_graph ? OutputKind::graph : OutputKind::model, o.overwrite, {o.model}));
   if (is_graph) return run_convert_onnx(o);
   ConvertModelOptions options;

@@ -12,6 +12,7 @@
 #include "data/idx/idx.h"
 #include "evolution/run/state.h"
 #include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "training/checkpoint.h"
 
 namespace loom {
@@ -154,7 +155,8 @@ Result<Json> EvolveRun::identity_of(Json config, const std::optional<Digest>& da
 
 Result<Network> EvolveRun::base() const {
   const bool inside = config_.network.is_object();
-  auto spec = inside ? network_from_json(config_.network) : load_network(path_in(folder_, *as_string(config_.network)));
+  auto spec = inside ? network_from_json(config_.network, {.read_graph = graphs_in(folder_)})
+                     : load_network(path_in(folder_, *as_string(config_.network)));
   if (!spec && inside) return of_config("network", std::move(spec).error());
   if (!spec) return tl::make_unexpected(std::move(spec).error());
   return std::move(spec->network);

@@ -77,7 +77,8 @@ Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints&
   }
   LOOM_TRY_VOID(refuse_hints(path, hints));
   LOOM_TRY(SpecResult loaded, load_network(path, options));
-  return OpenedNetwork{std::move(loaded), {path.ends_with(".json") ? "json" : "entity", {}}};
+  const char* const format = path.ends_with(".json") ? "json" : is_graph_file(path) ? "onnx" : "entity";
+  return OpenedNetwork{std::move(loaded), {format, {}}};
 }
 
 Result<AnyModel> load_any(const std::string& path, const LoadHints& hints, const AnyOptions& options) {

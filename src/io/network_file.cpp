@@ -9,6 +9,7 @@
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/loom08/loom08.h"
+#include "io/onnx/graph_file.h"
 #include "io/weight_tensors.h"
 
 namespace loom {
@@ -24,6 +25,14 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
   return writer;
 }
 
+Result<SpecResult> network_from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options) {
+  LOOM_TRY(graph::Model model, parse_onnx(bytes, options));
+  LOOM_TRY(Network network, network_of_graph(std::move(model)));
+  if (network.settings.input_shape)
+    LOOM_TRY_VOID(network.prepare(network.with_batch(*network.settings.input_shape, 1)));
+  return SpecResult{std::move(network), {}};
+}
+
 Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions options) {
   LOOM_TRY_VOID(reader.verify());  // gaps too: every section is read anyway
   LOOM_TRY(const auto spec, reader.section("network"));
@@ -32,8 +41,10 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   if (as_text(spec).substr(0, kLanguageModel.size()) == kLanguageModel)
     return fail(Code::Unsupported,
                 "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
-  if (as_text(spec).starts_with("{\"graph\":"))  // io/onnx/graph_file.h
-    return fail(Code::Unsupported, "this .entity holds a graph of operations: loom run and inspect read it");
+  if (as_text(spec).starts_with("{\"graph\":")) {  // io/onnx/graph_file.h
+    LOOM_TRY(const auto bytes, reader.section("weights"));
+    return network_from_onnx(bytes, {});
+  }
   LOOM_TRY(SpecResult result,
            network_from_json(std::string_view(reinterpret_cast<const char*>(spec.data()), spec.size()), options));
   LOOM_TRY(const std::vector<EntityTensor> tensors, read_entity_tensors(reader));
@@ -129,7 +140,7 @@ bool is_network_file(const std::string& path) {
 }
 
 bool is_network(std::span<const std::byte> bytes) {
-  if (is_entity(bytes)) return true;
+  if (is_entity(bytes) || looks_like_onnx(bytes)) return true;
   std::size_t i = 0;
   while (i < std::min<std::size_t>(bytes.size(), 64) && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} ||
                                                          bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
@@ -137,20 +148,31 @@ bool is_network(std::span<const std::byte> bytes) {
   return i < bytes.size() && bytes[i] == std::byte{'{'};
 }
 
-Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
-  LOOM_TRY(const auto source, ByteSource::file(path));
-  return load_network(source, options);
-}
-
-Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options) {
-  const std::string& path = source->name();
-  const auto bytes = source->bytes();
+// `folder`: of the file, for graphs that it names; empty: it is none.
+static Result<SpecResult> load_from(const ByteSource& source, const SpecOptions& options, const std::string& folder) {
+  const std::string& path = source.name();
+  const auto bytes = source.bytes();
   if (as_text(bytes).starts_with("GGUF"))
     return fail(Code::Unsupported,
                 "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);
-  auto result = is_entity(bytes) ? network_from_entity(bytes, options) : network_from_text(as_text(bytes), options);
+  auto result = is_entity(bytes)         ? network_from_entity(bytes, options)
+                : looks_like_onnx(bytes) ? network_from_onnx(bytes, {folder})
+                                         : network_from_text(as_text(bytes), options);
   if (!result) return at(path, std::move(result).error());
   return result;
+}
+
+Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
+  LOOM_TRY(const auto source, ByteSource::file(path));
+  const std::size_t slash = path.find_last_of('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  SpecOptions with_files = options;
+  if (!with_files.read_graph) with_files.read_graph = graphs_in(folder);
+  return load_from(*source, with_files, folder);
+}
+
+Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options) {
+  return load_from(*source, options, {});
 }
 
 }  // namespace loom

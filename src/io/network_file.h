@@ -25,8 +25,9 @@ Result<std::string> network_to_checkpoint(const Network& network);
 bool is_network_file(const std::string& path);
 bool is_network(std::span<const std::byte> bytes);
 
-// By content: an .entity, or JSON; files of Loom 0.8x too (io/loom08/loom08.h). Weights that a JSON does not bring are
-// initialised by its seed; an .entity and a file of 0.8x must have them all.
+// By content: an .entity, JSON, or a graph in ONNX, which becomes a network of one cell (io/onnx/graph_file.h); files
+// of Loom 0.8x too (io/loom08/loom08.h). A layer of a file may name another one with its graph, inside the same folder.
+// Weights that a JSON does not bring are initialised by its seed; an .entity and a file of 0.8x must have them all.
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});
 // The network holds copies of all it needs: memory of the caller is read during the call and not later.
 Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options = {});

@@ -11,6 +11,7 @@
 #include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
 #include "layers/foreign/foreign_kind.h"
+#include "layers/graph/graph_layer.h"
 #include "layers/groupnorm/groupnorm.h"
 #include "layers/instancenorm/instancenorm.h"
 #include "layers/kmeans/kmeans.h"
@@ -69,6 +70,7 @@ constexpr const LayerKind* kKinds[] = {
     &Permute::kKind,
     &InstanceNorm::kKind,
     &S6::kKind,
+    &GraphLayer::kKind,
 };
 
 // Null: there is none. Their names are written as folded_name() gives them.

@@ -13,6 +13,13 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
   });
 }
 
+Error no_backward(const Layer& layer) {
+  return {Code::Unsupported,
+          fmt::format("{} has no backward: nothing before it can learn and no gradient of the input comes out of it; "
+                      "\"trainable\": false keeps the cells before it as they are",
+                      layer.kind())};
+}
+
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y) {
   if (run.batches && run.rehearsal() && x.shape.rank() <= layer.sample_rank()) {
     return run.fail(

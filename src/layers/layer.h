@@ -121,6 +121,9 @@ const L* layer_as(const Layer& layer) {
   return layer_as<L>(const_cast<Layer&>(layer));
 }
 
+// The error of a backward pass that wants to go through a kind that only runs forward.
+Error no_backward(const Layer& layer);
+
 // Containers and networks run a layer by these two functions, so that hooks see it. With rules, backward carries
 // targets instead of gradients.
 void run_forward(const Layer& layer, const Run& run, const ConstView& x, const View& y);

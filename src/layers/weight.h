@@ -137,6 +137,9 @@ class Weight {
   const T* values(const Exec& exec) const;
   void decode(std::size_t first, std::size_t count, float* to) const { owner().decode_to(first, count, to); }
   void decode(std::size_t first, std::size_t count, double* to) const { owner().decode_to(first, count, to); }
+  // Stands for the values that are active: while somebody holds it, a change makes another version and leaves this one
+  // where it lies.
+  std::shared_ptr<const void> version() const { return owner().active_; }
   // The f32 values where they lie in memory, as vectors of language models do, or null.
   const float* plain() const { return owner().plain_; }
 

@@ -365,6 +365,16 @@ ConstView Network::forward(const Run& run, const ConstView& x, std::size_t begin
   return current;
 }
 
+bool Network::learns(std::size_t begin, std::size_t end) const {
+  bool any = false;
+  for (std::size_t i = begin; i < end && !any; ++i)
+    if (cells_[i].runs() && cells_[i].operation() != nullptr)
+      visit_running(*cells_[i].operation(), [&](Layer& layer) {
+        layer.visit_all_weights([&](const Weight& w) { any = any || !w.is_frozen(); });
+      });
+  return any;
+}
+
 void Network::backward(const Run& run, const ConstView& dy, const View& dx, std::size_t begin, std::size_t end,
                        const TweenRules* rules) const {
   ConstView gradient = dy;
@@ -388,6 +398,11 @@ void Network::backward(const Run& run, const ConstView& dy, const View& dx, std:
     }
     if (!cells_[i].runs()) continue;
     if (is_cancelled(run)) return;
+    if (cells_[i].layer && cells_[i].layer->kind_row().forward_only) {
+      if (dx.data == nullptr && !learns(begin, i)) return run.tape->clear();  // nothing before it wants a gradient
+      run.fail(no_backward(*cells_[i].layer));
+      return void(run.exec.status->under(steps(i)));
+    }
     const ConstView input = run.saved();
     const View next =
         i == first && (direct || dx.data == nullptr) ? dx : View{buffers[turn ^= 1], input.shape, dy.element};

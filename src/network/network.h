@@ -180,6 +180,8 @@ class Network {
   Result<void> order_uses(std::vector<LinkUse>& uses, std::vector<std::size_t>& order) const;
   Result<void> assign_slots(const std::vector<LinkUse>& uses, const std::vector<std::size_t>& order);
   bool is_source(std::size_t cell, std::size_t& next) const { return next < sources_.size() && sources_[next] == cell; }
+  // Whether a weight of cells [begin, end), or one that they share, learns.
+  bool learns(std::size_t begin, std::size_t end) const;
   Result<Shape> fed_shape(std::size_t cell, const Shape& input, const Shape& fed) const;
   // Shape behind a cell; `cells` holds the shapes of the outputs wanted so far.
   Result<Shape> shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> cells) const;

@@ -43,6 +43,17 @@ Result<void> check_lengths(std::span<const std::size_t> lengths, const Shape& in
   return {};
 }
 
+Result<void> check_device(const Network& network) {
+  std::optional<Error> error;
+  network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
+    if (layer.kind_row().forward_only && !error)
+      error = Error{Code::Unsupported, fmt::format("{} runs on no device: its operations look at values", layer.kind()),
+                    network.steps(path)};
+  });
+  if (error) return tl::make_unexpected(*std::move(error));
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network,
@@ -86,6 +97,7 @@ Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   planned_.reset();
   has_forward_ = false;
+  if (options_.device != nullptr) LOOM_TRY_VOID(check_device(network));
   if (options_.backward) {
     std::vector<std::size_t> sizes;
     network.visit_weights(

@@ -62,7 +62,8 @@ TEST(Kinds, L_01_every_id_and_name_of_the_table) {
                                                "position_embedding",
                                                "permute",
                                                "instancenorm",
-                                               "s6"};
+                                               "s6",
+                                               "graph"};
   ASSERT_EQ(layer_kinds().size(), names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(layer_kinds()[i]->id, static_cast<int>(i));

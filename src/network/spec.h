@@ -2,11 +2,13 @@
 // Networks as JSON (engine 5): the text is untrusted, every error carries an RFC 6901 pointer, and writing what was
 // read is canonical and a fixed point.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json_fwd.h"
+#include "layers/graph/model.h"
 #include "network/network.h"
 
 namespace loom {
@@ -17,6 +19,8 @@ struct SpecOptions {
   std::uint64_t max_weights = std::uint64_t{1} << 34;  // elements in all, checked before any is allocated
   // of memory for weights that are drawn: OutOfMemory beyond, before any is
   std::uint64_t max_bytes = ~std::uint64_t{0};
+  // The graph in a file that a layer names; empty: layers may name none.
+  std::function<Result<graph::Model>(const std::string& file)> read_graph{};
 };
 
 struct SpecResult {

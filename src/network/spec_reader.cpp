@@ -8,6 +8,7 @@
 #include "core/stack_limit.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
+#include "layers/graph/graph_layer.h"
 #include "layers/residual/residual.h"
 #include "network/spec.h"
 #include "network/spec_fields.h"
@@ -196,6 +197,15 @@ void read_common(Findings& findings, JsonReader& reader, CommonSettings& common)
     reader.complain(Code::InvalidConfig, "group_size", "scale_granularity says that there are no groups");
 }
 
+// Reads the graph of a layer that names its file; without a way to files, build() says so.
+void read_graph_file(Findings& findings, Layer& layer, const Steps& place) {
+  GraphLayer* const graph = layer_as<GraphLayer>(layer);
+  if (graph == nullptr || graph->file() == nullptr || !findings.options.read_graph) return;
+  auto model = findings.options.read_graph(*graph->file());
+  if (!model) return findings.add(std::move(model.error().under(below(place, "graph"))));
+  graph->adopt(std::move(*model));
+}
+
 // A layer's settings from the reader, then its weights; null after an error.
 LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind& kind, const CommonSettings* common,
                         const Steps& place) {
@@ -209,6 +219,7 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   layer->fields(reader);
   const Json* weights = reader.take("weights");
   reader.finish();
+  read_graph_file(findings, *layer, place);
   if (findings.errors.size() != before) return nullptr;
   auto built = layer->build();
   if (built) built = attach_adapters(*layer);

@@ -38,9 +38,11 @@ TEST(Schema, J_01_every_shipped_example_fits_and_is_read) {
     const Json& spec = within != nullptr ? *within : file;
     ++seen;
     EXPECT_TRUE(fits_schema(spec)) << entry.path();
-    EXPECT_TRUE(network_from_json(spec)) << entry.path();
+    const auto made = network_from_json(spec);
+    // A graph in a file of somebody else's, which is not here (src/training/features_test.cpp).
+    EXPECT_TRUE(made || made.error().message.starts_with("names a file, \"onnx/")) << entry.path();
   }
-  EXPECT_GE(seen, 13u);
+  EXPECT_GE(seen, 14u);
 }
 
 TEST(Schema, J_01_every_golden_layer_fits_and_what_the_reader_refuses_does_not) {
@@ -216,6 +218,9 @@ TEST(Spec, G_64_J_13_J_14_every_key_of_every_kind_round_trips) {
           "meta_observed_layer":)" +
           dense + R"(,"meta_network":{"type":"dense","input_height":6,"output_height":1}})",
       R"({"type":"residual","skip_from":[0,0,0,1]})",
+      R"({"type":"graph","input":"a","output":"y","fixed":{"b":2},"graph":{"inputs":[{"name":"a"},
+          {"name":"b","shape":[1]}],"outputs":["y","z"],"nodes":[{"op":"Mul","inputs":["a","b"],"outputs":["y"]},
+          {"op":"Add","inputs":["a","b"],"outputs":["z"]}]}})",
   };
   for (const char* kind : {"cnn1", "cnn2", "cnn3"})
     all.push_back(fmt::format(R"({{"type":"{}","kernel_size":2,{}}})", kind, conv));

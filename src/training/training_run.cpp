@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "core/numerics_version.h"
 #include "io/network_file.h"
+#include "io/onnx/graph_file.h"
 #include "network/spec.h"
 #include "training/report.h"
 #include "training/weight_hash.h"
@@ -116,7 +117,8 @@ tl::unexpected<Error> TrainingRun::of_network(Error error) const {
 Result<void> TrainingRun::open_network() {
   if (network_ == nullptr) {
     const std::string* path = as_string(config_.network);
-    auto loaded = path != nullptr ? load_network(joined(config_.folder, *path)) : network_from_json(config_.network);
+    auto loaded = path != nullptr ? load_network(joined(config_.folder, *path))
+                                  : network_from_json(config_.network, {.read_graph = graphs_in(config_.folder)});
     if (!loaded && path != nullptr) return tl::make_unexpected(std::move(loaded).error());  // has its file
     if (!loaded) return of_network(std::move(loaded).error());
     warnings_ = std::move(loaded->warnings);

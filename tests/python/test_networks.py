@@ -42,10 +42,32 @@ def plain(data):
     return data.tolist() if hasattr(data, "tolist") else data
 
 
+# Relu of x W, as an ONNX file: fields of protocol buffers by number.
+def onnx_file():
+    def part(field, data):
+        return bytes([field << 3 | 2, len(data)]) + data
+    def node(op, inputs, output):
+        return part(1, b"".join(part(1, i) for i in inputs) + part(2, output) + part(4, op))
+    w = array.array("f", [1, -1, 2, -2])
+    tensor = b"\x08\x02\x08\x02\x10\x01" + part(8, b"w") + part(9, w.tobytes())
+    graph = (node(b"MatMul", [b"x", b"w"], b"m") + node(b"Relu", [b"m"], b"y") + part(5, tensor)
+             + part(11, part(1, b"x")) + part(12, part(1, b"y")))
+    return b"\x08\x08" + part(7, graph) + part(8, b"\x10\x11")
+
+
 class Networks(unittest.TestCase):
 
     def setUp(self):
         self.net = welvet.Network(SPEC)
+
+    def test_a_graph_in_onnx_is_a_network(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "g.onnx")
+            path.write_bytes(onnx_file())
+            for net in (welvet.Network.from_file(path), welvet.Network.from_bytes(onnx_file())):
+                self.assertEqual(plain(net([[1.0, 1.0], [-1.0, 0.0]])), [[3.0, 0.0], [0.0, 1.0]])
+                net.save(pathlib.Path(folder, "g.entity"))
+                self.assertEqual(welvet.Network.from_file(pathlib.Path(folder, "g.entity")).hash(), net.hash())
 
     def test_a_network_runs_and_is_saved(self):
         x = values((4, 6))

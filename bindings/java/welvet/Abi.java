@@ -1915,7 +1915,9 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS));
     }
 
-    /** Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x. */
+    /**
+     * Reads a network: an .entity, a spec or a checkpoint in JSON, a file of Loom 0.8x, a graph in ONNX as one cell.
+     */
     public static int networkOpen(MemorySegment path, MemorySegment options, MemorySegment network) {
         try {
             return (int) CallNetworkOpen.CALL.invokeExact(path, options, network);

@@ -5,6 +5,7 @@
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_layout.h"
+#include "layers/graph/graph_layer.h"
 
 namespace loom {
 namespace {
@@ -47,6 +48,29 @@ Result<graph::Model> parse_graph(std::span<const std::byte> bytes) {
   if (!as_text(bytes).starts_with(kEntityMagic)) return parse_onnx(bytes);
   LOOM_TRY(const EntityReader reader, EntityReader::parse(bytes));
   return model_of_entity(reader);
+}
+
+std::function<Result<graph::Model>(const std::string&)> graphs_in(std::string folder) {
+  return [folder = std::move(folder)](const std::string& file) -> Result<graph::Model> {
+    LOOM_TRY(const std::string path, path_inside(folder.empty() ? "." : folder, file));
+    return read_graph(path);
+  };
+}
+
+Result<Network> network_of_graph(graph::Model model) {
+  auto layer = std::make_unique<GraphLayer>();
+  layer->adopt(std::move(model));
+  LOOM_TRY_VOID(layer->build());
+  const graph::InputInfo& input = layer->model().body.inputs[0];
+  std::vector<std::size_t> sample;
+  for (std::size_t i = 1; i < input.dims.size() && input.dims[i] > 0; ++i)
+    sample.push_back(static_cast<std::size_t>(input.dims[i]));
+  LOOM_TRY(Network network, Network::create({}));
+  if (!sample.empty() && sample.size() + 1 == input.dims.size()) {
+    LOOM_TRY(network.settings.input_shape, Shape::create(sample));
+  }
+  LOOM_TRY_VOID(network.place({}, std::move(layer)));
+  return network;
 }
 
 Result<Digest> convert_onnx(const std::string& model, const std::string& output) {

@@ -169,8 +169,8 @@ class OnnxReader {
       }
     }
     if (!has_graph) return fail(Code::CorruptData, "no graph: this is no ONNX model");
-    if (model.opset < kLeastOnnxOpset || model.opset > kMostOnnxOpset)
-      return fail(Code::Unsupported, "opset {}, {} to {} are read", model.opset, kLeastOnnxOpset, kMostOnnxOpset);
+    if (model.opset < graph::kLeastOpset || model.opset > graph::kMostOpset)
+      return fail(Code::Unsupported, "opset {}, {} to {} are read", model.opset, graph::kLeastOpset, graph::kMostOpset);
     return model;
   }
 
@@ -375,6 +375,13 @@ class OnnxReader {
 };
 
 }  // namespace
+
+bool looks_like_onnx(Bytes bytes) {
+  if (bytes.size() < 3 || bytes[0] != std::byte{0x08} || bytes[1] > std::byte{0x3f}) return false;
+  // producer_name, producer_version, domain, model_version, doc_string, graph, opset_import
+  constexpr std::array kNext{0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42};
+  return std::ranges::find(kNext, static_cast<int>(bytes[2])) != kNext.end();
+}
 
 Result<Model> parse_onnx(Bytes file, const OnnxOptions& options) { return OnnxReader(options).model(file); }
 

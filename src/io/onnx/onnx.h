@@ -13,7 +13,8 @@ struct OnnxOptions {
   std::string folder{};  // of external data; empty: there is none
 };
 
-inline constexpr int kLeastOnnxOpset = 7, kMostOnnxOpset = 28;
+// Whether bytes begin as an ONNX file does: with its version, and a field that may follow.
+bool looks_like_onnx(std::span<const std::byte> bytes);
 
 // CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element
 // types that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:

@@ -231,7 +231,7 @@ TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
   const auto y = run(std::move(*read), {{"x", numbers({1, 1}, {1, 2})}});
   ASSERT_TRUE(y) << y.error().text();
   EXPECT_EQ((*y)[0].number(1), 6.0);
-  EXPECT_EQ(load_network(entity).error().code, Code::Unsupported);
+  EXPECT_EQ(load_network(entity)->network.num_cells(), 1u) << "and it is a network of one cell";
   std::vector<std::byte> bytes = bytes_of_file(entity);
   bytes.back() ^= std::byte{1};
   ASSERT_TRUE(write_file_atomically(entity, bytes));

@@ -52,7 +52,8 @@ TEST(OnnxExport, F_42_every_file_is_the_one_that_onnxruntime_agreed_with) {
 TEST(OnnxExport, F_42_every_kind_has_a_case) {
   const std::string cases = test::read_all(test::source_path("tests/golden/export/cases.json"));
   for (const LayerKind* kind : layer_kinds())
-    EXPECT_NE(cases.find(fmt::format("\"type\": \"{}\"", kind->name)), std::string::npos) << kind->name;
+    EXPECT_TRUE(kind->forward_only || cases.find(fmt::format("\"type\": \"{}\"", kind->name)) != std::string::npos)
+        << kind->name;
 }
 
 TEST(OnnxExport, F_42_links_and_ties_share_one_initialiser) {

@@ -53,6 +53,8 @@ struct Body {
   std::vector<std::pair<std::string, Value>> constants;
 };
 
+inline constexpr int kLeastOpset = 7, kMostOpset = 28;
+
 struct Model {
   int opset = 17;
   Body body;

@@ -26,7 +26,8 @@ constexpr std::uint32_t kCases = 300;
 
 TEST(RandomNetworks, every_kind_has_a_recipe) {
   for (const LayerKind* kind : layer_kinds())
-    EXPECT_NE(recipe_of(kind->name), nullptr) << kind->name << ": a recipe in src/trials/recipes.cpp is missing";
+    EXPECT_TRUE(kind->forward_only || recipe_of(kind->name) != nullptr)
+        << kind->name << ": a recipe in src/trials/recipes.cpp is missing";
 }
 
 TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {

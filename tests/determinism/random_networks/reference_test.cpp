@@ -104,7 +104,8 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
   EXPECT_GT(close, compared / 20 * 17) << compared;  // the rest: behind inputs that were rounded to 127 levels (D-33)
   if (cases < 150) return;
   for (const LayerKind* kind : layer_kinds())
-    EXPECT_TRUE(kinds.contains(std::string(kind->name))) << kind->name << " was in none of the cases";
+    EXPECT_TRUE(kind->forward_only || kinds.contains(std::string(kind->name)))
+        << kind->name << " was in none of the cases";
 }
 
 // Returns false where a derivative does not exist, is defined otherwise or is not taken: differences would not show it.

@@ -1,0 +1,103 @@
+#pragma once
+// A graph of operations as a layer: what is no chain of kinds, read from an ONNX file or written in the spec.
+//   x [B, ...], an input of the graph -> y [B, ...], one of its outputs.
+// Tensors of the graph keep their own types; x becomes the input's type (whole numbers are cut towards zero, as ids
+// are) and the output becomes the network's. A graph whose input begins with an axis of 1 runs once for each sample.
+// Its other inputs have fixed values. Float constants of more than one number are the layer's weights: counted, hashed
+// and saved with it, and frozen, since a graph runs forward only. Engine 3.18.
+
+#include <map>
+#include <optional>
+
+#include "core/json.h"
+#include "core/spin_lock.h"
+#include "layers/graph/plan.h"
+#include "layers/layer.h"
+
+namespace loom {
+
+struct GraphConfig {
+  Json graph{};               // layers/graph/graph_json.h, or the name of its file
+  std::string input, output;  // empty: the only one; any value of a node may come out
+  Json fixed{};               // values of other inputs, by name
+};
+
+class GraphLayer final : public Layer {
+ public:
+  explicit GraphLayer(GraphConfig config = {}) : config_(std::move(config)) {}
+
+  static const LayerKind kKind;
+  const LayerKind& kind_row() const override { return kKind; }
+  void fields(FieldVisitor& visit) override;
+  // The file that the spec names; null: the graph stands in the spec.
+  const std::string* file() const { return as_string(config_.graph); }
+  // Takes the graph of that file, with the values of its weights. build() follows.
+  void adopt(graph::Model model);
+  // Besides the errors of the graph: InvalidConfig with the names to choose from where an input has no value or an
+  // output is not chosen; CorruptData for a name that no node before it gives.
+  Result<void> build() override;
+  void visit_weights(const std::function<void(Weight&)>& visit) override {
+    for (Weight& w : weights_) visit(w);
+  }
+  // Errors of the operations; Unsupported where a shape follows from numbers that only a run knows.
+  Result<Shape> output_shape(const Shape& input) const override;
+  std::size_t sample_rank() const override {
+    return input_.has_shape && !input_.dims.empty() ? input_.dims.size() - 1 : 0;
+  }
+  void forward(const Run& run, const ConstView& x, const View& y) const override;
+  // Unsupported when dx is wanted.
+  void backward(const Run& run, const ConstView& dy, const View& dx) const override;
+
+  // As build() left it: weights are constants without data.
+  const graph::Model& model() const { return model_; }
+
+ private:
+  // A plan for inputs of one shape on as many threads, which decide about scratch memory, and the values of runs that
+  // are over.
+  struct Ready {
+    Shape input;
+    int threads = 1;
+    const KernelTable* kernels = nullptr;
+    graph::Dims dims;                               // of one call
+    std::size_t calls = 1;                          // one for each sample, or one
+    std::shared_ptr<const graph::Program> program;  // whose nodes the plan points to
+    std::shared_ptr<const graph::Plan> plan;
+    SpinLock lock{};
+    std::vector<std::unique_ptr<std::vector<graph::Value>>> idle{};
+  };
+  struct KnownShape {
+    Shape input, output;
+  };
+
+  Result<void> choose_inputs();
+  Result<void> choose_output();
+  Result<void> declare_weights();
+  bool have_values() const;
+  bool are_current() const;
+  Result<std::shared_ptr<const graph::Program>> bind() const;
+  Result<graph::Value> fixed_value(const graph::InputInfo& info, const Shape& x) const;
+  // The extents of one call, and how many there are.
+  Result<graph::Dims> dims_of_call(const Shape& input, std::size_t& calls) const;
+  Result<std::shared_ptr<const graph::Plan>> plan_of(const graph::Program& program, const Exec& like,
+                                                     const Shape& input, const graph::Dims& dims) const;
+  Result<std::shared_ptr<Ready>> ready_for(const Exec& exec, const Shape& input) const;
+  Result<void> run_once(const Run& run, Ready& ready, const ConstTensor& x, const Tensor& y) const;
+
+  GraphConfig config_;
+  graph::Model model_;
+  graph::InputInfo input_;               // that x becomes
+  std::vector<graph::InputInfo> fixed_;  // the others
+  std::vector<Weight> weights_;
+  std::vector<graph::Type> weight_types_;
+  std::map<std::string, graph::Value> brought_;  // of weights, until build()
+
+  // What is made while a network is prepared, and anew when weights change. Sessions share it.
+  std::shared_ptr<const graph::Program> shapes_;  // weights are inputs, so that no shape follows from one
+  mutable SpinLock lock_;
+  mutable std::vector<KnownShape> known_;
+  mutable std::shared_ptr<const graph::Program> program_;
+  mutable std::vector<std::shared_ptr<const void>> versions_;  // of the weights in program_
+  mutable std::vector<std::shared_ptr<Ready>> ready_;          // of program_
+};
+
+}  // namespace loom
