@@ -229,6 +229,12 @@ class Network(_native.Owner):
             self._session = Session(self)
         return self._session.forward(x, **options)
 
+    def close(self) -> None:
+        """Gives the network back to the library, and the session that calls of it made."""
+        if getattr(self, "_session", None) is not None:  # an __init__ that fails leaves none
+            self._session.close()
+        super().close()
+
     def draw(self, title: str | None = None) -> str:
         """Returns a picture of the grid, SVG."""
         name = _native.utf8(title, "title") if title else None
