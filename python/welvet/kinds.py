@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-    """A tensor of one call of one callback: it has a shape and no numbers. + - * take tensors of that shape and numbers.
-    """
+    """A tensor of one call of a callback: a shape and no numbers. + - * take tensors of that shape and numbers."""
 
     __slots__ = ("_layer", "_ref")
 

@@ -231,8 +231,9 @@ class Network(_native.Owner):
 
     def close(self) -> None:
         """Gives the network back to the library, and the session that calls of it made."""
-        if getattr(self, "_session", None) is not None:  # an __init__ that fails leaves none
-            self._session.close()
+        session: Session | None = getattr(self, "_session", None)  # an __init__ that fails leaves none
+        if session is not None:
+            session.close()
         super().close()
 
     def draw(self, title: str | None = None) -> str:
