@@ -1596,19 +1596,19 @@ namespace Welvet
         public static extern int LayerMatmulGradient(ulong layer, ulong x, ulong dy, byte* weight, byte* bias,
             ulong* dx);
 
-        /// <summary>y = a b over the last two axes of two tensors whose other axes are equal, either of them
+        /// <summary>y = left right over the last two axes of two tensors whose other axes are equal, either of them
         /// transposed. Its gradients are products too.</summary>
         [DllImport(Library, EntryPoint = "loom_layer_product", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        public static extern int LayerProduct(ulong layer, ulong a, int transposeA, ulong b, int transposeB,
-            ulong* y);
+        public static extern int LayerProduct(ulong layer, ulong left, int transposeLeft, ulong right,
+            int transposeRight, ulong* y);
 
-        /// <summary>y = a + b; equal shapes.</summary>
+        /// <summary>y = left + right; equal shapes.</summary>
         [DllImport(Library, EntryPoint = "loom_layer_add", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        public static extern int LayerAdd(ulong layer, ulong a, ulong b, ulong* y);
+        public static extern int LayerAdd(ulong layer, ulong left, ulong right, ulong* y);
 
-        /// <summary>y = a b, element by element; equal shapes.</summary>
+        /// <summary>y = left right, element by element; equal shapes.</summary>
         [DllImport(Library, EntryPoint = "loom_layer_multiply", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
-        public static extern int LayerMultiply(ulong layer, ulong a, ulong b, ulong* y);
+        public static extern int LayerMultiply(ulong layer, ulong left, ulong right, ulong* y);
 
         /// <summary>y = x times a factor.</summary>
         [DllImport(Library, EntryPoint = "loom_layer_scale", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]

@@ -1988,21 +1988,22 @@ func LayerMatmulGradient(layer Layer, x uint64, dy uint64, weight *byte, bias *b
 		(*C.char)(unsafe.Pointer(bias)), (*C.uint64_t)(unsafe.Pointer(dx))))
 }
 
-// LayerProduct: y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed.
-// Its gradients are products too.
-func LayerProduct(layer Layer, a uint64, transpose_a int32, b uint64, transpose_b int32, y *uint64) Status {
-	return Status(C.loom_layer_product(C.uint64_t(layer), C.uint64_t(a), C.int32_t(transpose_a), C.uint64_t(b), C.int32_t(transpose_b),
-		(*C.uint64_t)(unsafe.Pointer(y))))
+// LayerProduct: y = left right over the last two axes of two tensors whose other axes are equal, either of them
+// transposed. Its gradients are products too.
+func LayerProduct(layer Layer, left uint64, transpose_left int32, right uint64, transpose_right int32,
+	y *uint64) Status {
+	return Status(C.loom_layer_product(C.uint64_t(layer), C.uint64_t(left), C.int32_t(transpose_left), C.uint64_t(right),
+		C.int32_t(transpose_right), (*C.uint64_t)(unsafe.Pointer(y))))
 }
 
-// LayerAdd: y = a + b; equal shapes.
-func LayerAdd(layer Layer, a uint64, b uint64, y *uint64) Status {
-	return Status(C.loom_layer_add(C.uint64_t(layer), C.uint64_t(a), C.uint64_t(b), (*C.uint64_t)(unsafe.Pointer(y))))
+// LayerAdd: y = left + right; equal shapes.
+func LayerAdd(layer Layer, left uint64, right uint64, y *uint64) Status {
+	return Status(C.loom_layer_add(C.uint64_t(layer), C.uint64_t(left), C.uint64_t(right), (*C.uint64_t)(unsafe.Pointer(y))))
 }
 
-// LayerMultiply: y = a b, element by element; equal shapes.
-func LayerMultiply(layer Layer, a uint64, b uint64, y *uint64) Status {
-	return Status(C.loom_layer_multiply(C.uint64_t(layer), C.uint64_t(a), C.uint64_t(b), (*C.uint64_t)(unsafe.Pointer(y))))
+// LayerMultiply: y = left right, element by element; equal shapes.
+func LayerMultiply(layer Layer, left uint64, right uint64, y *uint64) Status {
+	return Status(C.loom_layer_multiply(C.uint64_t(layer), C.uint64_t(left), C.uint64_t(right), (*C.uint64_t)(unsafe.Pointer(y))))
 }
 
 // LayerScale: y = x times a factor.

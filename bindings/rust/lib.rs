@@ -1964,16 +1964,16 @@ extern "C" {
     pub fn loom_layer_matmul_gradient(layer: Layer, x: u64, dy: u64, weight: *const c_char, bias: *const c_char,
         dx: *mut u64) -> Status;
 
-    /// y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
-    /// gradients are products too.
-    pub fn loom_layer_product(layer: Layer, a: u64, transpose_a: i32, b: u64, transpose_b: i32,
+    /// y = left right over the last two axes of two tensors whose other axes are equal, either of them transposed.
+    /// Its gradients are products too.
+    pub fn loom_layer_product(layer: Layer, left: u64, transpose_left: i32, right: u64, transpose_right: i32,
         y: *mut u64) -> Status;
 
-    /// y = a + b; equal shapes.
-    pub fn loom_layer_add(layer: Layer, a: u64, b: u64, y: *mut u64) -> Status;
+    /// y = left + right; equal shapes.
+    pub fn loom_layer_add(layer: Layer, left: u64, right: u64, y: *mut u64) -> Status;
 
-    /// y = a b, element by element; equal shapes.
-    pub fn loom_layer_multiply(layer: Layer, a: u64, b: u64, y: *mut u64) -> Status;
+    /// y = left right, element by element; equal shapes.
+    pub fn loom_layer_multiply(layer: Layer, left: u64, right: u64, y: *mut u64) -> Status;
 
     /// y = x times a factor.
     pub fn loom_layer_scale(layer: Layer, x: u64, factor: f64, y: *mut u64) -> Status;

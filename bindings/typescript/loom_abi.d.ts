@@ -1136,21 +1136,21 @@ export interface Functions<Pointer = number> {
     dx: Pointer,
   ): Status;
   /**
-   * y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+   * y = left right over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
    * gradients are products too.
    */
   loom_layer_product(
     layer: Layer,
-    a: bigint,
-    transpose_a: number,
-    b: bigint,
-    transpose_b: number,
+    left: bigint,
+    transpose_left: number,
+    right: bigint,
+    transpose_right: number,
     y: Pointer,
   ): Status;
-  /** y = a + b; equal shapes. */
-  loom_layer_add(layer: Layer, a: bigint, b: bigint, y: Pointer): Status;
-  /** y = a b, element by element; equal shapes. */
-  loom_layer_multiply(layer: Layer, a: bigint, b: bigint, y: Pointer): Status;
+  /** y = left + right; equal shapes. */
+  loom_layer_add(layer: Layer, left: bigint, right: bigint, y: Pointer): Status;
+  /** y = left right, element by element; equal shapes. */
+  loom_layer_multiply(layer: Layer, left: bigint, right: bigint, y: Pointer): Status;
   /** y = x times a factor. */
   loom_layer_scale(layer: Layer, x: bigint, factor: number, y: Pointer): Status;
   /** Gives a tensor of the shape of another one with one value everywhere. */

@@ -57,7 +57,8 @@ static loom_status highway_forward(void* user, loom_layer layer) {
 static loom_status highway_backward(void* user, loom_layer layer) {
   uint64_t x, before_h, before_t, t, rest, dy, dh, dt, through_h, through_t, dx_h, dx_t, minus_dh, dx_x, sum, dx;
   (void)user;
-  x = before_h = before_t = t = rest = dy = dh = dt = through_h = through_t = dx_h = dx_t = minus_dh = dx_x = sum = dx = 0;
+  x = before_h = before_t = t = rest = dy = dh = dt = through_h = through_t = dx_h = dx_t = 0;
+  minus_dh = dx_x = sum = dx = 0;
   loom_layer_kept(layer, &rest);
   loom_layer_kept(layer, &t);
   loom_layer_kept(layer, &before_t);
@@ -157,6 +158,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (failed(register_highway())) return 1;
-  if (learn_and_save(argv[1], argc > 2 ? argv[2] : "float32", argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : NULL)) return 1;
+  if (learn_and_save(argv[1], argc > 2 ? argv[2] : "float32", argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : NULL))
+    return 1;
   return failed(loom_unregister_kind("highway"));
 }

@@ -1195,16 +1195,16 @@ LOOM_API loom_status loom_layer_matmul(loom_layer layer, uint64_t x, const char*
 LOOM_API loom_status loom_layer_matmul_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* weight,
     const char* bias, uint64_t* dx);
 
-/* y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its gradients
-   are products too. */
-LOOM_API loom_status loom_layer_product(loom_layer layer, uint64_t a, int32_t transpose_a, uint64_t b,
-    int32_t transpose_b, uint64_t* y);
+/* y = left right over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+   gradients are products too. */
+LOOM_API loom_status loom_layer_product(loom_layer layer, uint64_t left, int32_t transpose_left, uint64_t right,
+    int32_t transpose_right, uint64_t* y);
 
-/* y = a + b; equal shapes. */
-LOOM_API loom_status loom_layer_add(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y);
+/* y = left + right; equal shapes. */
+LOOM_API loom_status loom_layer_add(loom_layer layer, uint64_t left, uint64_t right, uint64_t* y);
 
-/* y = a b, element by element; equal shapes. */
-LOOM_API loom_status loom_layer_multiply(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y);
+/* y = left right, element by element; equal shapes. */
+LOOM_API loom_status loom_layer_multiply(loom_layer layer, uint64_t left, uint64_t right, uint64_t* y);
 
 /* y = x times a factor. */
 LOOM_API loom_status loom_layer_scale(loom_layer layer, uint64_t x, double factor, uint64_t* y);

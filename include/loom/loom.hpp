@@ -916,15 +916,15 @@ class Layer : public detail::Owner {
   Result<uint64_t> matmul_gradient(uint64_t x, uint64_t dy, const std::string& weight,
       const char* bias = nullptr) const;
 
-  // y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+  // y = left right over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
   // gradients are products too.
-  Result<uint64_t> product(uint64_t a, bool transpose_a, uint64_t b, bool transpose_b) const;
+  Result<uint64_t> product(uint64_t left, bool transpose_left, uint64_t right, bool transpose_right) const;
 
-  // y = a + b; equal shapes.
-  Result<uint64_t> add(uint64_t a, uint64_t b) const;
+  // y = left + right; equal shapes.
+  Result<uint64_t> add(uint64_t left, uint64_t right) const;
 
-  // y = a b, element by element; equal shapes.
-  Result<uint64_t> multiply(uint64_t a, uint64_t b) const;
+  // y = left right, element by element; equal shapes.
+  Result<uint64_t> multiply(uint64_t left, uint64_t right) const;
 
   // y = x times a factor.
   Result<uint64_t> scale(uint64_t x, double factor) const;
@@ -1922,20 +1922,21 @@ inline Result<uint64_t> Layer::matmul_gradient(uint64_t x, uint64_t dy, const st
       [&] { return dx; });
 }
 
-inline Result<uint64_t> Layer::product(uint64_t a, bool transpose_a, uint64_t b, bool transpose_b) const {
+inline Result<uint64_t> Layer::product(uint64_t left, bool transpose_left, uint64_t right,
+    bool transpose_right) const {
   uint64_t y{};
-  return detail::finish<uint64_t>(loom_layer_product(get(), a, transpose_a ? 1 : 0, b, transpose_b ? 1 : 0, &y),
-      [&] { return y; });
+  return detail::finish<uint64_t>(loom_layer_product(get(), left, transpose_left ? 1 : 0, right,
+      transpose_right ? 1 : 0, &y), [&] { return y; });
 }
 
-inline Result<uint64_t> Layer::add(uint64_t a, uint64_t b) const {
+inline Result<uint64_t> Layer::add(uint64_t left, uint64_t right) const {
   uint64_t y{};
-  return detail::finish<uint64_t>(loom_layer_add(get(), a, b, &y), [&] { return y; });
+  return detail::finish<uint64_t>(loom_layer_add(get(), left, right, &y), [&] { return y; });
 }
 
-inline Result<uint64_t> Layer::multiply(uint64_t a, uint64_t b) const {
+inline Result<uint64_t> Layer::multiply(uint64_t left, uint64_t right) const {
   uint64_t y{};
-  return detail::finish<uint64_t>(loom_layer_multiply(get(), a, b, &y), [&] { return y; });
+  return detail::finish<uint64_t>(loom_layer_multiply(get(), left, right, &y), [&] { return y; });
 }
 
 inline Result<uint64_t> Layer::scale(uint64_t x, double factor) const {

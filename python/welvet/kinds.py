@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-    """A tensor of one call of one callback: it has a shape and no numbers. + - * take tensors of that shape and numbers.
-    """
+    """A tensor of one call of a callback: a shape and no numbers. + - * take tensors of that shape and numbers."""
 
     __slots__ = ("_layer", "_ref")
 
@@ -88,73 +87,95 @@ class Layer:
         return tuple(self._op(library.loom_layer_kept) for _ in range(count))[::-1]
 
     def matmul(self, x: Tensor, weight: str, bias: str | None = None) -> Tensor:
+        """y = W x + b along the last axis."""
         return self._op(library.loom_layer_matmul, x._ref, _text(weight), _text(bias))
 
     def matmul_gradient(self, x: Tensor, dy: Tensor, weight: str, bias: str | None = None) -> Tensor:
+        """dx = W^T dy; adds to the gradients of W and b."""
         return self._op(library.loom_layer_matmul_gradient, x._ref, dy._ref, _text(weight), _text(bias))
 
     def product(self, a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
+        """a b over the last two axes, either transposed; the axes before are equal."""
         return self._op(library.loom_layer_product, a._ref, transpose_a, b._ref, transpose_b)
 
     def activate(self, x: Tensor, activation: str) -> Tensor:
+        """activation(x): the key of a setting of that type, or a name."""
         return self._op(library.loom_layer_activate, x._ref, _text(activation))
 
     def activate_gradient(self, x: Tensor, dy: Tensor, activation: str) -> Tensor:
+        """dy times the activation's derivative at x."""
         return self._op(library.loom_layer_activate_gradient, x._ref, dy._ref, _text(activation))
 
     def gated(self, gate: Tensor, up: Tensor, activation: str) -> Tensor:
+        """activation(gate) * up."""
         return self._op(library.loom_layer_gated, gate._ref, up._ref, _text(activation))
 
     def gated_gradient(self, gate: Tensor, up: Tensor, dy: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+        """The gradients of both."""
         dgate, dup = ctypes.c_uint64(), ctypes.c_uint64()
         _native.check(library.loom_layer_gated_gradient(self._handle, gate._ref, up._ref, dy._ref, _text(activation),
                                                         ctypes.byref(dgate), ctypes.byref(dup)))
         return Tensor(self, dgate.value), Tensor(self, dup.value)
 
     def softmax(self, x: Tensor, temperature: float = 1) -> Tensor:
+        """softmax(x / temperature) along the last axis."""
         return self._op(library.loom_layer_softmax, x._ref, temperature)
 
     def softmax_gradient(self, p: Tensor, dy: Tensor, temperature: float = 1) -> Tensor:
+        """dx from what softmax gave."""
         return self._op(library.loom_layer_softmax_gradient, p._ref, dy._ref, temperature)
 
     def rms_norm(self, x: Tensor, gamma: str | None = None, eps: float = 1e-6) -> Tensor:
+        """x / sqrt(mean of x^2 + eps) * gamma along the last axis."""
         return self._op(library.loom_layer_rms_norm, x._ref, _text(gamma), eps)
 
     def rms_norm_gradient(self, x: Tensor, dy: Tensor, gamma: str | None = None, eps: float = 1e-6) -> Tensor:
+        """dx; adds to the gradient of gamma."""
         return self._op(library.loom_layer_rms_norm_gradient, x._ref, dy._ref, _text(gamma), eps)
 
     def layer_norm(self, x: Tensor, gamma: str | None = None, beta: str | None = None, eps: float = 1e-5) -> Tensor:
+        """(x - mean) / sqrt(variance + eps) * gamma + beta along the last axis."""
         return self._op(library.loom_layer_layer_norm, x._ref, _text(gamma), _text(beta), eps)
 
     def layer_norm_gradient(self, x: Tensor, dy: Tensor, gamma: str | None = None, beta: str | None = None,
                             eps: float = 1e-5) -> Tensor:
+        """dx; adds to the gradients of gamma and beta."""
         return self._op(library.loom_layer_layer_norm_gradient, x._ref, dy._ref, _text(gamma), _text(beta), eps)
 
     def permute(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        """x with its axes in another order."""
         return self._op(library.loom_layer_permute, x._ref, (ctypes.c_uint64 * len(axes))(*axes), len(axes))
 
     def reshape(self, x: Tensor, extents: Sequence[int]) -> Tensor:
+        """x with other extents."""
         return self._op(library.loom_layer_reshape, x._ref, (ctypes.c_uint64 * len(extents))(*extents), len(extents))
 
     def slice(self, x: Tensor, axis: int, first: int, count: int) -> Tensor:
+        """[first, first + count) of an axis; its gradient is that of pad, and the reverse."""
         return self._op(library.loom_layer_slice, x._ref, axis, first, count)
 
     def pad(self, x: Tensor, axis: int, first: int, extent: int) -> Tensor:
+        """x at `first` of an axis of another extent, zeros elsewhere."""
         return self._op(library.loom_layer_pad, x._ref, axis, first, extent)
 
     def repeat(self, x: Tensor, axis: int, times: int) -> Tensor:
+        """x, whose axis has the extent 1, as often along that axis."""
         return self._op(library.loom_layer_repeat, x._ref, axis, times)
 
     def mean(self, x: Tensor, axis: int) -> Tensor:
+        """The mean along an axis, which has the extent 1 then."""
         return self._op(library.loom_layer_mean, x._ref, axis)
 
     def dropout(self, x: Tensor, rate: float, which: int = 0) -> Tensor:
+        """x with elements left out while a network trains; `which` tells the dropouts of a layer apart."""
         return self._op(library.loom_layer_dropout, x._ref, rate, which)
 
     def weight(self, name: str, like: Tensor) -> Tensor:
+        """A weight's values in each sample of the shape of `like`."""
         return self._op(library.loom_layer_weight, _text(name), like._ref)
 
     def add_gradient(self, name: str, tensor: Tensor) -> None:
+        """Adds the sum of such pieces of a tensor to a weight's gradient."""
         _native.check(library.loom_layer_add_gradient(self._handle, _text(name), tensor._ref))
 
     def _op(self, function: Function, *args: object) -> Tensor:
@@ -171,7 +192,10 @@ def _text(text: str | None) -> bytes | None:
 _callbacks: dict[str, _abi.KindCallbacks] = {}
 
 
-def _callback(run: Callable[[Layer], None]) -> Any:
+def _callback(run: Callable[[Layer], None] | None) -> Any:
+    if run is None:
+        return _abi.OnLayer()  # NULL
+
     def called(_: int | None, handle: int) -> int:
         try:
             run(Layer(handle))
@@ -204,11 +228,8 @@ def register_kind(name: str, forward: Forward, backward: Forward | None = None,
 
     description = json.dumps({"name": name, "help": help, "shapes": shapes, "width_key": width_key,
                               "sample_axes": sample_axes, "settings": list(settings)}).encode()
-    callbacks = _abi.KindCallbacks(forward=_callback(passed(forward)))
-    if backward is not None:
-        callbacks.backward = _callback(passed(backward))
-    if declare is not None:
-        callbacks.declare = _callback(declare)
+    callbacks = _abi.KindCallbacks(declare=_callback(declare), forward=_callback(passed(forward)),
+                                   backward=_callback(passed(backward) if backward else None))
     _native.check(library.loom_register_kind(description, len(description), ctypes.byref(callbacks)))
     _callbacks[name] = callbacks
 

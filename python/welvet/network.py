@@ -234,6 +234,13 @@ class Network(_native.Owner):
         """Returns the structure, a dict: every layer, nested ones included, with counts of parameters and bytes."""
         return _native.record(library.loom_network_blueprint, self._handle.value)
 
+    def close(self) -> None:
+        """Gives the network back to the library, and the session that calls of it made."""
+        session: Session | None = getattr(self, "_session", None)  # an __init__ that fails leaves none
+        if session is not None:
+            session.close()
+        super().close()
+
     def draw(self, title: str | None = None) -> str:
         """Returns a picture of the grid, SVG."""
         name = _native.utf8(title, "title") if title else None

@@ -123,7 +123,7 @@ loom_status loom_layer_setting(loom_layer layer, const char* key, double* value)
 }
 
 loom_status loom_layer_declare_weight(loom_layer layer, const char* name, const uint64_t* extents, size_t extents_count,
-                                     const char* init, double size) {
+                                      const char* init, double size) {
   return tell(layer, [&](ForeignPass& p) -> Result<void> {
     LOOM_TRY(const std::string_view wanted, need_text(name, "name"));
     LOOM_TRY(const auto sizes, sizes_of(extents, extents_count, "extents"));
@@ -147,7 +147,8 @@ loom_status loom_layer_kept(loom_layer layer, uint64_t* tensor) {
   return op(layer, tensor, [](ForeignPass& p) { return p.kept(); });
 }
 
-loom_status loom_layer_shape(loom_layer layer, uint64_t tensor, uint64_t* extents, size_t extents_count, uint64_t* rank) {
+loom_status loom_layer_shape(loom_layer layer, uint64_t tensor, uint64_t* extents, size_t extents_count,
+                             uint64_t* rank) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(rank));
     LOOM_TRY(const TakenPass taken, take_pass(layer));
@@ -169,24 +170,25 @@ loom_status loom_layer_matmul(loom_layer layer, uint64_t x, const char* weight, 
 }
 
 loom_status loom_layer_matmul_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* weight, const char* bias,
-                                      uint64_t* dx) {
+                                       uint64_t* dx) {
   return op(layer, dx, [&](ForeignPass& p) -> Made {
     LOOM_TRY(const std::string_view w, need_text(weight, "weight"));
     return p.matmul_gradient(x, dy, w, or_none(bias));
   });
 }
 
-loom_status loom_layer_product(loom_layer layer, uint64_t a, int32_t transpose_a, uint64_t b, int32_t transpose_b,
-                              uint64_t* y) {
-  return op(layer, y, [&](ForeignPass& p) { return p.product(a, transpose_a != 0, b, transpose_b != 0); });
+loom_status loom_layer_product(loom_layer layer, uint64_t left, int32_t transpose_left, uint64_t right,
+                               int32_t transpose_right, uint64_t* y) {
+  return op(layer, y,
+            [&](ForeignPass& p) { return p.product(left, transpose_left != 0, right, transpose_right != 0); });
 }
 
-loom_status loom_layer_add(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y) {
-  return op(layer, y, [&](ForeignPass& p) { return p.add(a, b); });
+loom_status loom_layer_add(loom_layer layer, uint64_t left, uint64_t right, uint64_t* y) {
+  return op(layer, y, [&](ForeignPass& p) { return p.add(left, right); });
 }
 
-loom_status loom_layer_multiply(loom_layer layer, uint64_t a, uint64_t b, uint64_t* y) {
-  return op(layer, y, [&](ForeignPass& p) { return p.multiply(a, b); });
+loom_status loom_layer_multiply(loom_layer layer, uint64_t left, uint64_t right, uint64_t* y) {
+  return op(layer, y, [&](ForeignPass& p) { return p.multiply(left, right); });
 }
 
 loom_status loom_layer_scale(loom_layer layer, uint64_t x, double factor, uint64_t* y) {
@@ -204,7 +206,8 @@ loom_status loom_layer_activate(loom_layer layer, uint64_t x, const char* activa
   });
 }
 
-loom_status loom_layer_activate_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* activation, uint64_t* dx) {
+loom_status loom_layer_activate_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* activation,
+                                         uint64_t* dx) {
   return op(layer, dx, [&](ForeignPass& p) -> Made {
     LOOM_TRY(const std::string_view fn, need_text(activation, "activation"));
     return p.activate_gradient(x, dy, fn);
@@ -219,7 +222,7 @@ loom_status loom_layer_gated(loom_layer layer, uint64_t gate, uint64_t up, const
 }
 
 loom_status loom_layer_gated_gradient(loom_layer layer, uint64_t gate, uint64_t up, uint64_t dy, const char* activation,
-                                     uint64_t* dgate, uint64_t* dup) {
+                                      uint64_t* dgate, uint64_t* dup) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(dgate, dup));
     LOOM_TRY(const TakenPass taken, take_pass(layer));
@@ -235,7 +238,7 @@ loom_status loom_layer_softmax(loom_layer layer, uint64_t x, double temperature,
 }
 
 loom_status loom_layer_softmax_gradient(loom_layer layer, uint64_t probabilities, uint64_t dy, double temperature,
-                                       uint64_t* dx) {
+                                        uint64_t* dx) {
   return op(layer, dx, [&](ForeignPass& p) { return p.softmax_gradient(probabilities, dy, temperature); });
 }
 
@@ -244,18 +247,19 @@ loom_status loom_layer_rms_norm(loom_layer layer, uint64_t x, const char* gamma,
 }
 
 loom_status loom_layer_rms_norm_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* gamma, double eps,
-                                        uint64_t* dx) {
+                                         uint64_t* dx) {
   return op(layer, dx, [&](ForeignPass& p) { return p.rms_norm_gradient(x, dy, or_none(gamma), eps); });
 }
 
 loom_status loom_layer_layer_norm(loom_layer layer, uint64_t x, const char* gamma, const char* beta, double eps,
-                                 uint64_t* y) {
+                                  uint64_t* y) {
   return op(layer, y, [&](ForeignPass& p) { return p.layer_norm(x, or_none(gamma), or_none(beta), eps); });
 }
 
-loom_status loom_layer_layer_norm_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* gamma, const char* beta,
-                                          double eps, uint64_t* dx) {
-  return op(layer, dx, [&](ForeignPass& p) { return p.layer_norm_gradient(x, dy, or_none(gamma), or_none(beta), eps); });
+loom_status loom_layer_layer_norm_gradient(loom_layer layer, uint64_t x, uint64_t dy, const char* gamma,
+                                           const char* beta, double eps, uint64_t* dx) {
+  return op(layer, dx,
+            [&](ForeignPass& p) { return p.layer_norm_gradient(x, dy, or_none(gamma), or_none(beta), eps); });
 }
 
 loom_status loom_layer_permute(loom_layer layer, uint64_t x, const uint64_t* axes, size_t axes_count, uint64_t* y) {
@@ -265,7 +269,8 @@ loom_status loom_layer_permute(loom_layer layer, uint64_t x, const uint64_t* axe
   });
 }
 
-loom_status loom_layer_reshape(loom_layer layer, uint64_t x, const uint64_t* extents, size_t extents_count, uint64_t* y) {
+loom_status loom_layer_reshape(loom_layer layer, uint64_t x, const uint64_t* extents, size_t extents_count,
+                               uint64_t* y) {
   return op(layer, y, [&](ForeignPass& p) -> Made {
     LOOM_TRY(const auto sizes, sizes_of(extents, extents_count, "extents"));
     return p.reshape(x, sizes);

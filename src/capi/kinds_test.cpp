@@ -207,7 +207,7 @@ TEST(CapiKinds, files_name_the_kind_and_need_it) {
     {"key":"activation","type":"activation","default":"tanh"}]})";
   ASSERT_EQ(loom_register_kind(description.data(), description.size(), &callbacks), LOOM_OK) << loom_last_error();
   EXPECT_EQ(loom_register_kind(description.data(), description.size(), &callbacks), LOOM_INVALID_ARGUMENT);
-  const loom_network n = network(R"({"type":"road","width":5,"activation":"relu","dtype":"int8"})");
+  const loom_network n = network(R"({"type":"road","width":5,"activation":"relu"})");
   const test::TempFolder folder;
   const std::string entity = folder / "net.entity", json = folder / "net.json";
   loom_blob b = 0;

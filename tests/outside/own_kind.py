@@ -1,4 +1,4 @@
-"""examples/c/own_kind.c: a layer kind of the host's own learns, is saved and read, and has one digest in every way it runs.
+"""examples/c/own_kind.c: a layer kind of the host's own learns, is saved and read, with one digest however it runs.
 
   own_kind.py PROGRAM
 """

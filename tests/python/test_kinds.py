@@ -52,9 +52,9 @@ ODD = [bin(i).count("1") % 2 for i in range(16)]
 
 def trained(kind, dtype):
     net = welvet.Network(spec(kind, dtype))
-    trainer = welvet.Trainer(net, (16, 4), loss="softmax_crossentropy", optimizer="adam", learning_rate=0.02, threads=2)
-    losses = [trainer.step(X, ODD).loss for _ in range(120)]
-    return net, losses
+    with welvet.Trainer(net, (16, 4), loss="softmax_crossentropy", optimizer="adam", learning_rate=0.02,
+                        threads=2) as trainer:
+        return net, [trainer.step(X, classes=ODD).loss for _ in range(120)]
 
 
 class Kinds(unittest.TestCase):
@@ -68,10 +68,10 @@ class Kinds(unittest.TestCase):
             theirs, expected = trained("swiglu", dtype)
             self.assertEqual(losses, expected)
             self.assertLess(losses[-1], losses[0])
-            self.assertEqual(list(mine.weights), list(theirs.weights))
+            self.assertEqual(list(mine.weights()), list(theirs.weights()))
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "net.entity")
-                mine.save(path)
+                mine.save(path, keep_master=True)
                 again = welvet.Network.from_file(path)
                 self.assertEqual(again.hash(), mine.hash())
                 again.close()
@@ -113,7 +113,11 @@ class Kinds(unittest.TestCase):
             y = net([[0.5, 3.0]])
             self.assertEqual(y.tolist(), [[2 * v - (1 - v) * v - v + 1 for v in (0.5, 3.0)]])
             # Each thread that plans a pass may call back; passes of a known shape do not.
-            threads = [threading.Thread(target=net, args=([[float(i), 1.0]],)) for i in range(4)]
+            def elsewhere():
+                with welvet.Session(net) as session:
+                    session.forward([[1.0, 1.0]])
+
+            threads = [threading.Thread(target=elsewhere) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:

@@ -3618,12 +3618,13 @@ public final class Abi {
     }
 
     /**
-     * y = a b over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
+     * y = left right over the last two axes of two tensors whose other axes are equal, either of them transposed. Its
      * gradients are products too.
      */
-    public static int layerProduct(long layer, long a, int transposeA, long b, int transposeB, MemorySegment y) {
+    public static int layerProduct(long layer, long left, int transposeLeft, long right, int transposeRight,
+        MemorySegment y) {
         try {
-            return (int) CallLayerProduct.CALL.invokeExact(layer, a, transposeA, b, transposeB, y);
+            return (int) CallLayerProduct.CALL.invokeExact(layer, left, transposeLeft, right, transposeRight, y);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3635,10 +3636,10 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
     }
 
-    /** y = a + b; equal shapes. */
-    public static int layerAdd(long layer, long a, long b, MemorySegment y) {
+    /** y = left + right; equal shapes. */
+    public static int layerAdd(long layer, long left, long right, MemorySegment y) {
         try {
-            return (int) CallLayerAdd.CALL.invokeExact(layer, a, b, y);
+            return (int) CallLayerAdd.CALL.invokeExact(layer, left, right, y);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3650,10 +3651,10 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
     }
 
-    /** y = a b, element by element; equal shapes. */
-    public static int layerMultiply(long layer, long a, long b, MemorySegment y) {
+    /** y = left right, element by element; equal shapes. */
+    public static int layerMultiply(long layer, long left, long right, MemorySegment y) {
         try {
-            return (int) CallLayerMultiply.CALL.invokeExact(layer, a, b, y);
+            return (int) CallLayerMultiply.CALL.invokeExact(layer, left, right, y);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
