@@ -1,5 +1,5 @@
 #pragma once
-// Paths of std::filesystem from and to text in UTF-8, which on Windows it would take for text of the system's code page.
+// Paths of std::filesystem from and to text in UTF-8, which on Windows it would take for the code page of the system.
 
 #include <filesystem>
 #include <string>
