@@ -6,12 +6,13 @@
 namespace loom::capi {
 namespace {
 
-// By number of the kind.
-constexpr const char* kKindNames[] = {"an object",    "a blob",       "a cancel",     "threads",   "a tokenizer",
-                                      "a model",      "a session",    "a generator",  "a network", "a network session",
-                                      "a trainer",    "a step mesh",  "a step state", "a tween",   "a mesh tween",
-                                      "a population", "a chat",       "a replica",    "a graph",   "a graph session",
-                                      "an encoder",   "an adaptation"};
+// By number of the kind; 18 is free.
+constexpr const char* kKindNames[] = {
+    "an object",    "a blob",      "a cancel",        "threads",           "a tokenizer",  "a model",
+    "a session",    "a generator", "a network",       "a network session", "a trainer",    "a step mesh",
+    "a step state", "a tween",     "a mesh tween",    "a population",      "a chat",       "a replica",
+    "an object",    "a graph",     "a graph session", "an encoder",        "an adaptation"};
+static_assert(std::size(kKindNames) == LOOM_KIND_ADAPTATION + 1, "a new kind needs its name");
 
 constexpr std::size_t kPageSlots = 1024, kPages = 1024;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;
