@@ -40,9 +40,9 @@ namespace Welvet
     /// size, and their count. values are the numbers, double where is_double, else float; they last during the call.
     /// Returning 0 ends the watch.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public unsafe delegate int OnLayer(void* user, byte* @event, byte* path, byte* layer, byte* dtype, ulong cell,
-        ulong step, double mean, double deviation, double greatest, double least, ulong active, ulong count,
-        void* values, int isDouble);
+    public unsafe delegate int OnLayerEvent(void* user, byte* @event, byte* path, byte* layer, byte* dtype,
+        ulong cell, ulong step, double mean, double deviation, double greatest, double least, ulong active,
+        ulong count, void* values, int isDouble);
 
     /// <summary>Called on the thread of the caller behind so many layers of passes, with the figures of all of them:
     /// the means of mean, deviation and active, the greatest and the least, the part of the numbers that is not
@@ -736,11 +736,11 @@ namespace Welvet
         public const int KindPopulation = 15;
         public const int KindChat = 16;
         public const int KindReplica = 17;
-        public const int KindGraph = 18;
-        public const int KindGraphSession = 19;
-        public const int KindEncoder = 20;
-        public const int KindAdaptation = 21;
-        public const int KindLayer = 22;
+        public const int KindLayer = 18;
+        public const int KindGraph = 19;
+        public const int KindGraphSession = 20;
+        public const int KindEncoder = 21;
+        public const int KindAdaptation = 22;
         public const int KindJudge = 23;
 
         // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian;

@@ -185,11 +185,11 @@ const (
 	KindPopulation     Kind = 15
 	KindChat           Kind = 16
 	KindReplica        Kind = 17
-	KindGraph          Kind = 18
-	KindGraphSession   Kind = 19
-	KindEncoder        Kind = 20
-	KindAdaptation     Kind = 21
-	KindLayer          Kind = 22
+	KindLayer          Kind = 18
+	KindGraph          Kind = 19
+	KindGraphSession   Kind = 20
+	KindEncoder        Kind = 21
+	KindAdaptation     Kind = 22
 	KindJudge          Kind = 23
 )
 
@@ -2303,7 +2303,7 @@ func SessionChooseAdapters(session Session, names **byte, names_count uintptr, a
 
 // NetworkSessionWatch: Calls the host behind every layer of the session's passes.
 func NetworkSessionWatch(session NetworkSession, layer unsafe.Pointer, user unsafe.Pointer) Status {
-	return Status(C.loom_network_session_watch(C.uint64_t(session), (C.loom_on_layer)(layer), user))
+	return Status(C.loom_network_session_watch(C.uint64_t(session), (C.loom_on_layer_event)(layer), user))
 }
 
 // NetworkSessionWatchWindows: Calls the host behind every so many layers, with the figures of all of them. (layers:
@@ -2322,7 +2322,7 @@ func NetworkSessionReportTo(session NetworkSession, address *byte) Status {
 // TrainerWatch: Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where
 // several shards run side by side.
 func TrainerWatch(trainer Trainer, layer unsafe.Pointer, user unsafe.Pointer) Status {
-	return Status(C.loom_trainer_watch(C.uint64_t(trainer), (C.loom_on_layer)(layer), user))
+	return Status(C.loom_trainer_watch(C.uint64_t(trainer), (C.loom_on_layer_event)(layer), user))
 }
 
 // TrainerWatchWindows: As loom_network_session_watch_windows(). (layers: at least 1)
@@ -2338,7 +2338,7 @@ func TrainerReportTo(trainer Trainer, address *byte) Status {
 // StepMeshWatch: Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the
 // same bits.
 func StepMeshWatch(mesh StepMesh, layer unsafe.Pointer, user unsafe.Pointer) Status {
-	return Status(C.loom_step_mesh_watch(C.uint64_t(mesh), (C.loom_on_layer)(layer), user))
+	return Status(C.loom_step_mesh_watch(C.uint64_t(mesh), (C.loom_on_layer_event)(layer), user))
 }
 
 // StepMeshReportTo: As loom_network_session_report_to().

@@ -144,11 +144,11 @@ pub const KIND_MESH_TWEEN: Kind = 14;
 pub const KIND_POPULATION: Kind = 15;
 pub const KIND_CHAT: Kind = 16;
 pub const KIND_REPLICA: Kind = 17;
-pub const KIND_GRAPH: Kind = 18;
-pub const KIND_GRAPH_SESSION: Kind = 19;
-pub const KIND_ENCODER: Kind = 20;
-pub const KIND_ADAPTATION: Kind = 21;
-pub const KIND_LAYER: Kind = 22;
+pub const KIND_LAYER: Kind = 18;
+pub const KIND_GRAPH: Kind = 19;
+pub const KIND_GRAPH_SESSION: Kind = 20;
+pub const KIND_ENCODER: Kind = 21;
+pub const KIND_ADAPTATION: Kind = 22;
 pub const KIND_JUDGE: Kind = 23;
 
 /// The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
@@ -268,7 +268,7 @@ pub type OnGeneration = Option<unsafe extern "C" fn(user: *mut c_void, report: *
 /// step that of the call or the number of ticks. The figures are those of its output, or of the gradient or the gap
 /// of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count.
 /// values are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch.
-pub type OnLayer = Option<unsafe extern "C" fn(user: *mut c_void, event: *const c_char, path: *const c_char,
+pub type OnLayerEvent = Option<unsafe extern "C" fn(user: *mut c_void, event: *const c_char, path: *const c_char,
     layer: *const c_char, dtype: *const c_char, cell: u64, step: u64, mean: f64, deviation: f64, greatest: f64,
     least: f64, active: u64, count: u64, values: *mut c_void, is_double: i32) -> i32>;
 
@@ -2151,7 +2151,7 @@ extern "C" {
         all: i32) -> Status;
 
     /// Calls the host behind every layer of the session's passes.
-    pub fn loom_network_session_watch(session: NetworkSession, layer: OnLayer, user: *mut c_void) -> Status;
+    pub fn loom_network_session_watch(session: NetworkSession, layer: OnLayerEvent, user: *mut c_void) -> Status;
 
     /// Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1)
     pub fn loom_network_session_watch_windows(session: NetworkSession, layers: u64, window: OnWindow,
@@ -2163,7 +2163,7 @@ extern "C" {
 
     /// Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
     /// shards run side by side.
-    pub fn loom_trainer_watch(trainer: Trainer, layer: OnLayer, user: *mut c_void) -> Status;
+    pub fn loom_trainer_watch(trainer: Trainer, layer: OnLayerEvent, user: *mut c_void) -> Status;
 
     /// As loom_network_session_watch_windows(). (layers: at least 1)
     pub fn loom_trainer_watch_windows(trainer: Trainer, layers: u64, window: OnWindow, user: *mut c_void) -> Status;
@@ -2172,7 +2172,7 @@ extern "C" {
     pub fn loom_trainer_report_to(trainer: Trainer, address: *const c_char) -> Status;
 
     /// Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
-    pub fn loom_step_mesh_watch(mesh: StepMesh, layer: OnLayer, user: *mut c_void) -> Status;
+    pub fn loom_step_mesh_watch(mesh: StepMesh, layer: OnLayerEvent, user: *mut c_void) -> Status;
 
     /// As loom_network_session_report_to().
     pub fn loom_step_mesh_report_to(mesh: StepMesh, address: *const c_char) -> Status;

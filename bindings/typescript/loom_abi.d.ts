@@ -87,11 +87,11 @@ export declare const KIND_MESH_TWEEN: 14;
 export declare const KIND_POPULATION: 15;
 export declare const KIND_CHAT: 16;
 export declare const KIND_REPLICA: 17;
-export declare const KIND_GRAPH: 18;
-export declare const KIND_GRAPH_SESSION: 19;
-export declare const KIND_ENCODER: 20;
-export declare const KIND_ADAPTATION: 21;
-export declare const KIND_LAYER: 22;
+export declare const KIND_LAYER: 18;
+export declare const KIND_GRAPH: 19;
+export declare const KIND_GRAPH_SESSION: 20;
+export declare const KIND_ENCODER: 21;
+export declare const KIND_ADAPTATION: 22;
 export declare const KIND_JUDGE: 23;
 /** What a handle stands for. */
 export type Kind =
@@ -391,7 +391,7 @@ export type OnGeneration<Pointer = number> = (user: Pointer, report: Pointer) =>
  * its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count. values
  * are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch.
  */
-export type OnLayer<Pointer = number> = (user: Pointer, event: Pointer, path: Pointer, layer: Pointer, dtype: Pointer, cell: bigint, step: bigint, mean: number, deviation: number, greatest: number, least: number, active: bigint, count: bigint, values: Pointer, is_double: number) => number;
+export type OnLayerEvent<Pointer = number> = (user: Pointer, event: Pointer, path: Pointer, layer: Pointer, dtype: Pointer, cell: bigint, step: bigint, mean: number, deviation: number, greatest: number, least: number, active: bigint, count: bigint, values: Pointer, is_double: number) => number;
 
 /**
  * Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means of

@@ -53,11 +53,11 @@ export const KIND_MESH_TWEEN = 14;
 export const KIND_POPULATION = 15;
 export const KIND_CHAT = 16;
 export const KIND_REPLICA = 17;
-export const KIND_GRAPH = 18;
-export const KIND_GRAPH_SESSION = 19;
-export const KIND_ENCODER = 20;
-export const KIND_ADAPTATION = 21;
-export const KIND_LAYER = 22;
+export const KIND_LAYER = 18;
+export const KIND_GRAPH = 19;
+export const KIND_GRAPH_SESSION = 20;
+export const KIND_ENCODER = 21;
+export const KIND_ADAPTATION = 22;
 export const KIND_JUDGE = 23;
 
 // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.

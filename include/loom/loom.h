@@ -87,11 +87,11 @@ typedef int32_t loom_kind;
 #define LOOM_KIND_POPULATION      15
 #define LOOM_KIND_CHAT            16
 #define LOOM_KIND_REPLICA         17
-#define LOOM_KIND_GRAPH           18
-#define LOOM_KIND_GRAPH_SESSION   19
-#define LOOM_KIND_ENCODER         20
-#define LOOM_KIND_ADAPTATION      21
-#define LOOM_KIND_LAYER           22
+#define LOOM_KIND_LAYER           18
+#define LOOM_KIND_GRAPH           19
+#define LOOM_KIND_GRAPH_SESSION   20
+#define LOOM_KIND_ENCODER         21
+#define LOOM_KIND_ADAPTATION      22
 #define LOOM_KIND_JUDGE           23
 
 /* The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes
@@ -235,7 +235,7 @@ typedef int32_t (*loom_on_generation)(void* user, const char* report);
    step that of the call or the number of ticks. The figures are those of its output, or of the gradient or the gap
    of its input: mean, deviation, greatest and least, how many numbers are above 1e-6 in size, and their count.
    values are the numbers, double where is_double, else float; they last during the call. Returning 0 ends the watch. */
-typedef int32_t (*loom_on_layer)(void* user, const char* event, const char* path, const char* layer, const char* dtype, uint64_t cell, uint64_t step, double mean, double deviation, double greatest, double least, uint64_t active, uint64_t count, void* values, int32_t is_double);
+typedef int32_t (*loom_on_layer_event)(void* user, const char* event, const char* path, const char* layer, const char* dtype, uint64_t cell, uint64_t step, double mean, double deviation, double greatest, double least, uint64_t active, uint64_t count, void* values, int32_t is_double);
 /* Called on the thread of the caller behind so many layers of passes, with the figures of all of them: the means of
    mean, deviation and active, the greatest and the least, the part of the numbers that is not active, the first step
    and the last. Returning 0 ends the watch. */
@@ -1409,7 +1409,7 @@ LOOM_API loom_status loom_session_choose_adapters(loom_session session, const ch
    takes its place or NULL ends it. */
 
 /* Calls the host behind every layer of the session's passes. */
-LOOM_API loom_status loom_network_session_watch(loom_network_session session, loom_on_layer layer, void* user);
+LOOM_API loom_status loom_network_session_watch(loom_network_session session, loom_on_layer_event layer, void* user);
 
 /* Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1) */
 LOOM_API loom_status loom_network_session_watch_windows(loom_network_session session, uint64_t layers,
@@ -1421,7 +1421,7 @@ LOOM_API loom_status loom_network_session_report_to(loom_network_session session
 
 /* Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
    shards run side by side. */
-LOOM_API loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer layer, void* user);
+LOOM_API loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer_event layer, void* user);
 
 /* As loom_network_session_watch_windows(). (layers: at least 1) */
 LOOM_API loom_status loom_trainer_watch_windows(loom_trainer trainer, uint64_t layers, loom_on_window window,
@@ -1431,7 +1431,7 @@ LOOM_API loom_status loom_trainer_watch_windows(loom_trainer trainer, uint64_t l
 LOOM_API loom_status loom_trainer_report_to(loom_trainer trainer, const char* address);
 
 /* Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits. */
-LOOM_API loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer layer, void* user);
+LOOM_API loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer_event layer, void* user);
 
 /* As loom_network_session_report_to(). */
 LOOM_API loom_status loom_step_mesh_report_to(loom_step_mesh mesh, const char* address);

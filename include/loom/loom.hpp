@@ -568,7 +568,7 @@ class NetworkSession : public detail::Owner {
   Result<Blob> info() const;
 
   // Calls the host behind every layer of the session's passes.
-  Result<void> watch(loom_on_layer layer, void* user) const;
+  Result<void> watch(loom_on_layer_event layer, void* user) const;
 
   // Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
@@ -606,7 +606,7 @@ class Trainer : public detail::Owner {
 
   // Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
   // shards run side by side.
-  Result<void> watch(loom_on_layer layer, void* user) const;
+  Result<void> watch(loom_on_layer_event layer, void* user) const;
 
   // As loom_network_session_watch_windows(). (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
@@ -642,7 +642,7 @@ class StepMesh : public detail::Owner {
   Result<Blob> info() const;
 
   // Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
-  Result<void> watch(loom_on_layer layer, void* user) const;
+  Result<void> watch(loom_on_layer_event layer, void* user) const;
 
   // As loom_network_session_report_to().
   Result<void> report_to(const char* address = nullptr) const;
@@ -1490,7 +1490,7 @@ inline Result<Blob> NetworkSession::info() const {
   return detail::finish<Blob>(loom_network_session_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> NetworkSession::watch(loom_on_layer layer, void* user) const {
+inline Result<void> NetworkSession::watch(loom_on_layer_event layer, void* user) const {
   return detail::finish(loom_network_session_watch(get(), layer, user));
 }
 
@@ -1540,7 +1540,7 @@ inline Result<Blob> Trainer::info() const {
   return detail::finish<Blob>(loom_trainer_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> Trainer::watch(loom_on_layer layer, void* user) const {
+inline Result<void> Trainer::watch(loom_on_layer_event layer, void* user) const {
   return detail::finish(loom_trainer_watch(get(), layer, user));
 }
 
@@ -1585,7 +1585,7 @@ inline Result<Blob> StepMesh::info() const {
   return detail::finish<Blob>(loom_step_mesh_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> StepMesh::watch(loom_on_layer layer, void* user) const {
+inline Result<void> StepMesh::watch(loom_on_layer_event layer, void* user) const {
   return detail::finish(loom_step_mesh_watch(get(), layer, user));
 }
 

@@ -58,11 +58,11 @@ KIND_MESH_TWEEN = 14
 KIND_POPULATION = 15
 KIND_CHAT = 16
 KIND_REPLICA = 17
-KIND_GRAPH = 18
-KIND_GRAPH_SESSION = 19
-KIND_ENCODER = 20
-KIND_ADAPTATION = 21
-KIND_LAYER = 22
+KIND_LAYER = 18
+KIND_GRAPH = 19
+KIND_GRAPH_SESSION = 20
+KIND_ENCODER = 21
+KIND_ADAPTATION = 22
 KIND_JUDGE = 23
 
 # The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
@@ -169,7 +169,7 @@ OnShards = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_double, 
 
 OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
 
-OnLayer = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint64, c_uint64, c_double, c_double, c_double, c_double, c_uint64, c_uint64, c_void_p, c_int32)
+OnLayerEvent = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint64, c_uint64, c_double, c_double, c_double, c_double, c_uint64, c_uint64, c_void_p, c_int32)
 
 OnWindow = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_double, c_double, c_double, c_double, c_double, c_double, c_uint64, c_uint64)
 
@@ -807,13 +807,13 @@ def declare(library: CDLL) -> None:
              [c_uint64, POINTER(c_char_p), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_model_adapters", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_session_choose_adapters", c_int32, [c_uint64, POINTER(c_char_p), c_size_t, c_int32])
-    _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
     _declare(library, "loom_network_session_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_network_session_report_to", c_int32, [c_uint64, c_char_p])
-    _declare(library, "loom_trainer_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_trainer_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
     _declare(library, "loom_trainer_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_trainer_report_to", c_int32, [c_uint64, c_char_p])
-    _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayer, c_void_p])
+    _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
     _declare(library, "loom_step_mesh_report_to", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_network_blueprint", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_adaptation_create", c_int32, [c_double, c_double, c_char_p, POINTER(c_uint64)])

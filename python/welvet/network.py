@@ -361,7 +361,7 @@ class Session(_native.Owner):
         No bit of a result changes. Returning False ends the watch, too; what it raises comes out of the pass.
         """
         watch = None if told is None else Watch(told)
-        function = _abi.OnLayer() if watch is None else watch.callback
+        function = _abi.OnLayerEvent() if watch is None else watch.callback
         _native.check(library.loom_network_session_watch(self._handle.value, function, None))
         self._watch = watch
 

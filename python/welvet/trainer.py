@@ -91,7 +91,7 @@ class Trainer(_native.Owner):
     def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
         """Calls told(event) with a LayerEvent behind every layer of the steps to come, as Session.watch() does."""
         watch = None if told is None else Watch(told)
-        function = _abi.OnLayer() if watch is None else watch.callback
+        function = _abi.OnLayerEvent() if watch is None else watch.callback
         _native.check(library.loom_trainer_watch(self._handle.value, function, None))
         self._watch = watch
 

@@ -43,7 +43,7 @@ class Watch:
 
     def __init__(self, told: Callable[[LayerEvent], object]) -> None:
         self._told, self._raised = told, None
-        self.callback = _abi.OnLayer(self._tell)
+        self.callback = _abi.OnLayerEvent(self._tell)
 
     _raised: BaseException | None
 

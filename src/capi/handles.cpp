@@ -7,12 +7,12 @@ namespace loom::capi {
 namespace {
 
 // By number of the kind.
-constexpr const char* kKindNames[] = {"an object",    "a blob",        "a cancel",     "threads",   "a tokenizer",
-                                      "a model",      "a session",     "a generator",  "a network", "a network session",
-                                      "a trainer",    "a step mesh",   "a step state", "a tween",   "a mesh tween",
-                                      "a population", "a chat",        "a replica",    "a graph",   "a graph session",
-                                      "an encoder",   "an adaptation", "a layer",      "a judge"};
-static_assert(std::size(kKindNames) == LOOM_KIND_JUDGE + 1, "a name for every kind of handle");
+constexpr const char* kKindNames[] = {
+    "an object",    "a blob",      "a cancel",        "threads",           "a tokenizer",   "a model",
+    "a session",    "a generator", "a network",       "a network session", "a trainer",     "a step mesh",
+    "a step state", "a tween",     "a mesh tween",    "a population",      "a chat",        "a replica",
+    "a layer",      "a graph",     "a graph session", "an encoder",        "an adaptation", "a judge"};
+static_assert(std::size(kKindNames) == LOOM_KIND_JUDGE + 1, "a new kind needs its name");
 
 constexpr std::size_t kPageSlots = 1024, kPages = 1024;
 constexpr std::uint64_t kGenerations = std::uint64_t{1} << 24;

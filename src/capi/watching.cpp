@@ -55,7 +55,7 @@ Result<void> end_of_watch(bool goes_on) {
 
 class LayerCallback final : public Observer {
  public:
-  LayerCallback(loom_on_layer call, void* user) : call_(call), user_(user) {}
+  LayerCallback(loom_on_layer_event call, void* user) : call_(call), user_(user) {}
   Result<void> observe(const LayerEvent& e) override {
     const std::string event(e.type), path(e.path), layer(e.layer_type), dtype(e.dtype);
     const auto whole = [](double v) { return static_cast<std::uint64_t>(v); };
@@ -67,11 +67,11 @@ class LayerCallback final : public Observer {
   }
 
  private:
-  loom_on_layer call_;
+  loom_on_layer_event call_;
   void* user_;
 };
 
-std::unique_ptr<Observer> watcher(loom_on_layer call, void* user) {
+std::unique_ptr<Observer> watcher(loom_on_layer_event call, void* user) {
   return call == nullptr ? nullptr : std::make_unique<LayerCallback>(call, user);
 }
 
@@ -153,7 +153,7 @@ using namespace loom;
 using namespace loom::capi;
 using Role = Watching::Role;
 
-loom_status loom_network_session_watch(loom_network_session session, loom_on_layer layer, void* user) {
+loom_status loom_network_session_watch(loom_network_session session, loom_on_layer_event layer, void* user) {
   return guard([&] { return watch_session(session, Role::layers, watcher(layer, user)); });
 }
 
@@ -172,7 +172,7 @@ loom_status loom_network_session_report_to(loom_network_session session, const c
   });
 }
 
-loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer layer, void* user) {
+loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer_event layer, void* user) {
   return guard([&] { return watch_trainer(trainer, Role::layers, watcher(layer, user)); });
 }
 
@@ -190,7 +190,7 @@ loom_status loom_trainer_report_to(loom_trainer trainer, const char* address) {
   });
 }
 
-loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer layer, void* user) {
+loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer_event layer, void* user) {
   return guard([&] { return watch_mesh(mesh, Role::layers, watcher(layer, user)); });
 }
 

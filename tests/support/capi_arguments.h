@@ -290,8 +290,8 @@ class Chooser {
       return on_progress();
     else if constexpr (std::is_same_v<F, loom_run_work>)
       return run_work();
-    else if constexpr (std::is_same_v<F, loom_on_layer>)
-      return on_layer();
+    else if constexpr (std::is_same_v<F, loom_on_layer_event>)
+      return on_layer_event();
     else if constexpr (std::is_same_v<F, loom_on_window>)
       return on_window();
     else
@@ -344,7 +344,7 @@ class Chooser {
       return fraction < 0.5 ? 1 : 0;
     };
   }
-  loom_on_layer on_layer() {
+  loom_on_layer_event on_layer_event() {
     if (next() % 2 == 0) return nullptr;
     return [](void* user, const char* event, const char*, const char*, const char*, std::uint64_t, std::uint64_t,
               double, double, double, double, std::uint64_t, std::uint64_t, void*, std::int32_t) -> std::int32_t {

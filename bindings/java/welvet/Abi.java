@@ -138,11 +138,11 @@ public final class Abi {
     public static final int KIND_POPULATION = 15;
     public static final int KIND_CHAT = 16;
     public static final int KIND_REPLICA = 17;
-    public static final int KIND_GRAPH = 18;
-    public static final int KIND_GRAPH_SESSION = 19;
-    public static final int KIND_ENCODER = 20;
-    public static final int KIND_ADAPTATION = 21;
-    public static final int KIND_LAYER = 22;
+    public static final int KIND_LAYER = 18;
+    public static final int KIND_GRAPH = 19;
+    public static final int KIND_GRAPH_SESSION = 20;
+    public static final int KIND_ENCODER = 21;
+    public static final int KIND_ADAPTATION = 22;
     public static final int KIND_JUDGE = 23;
 
     // The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two
@@ -854,14 +854,14 @@ public final class Abi {
      * and their count. values are the numbers, double where is_double, else float; they last during the call.
      * Returning 0 ends the watch.
      */
-    public interface OnLayer {
+    public interface OnLayerEvent {
         int apply(MemorySegment user, MemorySegment event, MemorySegment path, MemorySegment layer,
             MemorySegment dtype, long cell, long step, double mean, double deviation, double greatest, double least,
             long active, long count, MemorySegment values, int isDouble);
 
         /** A pointer for C, which lasts as long as the arena. */
         default MemorySegment pointer(Arena arena) {
-            return stub(OnLayer.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_INT), arena);
+            return stub(OnLayerEvent.class, this, FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_DOUBLE, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_INT), arena);
         }
     }
 
