@@ -194,7 +194,7 @@ _callbacks: dict[str, _abi.KindCallbacks] = {}
 
 def _callback(run: Callable[[Layer], None] | None) -> Any:
     if run is None:
-        return _abi.OnLayer()  # NULL
+        return _abi.LayerRule()  # NULL
 
     def called(_: int | None, handle: int) -> int:
         try:
