@@ -1,5 +1,5 @@
 #pragma once
-// Paths of std::filesystem from and to text in UTF-8, which on Windows it would take for the code page of the system.
+// Paths of std::filesystem from and to text in UTF-8; on Windows it takes text to be in the system's code page.
 
 #include <filesystem>
 #include <string>

@@ -2,7 +2,7 @@
 
     windows.py LOOM_DLL LIBLOOM_SO [MODEL]    after tools/wheel --platform win_amd64; by hand, since such a build takes long
 
-Compiles port.c with Zig for both. Exit 77 where there is no Wine or no Zig: skipped.
+Compiles port.c for both. Exit 77 where there is no Wine or no Zig: skipped.
 """
 
 import os
@@ -17,10 +17,9 @@ ZIG = ROOT / "build" / "zig" / "bin" / "python"
 WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
 
 
-def compiled(library, target, output):
+def compiled(compiler, library, output):
     """port.c, which loads a library."""
-    subprocess.run([ZIG, "-m", "ziglang", "cc", "-target", target, "-I", ROOT / "include", ROOT / "tests/outside/port.c",
-                    library, "-o", output], check=True)
+    subprocess.run([*compiler, "-I", ROOT / "include", ROOT / "tests/outside/port.c", library, "-o", output], check=True)
 
 
 def run(command, **more):
@@ -35,8 +34,9 @@ def main():
     dll, so, *model = (pathlib.Path(p).resolve() for p in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        compiled(dll.with_suffix(".lib"), "x86_64-windows-gnu", folder / "port.exe")
-        compiled(so, "x86_64-linux-gnu", folder / "port")
+        compiled([ZIG, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu"], dll.parent.parent / "libloom.dll.a",
+                 folder / "port.exe")
+        compiled(["cc"], so, folder / "port")
         shutil.copy(dll, folder)
         wine = {**os.environ, "WINEPREFIX": str(folder / "wine"), "WINEDEBUG": "-all"}
         there = run([WINE, "port.exe", "there", *model], cwd=folder, env=wine)
