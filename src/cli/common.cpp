@@ -35,6 +35,14 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->check(CLI::Range(1, 1 << 24));
   add_path(app, "--adapter", options.adapters,
            "Folder of a low-rank adapter in PEFT's format; may be given several times");
+  app.add_option(
+         "--use-adapters", options.use_adapters,
+         "Names of the adapters that count, of those in MODEL and of --adapter (0, 1..), with commas; - for none "
+         "(default: all)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_empty())
+      ->type_name("NAMES");
   add_model_dtype(app, options);
 }
 
@@ -224,6 +232,9 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
   session.sequences = sequences;
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;
   LOOM_TRY(session.kv_dtype, dtype_from_name(options.kv_dtype));
+  if (!options.use_adapters.empty())
+    session.adapters =
+        options.use_adapters == std::vector<std::string>{"-"} ? std::vector<std::string>() : options.use_adapters;
   if (!options.isa.empty()) {
     LOOM_TRY(session.isa, isa_from_name(options.isa));
   }
@@ -234,7 +245,10 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                  "beyond them is likely to be noise\n",
                  options.context, static_cast<long long>(trained));
   watch_interrupts();
-  return Session::create(model.decoder, session);
+  auto made = Session::create(model.decoder, session);
+  if (!made && made.error().code == Code::NotFound)
+    return fail(Code::InvalidArgument, "--use-adapters: {}", made.error().text());
+  return made;
 }
 
 Result<std::string> read_input(const std::string& text, const std::string& file) {

@@ -22,14 +22,14 @@ struct CommonOptions {
   std::string isa, activations = "int16", kv_dtype = "float32";
   std::size_t context = 0;
   std::string dtype;
-  std::vector<std::string> adapters;
+  std::vector<std::string> adapters, use_adapters;
   std::uint64_t max_memory = std::uint64_t{4} << 30;  // of commands that look at networks by other people
   bool quiet = false;
   bool json = false;
 };
 
-// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --kv-dtype, --ctx, --adapter
-// and --dtype.
+// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --kv-dtype, --ctx, --adapter,
+// --use-adapters and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --dtype of commands that read a language model's weights.
 void add_model_dtype(CLI::App& app, CommonOptions& options);

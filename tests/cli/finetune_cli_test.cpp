@@ -153,6 +153,17 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
                 .out,
             tuned + "The conversation is empty.\nAdapter wheel is off.\n" + plain +
                 "The conversation is empty.\nAdapter wheel is on.\n" + tuned);
+  const auto of_file = [&](const Args& more) {
+    Args all = {"generate", file("both.entity"), "-p", "Hello", "-n", "5", "--ignore-eos", "--json", "-t", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return *as_string(parse_json(loom(all).out).value_or(Json::object())["text"]) + "\n";
+  };
+  EXPECT_EQ(of_file({}), tuned);
+  EXPECT_EQ(of_file({"--use-adapters", "-"}), plain);
+  EXPECT_EQ(of_file({"--use-adapters", "wheel"}), tuned);
+  EXPECT_EQ(of_file({"--adapter", file("wheel adapter"), "--use-adapters", "0"}), tuned) << "not both";
+  EXPECT_NE(of_file({"--adapter", file("wheel adapter"), "--use-adapters", "0,wheel"}), tuned);
+  expect_refused({"generate", file("both.entity"), "-p", "x", "--use-adapters", "wheel,none"}, 2, {"\"none\""});
   expect_refused({"convert", model, file("c.entity"), "--keep-adapter", file("wheel adapter")}, 3, {"wheel adapter"});
   expect_refused({"convert", file("both.entity"), file("c.entity"), "--keep-adapter", file("wheel")}, 3, {"\"wheel\""});
   expect_refused({"export", file("both.entity"), file("c.gguf")}, 3, {"adapters"});

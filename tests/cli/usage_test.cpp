@@ -106,6 +106,9 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--ctx",
         "--dtype",
         "--adapter",
+        "--use-adapters",
+        "--kv",
+        "--save-kv",
         "--activations",
         "--kv-dtype"}},
       {"logits", {"--prompt", "--ids", "--top", "--json"}},
@@ -115,7 +118,9 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"bench", {"--prompt-tokens", "--new-tokens", "--batch", "--repeats", "--json"}},
       {"inspect", {"--tensors", "--json"}},
       {"quantize", {"--dtype", "--output", "--overwrite"}},
-      {"convert", {"--dtype", "--adapter", "--output", "--overwrite", "--entity-version", "--allow-loss", "--json"}},
+      {"convert",
+       {"--dtype", "--adapter", "--keep-adapter", "--output", "--overwrite", "--entity-version", "--allow-loss",
+        "--json"}},
       {"embed", {"--file", "--output", "--dtype", "--overwrite", "--json"}},
       {"export", {"--output", "--input-shape", "--dequantize", "--dtype", "--overwrite", "--json"}},
       {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
@@ -261,12 +266,15 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--activations", {"--activations", "int8"}},
       {"--kv-dtype", {"--kv-dtype", "int8"}},
       {"--adapter", {"--adapter", temp("adapter")}},
+      {"--use-adapters", {"--use-adapters", "nobody"}},
+      {"--kv", {"--kv", temp("kept.entity")}},
       {"--repeat-last-n", {"--repeat-last-n", "3"}},
   };
-  // They say how and not what; --chat insists on what an instruct model does anyway; --temperature is --temp; --prompt
-  // is what all of it is about. --ignore-eos follows below.
-  const std::set<std::string> silent = {"--threads", "--isa",  "--quiet",       "--help",
-                                        "--prompt",  "--chat", "--temperature", "--ignore-eos"};
+  ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
+  // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct
+  // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below.
+  const std::set<std::string> silent = {"--threads", "--isa",         "--quiet",      "--help",    "--prompt",
+                                        "--chat",    "--temperature", "--ignore-eos", "--save-kv", "--overwrite"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
