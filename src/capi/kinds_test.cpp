@@ -264,7 +264,9 @@ loom_status found_out(void* user, loom_layer layer) {
   loom_status elsewhere = LOOM_OK;
   std::thread([&] { elsewhere = loom_layer_scale(layer, x, 2, &y); }).join();  // any thread may ask
   EXPECT_EQ(elsewhere, LOOM_OK);
-  if (seen.errs) EXPECT_EQ(loom_layer_add(layer, x, 77, &y), LOOM_INVALID_ARGUMENT);
+  if (seen.errs) {
+    EXPECT_EQ(loom_layer_add(layer, x, 77, &y), LOOM_INVALID_ARGUMENT);
+  }
   static_cast<void>(loom_layer_result(layer, y));
   return seen.answer;
 }

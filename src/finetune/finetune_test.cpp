@@ -157,7 +157,9 @@ TEST(Finetune, L_141_F_31_adapters_live_beside_the_weights_of_an_entity) {
        {std::pair(std::vector<std::string>(), &base), std::pair(std::vector<std::string>{"wheel"}, &tuned),
         std::pair(std::vector<std::string>{"second-1"}, &tuned)}) {
     DecoderModel alone = open_model();
-    if (!names.empty()) ASSERT_TRUE(load_peft(alone, beside[0]));
+    if (!names.empty()) {
+      ASSERT_TRUE(load_peft(alone, beside[0]));
+    }
     const auto wanted = Session::create(std::make_shared<const DecoderModel>(std::move(alone)), {.threads = 1}).value();
     const auto session = Session::create(both->decoder, {.threads = 1, .adapters = names}).value();
     const auto x = session->feed(ids), y = wanted->feed(ids);

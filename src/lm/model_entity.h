@@ -26,15 +26,15 @@
 namespace loom {
 
 struct ModelEntityOptions {
-  int threads = 0;             // 0: one per physical core
-  std::optional<DType> dtype;  // matrices to this type, as ModelOptions would load them; absent: as stored
+  int threads = 0;               // 0: one per physical core
+  std::optional<DType> dtype{};  // matrices to this type, as ModelOptions would load them; absent: as stored
   // added to the weights that it has pairs for, which are encoded anew in their type
   const PeftDelta* adapter = nullptr;
   std::span<const PeftDelta> beside{};  // adapters to keep beside the weights, behind those that the model has
   // written: how much of the adapter's change is there once it is rounded to the weights' types; 1: all
   double* adapter_share = nullptr;
-  std::function<bool(std::size_t done, std::size_t total)> progress;  // tensors; false cancels
-  Stop stop{};                                                        // asked every kStopElements of a matrix
+  std::function<bool(std::size_t done, std::size_t total)> progress{};  // tensors; false cancels
+  Stop stop{};                                                          // asked every kStopElements of a matrix
 };
 
 // Atomic. Returns the root hash. NonFinite, CorruptData with the tensor; InvalidArgument for a vocabulary that is no

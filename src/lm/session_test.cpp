@@ -488,7 +488,9 @@ TEST_P(EveryKind, L_74_a_session_survives_a_cache_that_cannot_grow) {
     EXPECT_EQ(session->length(0), prompt.size());
     EXPECT_EQ(session->length(1), 0u);
     host.left = 0;
-    if (pieces == 0) EXPECT_EQ(session->prefill(more).error().code, Code::OutOfMemory);
+    if (pieces == 0) {
+      EXPECT_EQ(session->prefill(more).error().code, Code::OutOfMemory);
+    }
     EXPECT_TRUE(session->truncate(prompt.size() - 1)) << "no memory is needed to go back";
     host.left = ~std::size_t{0};
     feed(*session, std::span(prompt).last(1));

@@ -349,13 +349,13 @@ std::optional<Address> read_address(Findings& findings, const Json& spec, const 
   const std::array<std::size_t*, 4> parts = {&a.z, &a.y, &a.x, &a.l};
   for (std::size_t i = 0; i < 4; ++i) {
     const Json* given = find(spec, kPlacement[i]);
-    const auto n = given == nullptr ? std::nullopt : as_int(*given);
-    if (!n || *n < 0 || *n > 65535) {
+    const std::int64_t n = given == nullptr ? -1 : as_int(*given).value_or(-1);
+    if (n < 0 || n > 65535) {
       findings.add(Code::InvalidConfig, below(place, kPlacement[i]),
                    given == nullptr ? "is missing" : expected("an integer from 0 to 65535", *given));
       return std::nullopt;
     }
-    *parts[i] = static_cast<std::size_t>(*n);
+    *parts[i] = static_cast<std::size_t>(n);
   }
   return a;
 }

@@ -20,6 +20,9 @@ namespace loom {
 #endif
 
 bool cpu_runs(Isa isa) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();  // a library that is loaded on Windows has not asked yet
+#endif
 #define LOOM_SIMD_TARGET(name, processor, bytes, features) \
   if (isa == Isa::name) return LOOM_RUNS_ON_##processor(features);
 #include "simd/targets.inc"

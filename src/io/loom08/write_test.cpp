@@ -186,7 +186,9 @@ TEST(WriteLoom08, F_24_F_04_weights_of_every_type_come_back_bit_for_bit) {
     ASSERT_TRUE(back) << back.error().text();
     back->network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
       network.visit_weights([&](const std::string& other, const Weight& wanted, const Layer&) {
-        if (other == path) EXPECT_EQ(dequantize(*w.quantized()), dequantize(*wanted.quantized())) << path;
+        if (other == path) {
+          EXPECT_EQ(dequantize(*w.quantized()), dequantize(*wanted.quantized())) << path;
+        }
       });
     });
   }
