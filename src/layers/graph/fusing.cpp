@@ -151,8 +151,8 @@ class Fuser {
     return std::ranges::all_of(scaling.factors, fits) && std::ranges::all_of(scaling.shifts, fits);
   }
 
-  // The weight [C, ...] with its channels scaled; that of a transposed convolution is [in, C / groups, ...]. False where
-  // there is no memory or a product is beyond f32.
+  // The weight [C, ...] with its channels scaled; that of a transposed convolution is [in, C / groups, ...]. False
+  // where there is no memory or a product is beyond f32.
   static bool scale(const Value& weight, bool turned, const Scaling& scaling, const std::vector<const Node*>& nodes,
                     FoldedWeight& to) {
     const std::size_t channels = scaling.factors.size();

@@ -1,6 +1,6 @@
 // RNN, GRU and LSTM over a sequence, with initial state, lengths, peepholes and both directions (Elman 1990; Cho et al.
-// 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once. An
-// LSTM of constant weights with the usual gates goes through ops/matmul and ops/recurrent.
+// 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once.
+// An LSTM of constant weights with the usual gates goes through ops/matmul and ops/recurrent.
 
 #include <algorithm>
 #include <array>

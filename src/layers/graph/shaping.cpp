@@ -177,8 +177,8 @@ bool is_whole(const Value& x, const Dims& dims, const std::vector<std::size_t>& 
 
 constexpr std::size_t kBlock = 32;  // rows and columns that are turned together
 
-// Two axes change places: rows of y walk x by `step`, its columns lie side by side in x. In blocks, so that lines of the
-// cache are used whole.
+// Two axes change places: rows of y walk x by `step`, its columns lie side by side in x. In blocks, so that lines of
+// the cache are used whole.
 template <class T>
 void turn(const T* x, std::size_t step, std::size_t rows, std::size_t cols, T* y, std::size_t y_step) {
   for (std::size_t first = 0; first < cols; first += kBlock) {

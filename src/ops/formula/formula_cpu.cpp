@@ -1,6 +1,7 @@
 #include "ops/formula/formula.h"
 
 #include "ops/elementwise/activations.h"
+#include "ops/non_finite.h"
 #include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
@@ -81,11 +82,13 @@ void run_step(const FormulaStep& step, const Operand<T>& a, const Operand<T>& b,
     case FormulaKind::Multiply: return two(a, b, n, y, [](const V& p, const V& q) { return p * q; });
     case FormulaKind::Divide: return two(a, b, n, y, [](const V& p, const V& q) { return p / q; });
     case FormulaKind::Larger:
-      return two(a, b, n, y,
-                 [](const V& p, const V& q) { return select(p == p, select(q == q, select(p < q, q, p), q), p); });
+      return two(a, b, n, y, [](const V& p, const V& q) {
+        return select(is_nan(p), p, select(is_nan(q), q, select(p < q, q, p)));
+      });
     case FormulaKind::Smaller:
-      return two(a, b, n, y,
-                 [](const V& p, const V& q) { return select(p == p, select(q == q, select(q < p, q, p), q), p); });
+      return two(a, b, n, y, [](const V& p, const V& q) {
+        return select(is_nan(p), p, select(is_nan(q), q, select(q < p, q, p)));
+      });
     case FormulaKind::Clip:
       return one(a, n, y, [&](const V& p) {
         const V above = select(p < low, low, p);
@@ -94,7 +97,7 @@ void run_step(const FormulaStep& step, const Operand<T>& a, const Operand<T>& b,
     case FormulaKind::HardSigmoid:
       return one(a, n, y, [&](const V& p) {
         const V v = low * p + high, inside = select(v > zeros<T>(), v, zeros<T>());
-        return select(v == v, select(v > splat(T{1}), splat(T{1}), inside), v);
+        return select(is_nan(v), v, select(v > splat(T{1}), splat(T{1}), inside));
       });
     case FormulaKind::Negate: return one(a, n, y, [](const V& p) { return negate(p); });
     case FormulaKind::Size: return one(a, n, y, [](const V& p) { return abs(p); });
