@@ -26,12 +26,12 @@ Result<AnyOptions> options_of(const loom_load_options& given, const std::atomic<
   return out;
 }
 
-struct Made {
+struct Opened {
   std::uint64_t handle = 0;
   const char* kind = "";
 };
-Result<Made> handle_of(AnyModel loaded) {
-  Made out;
+Result<Opened> handle_of(AnyModel loaded) {
+  Opened out;
   if (auto* const network = std::get_if<Network>(&loaded.model)) {
     out.kind = "network";
     LOOM_TRY(out.handle, make_handle<NetworkObject>(std::move(*network), std::move(loaded.warnings)));
@@ -87,7 +87,7 @@ loom_status loom_load(const char* path, const loom_load_options* options, loom_h
              load_any(std::string(name), {given.hints != nullptr ? given.hints : std::string()}, wanted));
     Json facts = to_json(loaded.report);
     facts["warnings"] = loaded.warnings;
-    LOOM_TRY(const Made made, handle_of(std::move(loaded)));
+    LOOM_TRY(const Opened made, handle_of(std::move(loaded)));
     facts["kind"] = made.kind;
     auto blob = make_blob(facts);
     if (!blob) static_cast<void>(release(made.handle));
