@@ -307,7 +307,7 @@ Result<WrittenEntity> write_entity(const Network& network, const WriteOptions& o
     out.bytes = assembled(keys, all);
     LOOM_TRY(differing, differences(network, out.bytes));
   }
-  for (const auto& [path, what] : differing) out.losses.push_back(path + ": " + what);
+  for (const auto& [path, what] : differing) out.losses.push_back(fmt::format("{}: {}", path, what));
   if (!out.losses.empty() && !options.allow_loss)
     return fail(Code::LossySave, "version 1 cannot hold the network as it is: {}{}", out.losses[0],
                 out.losses.size() == 1 ? "" : fmt::format(", and {} more", out.losses.size() - 1));

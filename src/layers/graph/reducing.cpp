@@ -118,11 +118,11 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
 }
 
 constexpr auto kAsIs = [](auto total, std::size_t) { return total; };
-constexpr auto kPlus = [](auto a, auto b) { return plus(a, b); };
+constexpr auto kSum = [](auto a, auto b) { return plus(a, b); };
 
-Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kPlus, kAsIs); }
+Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kSum, kAsIs); }
 Result<void> reduce_mean(Op& op) {
-  return reduce(op, 0.0, kPlus,
+  return reduce(op, 0.0, kSum,
                 [](auto total, std::size_t n) { return n == 0 ? total : total / static_cast<decltype(total)>(n); });
 }
 Result<void> reduce_product(Op& op) {
@@ -146,7 +146,7 @@ Result<void> reduce_sum_square(Op& op) {
   return reduce(op, 0.0, [](auto a, auto b) { return plus(a, times(b, b)); }, kAsIs);
 }
 Result<void> reduce_log_sum(Op& op) {
-  return reduce(op, 0.0, kPlus,
+  return reduce(op, 0.0, kSum,
                 [](auto total, std::size_t) { return stored<decltype(total)>(log64(static_cast<double>(total))); });
 }
 // Numbers beyond f32's exponents are those of f64, so that no largest element needs to be taken off first.
