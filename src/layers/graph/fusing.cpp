@@ -230,6 +230,7 @@ class Fuser {
     if (gone_[s] || step.fused || step.outs.size() != 1 || step.outs[0] < 0 || !is_f32(value(step.outs[0])))
       return std::nullopt;
     std::vector<const Value*> ins;
+    ins.reserve(step.ins.size());
     for (const int in : step.ins) ins.push_back(in < 0 ? nullptr : &value(in));
     return step_of(*step.node, opset_, ins);
   }

@@ -114,12 +114,14 @@ void drop_unread(Body& body) {
 
 std::string listed(const std::vector<InputInfo>& inputs) {
   std::vector<std::string> names;
+  names.reserve(inputs.size());
   for (const InputInfo& info : inputs) names.push_back(fmt::format("\"{}\"", printable(info.name)));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string shape_text(const std::vector<std::int64_t>& dims) {
   std::vector<std::string> extents;
+  extents.reserve(dims.size());
   for (const std::int64_t d : dims) extents.push_back(d < 0 ? "?" : std::to_string(d));
   return fmt::format("[{}]", fmt::join(extents, ", "));
 }
@@ -234,6 +236,7 @@ Result<void> GraphLayer::choose_output() {
   if (config_.output.empty() ||
       (std::ranges::find(outputs, config_.output) == outputs.end() && std::ranges::none_of(model_.body.nodes, gives))) {
     std::vector<std::string> names;
+    names.reserve(outputs.size());
     for (const std::string& name : outputs) names.push_back(fmt::format("\"{}\"", printable(name)));
     return fail_at({"output"}, Code::InvalidConfig, "\"{}\", one of {} expected", printable(config_.output),
                    fmt::join(names, ", "));
