@@ -65,23 +65,28 @@ Result<std::vector<std::size_t>> sizes_of(const std::uint64_t* given, std::size_
   return out;
 }
 
+// A question to the pass. What is wrong with its arguments is an error of the pass, too: a callback looks at the last
+// status alone.
+template <class Call, class... T>
+loom_status ask(loom_layer handle, Call&& call, T*... results) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const TakenPass pass, take_pass(handle));
+    Result<void> done = need_results(results...);
+    if (done) done = call(*pass);
+    if (!done) (*pass).refuse(done.error());
+    return done;
+  });
+}
 // An op with one tensor as its result.
 template <class Op>
 loom_status op(loom_layer handle, std::uint64_t* result, Op&& call) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(result));
-    LOOM_TRY(const TakenPass pass, take_pass(handle));
-    LOOM_TRY(*result, call(*pass));
-    return {};
-  });
-}
-// A question without a result.
-template <class Call>
-loom_status tell(loom_layer handle, Call&& call) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenPass pass, take_pass(handle));
-    return call(*pass);
-  });
+  return ask(
+      handle,
+      [&](ForeignPass& pass) -> Result<void> {
+        LOOM_TRY(*result, call(pass));
+        return {};
+      },
+      result);
 }
 
 using Made = Result<ForeignPass::Ref>;
@@ -113,18 +118,19 @@ loom_status loom_unregister_kind(const char* name) {
 }
 
 loom_status loom_layer_setting(loom_layer layer, const char* key, double* value) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(value));
-    LOOM_TRY(const TakenPass taken, take_pass(layer));
-    LOOM_TRY(const std::string_view wanted, need_text(key, "key"));
-    LOOM_TRY(*value, (*taken).setting(wanted));
-    return {};
-  });
+  return ask(
+      layer,
+      [&](ForeignPass& p) -> Result<void> {
+        LOOM_TRY(const std::string_view wanted, need_text(key, "key"));
+        LOOM_TRY(*value, p.setting(wanted));
+        return {};
+      },
+      value);
 }
 
 loom_status loom_layer_declare_weight(loom_layer layer, const char* name, const uint64_t* extents, size_t extents_count,
                                       const char* init, double size) {
-  return tell(layer, [&](ForeignPass& p) -> Result<void> {
+  return ask(layer, [&](ForeignPass& p) -> Result<void> {
     LOOM_TRY(const std::string_view wanted, need_text(name, "name"));
     LOOM_TRY(const auto sizes, sizes_of(extents, extents_count, "extents"));
     return p.declare_weight(wanted, sizes, or_none(init), size);
@@ -136,11 +142,11 @@ loom_status loom_layer_input(loom_layer layer, uint64_t* x) {
 }
 
 loom_status loom_layer_result(loom_layer layer, uint64_t tensor) {
-  return tell(layer, [&](ForeignPass& p) { return p.result(tensor); });
+  return ask(layer, [&](ForeignPass& p) { return p.result(tensor); });
 }
 
 loom_status loom_layer_keep(loom_layer layer, uint64_t tensor) {
-  return tell(layer, [&](ForeignPass& p) { return p.keep(tensor); });
+  return ask(layer, [&](ForeignPass& p) { return p.keep(tensor); });
 }
 
 loom_status loom_layer_kept(loom_layer layer, uint64_t* tensor) {
@@ -223,14 +229,15 @@ loom_status loom_layer_gated(loom_layer layer, uint64_t gate, uint64_t up, const
 
 loom_status loom_layer_gated_gradient(loom_layer layer, uint64_t gate, uint64_t up, uint64_t dy, const char* activation,
                                       uint64_t* dgate, uint64_t* dup) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(dgate, dup));
-    LOOM_TRY(const TakenPass taken, take_pass(layer));
-    LOOM_TRY(const std::string_view fn, need_text(activation, "activation"));
-    LOOM_TRY(const auto both, (*taken).gated_gradient(gate, up, dy, fn));
-    *dgate = both.first, *dup = both.second;
-    return {};
-  });
+  return ask(
+      layer,
+      [&](ForeignPass& p) -> Result<void> {
+        LOOM_TRY(const std::string_view fn, need_text(activation, "activation"));
+        LOOM_TRY(const auto both, p.gated_gradient(gate, up, dy, fn));
+        *dgate = both.first, *dup = both.second;
+        return {};
+      },
+      dgate, dup);
 }
 
 loom_status loom_layer_softmax(loom_layer layer, uint64_t x, double temperature, uint64_t* y) {
@@ -305,7 +312,7 @@ loom_status loom_layer_weight(loom_layer layer, const char* name, uint64_t like,
 }
 
 loom_status loom_layer_add_gradient(loom_layer layer, const char* name, uint64_t tensor) {
-  return tell(layer, [&](ForeignPass& p) -> Result<void> {
+  return ask(layer, [&](ForeignPass& p) -> Result<void> {
     LOOM_TRY(const std::string_view w, need_text(name, "name"));
     return p.add_gradient(w, tensor);
   });

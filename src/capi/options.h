@@ -49,7 +49,7 @@ void write_struct(S value, S* to, std::uint32_t room) {
 
 template <class... T>
 Result<void> need_results(T*... results) {
-  if (((results == nullptr) || ...)) return fail(Code::InvalidArgument, "a result is NULL");
+  if ((false || ... || (results == nullptr))) return fail(Code::InvalidArgument, "a result is NULL");
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/path.h"
+#include "core/system.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/loom08/write.h"
@@ -84,8 +85,8 @@ Result<std::vector<PeftDelta>> read_beside(const std::vector<std::string>& folde
   std::vector<PeftDelta> read;
   for (const std::string& folder : folders) {
     LOOM_TRY(PeftDelta adapter, PeftDelta::read(folder, model.source.config));
-    const std::size_t end = folder.find_last_not_of('/') + 1;
-    const std::string name = folder.substr(0, end).substr(folder.substr(0, end).find_last_of('/') + 1);
+    const std::size_t end = folder.find_last_not_of(os::kSeparators) + 1;
+    const std::string name = folder.substr(0, end).substr(folder.substr(0, end).find_last_of(os::kSeparators) + 1);
     if (auto renamed = adapter.rename(name); !renamed) return at(folder, std::move(renamed).error());
     if (!names.insert(name).second)
       return fail(Code::InvalidConfig, "{}: the model has adapters named \"{}\"", folder, name);

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/system.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/loom08/loom08.h"
@@ -164,7 +165,7 @@ static Result<SpecResult> load_from(const ByteSource& source, const SpecOptions&
 
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
   LOOM_TRY(const auto source, ByteSource::file(path));
-  const std::size_t slash = path.find_last_of('/');
+  const std::size_t slash = path.find_last_of(os::kSeparators);
   const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
   SpecOptions with_files = options;
   if (!with_files.read_graph) with_files.read_graph = graphs_in(folder);

@@ -293,8 +293,13 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   decoder_options.meanwhile = make_tokenizer;
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, decoder_options));
   for (const PeftDelta& adapter : all.adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
-  for (std::size_t i = 0; i < options.adapters.size(); ++i)
-    LOOM_TRY_VOID(load_peft(decoder, options.adapters[i], fmt::format("{}", i)));
+  // Numbers that no adapter of the file has for its name.
+  std::size_t number = 0;
+  const auto is_taken = [&](const PeftInfo& known) { return known.name == fmt::format("{}", number); };
+  for (const auto& adapter : options.adapters) {
+    for (const auto known = list_peft(decoder); std::ranges::any_of(known, is_taken);) ++number;
+    LOOM_TRY_VOID(load_peft(decoder, adapter, fmt::format("{}", number++)));
+  }
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   make_tokenizer();
   const auto special = [&](const std::optional<std::string>& text, auto id) {

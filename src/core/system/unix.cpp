@@ -38,7 +38,8 @@ bool has_name(int file) {
 
 bool keep_permissions(int file, const std::string& of) {
   struct stat old{}, now{};
-  if (::stat(of.c_str(), &old) != 0 || ::fstat(file, &now) != 0) return false;
+  if (::stat(of.c_str(), &old) != 0) return errno == ENOENT;  // somebody took it away meanwhile
+  if (::fstat(file, &now) != 0) return false;
   auto mode = static_cast<mode_t>(old.st_mode & 0777);
   const bool same = old.st_uid == now.st_uid && old.st_gid == now.st_gid;
   // If the old group cannot be kept, its permissions must not pass to another group.

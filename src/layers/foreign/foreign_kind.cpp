@@ -186,7 +186,8 @@ Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks c
   const SpinLock::Guard guard(r.lock);
   if (is_builtin_kind(made->name) || find_registered(made->name) != nullptr)
     return fail(Code::InvalidArgument, "a kind named {} is there already", made->name);
-  if (r.kinds.size() == kMostKinds) return fail(Code::LimitExceeded, "{} kinds were registered", kMostKinds);
+  if (std::ranges::count_if(r.kinds, [](const auto& kind) { return kind->registered.load(); }) == kMostKinds)
+    return fail(Code::LimitExceeded, "{} kinds are registered", kMostKinds);
   r.kinds.push_back(std::move(made));
   return {};
 }
@@ -195,13 +196,17 @@ Result<void> remove_foreign_kind(std::string_view name) {
   const SpinLock::Guard guard(registry().lock);
   const ForeignKind* const kind = find_registered(name);
   if (kind == nullptr) return fail(Code::UnknownName, "a kind \"{}\" is not registered", printable(name));
-  // A layer counts itself before it looks whether its kind is registered: one of the two sees the other.
-  kind->registered = false;
-  if (const std::size_t n = kind->layers; n != 0) {
-    kind->registered = true;
+  if (const std::size_t n = kind->layers; n != 0)
     return fail(Code::InvalidState, "kind {}: {} layers of it live", kind->name, n);
-  }
+  kind->registered = false;
   return {};
+}
+
+bool count_layer(const ForeignKind& kind) {
+  const SpinLock::Guard guard(registry().lock);
+  if (!kind.registered) return false;
+  ++kind.layers;
+  return true;
 }
 
 const LayerKind* find_foreign_kind(std::string_view name) {

@@ -61,13 +61,15 @@ struct ForeignKind : LayerKind {
   const ForeignCallbacks callbacks;
   std::vector<std::vector<std::string_view>> choices;  // by setting
   mutable std::atomic<bool> registered{true};
-  mutable std::atomic<std::size_t> layers{0};  // that live
+  mutable std::atomic<std::size_t> layers{0};  // that live; begun by count_layer()
 };
 
 // InvalidArgument for a name or key that is none ([a-z][a-z0-9_]*) or is there already, a built-in kind's included.
 Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks callbacks);
 // From then on no callback of the kind is called. UnknownName; InvalidState while a layer of the kind lives.
 Result<void> remove_foreign_kind(std::string_view name);
+// A layer of the kind begins to live; false: the kind was removed.
+bool count_layer(const ForeignKind& kind);
 // Null: none of that name is registered, case, '_' and '-' aside.
 const LayerKind* find_foreign_kind(std::string_view name);
 // Those that are registered now. A row stays where it is until the process ends.

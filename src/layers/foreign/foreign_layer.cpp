@@ -47,9 +47,7 @@ Table<View> tensors_of(const Run& run, const Recording& recording, Element eleme
 
 }  // namespace
 
-// Counts itself first: remove_foreign_kind() looks the other way round.
-ForeignLayer::ForeignLayer(const ForeignKind& kind) : kind_(kind), alive_((++kind.layers, kind.registered.load())) {
-  if (!alive_) --kind.layers;
+ForeignLayer::ForeignLayer(const ForeignKind& kind) : kind_(kind), alive_(count_layer(kind)) {
   for (const ForeignSetting& s : kind.description.settings) values_.push_back(s.standard);
 }
 

@@ -90,6 +90,11 @@ class ForeignPass {
   Result<Ref> weight(std::string_view name, Ref like);
   Result<void> add_gradient(std::string_view name, Ref tensor);
 
+  // What was asked for makes no sense: the error of all that follows, and of the layer.
+  void refuse(const Error& error) {
+    if (!error_) error_ = error;
+  }
+
  private:
   enum class Stage : std::uint8_t { Declare, Forward, Backward };
   enum class From : std::uint8_t { Outside, Op, Alias };

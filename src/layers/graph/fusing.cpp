@@ -5,6 +5,7 @@
 
 #include "layers/graph/formulas.h"
 #include "layers/graph/products.h"
+#include "ops/non_finite.h"
 #include "simd/orders.h"
 
 namespace loom::graph {
@@ -27,7 +28,7 @@ class Fuser {
   }
 
   Result<void> run() {
-    for (std::size_t s = 0; s < plan_.steps.size(); ++s) fold_into_convolution(s);
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) LOOM_TRY_VOID(fold_into_convolution(s));
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) add_row_to_product(s);
     for (std::size_t s = plan_.steps.size(); s-- > 0;) join_formulas(s);
     std::vector<Step> kept;
@@ -119,12 +120,12 @@ class Fuser {
     return scaling.scales = true;
   }
 
-  void fold_into_convolution(std::size_t s) {
+  Result<void> fold_into_convolution(std::size_t s) {
     Step& conv = plan_.steps[s];
     const bool turned = conv.node->op == "ConvTranspose";
-    if ((!turned && conv.node->op != "Conv") || conv.packed == nullptr || !is_constant(conv.ins[1])) return;
+    if ((!turned && conv.node->op != "Conv") || conv.packed == nullptr || !is_constant(conv.ins[1])) return {};
     const bool has_bias = conv.ins.size() > 2 && conv.ins[2] >= 0;
-    if ((has_bias && !is_constant(conv.ins[2])) || !is_f32(value(conv.outs[0]))) return;
+    if ((has_bias && !is_constant(conv.ins[2])) || !is_f32(value(conv.outs[0]))) return {};
     const Dims& dims = value(conv.outs[0]).dims;
     Scaling scaling{std::vector<double>(dims[1], 1.0), std::vector<double>(dims[1], 0.0)};
     if (has_bias)
@@ -137,45 +138,46 @@ class Fuser {
       scaling = std::move(further);
       followed.push_back(next), nodes.push_back(plan_.steps[next].node);
     }
-    if (nodes.empty()) return;
+    if (nodes.empty()) return {};
     FoldedWeight& folded = folded_[conv.node];
-    if (folded.nodes != nodes && !scale(value(conv.ins[1]), turned, scaling, nodes, folded)) return;
+    if (folded.nodes != nodes) {
+      LOOM_TRY(const bool fits, scale(value(conv.ins[1]), turned, scaling, nodes, folded));
+      if (!fits) return {};
+    }
     conv.ins.resize(3, -1);
     conv.ins[1] = add(folded.weight), conv.ins[2] = add(folded.bias);
     for (const std::size_t t : followed) gone_[t] = t != s;
     take_over(s, followed.back());
+    return {};
   }
 
   static bool is_finite(const Scaling& scaling) {
-    const auto fits = [](double x) { return x - x == 0 && x < 0x1p100 && x > -0x1p100; };
+    const auto fits = [](double x) { return loom::is_finite(x) && x < 0x1p100 && x > -0x1p100; };
     return std::ranges::all_of(scaling.factors, fits) && std::ranges::all_of(scaling.shifts, fits);
   }
 
   // The weight [C, ...] with its channels scaled; that of a transposed convolution is [in, C / groups, ...]. False
-  // where there is no memory or a product is beyond f32.
-  static bool scale(const Value& weight, bool turned, const Scaling& scaling, const std::vector<const Node*>& nodes,
-                    FoldedWeight& to) {
+  // where a product is beyond f32.
+  static Result<bool> scale(const Value& weight, bool turned, const Scaling& scaling,
+                            const std::vector<const Node*>& nodes, FoldedWeight& to) {
     const std::size_t channels = scaling.factors.size();
-    auto bias = Value::create(Type::f32, {channels});
-    if (!bias) return false;
+    LOOM_TRY(Value bias, Value::create(Type::f32, {channels}));
     Value scaled = weight;
     if (scaling.scales) {
-      auto fresh = Value::create(Type::f32, weight.dims);
-      if (!fresh) return false;
-      scaled = *std::move(fresh);
+      LOOM_TRY(scaled, Value::create(Type::f32, weight.dims));
       const std::size_t taps = count(std::span(weight.dims).subspan(2)), of_group = weight.dims[1];
       const std::size_t groups = turned ? channels / of_group : 1, ins = weight.dims[0] / groups;
       for (std::size_t i = 0; i < weight.elements(); ++i) {
         const std::size_t row = i / (taps * of_group);
         const std::size_t c = turned ? row / ins * of_group + i / taps % of_group : row;
         const float w = snap(static_cast<float>(weight.number(i) * scaling.factors[c]));
-        if (w - w != 0) return false;
+        if (!loom::is_finite(w)) return false;
         scaled.as<float>()[i] = w;
       }
     }
-    for (std::size_t c = 0; c < channels; ++c) bias->as<float>()[c] = snap(static_cast<float>(scaling.shifts[c]));
-    scaled.known = scaled.constant = bias->known = bias->constant = true;
-    to = {nodes, std::move(scaled), *std::move(bias)};
+    for (std::size_t c = 0; c < channels; ++c) bias.as<float>()[c] = snap(static_cast<float>(scaling.shifts[c]));
+    scaled.known = scaled.constant = bias.known = bias.constant = true;
+    to = {nodes, std::move(scaled), std::move(bias)};
     return true;
   }
 
@@ -188,6 +190,9 @@ class Fuser {
     const Attribute* const groups = step.node->find("group");
     const Dims& dims = value(step.outs[0]).dims;
     if ((groups != nullptr && groups->integer != 1) || count(std::span(dims).subspan(2)) > kFewPositions) return {};
+    // Another plan may have put other constants into the weight.
+    step.own_packed = std::make_shared<std::shared_ptr<void>>();
+    step.packed = step.own_packed.get();
     step.run = conv_by_matrix;
     return measure(step);
   }

@@ -349,7 +349,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   } else {
     plan_->scratch = plan_->scratch.max(measuring.peak());
   }
-  Step step{&node, row->run, ins, {}, op.packed, {}};
+  Step step{&node, row->run, ins, {}, op.packed, {}, {}};
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!shares && !all_known) LOOM_TRY_VOID(count_bytes(outs[i]));
     const int slot = outs[i].present() ? add(std::move(outs[i])) : -1;

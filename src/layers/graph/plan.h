@@ -17,6 +17,7 @@ struct Step {
   std::vector<int> ins, outs;  // values; -1: left out
   std::shared_ptr<void>* packed = nullptr;
   std::shared_ptr<const Fused> fused = {};
+  std::shared_ptr<std::shared_ptr<void>> own_packed = {};  // where `packed` follows from this plan
 };
 
 // A convolution's weight and bias with what follows it put in (fusing.h).

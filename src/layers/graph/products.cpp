@@ -9,6 +9,7 @@
 #include "ops/for_rows.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/non_finite.h"
 
 namespace loom::graph {
 namespace {
@@ -21,7 +22,7 @@ Result<const Matrix*> packed_matrix(Op& op, const Value& b, bool turned) {
     std::vector<float> rows(n * k);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < k; ++j) rows[i * k + j] = b.as<float>()[turned ? i * k + j : j * n + i];
-    if (!std::ranges::all_of(rows, [](float v) { return v - v == 0; })) return nullptr;
+    if (!std::ranges::all_of(rows, [](float v) { return loom::is_finite(v); })) return nullptr;
     LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, n, k));
     *op.packed = std::make_shared<Matrix>(std::move(matrix));
   }

@@ -8,6 +8,7 @@
 #include "layers/graph/operation.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
+#include "ops/non_finite.h"
 #include "ops/recurrent/recurrent.h"
 #include "simd/math64.h"
 
@@ -245,7 +246,7 @@ struct PackedGates {
 };
 
 bool is_finite(const Value& v) {
-  return std::all_of(v.as<float>(), v.as<float>() + v.elements(), [](float x) { return x - x == 0; });
+  return std::all_of(v.as<float>(), v.as<float>() + v.elements(), [](float x) { return loom::is_finite(x); });
 }
 
 // Null where the cell is no plain LSTM, or its weights are no constants.

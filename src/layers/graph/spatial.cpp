@@ -8,6 +8,7 @@
 #include "ops/conv/conv.h"
 #include "ops/for_rows.h"
 #include "ops/matmul/matmul.h"
+#include "ops/non_finite.h"
 #include "ops/pool/pool.h"
 #include "simd/math64.h"
 
@@ -131,23 +132,15 @@ Result<void> conv(Op& op) {
   return {};
 }
 
-struct PackedWeight {
-  const void* source;
-  Matrix matrix;
-};
-
 // The weight of a convolution in panels of filters. Null where it is not finite.
 Result<const Matrix*> packed_weight(Op& op, const Value& w) {
-  const auto* packed = static_cast<const PackedWeight*>(op.packed->get());
-  if (op.measures() && (packed == nullptr || packed->source != w.data)) {
+  if (op.measures() && *op.packed == nullptr) {
     const std::span<const float> rows(w.as<float>(), w.elements());
-    op.packed->reset();
-    if (!std::ranges::all_of(rows, [](float v) { return v - v == 0; })) return nullptr;
+    if (!std::ranges::all_of(rows, [](float v) { return loom::is_finite(v); })) return nullptr;
     LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, w.dims[0], w.elements() / w.dims[0]));
-    *op.packed = std::make_shared<PackedWeight>(w.data, std::move(matrix));
-    packed = static_cast<const PackedWeight*>(op.packed->get());
+    *op.packed = std::make_shared<Matrix>(std::move(matrix));
   }
-  return packed == nullptr ? nullptr : &packed->matrix;
+  return static_cast<const Matrix*>(op.packed->get());
 }
 
 }  // namespace
