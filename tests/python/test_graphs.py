@@ -3,6 +3,7 @@
 LOOM_PROGRAM names the program, whose `loom run` has to give the same hash."""
 
 import array
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -20,7 +22,7 @@ if os.environ.get("WELVET_WITHOUT_NUMPY"):
     sys.modules["numpy"] = None  # importing it fails, as where it is not installed
 
 import welvet  # noqa: E402
-from welvet import _tensors  # noqa: E402
+from welvet import _abi, _native, _tensors  # noqa: E402
 
 np = _tensors.numpy()
 DATA = pathlib.Path(os.environ["LOOM_DATA"])
@@ -308,6 +310,28 @@ class Watches(unittest.TestCase):
             trainer.step(x, [[0.0] * 3] * 2)
         self.assertEqual({e.event for e in events}, {"forward", "backward"})
         self.assertEqual(net.blueprint()["layers"][0]["path"], "layers.0")
+
+    def test_what_a_watch_raises_comes_out_of_its_own_call(self):
+        net, x, y = welvet.Network(SPEC), [[0.1] * 6] * 2, [[0.0] * 3] * 2
+
+        def fails(event):
+            raise KeyError(event.path)
+
+        def failing(name):
+            call = getattr(_native.library, name)
+            return unittest.mock.patch.object(_native.library, name, lambda *args: call(*args) or _abi.INVALID_STATE)
+
+        with welvet.Trainer(net, (2, 6), loss="mse") as trainer, net.session(backward=True) as session:
+            for call, name in ((lambda: trainer.evaluate(x, y), "loom_trainer_evaluate"),
+                               (lambda: trainer.step(x, y), "loom_trainer_step"),
+                               (lambda: session.backward(y), "loom_network_session_backward")):
+                for way in (contextlib.nullcontext(), failing(name)):  # also where the call fails too
+                    session.watch(None)
+                    session.forward(x)
+                    session.watch(fails)
+                    trainer.watch(fails)
+                    with self.subTest(name), way, self.assertRaises(KeyError):
+                        call()
 
 
 if __name__ == "__main__":
