@@ -73,6 +73,8 @@ def check(status: int) -> None:
     error = _error_of(status, code, text)
     if cause is None:
         raise error
+    if not isinstance(cause, Exception):  # KeyboardInterrupt, SystemExit: no error of the call
+        raise cause
     raise error from cause
 
 

@@ -101,6 +101,20 @@ class Kinds(unittest.TestCase):
             net.close()
             welvet.unregister_kind("py_fails")
 
+    def test_what_ends_a_program_comes_out_as_itself(self):
+        for kind in (KeyboardInterrupt, SystemExit):
+            raised = kind()
+
+            def ends(layer, x):
+                raise raised
+
+            welvet.register_kind("py_ends", ends)
+            with welvet.Network({"layers": [{"type": "py_ends"}]}) as net:
+                with self.assertRaises(kind) as caught:
+                    net([[1.0]])
+                self.assertIs(caught.exception, raised)
+            welvet.unregister_kind("py_ends")
+
     def test_operators(self):
         seen = []
 
