@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -144,6 +145,30 @@ class Graphs(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(got, [expected] * 15)
+
+
+class LongCalls(unittest.TestCase):
+
+    def test_an_interrupted_start_leaves_no_call_behind(self):
+        start, ended = threading.Thread.start, []
+
+        def call():
+            time.sleep(0.1)
+            ended.append(1)
+
+        def begun(thread):
+            start(thread)
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+        def never(thread):
+            raise KeyboardInterrupt
+
+        for way, expected in ((begun, [1]), (never, [])):
+            del ended[:]
+            with unittest.mock.patch("threading.Thread.start", way), self.assertRaises(KeyboardInterrupt):
+                _native.long_call(call, _native.make(_native.library.loom_cancel_create))
+            self.assertEqual(ended, expected)
 
 
 class Encoders(unittest.TestCase):
