@@ -41,6 +41,33 @@ def wave(count):
     return [(i * 7919 % 201 - 100) / 250 for i in range(count)]
 
 
+@contextlib.contextmanager
+def interrupted(test, name, cancel_of):
+    """Ctrl-C while a function of the library runs, and again while it ends; it ends by its cancel, as it should."""
+    cancelled, ended, set_cancel = [], [], _native.library.loom_cancel_set
+
+    def set_it(cancel, value):
+        cancelled.append(cancel)
+        return set_cancel(cancel, value)
+
+    def slow(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0.01)
+            if cancel_of(args) in cancelled:
+                break
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        ended.append(name)
+        return _abi.CANCELLED
+
+    with unittest.mock.patch.object(_native.library, name, slow), \
+            unittest.mock.patch.object(_native.library, "loom_cancel_set", set_it):
+        with test.assertRaises(KeyboardInterrupt):
+            yield ended
+        test.assertEqual(ended, [name])
+
+
 def silero():
     return {"input": [wave(576)], "state": [[[0.0] * 128]] * 2, "sr": 16000}
 
@@ -243,6 +270,15 @@ class Files(unittest.TestCase):
         self.assertIsInstance(found, welvet.Network)
         with self.assertRaises(welvet.NotFoundError):
             welvet.load("nowhere")
+
+    def test_ctrl_c_ends_a_load_and_an_export(self):
+        net = welvet.Network(SPEC)
+        with interrupted(self, "loom_load", lambda args: args[1]._obj.cancel):
+            welvet.load(SILERO)
+        with interrupted(self, "loom_network_export", lambda args: args[2]._obj.cancel):
+            welvet.export(net, "never.onnx")
+        with interrupted(self, "loom_export_file", lambda args: args[2]._obj.cancel):
+            welvet.export(SILERO, "never.onnx")
 
     def test_a_language_model_is_loaded_and_exported(self):
         lm = welvet.load(ROOT / "tests/golden/models/llama2_untied", threads=1)
