@@ -77,10 +77,17 @@ class Graph(_native.Owner):
         else:
             raise ValueError(f"the graph has {len(self.info['inputs'])} inputs: give a dict by name")
         types = {i["name"]: i["type"] for i in self.info["inputs"]}
+        keeps: list[object] = []  # what is bound must last until it is unbound
+        cancel = _native.make(library.loom_cancel_create)
+
+        def run() -> None:
+            _native.check(library.loom_graph_session_run(self._session.value, cancel.value))
+
         with self._lock:
-            keeps = [self._bind(name, value, types.get(name, "")) for name, value in given.items()]
             try:
-                _native.check(library.loom_graph_session_run(self._session.value, 0))
+                for name, value in given.items():
+                    keeps.append(self._bind(name, value, types.get(name, "")))
+                _native.long_call(run, cancel)
             finally:
                 _native.check(library.loom_graph_session_unbind(self._session.value))
                 del keeps

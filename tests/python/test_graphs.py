@@ -159,6 +159,25 @@ class Graphs(unittest.TestCase):
         with self.assertRaises(welvet.LoomError):
             self.graph(silero())
 
+    def test_an_input_that_fails_leaves_none_bound(self):
+        with self.assertRaises(TypeError):
+            self.graph({"input": [wave(576)], "state": object()})
+        with self.assertRaisesRegex(ValueError, "input"):  # it would be read where it was
+            self.graph({"state": [[[0.0] * 128]] * 2, "sr": 16000})
+
+    def test_ctrl_c_ends_a_run_before_its_inputs_go(self):
+        order, unbind = [], _native.library.loom_graph_session_unbind
+
+        def unbound(session):
+            order.extend(ended)
+            return unbind(session)
+
+        with interrupted(self, "loom_graph_session_run", lambda args: args[1]) as ended, \
+                unittest.mock.patch.object(_native.library, "loom_graph_session_unbind", unbound):
+            self.graph(silero())
+        self.assertEqual(order, ["loom_graph_session_run"])
+        self.assertTrue(0 < plain(self.graph(silero())["output"])[0][0] < 1)
+
     def test_threads_may_share_a_graph(self):
         expected, got = plain(self.graph(silero())["output"]), []
 
