@@ -178,6 +178,23 @@ class Graphs(unittest.TestCase):
         self.assertEqual(order, ["loom_graph_session_run"])
         self.assertTrue(0 < plain(self.graph(silero())["output"])[0][0] < 1)
 
+    def test_a_run_like_a_brief_one_takes_no_thread(self):
+        calls, long_call = [], _native.long_call
+
+        def counted(call, cancel):
+            calls.append(call)
+            return long_call(call, cancel)
+
+        with unittest.mock.patch("welvet._native.long_call", counted), \
+                unittest.mock.patch("welvet.graph._BRIEF", 60):
+            for count, expected in ((576, 1), (576, 1), (288, 2), (288, 2), (576, 3)):
+                self.graph({**silero(), "input": [wave(count)]})
+                self.assertEqual(len(calls), expected)
+        with unittest.mock.patch("welvet._native.long_call", counted), unittest.mock.patch("welvet.graph._BRIEF", 0):
+            for expected in (3, 4):  # this run was like a brief one and was none
+                self.graph(silero())
+                self.assertEqual(len(calls), expected)
+
     def test_threads_may_share_a_graph(self):
         expected, got = plain(self.graph(silero())["output"]), []
 
