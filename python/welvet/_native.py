@@ -73,6 +73,8 @@ def check(status: int) -> None:
     error = _error_of(status, code, text)
     if cause is None:
         raise error
+    if not isinstance(cause, Exception):  # KeyboardInterrupt, SystemExit: no error of the call
+        raise cause
     raise error from cause
 
 
@@ -158,14 +160,20 @@ def make(function: Function, *args: object) -> Handle:
 
 
 def long_call(call: Callable[[], T], cancel: Handle) -> T:
-    """Runs call() on a thread of its own, so that Ctrl-C reaches this one: it sets `cancel`, waits and goes on up."""
+    """Runs call() on a thread of its own, so that Ctrl-C reaches this one: it sets `cancel`, waits and goes on up.
+
+    It is left when call() has ended, never before: C reads the caller's memory until then.
+    """
     if threading.current_thread() is not threading.main_thread():
         return call()
     done: list[T] = []
     raised: list[BaseException] = []
     ended = threading.Event()  # CPython before 3.13 may take an interrupted join() for the thread's end
+    begun = threading.Lock()  # taken by the thread, or by an exception in start(), which does not say whether it runs
 
     def run() -> None:
+        if not begun.acquire(blocking=False):
+            return
         try:
             done.append(call())
         except BaseException as error:
@@ -173,13 +181,17 @@ def long_call(call: Callable[[], T], cancel: Handle) -> T:
         finally:
             ended.set()
 
-    threading.Thread(target=run, daemon=True).start()
     try:
+        threading.Thread(target=run, daemon=True).start()
         while not ended.wait(0.1):
             pass
     except BaseException:
-        library.loom_cancel_set(cancel.value, 1)
-        ended.wait()
+        while not begun.acquire(blocking=False) and not ended.is_set():
+            try:
+                library.loom_cancel_set(cancel.value, 1)
+                ended.wait()
+            except BaseException:  # a second Ctrl-C
+                pass
         raise
     if raised:
         raise raised[0]

@@ -31,10 +31,16 @@ def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: s
     options = _abi.LoadOptions(hints=_native.utf8(hints, "hints") if hints else None, thread_count=count,
                                dtype=_native.utf8(dtype, "dtype") if dtype else None, lenient=not strict)
     handle, report, kind = _native.Handle(), _native.Handle(), ctypes.c_int32()
+    cancel = _native.make(library.loom_cancel_create)
+    options.cancel, name = cancel.value, _native.utf8(path, "path")
+
+    def run() -> None:
+        _native.check(library.loom_load(name, ctypes.byref(options), ctypes.byref(handle._holder),
+                                        ctypes.byref(report._holder)))
+
     with _native.Progress(progress) as told:
         options.progress = told.callback
-        _native.check(library.loom_load(_native.utf8(path, "path"), ctypes.byref(options),
-                                        ctypes.byref(handle._holder), ctypes.byref(report._holder)))
+        _native.long_call(run, cancel)
     _native.check(library.loom_kind_of(handle.value, ctypes.byref(kind)))
     if kind.value == _abi.KIND_NETWORK:
         return Network._of(handle)
@@ -57,12 +63,13 @@ def export(source: Path | Network, target: Path, *, input_shape: Shape | None = 
     values = _abi.ExportOptions(input_shape=shape, input_shape_count=0 if shape is None else len(shape),
                                 dequantize=dequantize, dtype=_native.utf8(dtype, "dtype") if dtype else None,
                                 hints=_native.utf8(hints, "hints") if hints else None)
-    to = _native.utf8(target, "target")
+    function, of = ((library.loom_network_export, source._handle.value) if isinstance(source, Network) else
+                    (library.loom_export_file, _native.utf8(source, "source")))
+    cancel, to = _native.make(library.loom_cancel_create), _native.utf8(target, "target")
+    values.cancel = cancel.value
     with _native.Progress(progress) as told:
         values.progress = told.callback
-        if isinstance(source, Network):
-            return _native.record(library.loom_network_export, source._handle.value, to, ctypes.byref(values))
-        return _native.record(library.loom_export_file, _native.utf8(source, "source"), to, ctypes.byref(values))
+        return _native.long_call(lambda: _native.record(function, of, to, ctypes.byref(values)), cancel)
 
 
 def inspect(path: Path, *, tensors: bool = False) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ._types import AnyArray, Json, Numbers, Path, Self, Text
+
+
+_BRIEF = 0.02  # seconds; a thread for each run of a small graph would take longer than the run
 
 
 class Graph(_native.Owner):
@@ -51,6 +55,7 @@ class Graph(_native.Owner):
         options = _abi.GraphSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
         self._session = _native.make(library.loom_graph_session_create, handle.value, ctypes.byref(options))
+        self._brief: object = None  # shapes of the inputs of the last run, if it was a brief one
 
     @property
     def inputs(self) -> list[Json]:
@@ -77,21 +82,36 @@ class Graph(_native.Owner):
         else:
             raise ValueError(f"the graph has {len(self.info['inputs'])} inputs: give a dict by name")
         types = {i["name"]: i["type"] for i in self.info["inputs"]}
+        keeps: list[object] = []  # what is bound must last until it is unbound
+        shapes: dict[str, tuple[int, ...]] = {}
+        cancel = _native.make(library.loom_cancel_create)
+
+        def run() -> None:
+            _native.check(library.loom_graph_session_run(self._session.value, cancel.value))
+
         with self._lock:
-            keeps = [self._bind(name, value, types.get(name, "")) for name, value in given.items()]
             try:
-                _native.check(library.loom_graph_session_run(self._session.value, 0))
+                for name, value in given.items():
+                    kept, shapes[name] = self._bind(name, value, types.get(name, ""))
+                    keeps.append(kept)
+                begin = time.perf_counter()
+                if shapes == self._brief:
+                    run()
+                else:
+                    _native.long_call(run, cancel)
+                self._brief = shapes if time.perf_counter() - begin < _BRIEF else None
             finally:
                 _native.check(library.loom_graph_session_unbind(self._session.value))
                 del keeps
             return {output["name"]: self._output(output["name"]) for output in self.info["outputs"]}
 
-    def _bind(self, name: str, value: Numbers, wanted: str) -> object:
+    def _bind(self, name: str, value: Numbers, wanted: str) -> tuple[object, tuple[int, ...]]:
+        """Names an input, and returns what keeps it alive and its shape."""
         element, address, size, shape, keeps = _tensors.tensor(value, name, wanted)
         extents = (ctypes.c_uint64 * len(shape))(*shape)
         _native.check(library.loom_graph_session_bind(self._session.value, _native.utf8(name, "input"), element,
                                                       address, size, extents, len(extents)))
-        return keeps
+        return keeps, shape
 
     def _output(self, name: str) -> AnyArray:
         element, data, size = ctypes.c_int32(), ctypes.c_void_p(), ctypes.c_size_t()

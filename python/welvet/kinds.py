@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import threading
 
 from . import _abi, _native
 from ._native import library
@@ -188,8 +189,14 @@ def _text(text: str | None) -> bytes | None:
     return None if text is None else _native.utf8(text, "a name")
 
 
-# Functions that C may call as long as their kind is registered.
-_callbacks: dict[str, _abi.KindCallbacks] = {}
+# Functions that C may call as long as their kind is registered, with its name as C compares it.
+_callbacks: list[tuple[bytes, _abi.KindCallbacks]] = []
+_lock = threading.Lock()  # around C's list and this one
+
+
+def _folded(name: str) -> bytes:
+    """The rule of C's folded_name: MyKind is my_kind."""
+    return _native.utf8(name, "name")[:64].translate(None, b"_-").lower()
 
 
 def _callback(run: Callable[[Layer], None] | None) -> Any:
@@ -230,11 +237,18 @@ def register_kind(name: str, forward: Forward, backward: Forward | None = None,
                               "sample_axes": sample_axes, "settings": list(settings)}).encode()
     callbacks = _abi.KindCallbacks(declare=_callback(declare), forward=_callback(passed(forward)),
                                    backward=_callback(passed(backward) if backward else None))
-    _native.check(library.loom_register_kind(description, len(description), ctypes.byref(callbacks)))
-    _callbacks[name] = callbacks
+    with _lock:
+        # Before the call: an exception right behind it, as that of Ctrl-C, must not free what C holds.
+        _callbacks.append((_folded(name), callbacks))
+        status = library.loom_register_kind(description, len(description), ctypes.byref(callbacks))
+        if status != _abi.OK:
+            _callbacks.pop()
+        _native.check(status)
 
 
 def unregister_kind(name: str) -> None:
     """Takes a kind back. LoomError while a network with a layer of it lives."""
-    _native.check(library.loom_unregister_kind(_native.utf8(name, "name")))
-    _callbacks.pop(name, None)
+    folded = _folded(name)
+    with _lock:
+        _native.check(library.loom_unregister_kind(_native.utf8(name, "name")))
+        _callbacks[:] = [kept for kept in _callbacks if kept[0] != folded]

@@ -349,10 +349,10 @@ class Session(_native.Owner):
         data = _tensors.given(output_gradient, "output_gradient", self._kind)
         pointer, count = _tensors.pointer_to(self._kind), ctypes.c_size_t()
         function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
-        _native.check(function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
-                               ctypes.byref(count)))
+        status = function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer), ctypes.byref(count))
         if self._watch is not None:
             self._watch.raise_again()
+        _native.check(status)
         return _tensors.copied(pointer, count.value, self._input, self._kind)
 
     def watch(self, told: Callable[[LayerEvent], object] | None) -> None:

@@ -71,9 +71,10 @@ class Trainer(_native.Owner):
         """
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         out = _abi.TrainingStep()
-        _native.check(library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out)))
+        status = library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out))
         if self._watch is not None:
             self._watch.raise_again()
+        _native.check(status)
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
 
@@ -83,9 +84,12 @@ class Trainer(_native.Owner):
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        _native.check(library.loom_trainer_evaluate(
+        status = library.loom_trainer_evaluate(
             self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(pointer), ctypes.byref(count),
-            ctypes.byref(shape), ctypes.byref(rank)))
+            ctypes.byref(shape), ctypes.byref(rank))
+        if self._watch is not None:
+            self._watch.raise_again()
+        _native.check(status)
         return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
     def watch(self, told: Callable[[LayerEvent], object] | None) -> None:

@@ -3,6 +3,7 @@
 LOOM_PROGRAM names the program, whose `loom run` has to give the same hash."""
 
 import array
+import contextlib
 import json
 import os
 import pathlib
@@ -12,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -20,7 +23,7 @@ if os.environ.get("WELVET_WITHOUT_NUMPY"):
     sys.modules["numpy"] = None  # importing it fails, as where it is not installed
 
 import welvet  # noqa: E402
-from welvet import _tensors  # noqa: E402
+from welvet import _abi, _native, _tensors  # noqa: E402
 
 np = _tensors.numpy()
 DATA = pathlib.Path(os.environ["LOOM_DATA"])
@@ -36,6 +39,33 @@ def plain(data):
 
 def wave(count):
     return [(i * 7919 % 201 - 100) / 250 for i in range(count)]
+
+
+@contextlib.contextmanager
+def interrupted(test, name, cancel_of):
+    """Ctrl-C while a function of the library runs, and again while it ends; it ends by its cancel, as it should."""
+    cancelled, ended, set_cancel = [], [], _native.library.loom_cancel_set
+
+    def set_it(cancel, value):
+        cancelled.append(cancel)
+        return set_cancel(cancel, value)
+
+    def slow(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            time.sleep(0.01)
+            if cancel_of(args) in cancelled:
+                break
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        ended.append(name)
+        return _abi.CANCELLED
+
+    with unittest.mock.patch.object(_native.library, name, slow), \
+            unittest.mock.patch.object(_native.library, "loom_cancel_set", set_it):
+        with test.assertRaises(KeyboardInterrupt):
+            yield ended
+        test.assertEqual(ended, [name])
 
 
 def silero():
@@ -129,6 +159,42 @@ class Graphs(unittest.TestCase):
         with self.assertRaises(welvet.LoomError):
             self.graph(silero())
 
+    def test_an_input_that_fails_leaves_none_bound(self):
+        with self.assertRaises(TypeError):
+            self.graph({"input": [wave(576)], "state": object()})
+        with self.assertRaisesRegex(ValueError, "input"):  # it would be read where it was
+            self.graph({"state": [[[0.0] * 128]] * 2, "sr": 16000})
+
+    def test_ctrl_c_ends_a_run_before_its_inputs_go(self):
+        order, unbind = [], _native.library.loom_graph_session_unbind
+
+        def unbound(session):
+            order.extend(ended)
+            return unbind(session)
+
+        with interrupted(self, "loom_graph_session_run", lambda args: args[1]) as ended, \
+                unittest.mock.patch.object(_native.library, "loom_graph_session_unbind", unbound):
+            self.graph(silero())
+        self.assertEqual(order, ["loom_graph_session_run"])
+        self.assertTrue(0 < plain(self.graph(silero())["output"])[0][0] < 1)
+
+    def test_a_run_like_a_brief_one_takes_no_thread(self):
+        calls, long_call = [], _native.long_call
+
+        def counted(call, cancel):
+            calls.append(call)
+            return long_call(call, cancel)
+
+        with unittest.mock.patch("welvet._native.long_call", counted), \
+                unittest.mock.patch("welvet.graph._BRIEF", 60):
+            for count, expected in ((576, 1), (576, 1), (288, 2), (288, 2), (576, 3)):
+                self.graph({**silero(), "input": [wave(count)]})
+                self.assertEqual(len(calls), expected)
+        with unittest.mock.patch("welvet._native.long_call", counted), unittest.mock.patch("welvet.graph._BRIEF", 0):
+            for expected in (3, 4):  # this run was like a brief one and was none
+                self.graph(silero())
+                self.assertEqual(len(calls), expected)
+
     def test_threads_may_share_a_graph(self):
         expected, got = plain(self.graph(silero())["output"]), []
 
@@ -142,6 +208,30 @@ class Graphs(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(got, [expected] * 15)
+
+
+class LongCalls(unittest.TestCase):
+
+    def test_an_interrupted_start_leaves_no_call_behind(self):
+        start, ended = threading.Thread.start, []
+
+        def call():
+            time.sleep(0.1)
+            ended.append(1)
+
+        def begun(thread):
+            start(thread)
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+        def never(thread):
+            raise KeyboardInterrupt
+
+        for way, expected in ((begun, [1]), (never, [])):
+            del ended[:]
+            with unittest.mock.patch("threading.Thread.start", way), self.assertRaises(KeyboardInterrupt):
+                _native.long_call(call, _native.make(_native.library.loom_cancel_create))
+            self.assertEqual(ended, expected)
 
 
 class Encoders(unittest.TestCase):
@@ -216,6 +306,15 @@ class Files(unittest.TestCase):
         self.assertIsInstance(found, welvet.Network)
         with self.assertRaises(welvet.NotFoundError):
             welvet.load("nowhere")
+
+    def test_ctrl_c_ends_a_load_and_an_export(self):
+        net = welvet.Network(SPEC)
+        with interrupted(self, "loom_load", lambda args: args[1]._obj.cancel):
+            welvet.load(SILERO)
+        with interrupted(self, "loom_network_export", lambda args: args[2]._obj.cancel):
+            welvet.export(net, "never.onnx")
+        with interrupted(self, "loom_export_file", lambda args: args[2]._obj.cancel):
+            welvet.export(SILERO, "never.onnx")
 
     def test_a_language_model_is_loaded_and_exported(self):
         lm = welvet.load(ROOT / "tests/golden/models/llama2_untied", threads=1)
@@ -308,6 +407,28 @@ class Watches(unittest.TestCase):
             trainer.step(x, [[0.0] * 3] * 2)
         self.assertEqual({e.event for e in events}, {"forward", "backward"})
         self.assertEqual(net.blueprint()["layers"][0]["path"], "layers.0")
+
+    def test_what_a_watch_raises_comes_out_of_its_own_call(self):
+        net, x, y = welvet.Network(SPEC), [[0.1] * 6] * 2, [[0.0] * 3] * 2
+
+        def fails(event):
+            raise KeyError(event.path)
+
+        def failing(name):
+            call = getattr(_native.library, name)
+            return unittest.mock.patch.object(_native.library, name, lambda *args: call(*args) or _abi.INVALID_STATE)
+
+        with welvet.Trainer(net, (2, 6), loss="mse") as trainer, net.session(backward=True) as session:
+            for call, name in ((lambda: trainer.evaluate(x, y), "loom_trainer_evaluate"),
+                               (lambda: trainer.step(x, y), "loom_trainer_step"),
+                               (lambda: session.backward(y), "loom_network_session_backward")):
+                for way in (contextlib.nullcontext(), failing(name)):  # also where the call fails too
+                    session.watch(None)
+                    session.forward(x)
+                    session.watch(fails)
+                    trainer.watch(fails)
+                    with self.subTest(name), way, self.assertRaises(KeyError):
+                        call()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Layer kinds of one's own in Python: the bits of the built-in kind, training, files, errors with their cause."""
 
+import gc
 import os
 import pathlib
 import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
+import weakref
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -13,6 +16,7 @@ if os.environ.get("WELVET_WITHOUT_NUMPY"):
     sys.modules["numpy"] = None
 
 import welvet  # noqa: E402
+from welvet._native import library  # noqa: E402
 
 SETTINGS = [{"key": "input_height", "type": "integer", "min": 1, "help": "Required. Features of input and output"},
             {"key": "output_height", "type": "integer", "min": 1},
@@ -100,6 +104,70 @@ class Kinds(unittest.TestCase):
             self.assertIn("py_fails: forward", caught.exception.text)
             net.close()
             welvet.unregister_kind("py_fails")
+
+    def test_what_ends_a_program_comes_out_as_itself(self):
+        for kind in (KeyboardInterrupt, SystemExit):
+            raised = kind()
+
+            def ends(layer, x):
+                raise raised
+
+            welvet.register_kind("py_ends", ends)
+            with welvet.Network({"layers": [{"type": "py_ends"}]}) as net:
+                with self.assertRaises(kind) as caught:
+                    net([[1.0]])
+                self.assertIs(caught.exception, raised)
+            welvet.unregister_kind("py_ends")
+
+    def test_ctrl_c_behind_the_call_frees_nothing_that_c_holds(self):
+        call = library.loom_register_kind
+
+        def interrupted(*args):
+            self.assertEqual(call(*args), 0)
+            raise KeyboardInterrupt
+
+        def run(layer, x):
+            return x + x
+
+        rule = weakref.ref(run)
+        with unittest.mock.patch.object(library, "loom_register_kind", interrupted):
+            with self.assertRaises(KeyboardInterrupt):
+                welvet.register_kind("py_interrupted", run)
+        del run
+        gc.collect()
+        self.assertIsNotNone(rule())
+        with self.assertRaises(welvet.ArgumentError):  # which frees no rule but its own
+            welvet.register_kind("py_interrupted", forward)
+        with welvet.Network({"layers": [{"type": "py_interrupted"}]}) as net:
+            self.assertEqual(net([[1.0, 2.0]]).tolist(), [[2, 4]])
+        welvet.unregister_kind("PyInterrupted")  # C takes it for the same name
+        gc.collect()
+        self.assertIsNone(rule())
+
+    def test_a_registration_meanwhile_is_kept(self):
+        call, rules, threads = library.loom_unregister_kind, [], []
+
+        def again():
+            def run(layer, x):
+                return x + x
+
+            rules.append(weakref.ref(run))
+            welvet.register_kind("py_meanwhile", run)
+
+        def slow(name):
+            status = call(name)
+            threads.append(threading.Thread(target=again))
+            threads[0].start()
+            threads[0].join(0.2)
+            return status
+
+        welvet.register_kind("py_meanwhile", forward)
+        with unittest.mock.patch.object(library, "loom_unregister_kind", slow):
+            welvet.unregister_kind("py_meanwhile")
+        threads[0].join()
+        gc.collect()
+        self.assertIsNotNone(rules[0]())
+        welvet.unregister_kind("py_meanwhile")
 
     def test_operators(self):
         seen = []
