@@ -70,10 +70,11 @@ Result<std::vector<std::size_t>> sizes_of(const std::uint64_t* given, std::size_
 template <class Call, class... T>
 loom_status ask(loom_layer handle, Call&& call, T*... results) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const TakenPass pass, take_pass(handle));
     Result<void> done = need_results(results...);
-    if (done) done = call(*pass);
-    if (!done) (*pass).refuse(done.error());
+    const auto pass = take_pass(handle);
+    if (!pass) return done ? tl::make_unexpected(pass.error()) : done;
+    if (done) done = call(**pass);
+    if (!done) (**pass).refuse(done.error());
     return done;
   });
 }

@@ -148,8 +148,10 @@ inline constexpr const char* kOwnSwiglu = R"({"name":"own_swiglu","width_key":"i
   {"key":"bias","type":"boolean","help":"Adds bg, bu and bd"},
   {"key":"activation","type":"activation","default":"silu","help":"Of the gate"}]})";
 inline constexpr const char* kOwnEverything = R"({"name":"own_everything","width_key":"width","sample_axes":2,
-  "settings":[{"key":"width","type":"integer","min":2},{"key":"rate","type":"number","min":0,"max":0.9,"default":0.25},
-  {"key":"mode","type":"choice","choices":["plain","other"]},{"key":"activation","type":"activation","default":"gelu"}]})";
+  "settings":[{"key":"width","type":"integer","min":2,"help":"Required. Features of a row"},
+  {"key":"rate","type":"number","min":0,"max":0.9,"default":0.25,"help":"Of the dropout"},
+  {"key":"mode","type":"choice","choices":["plain","other"],"help":"What the rows are"},
+  {"key":"activation","type":"activation","default":"gelu","help":"Of the gate"}]})";
 
 // Once for a process.
 inline void register_own_kinds() {
