@@ -134,14 +134,40 @@ class Handle:
         self._finalizer()
 
 
+class Turns:
+    """Calls on one object take turns, its close() too, since what a call returned is copied behind it.
+
+    A call from inside of a callback of the object is refused, as the library does.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._holder = threading.Lock(), 0
+
+    def __enter__(self) -> None:
+        if self._holder == threading.get_ident():
+            raise LoomError("Busy", "this call was made from a callback of the object")
+        self._lock.acquire()
+        self._holder = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._holder = 0
+        self._lock.release()
+
+
 class Owner:
     """Base of objects that own a handle: `with` closes them."""
 
     _handle: Handle
+    _turns: Turns  # of objects whose calls return memory that lasts until the next one
 
     def close(self) -> None:
         """Gives the object back to the library; the garbage collector does the same later."""
-        if hasattr(self, "_handle"):  # an __init__ that fails leaves none
+        if not hasattr(self, "_handle"):  # an __init__ that fails leaves none
+            return
+        turns: Turns | None = getattr(self, "_turns", None)
+        if turns is None:
+            return self._handle.close()
+        with turns:
             self._handle.close()
 
     def __enter__(self) -> Self:

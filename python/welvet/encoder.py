@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -42,13 +41,13 @@ class Encoder(_native.Owner):
         return out
 
     def _take(self, handle: _native.Handle) -> None:
-        self._handle, self._lock = handle, threading.Lock()
+        self._handle, self._turns = handle, _native.Turns()
         self._tokenizer: Tokenizer | None = None
 
     @property
     def info(self) -> Json:
         """Dimensions, max_tokens (a text is cut off there), layers, pooling, threads, a dict."""
-        with self._lock:
+        with self._turns:
             return _native.record(library.loom_encoder_info, self._handle.value)
 
     @property
@@ -75,7 +74,7 @@ class Encoder(_native.Owner):
                 self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(count),
                 ctypes.byref(shape), ctypes.byref(rank), ctypes.byref(tokens), ctypes.byref(texts_count)))
 
-        with self._lock:  # the vectors last until the next call
+        with self._turns:  # the vectors last until the next call
             _native.long_call(run, cancel)
             extents = tuple(shape[:rank.value])
             return _tensors.copied(vectors, count.value, extents[1:] if isinstance(texts, str) else extents)

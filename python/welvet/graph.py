@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 
 from . import _abi, _native, _tensors
@@ -50,7 +49,7 @@ class Graph(_native.Owner):
         return out
 
     def _take(self, handle: _native.Handle, threads: int | None) -> None:
-        self._handle, self._lock = handle, threading.Lock()
+        self._handle, self._turns = handle, _native.Turns()
         self.info: Json = _native.record(library.loom_graph_info, handle.value)
         options = _abi.GraphSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
@@ -89,7 +88,7 @@ class Graph(_native.Owner):
         def run() -> None:
             _native.check(library.loom_graph_session_run(self._session.value, cancel.value))
 
-        with self._lock:
+        with self._turns:
             try:
                 for name, value in given.items():
                     kept, shapes[name] = self._bind(name, value, types.get(name, ""))
@@ -126,13 +125,14 @@ class Graph(_native.Owner):
 
         It is what `loom run` prints. LoomError before the first run.
         """
-        with self._lock:
+        with self._turns:
             return _native.blob(library.loom_graph_session_hash, self._session.value).decode()
 
     def close(self) -> None:
         """Gives the graph back to the library."""
         if hasattr(self, "_session"):
-            self._session.close()
+            with self._turns:
+                self._session.close()
         super().close()
 
     def __repr__(self) -> str:

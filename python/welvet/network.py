@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import threading
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -282,7 +281,7 @@ class Session(_native.Owner):
         self._number, self._run = self._handle.value, library.loom_network_session_run
         # A forward of a small network takes microseconds: its arguments are made once, and pass as plain addresses.
         self._output, self._count, self._rank = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-        self._shape, self._lock = ctypes.POINTER(ctypes.c_uint64)(), threading.Lock()
+        self._shape, self._turns = ctypes.POINTER(ctypes.c_uint64)(), _native.Turns()
         self._last: tuple[tuple[int, ...] | None, Any] = None, None
         self._results = [ctypes.byref(to) for to in (self._output, self._count, self._shape, self._rank)]
         self._forward = library["loom_network_session_forward" + ("_f64" if self._wide else "")]
@@ -300,7 +299,7 @@ class Session(_native.Owner):
         options, keeps = None, None
         if training or step or lengths is not None or external is not None or mask is not None:
             options, keeps = self._pass(training, step, lengths, external, mask)
-        with self._lock:  # the output lasts until the next call
+        with self._turns:  # the output lasts until the next call
             status = self._forward(self._number, data.address, data.count, self._extents_of(data.shape),
                                    len(data.shape), None if options is None else ctypes.addressof(options),
                                    *self._results)
@@ -349,11 +348,13 @@ class Session(_native.Owner):
         data = _tensors.given(output_gradient, "output_gradient", self._kind)
         pointer, count = _tensors.pointer_to(self._kind), ctypes.c_size_t()
         function = library.loom_network_session_backward_f64 if self._wide else library.loom_network_session_backward
-        status = function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer), ctypes.byref(count))
-        if self._watch is not None:
-            self._watch.raise_again()
-        _native.check(status)
-        return _tensors.copied(pointer, count.value, self._input, self._kind)
+        with self._turns:
+            status = function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
+                              ctypes.byref(count))
+            if self._watch is not None:
+                self._watch.raise_again()
+            _native.check(status)
+            return _tensors.copied(pointer, count.value, self._input, self._kind)
 
     def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
         """Calls told(event) with a LayerEvent behind every layer of the passes to come; None ends it.

@@ -191,6 +191,33 @@ class Networks(unittest.TestCase):
         self.assertTrue(all(f == expected for f in found))
         self.assertEqual(len(found), 200)
 
+    def test_a_session_is_closed_when_no_call_copies_from_it(self):
+        net = welvet.Network({"input_shape": [4], "layers": [{"type": "activation", "activation": "relu"}]})
+        x = [[1.0, 2.0, 3.0, 4.0]] * 20000
+        for _ in range(5):
+            session, ends = net.session(threads=1), []
+
+            def work():
+                try:
+                    while True:
+                        session.forward(x)
+                except welvet.LoomError as error:
+                    ends.append(error.code)
+
+            worker = threading.Thread(target=work)
+            worker.start()
+            session.forward(x)
+            session.close()
+            worker.join()
+            self.assertEqual(ends, ["BadHandle"])
+
+    def test_a_call_from_inside_of_its_own_callback_is_busy(self):
+        session = welvet.Network(SPEC).session(threads=1)
+        session.watch(lambda _: session.forward([[0.5] * 6]))
+        with self.assertRaises(welvet.LoomError) as caught:
+            session.forward([[0.5] * 6])
+        self.assertEqual(caught.exception.code, "Busy")
+
 
 @unittest.skipIf(np is None, "numpy's arrays")
 class Arrays(unittest.TestCase):
