@@ -6,8 +6,8 @@
 //   - a convolution of few positions goes by rows of filters;
 //   - steps of formulas whose results nobody else reads (ops/formula).
 // Only the first changes bits. It follows from the graph, its constants and which of its values are asked for: what
-// somebody else reads is not folded, nor is anything inside an unrolled loop. So a value of a cell whose "output" leaves
-// other outputs out may have other bits than the whole graph gives for it.
+// somebody else reads is not folded, nor is anything inside of an unrolled loop. So a value of a cell whose "output"
+// leaves other outputs out may have other bits than the whole graph gives for it.
 
 #include "layers/graph/plan.h"
 
