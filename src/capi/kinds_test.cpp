@@ -143,8 +143,9 @@ TEST(CapiKinds, the_examples_layer_has_the_bits_of_built_in_layers_in_every_type
   for (const DTypeInfo& type : kDTypes) {
     if (is_block_format(type.dtype)) continue;
     const std::string of_type(type.name);
-    const Given expected = of_dense(of_type, {1, "scalar"});
-    for (const Way& way : {Way{1, "scalar"}, Way{1, ""}, Way{2, ""}}) {
+    const std::string weakest(name(usable_isas().front()));  // sanitizer builds have one
+    const Given expected = of_dense(of_type, {1, weakest});
+    for (const Way& way : {Way{1, weakest}, Way{1, ""}, Way{2, ""}}) {
       const test::ExpectDivided divided(way.threads);
       const Given given = of_highway(of_type, way);
       for (std::size_t i = 0; i < given.size(); ++i)

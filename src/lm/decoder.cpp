@@ -131,10 +131,7 @@ class Loader {
     std::vector<std::optional<Error>> damage(parts.size()), errors(source_.tensors.size());
     std::atomic<bool> damaged{false}, stop{false};
     std::atomic<std::size_t> done{0};
-    const std::size_t others = options_.meanwhile ? 1 : 0;
-    pool.run(parts.size() + others, [&](std::size_t p, int worker) {
-      if (p < others) return options_.meanwhile();
-      p -= others;
+    pool.run(parts.size(), [&](std::size_t p, int worker) {
       const Part& part = parts[p];
       if (damaged || (stop_ && stop_())) return;
       if (file_ != nullptr)

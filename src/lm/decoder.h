@@ -58,8 +58,6 @@ struct DecoderOptions {
   std::optional<DType> dtype;  // quantise matrices to this type on load; absent: as stored
   // Called from the loading thread with tensors done and in all; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
-  // Work of the caller that one thread may do while others load tensors; it is called once.
-  std::function<void()> meanwhile{};
   const std::atomic<bool>* cancel = nullptr;  // read every kStopElements of a matrix; set from any thread
 };
 

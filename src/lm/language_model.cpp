@@ -280,18 +280,15 @@ Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
 }
 
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
-  bool tried = false;
-  const auto make_tokenizer = [&] {
-    if (std::exchange(tried, true) || (!all.vocab && all.tokenizer_json.empty())) return;
+  // Not beside the tensors: where memory runs out in a small request, what is thrown must not leave threads at work.
+  if (all.vocab || !all.tokenizer_json.empty()) {
     auto tokenizer = tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place);
     if (tokenizer)
       model.tokenizer = *std::move(tokenizer);
     else
       model.tokenizer_error = with_path(model.path, std::move(tokenizer).error());
-  };
-  DecoderOptions decoder_options = options.decoder;
-  decoder_options.meanwhile = make_tokenizer;
-  LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, decoder_options));
+  }
+  LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
   for (const PeftDelta& adapter : all.adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
   // Numbers that no adapter of the file has for its name.
   std::size_t number = 0;
@@ -301,7 +298,6 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
     LOOM_TRY_VOID(load_peft(decoder, adapter, fmt::format("{}", number++)));
   }
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
-  make_tokenizer();
   const auto special = [&](const std::optional<std::string>& text, auto id) {
     return text ? *text : model.tokenizer ? text_of(*model.tokenizer, id(*model.tokenizer)) : std::string();
   };
