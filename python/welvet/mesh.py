@@ -42,6 +42,7 @@ class StepMesh(_native.Owner):
         self.network, self._shape = network, tuple(extents)
         self._handle = _native.make(library.loom_step_mesh_create, network._handle.value, extents, len(extents),
                                     ctypes.byref(options))
+        self._turns = _native.Turns()  # its states' too: a tick writes the outputs of all that it moves
 
     def state(self) -> StepState:
         """Returns a StepState without outputs."""
@@ -52,7 +53,8 @@ class StepMesh(_native.Owner):
         """Moves a state, or a list of states, by some ticks. capture: keeps what backward() needs of them."""
         handles = _handles(states)
         options = _abi.TickOptions(ticks=_native.whole(ticks, "ticks", 1, 2**40), capture=capture, training=training)
-        _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options)))
+        with self._turns:
+            _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options)))
 
     def backward(self, state: StepState, output_gradient: Numbers, ticks: int = 0) -> Array | None:
         """Goes back through at most so many captured ticks (0: all) from a gradient of the last cell's output.
@@ -62,10 +64,12 @@ class StepMesh(_native.Owner):
         """
         data = _tensors.given(output_gradient, "output_gradient")
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        _native.check(library.loom_step_mesh_backward(
-            self._handle.value, state._handle.value, data.pointer, data.count,
-            _native.whole(ticks, "ticks", 0, 65536), ctypes.byref(pointer), ctypes.byref(count)))
-        return _tensors.copied(pointer, count.value, self._shape) if count.value else None
+        most = _native.whole(ticks, "ticks", 0, 65536)
+        with self._turns:
+            _native.check(library.loom_step_mesh_backward(
+                self._handle.value, state._handle.value, data.pointer, data.count, most, ctypes.byref(pointer),
+                ctypes.byref(count)))
+            return _tensors.copied(pointer, count.value, self._shape) if count.value else None
 
     def gradient(self, weight: str) -> Array:
         """Returns the gradient of a weight in its shape, added up since clear_gradients().
@@ -97,7 +101,7 @@ class StepState(_native.Owner):
     """One user of a mesh: outputs of the cells, recurrent states, captured ticks. Made by StepMesh.state()."""
 
     def __init__(self, mesh: StepMesh, handle: _native.Handle) -> None:
-        self.mesh, self._handle = mesh, handle
+        self.mesh, self._handle, self._turns = mesh, handle, mesh._turns
 
     def set_input(self, x: Numbers, *, hold: bool = True) -> None:
         """Lays an input in front of the first cell, until it is replaced or, without hold, for the next tick alone."""
@@ -115,16 +119,18 @@ class StepState(_native.Owner):
         """
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        status = library.loom_step_state_output(self._handle.value, cell, ctypes.byref(pointer), ctypes.byref(count),
-                                                ctypes.byref(shape), ctypes.byref(rank))
-        if status == _abi.NO_VALUE:
-            return None
-        _native.check(status)
-        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+        with self._turns:  # the output lasts until the next tick
+            status = library.loom_step_state_output(self._handle.value, cell, ctypes.byref(pointer),
+                                                    ctypes.byref(count), ctypes.byref(shape), ctypes.byref(rank))
+            if status == _abi.NO_VALUE:
+                return None
+            _native.check(status)
+            return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
     def reset(self) -> None:
         """Begins anew: no input, no outputs, no history, tick 0."""
-        _native.check(library.loom_step_state_reset(self._handle.value))
+        with self._turns:
+            _native.check(library.loom_step_state_reset(self._handle.value))
 
     def fork(self) -> StepState:
         """Returns a copy that goes its own way."""
@@ -137,7 +143,8 @@ class StepState(_native.Owner):
     def restore(self, snapshot: Text) -> None:
         """Puts a snapshot back."""
         data = _native.data_of(snapshot, "snapshot")
-        _native.check(library.loom_step_state_restore(self._handle.value, data, len(data)))
+        with self._turns:
+            _native.check(library.loom_step_state_restore(self._handle.value, data, len(data)))
 
     def hash(self) -> str:
         """Returns the SHA-256 of the whole state, hexadecimal."""
