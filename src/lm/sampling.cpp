@@ -167,10 +167,27 @@ std::int32_t Sampler::draw(std::uint64_t position, std::uint32_t session) {
 }
 
 std::int32_t argmax(std::span<const float> logits) {
+  // A block whose largest is beaten by none of the ones before is looked through for its place.
+  constexpr std::size_t kBlock = 64, kLanes = 16;
   std::size_t best = 0;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return -1;
-    if (logits[i] > logits[best]) best = i;
+  float largest = -INFINITY;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const std::span<const float> block = logits.subspan(begin, std::min(kBlock, logits.size() - begin));
+    float top[kLanes];
+    int is_nan = 0;
+    std::fill_n(top, kLanes, -INFINITY);
+    if (block.size() == kBlock) {
+      for (std::size_t i = 0; i < kBlock; i += kLanes)
+        for (std::size_t l = 0; l < kLanes; ++l) top[l] = block[i + l] > top[l] ? block[i + l] : top[l];
+      for (const float v : block) is_nan |= std::isnan(v);
+    } else {
+      for (const float v : block) top[0] = v > top[0] ? v : top[0], is_nan |= std::isnan(v);
+    }
+    if (is_nan != 0) return -1;
+    const float most = *std::max_element(top, top + kLanes);
+    if (!(most > largest)) continue;
+    largest = most;
+    best = begin + static_cast<std::size_t>(std::ranges::find(block, most) - block.begin());
   }
   return static_cast<std::int32_t>(best);
 }

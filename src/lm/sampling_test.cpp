@@ -181,6 +181,24 @@ TEST(Sampling, X_21_penalties_over_the_window) {
     }
 }
 
+// Rows longer than the blocks that argmax() walks, few sizes so that many are equal, infinities and NaN anywhere.
+TEST(Sampling, X_20_greedy_agrees_with_a_plain_loop) {
+  const RandomStream random{.seed = 20};
+  std::uint64_t at = 0;
+  for (std::size_t n = 1; n < 400; n += n < 140 ? 1 : 37) {
+    std::vector<float> logits(n);
+    for (float& v : logits) v = std::floor(random.uniform(at++) * 8) - 4;
+    if (n % 3 == 0) logits[n / 2] = -INFINITY;
+    if (n % 5 == 0) std::ranges::fill(logits, -INFINITY);
+    if (n % 7 == 0) logits[n - 1] = INFINITY;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < n; ++i) best = logits[i] > logits[best] ? i : best;
+    EXPECT_EQ(argmax(logits), static_cast<std::int32_t>(best)) << n;
+    logits[static_cast<std::size_t>(random.uniform(at++) * static_cast<float>(n))] = std::nanf("");
+    EXPECT_EQ(argmax(logits), -1) << n;
+  }
+}
+
 TEST(Sampling, X_20_greedy_takes_the_lowest_id_on_ties) {
   const std::vector<float> logits = {1, 5, -2, 5, 5, 0};
   EXPECT_EQ(argmax(logits), 1);

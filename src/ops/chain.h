@@ -36,9 +36,10 @@ struct Factor {
 };
 
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
-// are runs of `run` terms, at most kChain, and the total is snapped after each. A function of its own, with its totals
-// in memory: inlined among others the compiler keeps the wrong values in registers, which costs half the speed.
-template <class T, int N, bool kRuns = false>
+// are runs of `run` terms, at most kChain, and the total is snapped after each; with kFar the panel comes from far away,
+// and what lies behind it in memory is read next. A function of its own, with its totals in memory: inlined among others
+// the compiler keeps the wrong values in registers, which costs half the speed.
+template <class T, int N, bool kRuns = false, bool kFar = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain) {
   const T* from = a.data;
   while (terms != 0) {
@@ -46,6 +47,7 @@ template <class T, int N, bool kRuns = false>
     Lanes<T> block[N];
     for (int t = 0; t < N; ++t) block[t] = zeros<T>();
     for (std::size_t k = 0; k < count; ++k, panel += kLanes, from += a.step) {
+      if constexpr (kFar) __builtin_prefetch(panel + kChain * kLanes);
       const Lanes<T> b = load(panel);
 #pragma GCC unroll 16
       for (int t = 0; t < N; ++t) block[t] = block[t] + b * splat(from[static_cast<std::size_t>(t) * a.row]);

@@ -73,6 +73,10 @@ const float* value_panel(const AttentionTask& task, std::size_t block, std::size
   return room;
 }
 
+// A few queries wait for keys and values to come from far away; many work on what is there.
+template <int T>
+inline constexpr bool kFar = T <= 4;
+
 template <int T>
 void scores(const AttentionTask& task, const float* packed, std::size_t first_block, std::size_t blocks,
             std::size_t stride, float* out, float* room) {
@@ -81,7 +85,7 @@ void scores(const AttentionTask& task, const float* packed, std::size_t first_bl
   for (std::size_t b = 0; b < blocks; ++b)
     for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel) {
       alignas(64) float total[T][kLanes] = {};
-      add_chain<float, T>(key_panel(task, first_block + b, panel, room), {packed, dim}, dim, total[0]);
+      add_chain<float, T, false, kFar<T>>(key_panel(task, first_block + b, panel, room), {packed, dim}, dim, total[0]);
       for (int t = 0; t < T; ++t)
         store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(load(total[t])) * scale));
     }
@@ -117,22 +121,23 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
+// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded.
 template <int T>
 void values(const AttentionTask& task, const float* p, std::size_t first_block, std::size_t blocks, std::size_t stride,
-            float* room) {
+            float* room, float* totals) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
-  for (std::size_t panel = 0; panel < panels; ++panel) {
-    alignas(64) float total[T][kLanes] = {};
-    for (std::size_t b = 0; b < blocks; ++b)
-      add_chain<float, T>(value_panel(task, first_block + b, panel, room), {p + b * kCacheBlock, stride}, kCacheBlock,
-                          total[0]);
-    for (int t = 0; t < T; ++t) {
+  __builtin_memset(totals, 0, panels * T * kLanes * sizeof(float));
+  for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t panel = 0; panel < panels; ++panel)
+      add_chain<float, T, false, kFar<T>>(value_panel(task, first_block + b, panel, room),
+                                          {p + b * kCacheBlock, stride}, kCacheBlock, totals + panel * T * kLanes);
+  for (std::size_t panel = 0; panel < panels; ++panel)
+    for (std::size_t t = 0; t < T; ++t) {
       alignas(64) float lanes[kLanes];
-      store(lanes, snap(load(total[t])));
+      store(lanes, snap(load(totals + (panel * T + t) * kLanes)));
       for (std::size_t i = 0; i < kLanes && panel * kLanes + i < dim; ++i)
         task.outputs[t][panel * kLanes + i] = lanes[i];
     }
-  }
 }
 
 template <int T>
@@ -147,12 +152,12 @@ void attend_tile(const AttentionTask& task) {
   const std::size_t stride = blocks * kCacheBlock;
   float* const room = task.scratch;  // of one panel
   float* const packed = room + kLanes * (dim > kCacheBlock ? dim : kCacheBlock);
-  float* const s = packed + T * dim;
+  float* const s = packed + T * task.cache->padded_dim();
   for (int t = 0; t < T; ++t) __builtin_memcpy(packed + t * dim, task.queries[t], dim * sizeof(float));
   scores<T>(task, packed, first_block, blocks, stride, s, room);
   if (task.softcap != 0) cap(s, T * stride, task.softcap);
   for (int t = 0; t < T; ++t) softmax(s + t * stride, first_block * kCacheBlock, stride, visible(t));
-  values<T>(task, s, first_block, blocks, stride, room);
+  values<T>(task, s, first_block, blocks, stride, room, packed);
 }
 
 void attend(const AttentionTask& task) {

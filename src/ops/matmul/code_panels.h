@@ -181,6 +181,13 @@ LOOM_INLINE std::int32_t input_sum(const QuantizedBlock& x, std::size_t s) {
 // than a load.
 LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
 
+// Asks for the lines of a panel that are read once, in a hurry to leave: a model that is larger than the caches would
+// else drive out of them, token by token, what all layers use.
+template <std::size_t Bytes>
+LOOM_INLINE void ask_for(const std::byte* from) {
+  for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(from + line, 0, 0);
+}
+
 // The sums of a panel of blocks, times the scale of the row of x where it has one of its own.
 LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t row, const F32x16& total) {
   const float* scales = task.quantized->row_scales;
@@ -199,11 +206,9 @@ void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
     const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
     if constexpr (Format::kSuper) block += Format::kFactors;
     const SuperScales<Format> super(factors);
-    if constexpr (Format::kSuper)
-      for (std::size_t line = 0; line < Format::kFactors; line += 64) __builtin_prefetch(factors + kAhead + line);
+    if constexpr (Format::kSuper) ask_for<Format::kFactors>(factors + kAhead);
     for (std::size_t k = 0; k < Format::kBlocks; ++k, ++x, block += Format::kCodeBytes) {
-      for (std::size_t line = 0; line < (Format::kSuper ? Format::kCodeBytes : Format::kBytes); line += 64)
-        __builtin_prefetch(block + kAhead + line);
+      ask_for<Format::kSuper ? Format::kCodeBytes : Format::kBytes>(block + kAhead);
 #pragma GCC unroll 16
       for (std::size_t slice = 0; slice < kRegisters; ++slice)
         each_sub<Format>([&]<std::size_t S>() {
@@ -262,7 +267,7 @@ void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
     std::int32_t sum = 0;
     const std::size_t end = b + shared < blocks ? b + shared : blocks;
     for (std::size_t k = b; k < end; ++k, block += Format::kCodeBytes) {
-      for (std::size_t line = 0; line < Format::kCodeBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+      ask_for<Format::kCodeBytes>(block + kAhead);
 #pragma GCC unroll 16
       for (std::size_t slice = 0; slice < kRegisters; ++slice) {
         dots[slice] += Codes<Format, Wide, 0>::dot_once(block, slice, x[k]);
@@ -405,7 +410,7 @@ void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
     std::int32_t sum = 0;
     const float sx = x[b].scale;
     for (const std::size_t end = b + shared < blocks ? b + shared : blocks; b < end; ++b, block += Format::kBytes) {
-      for (std::size_t line = 0; line < Format::kBytes; line += 64) __builtin_prefetch(block + kAhead + line);
+      ask_for<Format::kBytes>(block + kAhead);
 #pragma GCC unroll 16
       for (std::size_t slice = 0; slice < kRegisters; ++slice) {
         dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);

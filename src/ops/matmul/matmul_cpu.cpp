@@ -30,26 +30,37 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& t
     return total;
 }
 
-// One row of x against a panel, whose lines come from far away. Two blocks of the chain side by side: their sums are
-// independent, and are added in order.
+// Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
+constexpr std::size_t kAheadOfBlocks = 8192;
+
+// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines of a panel come
+// from far away and are asked for in the order in which they lie.
+template <class Codec, std::size_t N>
+LOOM_INLINE F32x16 add_blocks(F32x16 total, const std::byte* w, const float* x) {
+  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kBytes < 64 ? 64 / (N * kBytes) : 1;
+  F32x16 block[N];
+  for (F32x16& b : block) b = zero();
+  const std::byte* ahead = w + kAheadOfBlocks;
+  for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kBytes) {
+    for (std::size_t line = 0; line < kColumns * N * kBytes; line += 64) __builtin_prefetch(ahead + line);
+    for (std::size_t k = i; k < i + kColumns; ++k)
+      for (std::size_t n = 0; n < N; ++n)
+        block[n] = block[n] + Codec::decode16(w + (n * kChain + k) * kBytes) * splat(x[n * kChain + k]);
+  }
+  for (const F32x16& b : block) total = total + b;
+  return total;
+}
+
+// One row of x against a panel.
 template <class Codec>
 F32x16 stream_panel(const std::byte* w, std::size_t cols, const float* x) {
-  constexpr std::size_t kBlockBytes = kChain * Codec::kColumnBytes;
   F32x16 total = zero();
   std::size_t c = 0;
-  for (; c + 2 * kChain <= cols; c += 2 * kChain, w += kBlockBytes) {
-    F32x16 first = zero(), second = zero();
-    for (std::size_t i = c; i < c + kChain; ++i, w += Codec::kColumnBytes) {
-      __builtin_prefetch(w + kAhead);
-      __builtin_prefetch(w + kBlockBytes + kAhead);
-      first = first + Codec::decode16(w) * splat(x[i]);
-      second = second + Codec::decode16(w + kBlockBytes) * splat(x[i + kChain]);
-    }
-    total = total + first;
-    total = total + second;
-  }
+  for (; c + 2 * kChain <= cols; c += 2 * kChain)
+    total = add_blocks<Codec, 2>(total, w + c * Codec::kColumnBytes, x + c);
+  if (c + kChain <= cols) total = add_blocks<Codec, 1>(total, w + c * Codec::kColumnBytes, x + c), c += kChain;
   return chain64(
-      c, cols, [&](std::size_t i) { return Codec::decode16(w + (i - c) * Codec::kColumnBytes) * splat(x[i]); }, total);
+      c, cols, [&](std::size_t i) { return Codec::decode16(w + i * Codec::kColumnBytes) * splat(x[i]); }, total);
 }
 
 // Columns [begin, end) of a panel in f32: decoded into the buffer, or as they lie.
@@ -205,20 +216,20 @@ void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // ---- activations ----
 
-// The largest size; NaN when an element is, so that the scale carries it on to every output.
+// The largest size; NaN when an element is, so that the scale carries it on to every output. Sizes are compared by their
+// bits, which are ordered as they are, NaN above all: such a maximum has no order either.
 float largest_of(const float* x, std::size_t n) {
-  F32x16 m = zero();
-  I32x16 bad = zero_i();
+  I32x16 top = zero_i();
   for_lanes(n, [&](std::size_t i, auto lanes) {
-    const F32x16 v = lanes.load(x + i);
-    m = max(abs(v), m);
-    bad = bad | is_nan(v);
+    const I32x16 size = bits(abs(lanes.load(x + i)));
+    top = select(size > top, size, top);
   });
-  alignas(64) std::int32_t nan[kLanes];
-  store(nan, bad);
-  std::int32_t any = 0;
-  for (const std::int32_t lane : nan) any |= lane;
-  return any != 0 ? __builtin_bit_cast(float, kQuietNan) : max_lane(m);
+  alignas(64) std::int32_t sizes[kLanes];
+  store(sizes, top);
+  std::int32_t largest = 0;
+  for (const std::int32_t size : sizes) largest = size > largest ? size : largest;
+  if (largest > 0x7f800000) largest = static_cast<std::int32_t>(kQuietNan);
+  return __builtin_bit_cast(float, largest);
 }
 
 // q = clamp(rne(x * (top / largest)), -top, top). Rows that hold NaN or infinity give codes 0 and a scale that is not
@@ -229,36 +240,41 @@ LOOM_INLINE I32x16 codes_of(const F32x16& x, float inverse, float top) {
   return round_to_int(select(is_nan(scaled), zero(), clamped));
 }
 
-std::int32_t sum_of(const std::int32_t (&q)[kLanes]) {
+std::int32_t sum_of(const I32x16& v) {
+  alignas(64) std::int32_t q[kLanes];
+  store(q, v);
   std::int32_t sum = 0;
   for (const std::int32_t lane : q) sum += lane;
   return sum;
 }
 
+// Sixteen numbers that fit a narrower type: a loop over memory, which compilers make better code of than of a conversion
+// of vectors.
+template <class Code>
+LOOM_INLINE void store_narrow(Code* to, const I32x16& v) {
+  alignas(64) std::int32_t q[kLanes];
+  store(q, v);
+  for (std::size_t i = 0; i < kLanes; ++i) to[i] = static_cast<Code>(q[i]);
+}
+
 constexpr float kTop8 = 127.0f, kTop16 = 32512.0f;
 
 // Sixteen elements, one half of a block; returns the sum of their q.
-std::int32_t quantize16(const float* x, float inverse, InputForm form, std::size_t half, QuantizedBlock& out) {
-  alignas(64) std::int32_t q[kLanes];
+LOOM_INLINE std::int32_t quantize16(const float* x, float inverse, InputForm form, std::size_t half,
+                                    QuantizedBlock& out) {
+  const I32x16 q = codes_of(load(x), inverse, form == InputForm::Codes ? kTop8 : kTop16);
   if (form == InputForm::Codes) {
-    store(q, codes_of(load(x), inverse, kTop8));
-    for (std::size_t i = 0; i < kLanes; ++i) out.high[half * 16 + i] = static_cast<std::int8_t>(q[i]);
-    return sum_of(q);
-  }
-  const I32x16 wide = codes_of(load(x), inverse, kTop16);
-  store(q, wide);
-  if (form == InputForm::Words) {
+    store_narrow(out.high + half * 16, q);
+  } else if (form == InputForm::Words) {
+    alignas(64) std::int16_t words[kLanes];
+    store_narrow(words, q);
     for (std::size_t i = 0; i < kLanes; i += 4)
-      for (std::size_t k = 0; k < 4; ++k)
-        out.words[half * 16 + i + k] = static_cast<std::int16_t>(q[i + kWordOrder[k]]);
-    return sum_of(q);
+      for (std::size_t k = 0; k < 4; ++k) out.words[half * 16 + i + k] = words[i + kWordOrder[k]];
+  } else {
+    const I32x16 digit = round_to_int(to_float(q) * splat(1.0f / kDigit));  // 255 is odd: never half-way
+    store_narrow(out.high + half * 16, digit);
+    store_narrow(out.low + half * 16, q - digit * splat(kDigit));
   }
-  alignas(64) std::int32_t high[kLanes], low[kLanes];
-  const I32x16 digit = round_to_int(to_float(wide) * splat(1.0f / kDigit));  // 255 is odd: never half-way
-  store(high, digit);
-  store(low, wide - digit * splat(kDigit));
-  for (std::size_t i = 0; i < kLanes; ++i) out.high[half * 16 + i] = static_cast<std::int8_t>(high[i]);
-  for (std::size_t i = 0; i < kLanes; ++i) out.low[half * 16 + i] = static_cast<std::int8_t>(low[i]);
   return sum_of(q);
 }
 
