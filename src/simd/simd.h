@@ -19,6 +19,7 @@ namespace native {
 using F32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = float;
 using I32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = std::int32_t;
 using U32 [[gnu::vector_size(kRegisterBytes), gnu::may_alias]] = std::uint32_t;
+using Halfs [[gnu::vector_size(kRegisterBytes / 2), gnu::may_alias]] = std::uint16_t;           // a lane each
 using F32Memory [[gnu::vector_size(kRegisterBytes), gnu::may_alias, gnu::aligned(4)]] = float;  // at any address
 using I32Memory [[gnu::vector_size(kRegisterBytes), gnu::may_alias, gnu::aligned(4)]] = std::int32_t;
 }  // namespace native
@@ -185,6 +186,16 @@ LOOM_INLINE native::F32 half_to_float(native::I32 h) {
   const native::I32 normal = (magnitude << 13) + (112 << 23);
   const native::I32 value = magnitude < 0x400 ? (native::I32)small : normal;
   return (native::F32)(value | (h & 0x8000) << 16);
+}
+
+// OCP E2M1: 0 .5 1 1.5 2 3 4 6 and their negatives.
+inline constexpr float kFp4Values[16] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -.5f, -1, -1.5f, -2, -3, -4, -6};
+LOOM_INLINE native::F32 fp4_by_bits(native::I32 codes) {
+  const native::I32 magnitude = codes & 7;
+  const native::F32 small = __builtin_convertvector(magnitude, native::F32) * 0.5f;
+  const native::I32 normal = (magnitude << 22) + (126 << 23);
+  const native::I32 value = magnitude < 2 ? (native::I32)small : normal;
+  return (native::F32)(value | (codes & 8) << 28);
 }
 
 // Sixteen lanes are snapped and folded as orders.h does it with one number and with an array.

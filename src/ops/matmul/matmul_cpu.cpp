@@ -170,8 +170,50 @@ void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::siz
   for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
 }
 
+// total += N groups that lie behind each other, each the chain of its columns times its scale: the chains stand side by
+// side.
+template <std::size_t N>
+LOOM_INLINE F32x16 add_fp4_groups(F32x16 total, const std::byte*& block, std::size_t columns, const float* x) {
+  constexpr std::size_t kBlockBytes = 256, kScaleBytes = kLanes * sizeof(float);
+  const std::size_t codes = columns / kBlockCols * kBlockBytes, bytes = codes + kScaleBytes;
+  F32x16 chain[N];
+  for (F32x16& c : chain) c = zero();
+  for (std::size_t begin = 0; begin < columns; begin += kBlockCols, block += kBlockBytes) {
+    for (std::size_t n = 0; n < N; ++n) ask_for<kBlockBytes + kScaleBytes>(block + n * bytes + kAhead);
+    for (std::size_t k = 0; k < kBlockCols; ++k)
+      for (std::size_t n = 0; n < N; ++n)
+        chain[n] = chain[n] + fp4_16(block + n * bytes, k) * splat(x[n * columns + begin + k]);
+  }
+  for (std::size_t n = 0; n < N; ++n)
+    total = total + chain[n] * load(reinterpret_cast<const float*>(block + n * bytes));
+  block += N * bytes - codes;
+  return total;
+}
+
+// One row of x: whole groups are multiplied as they are decoded.
+void fp4_row(const MatmulTask& task, std::size_t p, float* buffer) {
+  constexpr std::size_t kSide = 4;
+  const std::byte* block = task.weight->panel(p);
+  const std::size_t group = task.weight->layout().sub_cols;
+  F32x16 total = zero();
+  std::size_t c = 0;
+  for (; c + kSide * group <= task.cols; c += kSide * group)
+    total = add_fp4_groups<kSide>(total, block, group, task.x + c);
+  for (; c + group <= task.cols; c += group) total = add_fp4_groups<1>(total, block, group, task.x + c);
+  if (const std::size_t rest = task.cols - c; rest != 0) {  // zeros change no sum
+    __builtin_memset(buffer, 0, kMaxGroup * sizeof(float));
+    __builtin_memcpy(buffer, task.x + c, rest * sizeof(float));
+    total = add_fp4_groups<1>(total, block, (rest + kBlockCols - 1) / kBlockCols * kBlockCols, buffer);
+  }
+  store_row(task, p, 0, total);
+}
+
 void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   alignas(64) float buffer[kMaxGroup * kLanes];
+  if (task.rows == 1) {
+    for (std::size_t p = first; p < last; ++p) fp4_row(task, p, buffer);
+    return;
+  }
   each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
     for (std::size_t p = first; p < last; ++p) fp4_panel(task, p, row, rows, buffer);
   });

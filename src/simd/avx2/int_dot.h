@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 inline constexpr bool kPrefersWords = false;
+inline constexpr bool kConvertsHalfs = true;
 
 LOOM_INLINE __m256i broadcast4(const std::int8_t* x) {
   std::int32_t word;
@@ -103,6 +104,12 @@ class WordSlice {
 
   __m256i words_[8][2];
 };
+
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return (native::F32)_mm256_cvtph_ps((__m128i)h); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) {
+  const __m256 sizes = _mm256_permutevar8x32_ps(_mm256_loadu_ps(kFp4Values), (__m256i)codes);
+  return (native::F32)((native::I32)sizes | (codes & 8) << 28);
+}
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return (native::F32)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 inline constexpr bool kPrefersWords = false;
+inline constexpr bool kConvertsHalfs = true;
 
 LOOM_INLINE __m512i broadcast4(const void* x) {
   std::int32_t word;
@@ -82,6 +83,11 @@ class WordSlice {
  private:
   __m512i even_[8], odd_[8];
 };
+
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return (native::F32)_mm512_maskz_cvtph_ps(0xffff, (__m256i)h); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) {
+  return (native::F32)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)codes, _mm512_loadu_ps(kFp4Values));
+}
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return (native::F32)_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));

@@ -10,6 +10,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 inline constexpr bool kPrefersWords = false;
+inline constexpr bool kConvertsHalfs = true;
 
 LOOM_INLINE int8x16_t broadcast4(const std::int8_t* x) {
   std::int32_t word;
@@ -97,6 +98,9 @@ class WordSlice {
  private:
   int16x8_t even_[8], odd_[8];
 };
+
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return (native::F32)vcvt_f32_f16((float16x4_t)h); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return (native::F32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));

@@ -10,6 +10,8 @@ namespace loom::inline LOOM_TARGET {
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 // Each target also chooses whether codes may meet int16 inputs in dot_words() rather than as two digits.
 inline constexpr bool kPrefersWords = false;
+// Whether floats_of() is an instruction, by way of which other small floats are decoded too.
+inline constexpr bool kConvertsHalfs = false;
 
 // Four codes of each row in a word: sum of code * x over the words' columns. Codes are unsigned and at most `Most`.
 template <int Most, int Words>
@@ -75,6 +77,10 @@ class WordSlice {
  private:
   const std::int8_t* codes_;
 };
+
+// Halfs in a register, and E2M1 in the low four bits of each lane.
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   native::I32 h{};

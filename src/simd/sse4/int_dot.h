@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 inline constexpr bool kPrefersWords = true;
+inline constexpr bool kConvertsHalfs = false;
 
 LOOM_INLINE __m128i broadcast4(const std::int8_t* x) {
   std::int32_t word;
@@ -116,6 +117,9 @@ class WordSlice {
 
   __m128i words_[8][2];
 };
+
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return half_to_float((native::I32)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));

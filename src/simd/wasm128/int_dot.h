@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 inline constexpr bool kPrefersWords = true;
+inline constexpr bool kConvertsHalfs = false;
 
 // Lanes 0+1, 2+3 of `a`, then of `b`.
 LOOM_INLINE v128_t add_neighbours(v128_t a, v128_t b) {
@@ -98,6 +99,9 @@ class ByteSlice {
  private:
   v128_t codes_[8];
 };
+
+LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
+LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
 LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
   return half_to_float((native::I32)wasm_u32x4_load16x4(p));
