@@ -72,9 +72,7 @@ void unpack_constants(Body& body) {
 
 Result<void> check_names(const Body& body) {
   std::set<std::string> known;
-  for (const auto& [name, value] : body.constants)
-    if (!known.insert(name).second)
-      return fail(Code::InvalidConfig, "two constants are called \"{}\"", printable(name));
+  for (const auto& [name, value] : body.constants) known.insert(name);
   for (const InputInfo& info : body.inputs) known.insert(info.name);  // old files list constants there too
   for (const Node& node : body.nodes) {
     for (const std::string& name : node.inputs)
@@ -283,7 +281,7 @@ Result<void> GraphLayer::build() {
                    printable(*file()));
   const auto read = [&]() -> Result<void> {
     LOOM_TRY(model_, graph::graph_from_json(config_.graph));
-    LOOM_TRY_VOID(graph::check_supported(model_));
+    LOOM_TRY_VOID(graph::check_model(model_));
     return check_names(model_.body);
   };
   if (auto done = read(); !done) return under({"graph"}, std::move(done).error());

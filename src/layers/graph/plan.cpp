@@ -413,7 +413,7 @@ void Planner::lay_out() {
 }
 
 Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptions& options) {
-  LOOM_TRY_VOID(check_supported(model));
+  LOOM_TRY_VOID(check_model(model));
   auto program = std::make_shared<Program>();
   program->model_ = std::move(model), program->options_ = options;
   std::set<std::string> constants;

@@ -45,7 +45,7 @@ struct ProgramOptions {
 
 class Program {
  public:
-  // Unsupported, with every operation that Loom lacks; CorruptData for a name that stands for nothing.
+  // The errors of check_model().
   static Result<std::shared_ptr<Program>> create(Model model, const ProgramOptions& options = {});
 
   const Model& model() const { return model_; }
