@@ -426,7 +426,7 @@ Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptio
 Result<std::shared_ptr<const Plan>> Program::plan(const Exec& like, std::span<const Value> inputs,
                                                   bool* needs_value) const {
   LOOM_ASSERT(inputs.size() == inputs_.size());
-  const SpinLock::Guard lock(lock_);
+  const Mutex::Guard lock(lock_);
   Planner planner(*this, like);
   auto planned = planner.plan(inputs);
   if (needs_value != nullptr) *needs_value = planner.needs_value();

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/graph/operation.h"
 
 namespace loom::graph {
@@ -66,7 +66,7 @@ class Program {
   ProgramOptions options_;
   std::vector<InputInfo> inputs_;
   // What follows from constants alone, by node: made by the first plan that meets the node.
-  mutable SpinLock lock_;
+  mutable Mutex lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;
   mutable std::map<const Node*, std::shared_ptr<void>> packed_;
   mutable FoldedWeights folded_weights_;
