@@ -363,7 +363,8 @@ TEST(Graph, F_01_bad_graphs_are_refused_by_their_place) {
        "/attributes/alpha: LeakyRelu \"y\": attribute \"alpha\": expected a float (f), got an integer (i)"},
       {one_node(R"({"op":"If","inputs":["x"],"outputs":["y"],"attributes":{"then_branch":{"g":{"outputs":["z"],
          "nodes":[{"op":"Transpose","inputs":["x"],"outputs":["z"],"attributes":{"perm":{"floats":[0]}}}]}}}})"),
-       "/graph/nodes/0/attributes/then_branch/g/nodes/0/attributes/perm: Transpose \"z\": attribute \"perm\": expected a "
+       "/graph/nodes/0/attributes/then_branch/g/nodes/0/attributes/perm: Transpose \"z\": attribute \"perm\": expected "
+       "a "
        "list of integers (ints), got a list of floats (floats)"},
       {one_node(relu + "," + relu),
        "/layers/0/graph/nodes/1/outputs: Relu \"y\" gives \"y\", which a node before it, an input or a constant gives"},
