@@ -1,6 +1,6 @@
 #pragma once
-// A lock whose waiters sleep, so that it may be held while memory is asked for or weights are packed. Where there are no
-// threads (wasm32) there is none to wait.
+// A lock whose waiters sleep, so that it may be held while memory is asked for or weights are packed. Where there are
+// no threads (wasm32) there is none to wait.
 
 #if !defined(__wasi__)
 #include <mutex>

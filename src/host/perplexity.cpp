@@ -26,7 +26,8 @@ Result<PerplexityResult> perplexity(Session& session, std::span<const std::int32
   std::size_t windows = ids.size() / options.window;
   if (options.max_windows > 0) windows = std::min(windows, options.max_windows);
   if (windows == 0)
-    return fail(Code::InvalidArgument, "the text has {} tokens, fewer than a window of {}: give a longer text or a smaller window", ids.size(),
+    return fail(Code::InvalidArgument,
+                "the text has {} tokens, fewer than a window of {}: give a longer text or a smaller window", ids.size(),
                 options.window);
   PerplexityResult result;
   result.tokens = ids.size(), result.window = options.window;
