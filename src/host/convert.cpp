@@ -41,12 +41,12 @@ Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype, con
 
 Result<QuantizeFileResult> quantize_file(const std::string& model, const std::string& output,
                                          const QuantizeFileOptions& options) {
+  auto opened = GgufFile::open(model);
+  if (!opened) return tl::make_unexpected(std::move(opened).error());
   if (!ggml_type(options.dtype))
     return fail(Code::Unsupported,
                 "GGUF has no type for {}: expected float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0",
                 name(options.dtype));
-  auto opened = GgufFile::open(model);
-  if (!opened) return tl::make_unexpected(std::move(opened).error());
   const GgufFile& file = *opened;
   GgufWriter writer;
   for (const GgufValue& value : file.metadata()) writer.copy(value);

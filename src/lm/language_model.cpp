@@ -270,8 +270,10 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
 // What is cut or damaged is called so, and prompts alone are no network either.
 Result<void> check_readable(const std::shared_ptr<const ByteSource>& source) {
   LOOM_TRY(const EntityReader file, EntityReader::parse(source));
-  LOOM_TRY_VOID(check_holds_network(file));
-  LOOM_TRY_VOID(file.section("network"));
+  auto readable = check_holds_network(file);
+  if (readable)
+    if (auto network = file.section("network"); !network) readable = tl::make_unexpected(std::move(network).error());
+  if (!readable) return at(source->name(), std::move(readable).error());
   return {};
 }
 
@@ -279,8 +281,7 @@ Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
   if (begins_with(source->bytes(), "GGUF")) return ModelFormat::Gguf;
   if (begins_with(source->bytes(), "ENTITY")) {
     if (is_model_entity(source)) return ModelFormat::Entity;
-    if (!loom08::is_entity(source->bytes()))
-      if (auto readable = check_readable(source); !readable) return at(source->name(), std::move(readable).error());
+    if (!loom08::is_entity(source->bytes())) LOOM_TRY_VOID(check_readable(source));
     return fail(Code::Unsupported,
                 "{}: an .entity that holds no language model; loom run, inspect and diff read networks",
                 source->name());
