@@ -228,7 +228,8 @@ class Network(_native.Owner):
         """
         if self._session is None:
             self._session = Session(self)
-            self._session.network = weakref.proxy(self)  # in a cycle both would wait for the garbage collector
+            itself: Any = weakref.proxy(self)  # in a cycle both would wait for the garbage collector
+            self._session.network = itself
         return self._session.forward(x, **options)
 
     def blueprint(self) -> Json:
