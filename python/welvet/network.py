@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import weakref
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -227,6 +228,8 @@ class Network(_native.Owner):
         """
         if self._session is None:
             self._session = Session(self)
+            itself: Any = weakref.proxy(self)  # in a cycle both would wait for the garbage collector
+            self._session.network = itself
         return self._session.forward(x, **options)
 
     def blueprint(self) -> Json:

@@ -70,7 +70,7 @@ void ReportStore::read_folder() {
 }
 
 Result<void> ReportStore::insert(const Key& key, ReportPtr report) {
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   const auto old = reports_.find(key);
   const std::size_t replaced = old == reports_.end() ? 0 : old->second->text.size();
   if (bytes_ - replaced + report->text.size() > kMaxBytes || (old == reports_.end() && reports_.size() == kMaxReports))
@@ -98,7 +98,7 @@ Result<std::string> ReportStore::add(Json json) {
 }
 
 std::vector<ReportPtr> ReportStore::reports(std::string_view bedrock) const {
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   std::vector<ReportPtr> out;
   for (const auto& [key, report] : reports_)
     if (bedrock.empty() || key[0] == bedrock) out.push_back(report);
@@ -106,7 +106,7 @@ std::vector<ReportPtr> ReportStore::reports(std::string_view bedrock) const {
 }
 
 ReportPtr ReportStore::native(const std::string& bedrock, const std::string& planet, const std::string& model) const {
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   for (auto at = reports_.lower_bound({bedrock, model, planet, "native", ""}); at != reports_.end(); ++at) {
     const Key& key = at->first;
     if (key[0] != bedrock || key[1] != model || key[2] != planet || key[3] != "native") break;
@@ -129,14 +129,14 @@ std::vector<ReportPair> ReportStore::pairs(std::string_view bedrock) const {
 
 void ReportStore::keep_certificate(const std::string& bedrock, const std::string& planet, const std::string& model,
                                    Json certificate) {
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   if (certificates_.size() >= kMaxReports) certificates_.erase(certificates_.begin());
   certificates_[{bedrock, planet, model}] = std::make_shared<const Json>(std::move(certificate));
 }
 
 std::shared_ptr<const Json> ReportStore::certificate(const std::string& bedrock, const std::string& planet,
                                                      const std::string& model) const {
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   const auto found = certificates_.find({bedrock, planet, model});
   return found == certificates_.end() ? nullptr : found->second;
 }

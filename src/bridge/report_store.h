@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bridge/stream.h"
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 
 namespace loom {
 
@@ -55,7 +55,7 @@ class ReportStore {
   Result<void> insert(const Key& key, ReportPtr report);
 
   std::string folder_;
-  mutable SpinLock lock_;  // held for a walk through the maps at most
+  mutable Mutex lock_;  // held for a walk through the maps at most
   std::map<Key, ReportPtr> reports_;
   std::map<std::array<std::string, 3>, std::shared_ptr<const Json>> certificates_;
   std::size_t bytes_ = 0;

@@ -5,7 +5,7 @@
 #include <deque>
 #include <string>
 
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 
 namespace loom {
 namespace {
@@ -20,7 +20,7 @@ class HookSlot {
       now_.store(nullptr, std::memory_order_release);
       return;
     }
-    const SpinLock::Guard lock(lock_);
+    const Mutex::Guard lock(lock_);
     auto found = std::ranges::find(*kept_, hook);
     if (found == kept_->end()) found = kept_->insert(kept_->end(), hook);
     now_.store(&*found, std::memory_order_release);
@@ -29,7 +29,7 @@ class HookSlot {
 
  private:
   std::atomic<const Hook*> now_{nullptr};
-  SpinLock lock_;
+  Mutex lock_;
   std::deque<Hook>* kept_ = new std::deque<Hook>;  // it is never destroyed: memory may go back while the process ends
 };
 

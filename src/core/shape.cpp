@@ -10,7 +10,7 @@ Result<Shape> Shape::create(std::span<const std::size_t> extents) {
   s.elements_ = 1;
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     const std::size_t extent = extents[axis];
-    if (extent == 0) return fail(Code::ShapeMismatch, "axis {} of a shape is 0", axis);
+    if (extent == 0) return fail(Code::ShapeMismatch, "axis {} of a shape is 0, expected 1 or more", axis);
     if (extent > kMaxElements / s.elements_)
       return fail(Code::SizeOverflow, "a shape of more than {} elements", kMaxElements);
     s.extents_[axis] = extent;

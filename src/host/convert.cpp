@@ -43,6 +43,10 @@ Result<QuantizeFileResult> quantize_file(const std::string& model, const std::st
                                          const QuantizeFileOptions& options) {
   auto opened = GgufFile::open(model);
   if (!opened) return tl::make_unexpected(std::move(opened).error());
+  if (!ggml_type(options.dtype))
+    return fail(Code::Unsupported,
+                "GGUF has no type for {}: expected float32, float16, bfloat16, q8_0, q4_0, q4_1 or tq2_0",
+                name(options.dtype));
   const GgufFile& file = *opened;
   GgufWriter writer;
   for (const GgufValue& value : file.metadata()) writer.copy(value);

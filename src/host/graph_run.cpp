@@ -244,7 +244,7 @@ Json graph_facts(const graph::Model& model) {
   for (const graph::InputInfo& info : model.body.inputs)
     if (!constants.contains(info.name)) inputs.push_back(described(info));
   for (const graph::InputInfo& info : model.body.output_infos) outputs.push_back(described(info));
-  const auto supported = graph::check_supported(model);
+  const auto supported = graph::check_model(model);
   Json out{{"format", "onnx"},         {"opset", model.opset},    {"inputs", inputs},
            {"outputs", outputs},       {"operations", ops},       {"constants", model.body.constants.size()},
            {"parameters", parameters}, {"constant_bytes", bytes}, {"runs", supported.has_value()}};

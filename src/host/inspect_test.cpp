@@ -1,5 +1,8 @@
 #include "host/inspect.h"
 
+#include "host/convert.h"
+#include "host/load_any.h"
+#include "io/entity/entity.h"
 #include "io/network_file.h"
 #include "support/files.h"
 #include "support/small_model.h"
@@ -70,6 +73,48 @@ TEST(Inspect, what_is_not_there_or_no_such_file_is_an_error) {
   test::write_all(folder / "letter.txt", "Dear reader");
   EXPECT_EQ(inspect_file(folder / "absent").error().code, Code::NotFound);
   EXPECT_FALSE(inspect_file(folder / "letter.txt"));
+}
+
+TEST(Inspect, F_01_files_that_are_cut_or_hold_something_else_are_called_so) {
+  const test::TempFolder folder;
+  ASSERT_TRUE(test::write_small_model(folder / "model.gguf"));
+  ASSERT_TRUE(convert_model(folder / "model.gguf", folder / "model.entity"));
+  std::string bytes = test::read_all(folder / "model.entity");
+  test::write_all(folder / "cut.entity", bytes.substr(0, bytes.size() - 1));
+  bytes.back() ^= 1;
+  test::write_all(folder / "damaged.entity", bytes);
+  const std::vector<std::byte> saved(64);
+  EntityWriter prompt;
+  ASSERT_TRUE(prompt.add("kvcache", 0, 0, saved));
+  ASSERT_TRUE(prompt.write(folder / "prompt.entity"));
+  test::write_all(folder / "empty.json", "");
+  test::write_all(folder / "begun.json", R"({"layers":[)");
+  const struct {
+    const char* file;
+    Code code;
+    std::string_view words;
+  } rows[] = {{"cut.entity", Code::CorruptData, "it was cut"},
+              {"damaged.entity", Code::CorruptData, "SHA-256"},
+              {"prompt.entity", Code::Unsupported, "holds a prompt that was read"},
+              {"empty.json", Code::CorruptData, "the file is empty"},
+              {"begun.json", Code::CorruptData, "not valid JSON"}};
+  for (const auto& [file, code, words] : rows) {
+    SCOPED_TRACE(file);
+    const auto facts = inspect_file(folder / file);
+    const auto any = load_any(folder / file, {});
+    const auto model = load_language_model(folder / file);
+    const auto failed = [&, words = words](const Error& error) {
+      EXPECT_NE(error.text().find(words), std::string::npos) << error.text();
+    };
+    if (facts && std::string_view(file) == "damaged.entity") continue;  // what is inspected is not read
+    ASSERT_FALSE(facts);
+    ASSERT_FALSE(any);
+    EXPECT_EQ(facts.error().code, code) << facts.error().text();
+    EXPECT_EQ(any.error().code, code) << any.error().text();
+    failed(facts.error()), failed(any.error());
+    ASSERT_FALSE(model);
+    if (!std::string_view(file).ends_with("begun.json")) failed(model.error());
+  }
 }
 
 }  // namespace

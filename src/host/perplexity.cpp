@@ -26,7 +26,9 @@ Result<PerplexityResult> perplexity(Session& session, std::span<const std::int32
   std::size_t windows = ids.size() / options.window;
   if (options.max_windows > 0) windows = std::min(windows, options.max_windows);
   if (windows == 0)
-    return fail(Code::InvalidArgument, "{} tokens are less than one window of {}", ids.size(), options.window);
+    return fail(Code::InvalidArgument,
+                "the text has {} tokens, fewer than a window of {}: give a longer text or a smaller window", ids.size(),
+                options.window);
   PerplexityResult result;
   result.tokens = ids.size(), result.window = options.window;
   double sum = 0;

@@ -99,6 +99,22 @@ TEST_F(HostTrain, a_record_of_cells_that_another_run_left_is_no_proof) {
   EXPECT_NE(replayed.error().text().find("dna.jsonl"), std::string::npos) << replayed.error().text();
 }
 
+TEST_F(HostTrain, T_04_a_run_whose_steps_were_all_skipped_has_diverged) {
+  std::string huge;
+  for (int i = 0; i < 40; ++i) huge += fmt::format("3e38,3e38,3e38,3e38,3e38,3e38,3e38,3e38,{}\n", i % 4);
+  folder_.write("blobs.csv", huge);
+  config_["epochs"] = 2, config_["max_skipped"] = 100;
+  folder_.write("small.json", dump_json(config_));
+  const TrainOutcome outcome = of_file();
+  EXPECT_EQ(outcome.result.skipped_batches, outcome.result.steps);
+  EXPECT_GT(outcome.result.steps, 0u);
+  EXPECT_EQ(outcome.result.stop_reason, "diverged");
+  EXPECT_FALSE(is_file(outcome.folder + "/model.entity"));
+  const auto replayed = replay_file(outcome.folder, {});
+  ASSERT_TRUE(replayed) << replayed.error().text();
+  EXPECT_EQ(to_json(*replayed)["pass"], true);
+}
+
 TEST_F(HostTrain, samples_in_memory_give_the_bits_of_the_file_that_they_came_from) {
   const Digest wanted = of_file().result.hash;
   const Held held(folder_);

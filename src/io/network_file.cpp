@@ -36,6 +36,7 @@ Result<SpecResult> network_from_onnx(std::span<const std::byte> bytes, const Onn
 
 Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions options) {
   LOOM_TRY_VOID(reader.verify());  // gaps too: every section is read anyway
+  LOOM_TRY_VOID(check_holds_network(reader));
   LOOM_TRY(const auto spec, reader.section("network"));
   options.initialise = false;
   constexpr std::string_view kLanguageModel = "{\"transformer\":";  // lm/model_entity.h
@@ -86,6 +87,18 @@ Result<SpecResult> network_from_text(std::string_view text, const SpecOptions& o
 }
 
 }  // namespace
+
+Result<void> check_holds_network(const EntityReader& file) {
+  if (file.find("network") != nullptr) return {};
+  if (file.find("kvcache") != nullptr)
+    return fail(Code::Unsupported,
+                "this .entity holds a prompt that was read (loom generate --save-kv), neither a model nor a network: "
+                "--kv reads it beside its model");
+  std::vector<std::string_view> kinds;
+  for (const EntitySection& s : file.sections()) kinds.push_back(s.kind);
+  return fail(Code::Unsupported, "this .entity holds neither a model nor a network; its sections: {}",
+              kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", ")));
+}
 
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options) {
   WeightTensors weights;

@@ -11,6 +11,8 @@
 
 namespace loom {
 
+class EntityReader;
+
 struct SaveOptions {
   bool keep_master = false;  // exact masters beside the packed weights, for further training
 };
@@ -21,6 +23,8 @@ Result<Digest> save_network(const std::string& path, const Network& network, con
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options = {});
 Result<std::string> network_to_checkpoint(const Network& network);
 
+// Unsupported, with what it holds instead, for an .entity without a section "network".
+Result<void> check_holds_network(const EntityReader& file);
 // Returns whether a file starts like one of these; a missing file does not.
 bool is_network_file(const std::string& path);
 bool is_network(std::span<const std::byte> bytes);

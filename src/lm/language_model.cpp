@@ -12,6 +12,8 @@
 #include "io/byte_reader.h"
 #include "io/gguf/gguf.h"
 #include "io/gguf/gguf_keys.h"
+#include "io/loom08/loom08.h"
+#include "io/network_file.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
@@ -265,16 +267,26 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
   return tokenizer.decode(one, {.skip_special_tokens = false});
 }
 
+// What is cut or damaged is called so, and prompts alone are no network either.
+Result<void> check_readable(const std::shared_ptr<const ByteSource>& source) {
+  LOOM_TRY(const EntityReader file, EntityReader::parse(source));
+  auto readable = check_holds_network(file);
+  if (readable)
+    if (auto network = file.section("network"); !network) readable = tl::make_unexpected(std::move(network).error());
+  if (!readable) return at(source->name(), std::move(readable).error());
+  return {};
+}
+
 Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
   if (begins_with(source->bytes(), "GGUF")) return ModelFormat::Gguf;
   if (begins_with(source->bytes(), "ENTITY")) {
     if (is_model_entity(source)) return ModelFormat::Entity;
-    if (auto opened = EntityReader::parse(source); !opened && opened.error().code == Code::OutOfMemory)
-      return tl::make_unexpected(std::move(opened).error());
+    if (!loom08::is_entity(source->bytes())) LOOM_TRY_VOID(check_readable(source));
     return fail(Code::Unsupported,
                 "{}: an .entity that holds no language model; loom run, inspect and diff read networks",
                 source->name());
   }
+  if (source->bytes().empty()) return fail(Code::CorruptData, "{}: the file is empty", source->name());
   return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", source->name(),
               kModelsRead);
 }

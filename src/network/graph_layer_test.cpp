@@ -355,6 +355,23 @@ TEST(Graph, F_01_bad_graphs_are_refused_by_their_place) {
       {one_node(R"({"op":"Relu","inputs":["x"],"outputs":["y"],"attributes":{"a":1}})"),
        "/layers/0/graph/nodes/0/attributes/a: expected an attribute"},
       {one_node(R"({"op":"Relu","inputs":["x"],"outputs":["y"],"colour":1})"), "/nodes/0/colour: unknown key"},
+      {one_node(R"({"op":"Softmax","name":"p","inputs":["x"],"outputs":["y"],"attributes":{"axes":{"i":1}}})"),
+       "/layers/0/graph/nodes/0/attributes/axes: Softmax \"p\" knows no attribute \"axes\"; known: axis"},
+      {one_node(R"({"op":"Relu","inputs":["x"],"outputs":["y"],"attributes":{"alpha":{"f":1}}})"),
+       "Relu \"y\" knows no attribute \"alpha\"; known: none"},
+      {one_node(R"({"op":"LeakyRelu","inputs":["x"],"outputs":["y"],"attributes":{"alpha":{"i":1}}})"),
+       "/attributes/alpha: LeakyRelu \"y\": attribute \"alpha\": expected a float (f), got an integer (i)"},
+      {one_node(R"({"op":"If","inputs":["x"],"outputs":["y"],"attributes":{"then_branch":{"g":{"outputs":["z"],
+         "nodes":[{"op":"Transpose","inputs":["x"],"outputs":["z"],"attributes":{"perm":{"floats":[0]}}}]}}}})"),
+       "/graph/nodes/0/attributes/then_branch/g/nodes/0/attributes/perm: Transpose \"z\": attribute \"perm\": expected "
+       "a "
+       "list of integers (ints), got a list of floats (floats)"},
+      {one_node(relu + "," + relu),
+       "/layers/0/graph/nodes/1/outputs: Relu \"y\" gives \"y\", which a node before it, an input or a constant gives"},
+      {one_node(R"({"op":"Relu","inputs":["x"],"outputs":["x"]},)" + relu), "/nodes/0/outputs: Relu \"x\" gives \"x\""},
+      {one_node(R"({"op":"Relu","inputs":["x"],"outputs":["w"]},)" + relu,
+                R"({"name":"w","type":"float32","shape":[1],"values":[1]})"),
+       "/nodes/0/outputs: Relu \"w\" gives \"w\""},
       // what only a shape shows
       {one_node(R"({"op":"MatMul","inputs":["x","w"],"outputs":["y"]})",
                 R"({"name":"w","type":"float32","shape":[4,4]})"),

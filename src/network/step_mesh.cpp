@@ -8,7 +8,7 @@
 #include "backend/rehearsal.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/metacognition/metacognition.h"
 #include "layers/residual/residual.h"
 #include "network/merge.h"
@@ -33,13 +33,13 @@ std::int64_t now_ns() {
 
 // The first error of a tick by state and cell, whichever thread met it when.
 struct StepMesh::Failure {
-  SpinLock lock;
+  Mutex lock;
   std::size_t state = ~std::size_t{0}, cell = ~std::size_t{0};
   std::optional<Error> error;
 
   void note(const Exec& exec, std::size_t in_state, std::size_t in_cell) {
     if (!exec.status) return;
-    const SpinLock::Guard guard(lock);
+    const Mutex::Guard guard(lock);
     if (!error || in_state < state || (in_state == state && in_cell < cell))
       state = in_state, cell = in_cell, error = exec.status;
     exec.status.reset();

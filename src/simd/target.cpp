@@ -1,5 +1,11 @@
 #include "simd/target.h"
 
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+
+#include <string_view>
+#endif
+
 namespace loom {
 
 // A row's question on its own kind of processor; no other kind runs it, nor knows the names of its features.
@@ -10,7 +16,56 @@ namespace loom {
 #if defined(__x86_64__) || defined(__i386__)
 #undef LOOM_RUNS_ON_x86
 #define LOOM_RUNS_ON_x86(features) (true features)
-#define LOOM_NEEDS(feature) &&__builtin_cpu_supports(#feature)
+#define LOOM_NEEDS(feature) &&has(number_of(#feature))
+
+namespace {
+
+// CPUID is asked here: the runtime of Zig, which builds wheels, leaves __builtin_cpu_supports() without an answer.
+enum Word { kLeaf1C, kLeaf7B, kLeaf7C, kWords };
+constexpr unsigned kYmm = 0x06, kZmm = 0xe6;  // registers that the system must save, as bits of XCR0
+constexpr struct Feature {
+  std::string_view name;
+  Word word;
+  unsigned bit, state;
+} kFeatures[] = {{"ssse3", kLeaf1C, 9, 0},         {"sse4.1", kLeaf1C, 19, 0},      {"f16c", kLeaf1C, 29, kYmm},
+                 {"avx2", kLeaf7B, 5, kYmm},       {"bmi2", kLeaf7B, 8, 0},         {"avx512f", kLeaf7B, 16, kZmm},
+                 {"avx512dq", kLeaf7B, 17, kZmm},  {"avx512bw", kLeaf7B, 30, kZmm}, {"avx512vl", kLeaf7B, 31, kZmm},
+                 {"avx512vnni", kLeaf7C, 11, kZmm}};
+
+// A name that the table lacks does not compile: the index leaves it.
+consteval unsigned number_of(std::string_view name) {
+  unsigned i = 0;
+  while (kFeatures[i].name != name) ++i;
+  return i;
+}
+
+struct Processor {
+  unsigned words[kWords] = {};
+  unsigned saved = 0;
+};
+
+Processor ask() {
+  Processor p;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return p;
+  p.words[kLeaf1C] = c;
+  constexpr unsigned kSystemSaves = 1u << 27;  // and tells what, OSXSAVE
+  if ((c & kSystemSaves) != 0) asm volatile("xgetbv" : "=a"(p.saved), "=d"(d) : "c"(0));
+#if defined(__APPLE__)
+  if ((p.saved & kYmm) == kYmm) p.saved |= kZmm;  // macOS saves these from their first use on, and says so then
+#endif
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) p.words[kLeaf7B] = b, p.words[kLeaf7C] = c;
+  return p;
+}
+
+bool has(unsigned number) {
+  static const Processor processor = ask();
+  const Feature& f = kFeatures[number];
+  return (processor.words[f.word] >> f.bit & 1) != 0 && (processor.saved & f.state) == f.state;
+}
+
+}  // namespace
+
 #elif defined(__aarch64__)
 #undef LOOM_RUNS_ON_arm
 #define LOOM_RUNS_ON_arm(features) true
@@ -20,9 +75,6 @@ namespace loom {
 #endif
 
 bool cpu_runs(Isa isa) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_cpu_init();  // a library that is loaded on Windows has not asked yet
-#endif
 #define LOOM_SIMD_TARGET(name, processor, bytes, features) \
   if (isa == Isa::name) return LOOM_RUNS_ON_##processor(features);
 #include "simd/targets.inc"

@@ -90,15 +90,18 @@ void size_fields(ConfigVisitor& visit, TrainConfig& c) {
   visit({"epochs", "Passes over the training samples"}, c.epochs, {1, 1'000'000});
   visit({"batch_size", "Samples of a batch"}, c.batch_size, {1, 1 << 24});
   visit({"accumulate", "Batches whose gradients make one step"}, c.accumulate, {1, 1 << 16});
-  visit({"micro_batch", "Samples that run at once; 0: the whole batch. Less memory; same bits for multiples of 16"},
+  visit({"micro_batch",
+         "Samples that run at once; 0: the whole batch. Less memory; same bits for multiples of 16. Not with `tween`"},
         t.micro_batch, {0, 1 << 24});
-  visit({"shards", "Parts of a batch whose gradients are added as a binary tree. Part of the result"}, t.shards,
-        {1, 4096});
+  visit({"shards", "Parts of a batch whose gradients are added as a binary tree. Part of the result. Not with `tween`"},
+        t.shards, {1, 4096});
   visit({"workers", "Sessions side by side that compute the shards. Same bits. Not with `tween`"}, t.workers, {1, 256});
-  visit({"checkpoint_every", "Cells of a segment that backward computes anew, for less memory; 0: off. Same bits"},
+  visit({"checkpoint_every",
+         "Cells of a segment that backward computes anew, for less memory; 0: off. Same bits. Not with `tween`"},
         t.session.checkpoint_every, {0, 1 << 24});
-  visit({"tbptt_steps", "Steps of a sequence after which gradients stop; 0: they go through all of it"}, t.tbptt_steps,
-        {0, 1 << 24});
+  visit(
+      {"tbptt_steps", "Steps of a sequence after which gradients stop; 0: they go through all of it. Not with `tween`"},
+      t.tbptt_steps, {0, 1 << 24});
 }
 
 // Keys whose values other code reads.
@@ -149,7 +152,7 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
       {"qat_scale",
        "Scales of quantised types are estimated anew after every update; `\"frozen\"`: they stay as training began"},
       t.frozen_scales, {"dynamic", "frozen"});
-  visit.choice({"mixed", "Rounding between layers: none, bf16, f16, fp8"}, t.session.mixed,
+  visit.choice({"mixed", "Rounding between layers: none, bf16, f16, fp8. Not with `tween`"}, t.session.mixed,
                {"none", "bf16|bfloat16", "f16|float16", "fp8"});
   visit({"commit_meta", "Between two steps metacognition layers get the changes of the network that they ask for"},
         t.commit_meta);

@@ -507,6 +507,11 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
   }
   if (early) result.stop_reason = "early_stop";
+  // A short run may end before as many are skipped in a row as stop a long one.
+  if (const auto& state = trainer_->state(); position_.epoch == config_.epochs && state.skipped == state.steps) {
+    result.stop_reason = "diverged", result.message = "none of its batches was finite";
+    return Continue::stop;
+  }
   return early ? Continue::stop : going;
 }
 

@@ -105,6 +105,19 @@ class Kinds(unittest.TestCase):
             net.close()
             welvet.unregister_kind("py_fails")
 
+    def test_a_network_that_ran_leaves_without_the_garbage_collector(self):
+        welvet.register_kind("py_leaves", lambda layer, x: x + x)
+        gc.disable()
+        try:
+            net = welvet.Network({"layers": [{"type": "py_leaves"}]})
+            self.assertEqual(net([[1.0]]).tolist(), [[2]])
+            del net
+            if sys.implementation.name == "pypy":  # which counts no references
+                gc.collect()
+            welvet.unregister_kind("py_leaves")
+        finally:
+            gc.enable()
+
     def test_what_ends_a_program_comes_out_as_itself(self):
         for kind in (KeyboardInterrupt, SystemExit):
             raised = kind()

@@ -47,7 +47,8 @@ class EntityParser {
     if (version != kEntityVersion) return other_version(version);
     const auto length = load_le<std::uint64_t>(bytes_.data() + 16);
     if (length != bytes_.size())
-      return fail(Code::CorruptData, "offset 16: header: a file of {} bytes, {} are there", length, bytes_.size());
+      return fail(Code::CorruptData, "offset 16: header: a file of {} bytes, {} are there{}", length, bytes_.size(),
+                  length > bytes_.size() ? ": it was cut" : "");
     LOOM_TRY_VOID(check_root(bytes_.first(kEntityHeaderBytes)));
     out_.flags_ = load_le<std::uint16_t>(bytes_.data() + 10);
     out_.numerics_version_ = load_le<std::uint32_t>(bytes_.data() + 12);

@@ -35,7 +35,7 @@ unsigned small_code(std::span<const std::byte> bytes, std::size_t i, unsigned bi
 }
 
 // The scale of today's codes.
-float scale_in(const Blob& blob) { return blob.dtype == DType::fp4 ? blob.scale / 2 : blob.scale; }
+float scale_in(DType dtype, float scale) { return dtype == DType::fp4 ? scale / 2 : scale; }
 
 // Translates a code of 0.8x into the code that a QuantizedMatrix holds for the same value.
 Result<int> converted(DType dtype, unsigned code) {
@@ -69,6 +69,10 @@ Result<QuantizedMatrix> with_480(QuantizedMatrix q) {
 
 }  // namespace
 
+bool is_scale(DType dtype, float scale) {
+  return std::isnormal(scale_in(dtype, scale)) && scale > 0 && scale < kScaleLimit;
+}
+
 Result<void> check(const Blob& blob, std::size_t count) {
   if (is_block_format(blob.dtype)) return fail(Code::Unsupported, "no type of 0.8x: {}", name(blob.dtype));
   LOOM_TRY(const std::size_t bits, checked_mul(count, info(blob.dtype).bits));
@@ -76,7 +80,7 @@ Result<void> check(const Blob& blob, std::size_t count) {
     return fail(Code::CorruptData, "expected {} bytes for {} weights of {}, got {}", ceil_div(bits, 8), count,
                 name(blob.dtype), blob.bytes.size());
   if (count == 0 || !has_scales(blob.dtype)) return {};
-  if (!std::isnormal(scale_in(blob)) || blob.scale < 0 || blob.scale >= kScaleLimit)
+  if (!is_scale(blob.dtype, blob.scale))
     return fail(Code::CorruptData, "expected a normal scale above 0 and below 2^64, got {}", blob.scale);
   return {};
 }
@@ -98,7 +102,7 @@ Result<QuantizedMatrix> matrix_of(const Blob& blob, std::size_t first, std::size
     }
   }
   if (!has_scales(blob.dtype)) return q;
-  q.scales = {static_cast<double>(scale_in(blob))};
+  q.scales = {static_cast<double>(scale_in(blob.dtype, blob.scale))};
   if (has_zero_points(blob.dtype)) q.zero_points = {0};
   if (blob.dtype == DType::uint64)
     for (std::size_t i = 0; i < count; ++i)

@@ -17,8 +17,9 @@ struct Blob {
   std::span<const std::byte> bytes{};
 };
 
-// CorruptData unless the bytes are those of `count` codes and the scale, or its half for fp4, is a normal number above
-// 0 and below 2^64.
+// Whether 0.8x can have such a scale: it, or its half for fp4, is a normal number above 0 and below 2^64.
+bool is_scale(DType dtype, float scale);
+// CorruptData unless the bytes are those of `count` codes and the scale is one.
 Result<void> check(const Blob& blob, std::size_t count);
 
 // The codes from number `first` on as a matrix of one scale, of a blob that was checked. fp4 has other values than

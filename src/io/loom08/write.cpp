@@ -121,6 +121,7 @@ Result<std::optional<BlobV1>> native_blob(const LayerBlob& layer) {
     if (!one) return std::optional<BlobV1>();
     scale = *one;
     blob.scale = static_cast<float>(layer.dtype == DType::fp4 ? 2 * scale : scale);
+    if (!is_scale(layer.dtype, blob.scale)) return std::optional<BlobV1>();  // int2 has ones as -2 times -0.5
   }
   CodeWriter writer(layer.dtype);
   for (const Weight* w : layer.weights) {

@@ -215,6 +215,22 @@ TEST(WriteLoom08, F_24_F_01_damage_beside_is_refused) {
   }
 }
 
+// The ones of a fresh rmsnorm are -2 times -0.5 in int2, a scale that no file of 0.8x has.
+TEST(WriteLoom08, F_24_codes_of_a_scale_below_zero_are_written_as_floats) {
+  const Network network = *network_of(R"({"z":0,"y":0,"x":0,"l":0,"type":"rmsnorm","input_height":32,"dtype":"int2"})");
+  const auto written = write_entity(network);
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_FALSE(*as_bool(blobs_of(written->bytes)["layers.0"]["native"]));
+  const Network back = loom::network_from_entity(written->bytes).value().network;
+  const auto gains = [](const Network& of) {
+    std::vector<float> values(32);
+    of.visit_weights([&](const std::string&, const Weight& w, const Layer&) { w.decode(0, 32, values.data()); });
+    return values;
+  };
+  EXPECT_EQ(gains(network), std::vector<float>(32, 1.0f));
+  EXPECT_EQ(gains(back), gains(network));
+}
+
 TEST(WriteLoom08, F_24_a_bias_that_0_8x_passes_over_is_a_loss) {
   const Network network = *network_of(R"({"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":2,"output_height":2,
       "bias":true,"weights":{"weight":[1,0,0,1],"bias":[10,20]}})");

@@ -77,7 +77,7 @@ Result<Digest> convert_onnx(const std::string& model, const std::string& output)
   LOOM_TRY(const auto file, MappedFile::open(model));
   auto parsed = parse_onnx(file->bytes());  // without a folder: the bytes must hold every tensor
   if (!parsed) return at(model, std::move(parsed).error());
-  if (auto supported = graph::check_supported(*parsed); !supported) return at(model, std::move(supported).error());
+  if (auto supported = graph::check_model(*parsed); !supported) return at(model, std::move(supported).error());
   EntityWriter writer;
   LOOM_TRY(std::string spec, dump_canonical(Json{{"graph", {{"format", "onnx"}, {"opset", parsed->opset}}}}));
   LOOM_TRY_VOID(writer.add_text("network", 0, kSectionMandatory, std::move(spec)));

@@ -18,7 +18,7 @@ bool looks_like_onnx(std::span<const std::byte> bytes);
 
 // CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element
 // types that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:
-// graph::check_supported().
+// graph::check_model().
 Result<graph::Model> parse_onnx(std::span<const std::byte> file, const OnnxOptions& options = {});
 Result<graph::Model> read_onnx(const std::string& path);
 

@@ -238,6 +238,21 @@ TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
   EXPECT_EQ(read_graph(entity).error().code, Code::CorruptData);
 }
 
+TEST(Onnx, F_42_an_attribute_that_would_not_count_is_an_error) {
+  const auto error = [](const std::string& attribute, const char* output_name = "y") {
+    const auto y = run(model(input("x") + node("Softmax", {"x"}, output_name, part(5, attribute)) + output("y")),
+                       {{"x", numbers({1, 2}, {1, 2})}});
+    return y ? std::string() : y.error().text();
+  };
+  EXPECT_EQ(error(part(1, "axis") + whole(3, 1) + whole(20, 2)), "");
+  EXPECT_EQ(error(part(1, "axis_w") + whole(3, 1) + whole(20, 2)),
+            "/nodes/0/attributes/axis_w: Softmax \"y\" knows no attribute \"axis_w\"; known: axis");
+  EXPECT_EQ(error(part(1, "axis") + part(4, "1") + whole(20, 3)),
+            "/nodes/0/attributes/axis: Softmax \"y\": attribute \"axis\": expected an integer (i), got a text (s)");
+  EXPECT_EQ(error(part(1, "axis") + whole(3, 1) + whole(20, 2), "x"),
+            "/nodes/0/outputs: Softmax \"x\" gives \"x\", which a node before it, an input or a constant gives");
+}
+
 // ---- damage ----
 
 TEST(Onnx, F_01_survives_damage) {

@@ -7,7 +7,7 @@
 #include "core/config_reader.h"
 #include "core/json.h"
 #include "core/nearest.h"
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/all.h"
 #include "layers/foreign/foreign_layer.h"
 
@@ -48,13 +48,17 @@ Result<void> settle_range(GivenSetting& given) {
     if (given.min) s.numbers.min = *given.min;
     if (given.max) s.numbers.max = *given.max;
   }
-  if (s.type != ForeignSetting::Type::Integer) return {};
+  const bool is_integer = s.type == ForeignSetting::Type::Integer;
   for (const auto& [bound, to] : {std::pair(given.min, &s.sizes.min), std::pair(given.max, &s.sizes.max)}) {
-    if (!bound) continue;
+    if (!bound || !is_integer) continue;
     if (!(*bound >= 0 && *bound <= 0x1p53) || *bound != std::floor(*bound))
       return fail(Code::InvalidConfig, "{}: a bound of {}, expected an integer from 0 on", s.key, *bound);
     *to = static_cast<std::uint64_t>(*bound);
   }
+  if (s.sizes.min > s.sizes.max || s.numbers.min > s.numbers.max)
+    return fail(Code::InvalidArgument, "{}: min {} is above max {}", s.key,
+                is_integer ? static_cast<double>(s.sizes.min) : s.numbers.min,
+                is_integer ? static_cast<double>(s.sizes.max) : s.numbers.max);
   return {};
 }
 
@@ -131,7 +135,7 @@ LayerPtr make_foreign(const LayerKind& kind) {
 
 // The list is never destroyed: layers may end while the process does.
 struct Registry {
-  SpinLock lock;
+  Mutex lock;
   std::vector<std::unique_ptr<ForeignKind>> kinds;  // those that were removed included: somebody may hold the row
 };
 Registry& registry() {
@@ -183,7 +187,7 @@ Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks c
   if (!callbacks.forward) return fail(Code::InvalidArgument, "kind {}: no forward callback", description.name);
   auto made = std::make_unique<ForeignKind>(std::move(description), std::move(callbacks));
   Registry& r = registry();
-  const SpinLock::Guard guard(r.lock);
+  const Mutex::Guard guard(r.lock);
   if (is_builtin_kind(made->name) || find_registered(made->name) != nullptr)
     return fail(Code::InvalidArgument, "a kind named {} is there already", made->name);
   if (std::ranges::count_if(r.kinds, [](const auto& kind) { return kind->registered.load(); }) == kMostKinds)
@@ -193,7 +197,7 @@ Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks c
 }
 
 Result<void> remove_foreign_kind(std::string_view name) {
-  const SpinLock::Guard guard(registry().lock);
+  const Mutex::Guard guard(registry().lock);
   const ForeignKind* const kind = find_registered(name);
   if (kind == nullptr) return fail(Code::UnknownName, "a kind \"{}\" is not registered", printable(name));
   if (const std::size_t n = kind->layers; n != 0)
@@ -203,19 +207,19 @@ Result<void> remove_foreign_kind(std::string_view name) {
 }
 
 bool count_layer(const ForeignKind& kind) {
-  const SpinLock::Guard guard(registry().lock);
+  const Mutex::Guard guard(registry().lock);
   if (!kind.registered) return false;
   ++kind.layers;
   return true;
 }
 
 const LayerKind* find_foreign_kind(std::string_view name) {
-  const SpinLock::Guard guard(registry().lock);
+  const Mutex::Guard guard(registry().lock);
   return find_registered(name);
 }
 
 std::vector<const LayerKind*> foreign_kinds() {
-  const SpinLock::Guard guard(registry().lock);
+  const Mutex::Guard guard(registry().lock);
   std::vector<const LayerKind*> out;
   for (const auto& kind : registry().kinds)
     if (kind->registered) out.push_back(kind.get());

@@ -116,12 +116,12 @@ Result<std::shared_ptr<const Recording>> ForeignLayer::recorded(const Shape& inp
     return std::ranges::find_if(plans_, [&](const Plan& p) { return p.input == input && p.values == values_; });
   };
   {
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     if (const auto plan = plan_of(); plan != plans_.end() && *plan.*pass) return *plan.*pass;
   }
   // Without the lock, since the host may call again; of two threads that do the same the first one counts.
   LOOM_TRY(auto made, record(input, pass));
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   auto plan = plan_of();
   if (plan == plans_.end()) {
     if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
@@ -144,7 +144,7 @@ void ForeignLayer::run_planned(const Recording& recording, const Run& run, Eleme
                                const F& pass) const {
   if (run.rehearsal()) {
     pass(run);
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     recording.room = {};  // types of weights may have changed
     return;
   }
@@ -152,7 +152,7 @@ void ForeignLayer::run_planned(const Recording& recording, const Run& run, Eleme
                        run.gradients != nullptr};
   bool is_known = false;
   {
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     is_known = recording.room.is_of(room);
     if (is_known) room.mark = recording.room.mark;
   }
@@ -165,7 +165,7 @@ void ForeignLayer::run_planned(const Recording& recording, const Run& run, Eleme
     });
     if (!needed) return run.fail(needed.error());
     room.mark = *needed;
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     recording.room = room;
   }
   const Arena::Mark used = run.arena().mark();

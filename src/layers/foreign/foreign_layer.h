@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/foreign/foreign_kind.h"
 #include "layers/foreign/recording.h"
 #include "layers/layer.h"
@@ -54,7 +54,7 @@ class ForeignLayer final : public Layer {
   const bool alive_;  // its kind was registered when it was made
   std::vector<ForeignValue> values_;
   std::vector<std::unique_ptr<Weight>> weights_;
-  mutable SpinLock lock_;  // of what follows
+  mutable Mutex lock_;  // of what follows
   mutable std::vector<Plan> plans_;
 };
 

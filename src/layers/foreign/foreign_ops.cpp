@@ -107,7 +107,7 @@ Result<Ref> ForeignPass::product(Ref a, bool transpose_a, Ref b, bool transpose_
     const std::size_t rank = s.rank();
     const auto refuse = [&] { return fail(Code::ShapeMismatch, "a product of tensors {} and {}", s.text(), u.text()); };
     if (rank < 2 || u.rank() != rank) return refuse();
-    if (rank == 2 && (of_samples_[i] || of_samples_[j]))
+    if (rank == 2)
       return fail(Code::InvalidArgument, "a product of {} and {} would join samples: matmul takes weights", s.text(),
                   u.text());
     std::array<std::size_t, Shape::kMaxRank> extents{};
@@ -164,10 +164,7 @@ Result<Ref> ForeignPass::fill(Ref like, double value) {
   return settled([&]() -> Result<Ref> {
     LOOM_TRY(const Index i, index(like));
     LOOM_TRY_VOID(need_finite(value, "the value"));
-    LOOM_TRY(const Ref y,
-             emit({}, Shape(at(i)), [=](const Run& run, View*, const View& to) { loom::fill(run, to, value); }));
-    of_samples_.back() = of_samples_[i];
-    return y;
+    return emit({}, Shape(at(i)), [=](const Run& run, View*, const View& y) { loom::fill(run, y, value); });
   });
 }
 
@@ -208,9 +205,8 @@ Result<std::pair<Ref, Ref>> ForeignPass::gated_gradient(Ref gate, Ref up, Ref dy
     LOOM_TRY(const ActivationFn fn, activation_of(activation));
     LOOM_TRY_VOID(room_for_op());
     const Index i = both.first, j = both.second, g = with_dy.second;
-    const bool samples = of_samples_[i] || of_samples_[j] || of_samples_[g];
     const Shape shape = at(i);
-    const Index dgate = grow(shape, samples, From::Op), dup = grow(shape, samples, From::Op);
+    const Index dgate = grow(shape, From::Op), dup = grow(shape, From::Op);
     recording_.ops.push_back({Recording::Effect::None, {i, j, g}, {dgate, dup}, [=](const Run& run, View* t) {
                                 gated_backward(run, fn, t[i], t[j], t[g], t[dgate], t[dup]);
                               }});
@@ -320,7 +316,7 @@ Result<Ref> ForeignPass::permute(Ref x, std::span<const std::size_t> axes) {
       if (fits) seen[axes[a]] = true, extents[a] = s[axes[a]];
     }
     if (!fits) return fail(Code::InvalidArgument, "the axes of a tensor {} are not named once each", s.text());
-    if (axes[0] != 0 && of_samples_[i]) return fail(Code::InvalidArgument, "axis 0 is that of the samples");
+    if (axes[0] != 0) return fail(Code::InvalidArgument, "axis 0 is that of the samples");
     LOOM_TRY(const Shape shape, Shape::create(std::span(extents).first(s.rank())));
     recording_.joins_rows = true;
     return emit({i}, shape, [i, order = std::vector(axes.begin(), axes.end())](const Run& run, View* t, const View& y) {
@@ -335,7 +331,7 @@ Result<Ref> ForeignPass::reshape(Ref x, std::span<const std::size_t> extents) {
     LOOM_TRY(const Shape shape, Shape::create(extents));
     if (shape.elements() != at(i).elements())
       return fail(Code::ShapeMismatch, "a tensor {} as {}", at(i).text(), shape.text());
-    if (of_samples_[i] && (shape.rank() < 2 || shape[0] != at(i)[0]))
+    if (shape.rank() < 2 || shape[0] != at(i)[0])
       return fail(Code::InvalidArgument, "a tensor {} as {}: axis 0 is that of the samples", at(i).text(),
                   shape.text());
     recording_.joins_rows = true;
@@ -386,8 +382,14 @@ Result<Ref> ForeignPass::repeat(Ref x, std::size_t axis, std::size_t times) {
     LOOM_TRY(const Shape shape, with_axis(at(i), axis, times));
     recording_.joins_rows = true;
     return emit({i}, shape, [=](const Run& run, View* t, const View& y) {
-      for (std::size_t k = 0; k < times; ++k)
-        move_slices(run, {a.outer, a.inner}, t[i], {0, a.inner}, y, {k * a.inner, times * a.inner});
+      // As few moves as there can be: an axis may be as long as all memory.
+      if (times < a.outer) {
+        for (std::size_t k = 0; k < times; ++k)
+          move_slices(run, {a.outer, a.inner}, t[i], {0, a.inner}, y, {k * a.inner, times * a.inner});
+      } else {
+        for (std::size_t k = 0; k < a.outer; ++k)
+          move_slices(run, {times, a.inner}, t[i], {k * a.inner, 0}, y, {k * times * a.inner, a.inner});
+      }
     });
   });
 }
@@ -409,7 +411,6 @@ Result<Ref> ForeignPass::dropout(Ref x, double rate, std::uint32_t which) {
   return settled([&]() -> Result<Ref> {
     LOOM_TRY(const Index i, index(x));
     if (!(rate >= 0 && rate < 1)) return fail(Code::OutOfRange, "a rate of {}, expected from 0 to below 1", rate);
-    if (!of_samples_[i]) return fail(Code::InvalidArgument, "dropout of a tensor {} that has no samples", at(i).text());
     const std::uint32_t apart = which * 0x9e3779b9u;  // the first is the stream of a dropout layer
     return emit({i}, at(i), [=, layer = &layer_](const Run& run, View* t, const View& y) {
       if (!run.training || rate == 0) return copy(run, t[i], y);
@@ -423,7 +424,7 @@ Result<Ref> ForeignPass::weight(std::string_view name, Ref like) {
   return settled([&]() -> Result<Ref> {
     LOOM_TRY(const Index i, index(like));
     LOOM_TRY(const Weight* const w, weight_of(name));
-    const std::size_t n = w->elements(), room = at(i).elements() / (of_samples_[i] ? at(i)[0] : 1);
+    const std::size_t n = w->elements(), room = at(i).elements() / at(i)[0];
     if (room % n != 0)
       return fail(Code::ShapeMismatch, "{} {} does not fill a tensor {}", name, w->shape().text(), at(i).text());
     const auto lay_out = [w, n](const Run& run, View*, const View& y) {
@@ -432,9 +433,7 @@ Result<Ref> ForeignPass::weight(std::string_view name, Ref like) {
       fill_zero(run, y);
       with_element(y.element, [&]<class T>() { add_to_rows(run, rows_of(y, n), w->values<T>(run), rows_to(y, n)); });
     };
-    LOOM_TRY(const Ref y, emit({}, Shape(at(i)), lay_out));
-    of_samples_.back() = of_samples_[i];
-    return y;
+    return emit({}, Shape(at(i)), lay_out);
   });
 }
 

@@ -28,13 +28,12 @@ ForeignPass::ForeignPass(const ForeignLayer& layer, const Shape& input, const Re
       serial_(next_serial()),
       samples_(input[0]) {
   if (forward == nullptr) {
-    grow(input, true, From::Outside);
+    grow(input, From::Outside);
     return;
   }
   wanted_ = input;
-  grow(forward->shapes[forward->result], true, From::Outside);
-  for (const Index k : forward->kept)
-    recording_.kept.push_back(grow(forward->shapes[k], forward->of_samples[k], From::Outside));
+  grow(forward->shapes[forward->result], From::Outside);
+  for (const Index k : forward->kept) recording_.kept.push_back(grow(forward->shapes[k], From::Outside));
   untaken_ = recording_.kept.size();
 }
 
@@ -53,7 +52,6 @@ Result<void> ForeignPass::finish() {
     LOOM_TRY(const Ref y, emit({x}, at(x), [x](const Run& run, View* t, const View& to) { copy(run, t[x], to); }));
     LOOM_TRY(recording_.result, index(y));
   }
-  recording_.of_samples = of_samples_;
   recording_.settle(stage_ == Stage::Forward);
   return {};
 }
@@ -90,9 +88,9 @@ Result<ForeignPass::Index> ForeignPass::index(Ref ref) const {
   return i - 1;
 }
 
-ForeignPass::Index ForeignPass::grow(const Shape& shape, bool of_samples, From from) {
+ForeignPass::Index ForeignPass::grow(const Shape& shape, From from) {
   recording_.shapes.push_back(shape);
-  of_samples_.push_back(of_samples), from_.push_back(from);
+  from_.push_back(from);
   return static_cast<Index>(recording_.shapes.size() - 1);
 }
 
@@ -189,8 +187,7 @@ Result<void> ForeignPass::result(Ref tensor) {
     if (has_result_) return fail(Code::InvalidState, "the result was named before");
     if (wanted_ && !(at(y) == *wanted_))
       return fail(Code::ShapeMismatch, "a gradient {} of an input {}", at(y).text(), wanted_->text());
-    if (!of_samples_[y] || at(y)[0] != samples_)
-      return fail(Code::ShapeMismatch, "a result {} for {} samples", at(y).text(), samples_);
+    if (at(y)[0] != samples_) return fail(Code::ShapeMismatch, "a result {} for {} samples", at(y).text(), samples_);
     recording_.result = y, has_result_ = true;
     return {};
   });
@@ -255,13 +252,12 @@ Result<std::pair<ForeignPass::Index, ForeignPass::Index>> ForeignPass::alike(Ref
 
 Result<void> ForeignPass::need_axis(Index x, std::size_t axis) const {
   if (axis >= at(x).rank()) return fail(Code::OutOfRange, "axis {} of a tensor {}", axis, at(x).text());
-  if (axis == 0 && of_samples_[x]) return fail(Code::InvalidArgument, "axis 0 is that of the samples");
+  if (axis == 0) return fail(Code::InvalidArgument, "axis 0 is that of the samples");
   return {};
 }
 
 Result<std::size_t> ForeignPass::block_of(Index x, std::size_t width) const {
   const Shape& s = at(x);
-  if (!of_samples_[x]) return fail(Code::InvalidArgument, "a gradient from a tensor {} that has no samples", s.text());
   if ((s.elements() / s[0]) % width != 0)
     return fail(Code::ShapeMismatch, "a gradient of {} elements from samples of a tensor {}", width, s.text());
   return 16 * (s.elements() / s[0] / width);

@@ -108,7 +108,7 @@ class ForeignPass {
   Result<Index> index(Ref ref) const;
   Ref ref(Index i) const { return Ref{serial_} << 32 | (i + 1); }
   const Shape& at(Index i) const { return recording_.shapes[i]; }
-  Index grow(const Shape& shape, bool of_samples, From from);
+  Index grow(const Shape& shape, From from);
   // An op with one output; fn(run, tensors, y).
   template <class F>
   Result<Ref> emit(Indices ins, const Shape& shape, F&& fn, Recording::Effect effect = Recording::Effect::None);
@@ -120,7 +120,7 @@ class ForeignPass {
   Result<const Weight*> vector_of(std::string_view name, std::size_t elements) const;
   Result<const Weight*> matrix_of(std::string_view name) const;
   Result<std::pair<Index, Index>> alike(Ref a, Ref b) const;
-  // Axis 0 of what follows from samples stays as it is.
+  // Axis 0 counts the samples and stays as it is.
   Result<void> need_axis(Index x, std::size_t axis) const;
   // Rows that belong to sixteen samples, of a tensor that is cut into pieces of `width`.
   Result<std::size_t> block_of(Index x, std::size_t width) const;
@@ -134,7 +134,6 @@ class ForeignPass {
   const std::uint32_t serial_;
   Weights* declared_ = nullptr;
   Recording recording_;
-  std::vector<bool> of_samples_;
   std::vector<From> from_;
   std::size_t samples_ = 1, untaken_ = 0;
   std::optional<Shape> wanted_;  // of the result of backward
@@ -153,8 +152,7 @@ auto ForeignPass::settled(F&& body) -> decltype(body()) {
 template <class F>
 Result<ForeignPass::Ref> ForeignPass::emit(Indices ins, const Shape& shape, F&& fn, Recording::Effect effect) {
   LOOM_TRY_VOID(room_for_op());
-  const bool of_samples = std::ranges::any_of(ins, [&](Index i) { return of_samples_[i]; });
-  const Index y = grow(shape, of_samples, effect == Recording::Effect::Alias ? From::Alias : From::Op);
+  const Index y = grow(shape, effect == Recording::Effect::Alias ? From::Alias : From::Op);
   recording_.ops.push_back({effect, std::move(ins), {y}, [y, fn](const Run& run, View* t) { fn(run, t, t[y]); }});
   return ref(y);
 }

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 
+#include "backend/cpu/isa.h"
+#include "backend/rehearsal.h"
+#include "ops/all.h"
 #include "core/json.h"
 #include "layers/all.h"
 #include "layers/foreign/foreign_pass.h"
@@ -97,6 +101,8 @@ TEST(ForeignKind, a_description_that_makes_no_sense_is_refused_with_its_place) {
       {R"({"name":"a","settings":[{"key":"k","type":"number","default":"x"}]})", "expected a number"},
       {R"({"name":"a","settings":[{"key":"k","type":"boolean","default":1}]})", "expected true or false"},
       {R"({"name":"a","settings":[{"key":"k","type":"boolean","min":1}]})", "min and max"},
+      {R"({"name":"a","settings":[{"key":"k","min":3,"max":2}]})", "/settings/0: k: min 3 is above max 2"},
+      {R"({"name":"a","settings":[{"key":"k","type":"number","min":0.5,"max":-1}]})", "k: min 0.5 is above max -1"},
       {R"({"name":"a","settings":[{"key":"k","type":"choice"}]})", "a choice of nothing"},
       {R"({"name":"a","settings":[{"key":"k","type":"choice","choices":["x"],"default":"y"}]})", "one of the choices"},
       {R"({"name":"a","settings":[{"key":"k","type":"choice","choices":["x|y"]}]})", "a choice \"x|y\""},
@@ -200,6 +206,42 @@ TEST_F(ForeignPasses, every_question_that_makes_no_sense_has_its_error) {
     for (int i = 0; i < 5000 && y; ++i) y = p.scale(*y, 1);
     return y;
   });
+}
+
+// A host may name an extent that no memory has: the plan says so at once.
+TEST_F(ForeignPasses, a_long_axis_is_planned_without_walking_along_it) {
+  for (const bool over : {false, true}) {
+    const auto kind = over ? "own_long_b" : "own_long_a";
+    ASSERT_TRUE(add(kind, {{},
+                           [over](ForeignPass& p) -> Result<void> {
+                             LOOM_TRY(const auto x, p.input());
+                             LOOM_TRY(const auto wide, p.reshape(x, std::array<std::size_t, 3>{2, 1, 3}));
+                             LOOM_TRY(const auto y, p.repeat(wide, 1, std::size_t{1} << 30));
+                             LOOM_TRY(const auto m, p.mean(y, over ? 2 : 1));
+                             return p.result(m);
+                           },
+                           {}}));
+    {
+      const LayerPtr layer = layer_kind(kind).value()->fresh();
+      ASSERT_TRUE(layer->build());
+      const Shape in = Shape::of({2, 3});
+      const auto out = layer->output_shape(in);
+      ASSERT_TRUE(out) << out.error().text();
+      const auto pool = ThreadPool::create(1).value();
+      Arena none;
+      const Exec like{*pool, *kernels_for(best_isa()).value(), none};
+      const auto begin = std::chrono::steady_clock::now();
+      const auto needed = rehearse(like, [&](const Exec& exec) {
+        const loom::Run run(exec);
+        layer->forward(run, {rehearsal_input(), in, Element::f32},
+                       {const_cast<void*>(rehearsal_input()), *out, Element::f32});
+      });
+      ASSERT_TRUE(needed) << needed.error().text();
+      EXPECT_GE(needed->tensors, std::size_t{6} << 32);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+    }
+    EXPECT_TRUE(remove_foreign_kind(kind));
+  }
 }
 
 TEST_F(ForeignPasses, weights_that_make_no_sense_are_refused) {

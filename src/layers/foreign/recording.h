@@ -23,8 +23,7 @@ struct Recording {
     std::function<void(const Run& run, View* tensors)> run;
   };
 
-  std::vector<Shape> shapes;     // of the tensors; the first is what came in
-  std::vector<bool> of_samples;  // axis 0 of the tensor counts samples
+  std::vector<Shape> shapes;  // of the tensors; the first is what came in
   std::vector<Op> ops;
   std::vector<Index> kept;  // forward: for backward; backward: the same tensors, here
   Index result = 0;

@@ -72,9 +72,7 @@ void unpack_constants(Body& body) {
 
 Result<void> check_names(const Body& body) {
   std::set<std::string> known;
-  for (const auto& [name, value] : body.constants)
-    if (!known.insert(name).second)
-      return fail(Code::InvalidConfig, "two constants are called \"{}\"", printable(name));
+  for (const auto& [name, value] : body.constants) known.insert(name);
   for (const InputInfo& info : body.inputs) known.insert(info.name);  // old files list constants there too
   for (const Node& node : body.nodes) {
     for (const std::string& name : node.inputs)
@@ -283,7 +281,7 @@ Result<void> GraphLayer::build() {
                    printable(*file()));
   const auto read = [&]() -> Result<void> {
     LOOM_TRY(model_, graph::graph_from_json(config_.graph));
-    LOOM_TRY_VOID(graph::check_supported(model_));
+    LOOM_TRY_VOID(graph::check_model(model_));
     return check_names(model_.body);
   };
   if (auto done = read(); !done) return under({"graph"}, std::move(done).error());
@@ -399,7 +397,7 @@ Result<std::shared_ptr<const Plan>> GraphLayer::plan_of(const Program& program, 
 
 Result<Shape> GraphLayer::output_shape(const Shape& input) const {
   {
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     for (const KnownShape& known : known_)
       if (known.input == input) return known.output;
   }
@@ -420,7 +418,7 @@ Result<Shape> GraphLayer::output_shape(const Shape& input) const {
   if (!shape)
     return fail(shape.error().code, "graph: its output \"{}\" is {}: {}", printable(name), graph::text_of(out),
                 shape.error().message);
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   if (known_.size() == kMostReady) known_.erase(known_.begin());
   known_.push_back({input, *shape});
   return shape;
@@ -429,7 +427,7 @@ Result<Shape> GraphLayer::output_shape(const Shape& input) const {
 Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exec, const Shape& input) const {
   std::shared_ptr<const Program> program;
   {
-    const SpinLock::Guard guard(lock_);
+    const Mutex::Guard guard(lock_);
     if (program_ != nullptr && are_current()) {
       for (const auto& ready : ready_)
         if (ready->input == input && ready->threads == exec.pool.threads() && ready->kernels == &exec.kernels)
@@ -447,7 +445,7 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
   ready->input = input, ready->threads = exec.pool.threads(), ready->kernels = &exec.kernels, ready->program = program;
   LOOM_TRY(ready->dims, dims_of_call(input, ready->calls));
   LOOM_TRY(ready->plan, plan_of(*program, exec, input, ready->dims));
-  const SpinLock::Guard guard(lock_);
+  const Mutex::Guard guard(lock_);
   if (is_new) program_ = program, versions_ = std::move(versions), ready_.clear();
   if (program_ != program) return ready;  // another session has bound it anew meanwhile
   if (ready_.size() == kMostReady) ready_.erase(ready_.begin());
@@ -466,7 +464,7 @@ Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTenso
     in.data = run.take<std::byte>(in.bytes());
   std::unique_ptr<std::vector<Value>> values;
   {
-    const SpinLock::Guard guard(ready.lock);
+    const Mutex::Guard guard(ready.lock);
     if (!ready.idle.empty()) values = std::move(ready.idle.back()), ready.idle.pop_back();
   }
   if (values == nullptr) values = std::make_unique<std::vector<Value>>(plan.values);
@@ -474,7 +472,7 @@ Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTenso
   (*values)[plan.inputs[0]].data = in.data;
   Result<void> done = Program::run(run, plan, model_.opset, *values);
   if (done && !run.rehearsal()) convert_out(run, (*values)[plan.outputs[0]], y);
-  const SpinLock::Guard guard(ready.lock);
+  const Mutex::Guard guard(ready.lock);
   ready.idle.push_back(std::move(values));
   return done;
 }

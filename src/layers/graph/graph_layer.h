@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/json.h"
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/graph/plan.h"
 #include "layers/layer.h"
 
@@ -62,7 +62,7 @@ class GraphLayer final : public Layer {
     std::size_t calls = 1;                          // one for each sample, or one
     std::shared_ptr<const graph::Program> program;  // whose nodes the plan points to
     std::shared_ptr<const graph::Plan> plan;
-    SpinLock lock{};
+    Mutex lock{};
     std::vector<std::unique_ptr<std::vector<graph::Value>>> idle{};
   };
   struct KnownShape {
@@ -93,7 +93,7 @@ class GraphLayer final : public Layer {
 
   // What is made while a network is prepared, and anew when weights change. Sessions share it.
   std::shared_ptr<const graph::Program> shapes_;  // weights are inputs, so that no shape follows from one
-  mutable SpinLock lock_;
+  mutable Mutex lock_;
   mutable std::vector<KnownShape> known_;
   mutable std::shared_ptr<const graph::Program> program_;
   mutable std::vector<std::shared_ptr<const void>> versions_;  // of the weights in program_

@@ -60,7 +60,8 @@ struct Model {
   Body body;
 };
 
-// Unsupported, with every operation that Loom lacks.
-Result<void> check_supported(const Model& model);
+// Unsupported, with every operation that Loom lacks; UnknownKey or InvalidConfig for an attribute that its operation
+// does not know or that holds another type; CorruptData for a name that two nodes, an input or a constant give.
+Result<void> check_model(const Model& model);
 
 }  // namespace loom::graph

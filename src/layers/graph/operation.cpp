@@ -1,7 +1,6 @@
 #include "layers/graph/operation.h"
 
 #include <algorithm>
-#include <set>
 
 #include "backend/rehearsal.h"
 #include "core/checked.h"
@@ -132,26 +131,6 @@ const OpRow* find_op(const Node& node) {
 bool is_control(const Node& node) {
   return (node.domain.empty() || node.domain == "ai.onnx") &&
          (node.op == "If" || node.op == "Loop" || node.op == "Scan");
-}
-
-namespace {
-
-void list_missing(const Body& body, std::set<std::string>& missing) {
-  for (const Node& node : body.nodes) {
-    if (!is_control(node) && find_op(node) == nullptr)
-      missing.insert(node.domain.empty() ? node.op : node.domain + "." + node.op);
-    for (const auto& [key, value] : node.attributes)
-      if (value.body) list_missing(*value.body, missing);
-  }
-}
-
-}  // namespace
-
-Result<void> check_supported(const Model& model) {
-  std::set<std::string> missing;
-  list_missing(model.body, missing);
-  if (missing.empty()) return {};
-  return fail(Code::Unsupported, "operations that Loom lacks: {}", fmt::join(missing, ", "));
 }
 
 }  // namespace loom::graph

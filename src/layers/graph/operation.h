@@ -27,7 +27,7 @@ class Op {
   std::vector<Value>* outs = nullptr;
   std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
   const Fused* fused = nullptr;             // of a step that stands for several operations
-  std::size_t most_elements = std::size_t{1} << 36;  // of an output
+  std::size_t most_elements = Shape::kMaxElements;  // of an output
   bool is_first_input =
       false;                 // said where it is measured: the output is the first input under its shape, nothing is run
   bool needs_value = false;  // the error that came is about a number that only a run would know

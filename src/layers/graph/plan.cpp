@@ -413,7 +413,7 @@ void Planner::lay_out() {
 }
 
 Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptions& options) {
-  LOOM_TRY_VOID(check_supported(model));
+  LOOM_TRY_VOID(check_model(model));
   auto program = std::make_shared<Program>();
   program->model_ = std::move(model), program->options_ = options;
   std::set<std::string> constants;
@@ -426,7 +426,7 @@ Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptio
 Result<std::shared_ptr<const Plan>> Program::plan(const Exec& like, std::span<const Value> inputs,
                                                   bool* needs_value) const {
   LOOM_ASSERT(inputs.size() == inputs_.size());
-  const SpinLock::Guard lock(lock_);
+  const Mutex::Guard lock(lock_);
   Planner planner(*this, like);
   auto planned = planner.plan(inputs);
   if (needs_value != nullptr) *needs_value = planner.needs_value();

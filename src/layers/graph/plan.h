@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/graph/operation.h"
 
 namespace loom::graph {
@@ -45,7 +45,7 @@ struct ProgramOptions {
 
 class Program {
  public:
-  // Unsupported, with every operation that Loom lacks; CorruptData for a name that stands for nothing.
+  // The errors of check_model().
   static Result<std::shared_ptr<Program>> create(Model model, const ProgramOptions& options = {});
 
   const Model& model() const { return model_; }
@@ -66,7 +66,7 @@ class Program {
   ProgramOptions options_;
   std::vector<InputInfo> inputs_;
   // What follows from constants alone, by node: made by the first plan that meets the node.
-  mutable SpinLock lock_;
+  mutable Mutex lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;
   mutable std::map<const Node*, std::shared_ptr<void>> packed_;
   mutable FoldedWeights folded_weights_;

@@ -91,7 +91,7 @@ const ConstView* Mha::key_source(const Run& run, const ConstView& x) const {
 }
 
 Mha::RopeTablePtr Mha::rope_table(const Exec& exec, std::size_t positions) const {
-  const SpinLock::Guard lock(rope_lock_);
+  const Mutex::Guard lock(rope_lock_);
   if (rope_table_ != nullptr && rope_table_->filled() >= positions) return rope_table_;
   std::size_t wanted = 64;
   while (wanted < positions) wanted *= 2;

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "core/spin_lock.h"
+#include "core/mutex.h"
 #include "layers/linear.h"
 
 namespace loom {
@@ -85,7 +85,7 @@ class Mha final : public Layer {
   Weight q_, k_, v_, o_, q_bias_, k_bias_, v_bias_, o_bias_, q_norm_, k_norm_, inner_norm_;
   std::size_t slot_ = 0;
   // Sines and cosines of the positions that sequences have reached so far, for sessions without tables of their own.
-  mutable SpinLock rope_lock_;
+  mutable Mutex rope_lock_;
   mutable RopeTablePtr rope_table_;
 };
 

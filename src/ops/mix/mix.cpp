@@ -8,6 +8,7 @@
 namespace loom {
 
 void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
+  if (exec.rehearsal()) return;  // it takes no memory, and there may be more groups than memory holds
   fill_zero(exec, y);
   for (std::size_t g = 0; g < y.rows; ++g) {
     const std::size_t size = x.cols * bytes_of(x.element);

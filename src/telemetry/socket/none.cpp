@@ -1,4 +1,4 @@
-// WASI has no sockets.
+// WASI has no sockets, and on Windows nothing is sent yet.
 
 #include "telemetry/socket.h"
 
