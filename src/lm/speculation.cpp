@@ -12,7 +12,7 @@ namespace {
 // rows beyond the second are bound by arithmetic. Wider weights and more threads make them cheaper.
 constexpr double kFirstRow = 0.25, kNextRow = 0.45;
 // What drafts may cost beyond what they save: at the beginning, and for each token.
-constexpr double kCredit = 0.25, kCreditPerToken = 0.02;
+constexpr double kCredit = 0.5, kCreditPerToken = 0.02;
 // How often n-gram drafts came true in answers about code and texts, by their evidence, and how many drafts of one's
 // own weigh as much as that.
 constexpr double kExpected[Drafter::kMostEvidence + 1] = {0, 0.2, 0.45, 0.5, 0.55, 0.75, 0.8, 0.85, 0.92};
@@ -103,7 +103,7 @@ Result<void> ModelDrafter::read(std::span<const std::int32_t> ids, const std::at
 }
 
 // A second evidence for each draft in a row, since later ones come true less often.
-std::size_t ModelDrafter::evidence() const { return ids_.size() < session_->context_tokens() ? 4 : 0; }
+std::size_t ModelDrafter::evidence() const { return ids_.size() < session_->context_tokens() ? 5 : 0; }
 
 Result<std::span<const std::int32_t>> ModelDrafter::propose(std::size_t most, const std::atomic<bool>* cancel) {
   drafts_.clear();

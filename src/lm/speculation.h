@@ -99,7 +99,7 @@ class Speculation {
   // The drafts to feed behind an id that was drawn, at most `room`; none where a draft has foreseen the id.
   Result<std::span<const std::int32_t>> behind(std::int32_t id, std::size_t room, const std::atomic<bool>* cancel);
   const SpeculationCounts& counts() const { return counts_; }
-  static constexpr std::size_t kMostDrafts = 7;
+  static constexpr std::size_t kMostDrafts = 15;
 
  private:
   struct Record {
