@@ -66,57 +66,65 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
   return out;
 }
 
+void report(const BenchOptions& o, const LanguageModel& model, const Session& session, const std::vector<Rates>& runs) {
+  std::vector<double> prefill, decode;
+  for (const Rates& rates : runs) prefill.push_back(rates.prefill), decode.push_back(rates.decode);
+  const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
+  if (!o.common.json) {
+    std::printf(
+        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
+        "%.1f)\nload %.1f ms, weights %.1f MB, "
+        "peak %.1f MB\n",
+        cpu_name().c_str(), std::string(name(session.isa())).c_str(), session.threads(), o.prompt_tokens,
+        median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
+        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+    return;
+  }
+  Json json{{"model", o.model},
+            {"prefill_tps", median(prefill)},
+            {"decode_tps", median(decode)},
+            {"prefill_tps_best", best(prefill)},
+            {"decode_tps_best", best(decode)},
+            {"prompt_tokens", o.prompt_tokens},
+            {"new_tokens", o.new_tokens},
+            {"batch", o.batch},
+            {"repeats", o.repeats},
+            {"load_ms", model.load_ms},
+            {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
+            {"peak_rss_mb", peak_rss_mb()},
+            {"threads", session.threads()},
+            {"isa", name(session.isa())},
+            {"activations", o.common.activations},
+            {"kv_dtype", o.common.kv_dtype},
+            {"kv_bytes_per_token", session.token_bytes()},
+            {"cpu", cpu_name()},
+            {"numerics_version", kNumericsVersion}};
+  if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
+  print_json(json);
+}
+
 Result<int> run(const BenchOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
+  if (o.batch > 1 && !o.speculate.empty() && o.speculate != "ngram")
+    return fail(Code::InvalidArgument, "--speculate {}: a model drafts for one sequence, --batch is {}", o.speculate,
+                o.batch);
   std::vector<std::shared_ptr<Drafter>> drafters(o.speculate.empty() ? 0 : o.batch);
   for (auto& drafter : drafters) {
     LOOM_TRY(drafter, open_drafter(o.speculate, model, *session, common));
   }
-  std::vector<double> prefill, decode;
-  SpeculationCounts speculation;
+  std::vector<Rates> runs;
   Progress bar("bench", o.common.quiet);
   for (std::size_t r = 0; r <= o.repeats; ++r) {  // the first one warms up
     LOOM_TRY(const Rates rates,
              once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size), drafters));
     if (interrupted()) return kInterrupted;
     bar.update(static_cast<double>(r) / static_cast<double>(o.repeats));
-    if (r > 0 || o.repeats == 0) prefill.push_back(rates.prefill), decode.push_back(rates.decode);
-    speculation = rates.speculation;
+    if (r > 0) runs.push_back(rates);
   }
-  const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
-  if (o.common.json) {
-    Json json{{"model", o.model},
-              {"prefill_tps", median(prefill)},
-              {"decode_tps", median(decode)},
-              {"prefill_tps_best", best(prefill)},
-              {"decode_tps_best", best(decode)},
-              {"prompt_tokens", o.prompt_tokens},
-              {"new_tokens", o.new_tokens},
-              {"batch", o.batch},
-              {"repeats", o.repeats},
-              {"load_ms", model.load_ms},
-              {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
-              {"peak_rss_mb", peak_rss_mb()},
-              {"threads", session->threads()},
-              {"isa", name(session->isa())},
-              {"activations", o.common.activations},
-              {"kv_dtype", o.common.kv_dtype},
-              {"kv_bytes_per_token", session->token_bytes()},
-              {"cpu", cpu_name()},
-              {"numerics_version", kNumericsVersion}};
-    if (!drafters.empty()) json["speculation"] = speculation_json(speculation);
-    print_json(json);
-  } else
-    std::printf(
-        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
-        "%.1f)\nload %.1f ms, weights %.1f MB, "
-        "peak %.1f MB\n",
-        cpu_name().c_str(), std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens,
-        median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
-        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+  report(o, model, *session, runs);
   return kOk;
 }
 

@@ -226,9 +226,9 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
 }
 
 void add_speculate(CLI::App& app, std::string& speculate) {
-  app.add_option("--speculate", speculate,
-                 "Check several drafted tokens at once, for the same text in less time; drafts come from ngram, what "
-                 "followed these words before, or from a smaller MODEL with the same tokens")
+  add_path(app, "--speculate", speculate,
+           "Check several drafted tokens at once, for the same text in less time; drafts come from ngram, what "
+           "followed these words before, or from a smaller MODEL with the same tokens")
       ->type_name("ngram|MODEL");
 }
 
