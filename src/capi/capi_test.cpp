@@ -95,7 +95,7 @@ TEST_F(Capi, generates_the_same_bits_whoever_lends_the_threads) {
   EXPECT_EQ(loom_release(alone), LOOM_OK);
 }
 
-TEST_F(Capi, X_24_speculation_gives_the_same_bits) {
+TEST_F(Capi, X_25_speculation_gives_the_same_bits) {
   constexpr std::string_view kText = "one two three one two three one two three one two";
   const auto run = [&](const loom_generation_options& options) {
     const loom_session s = session();

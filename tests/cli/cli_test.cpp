@@ -406,7 +406,7 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
   EXPECT_NE(text.out.find(*as_string(audit["chosen_isa"])), std::string::npos);
 }
 
-TEST_F(Cli, X_24_speculation_writes_the_same_text) {
+TEST_F(Cli, X_25_speculation_writes_the_same_text) {
   const Args start = {"generate", tiny(), "-p", "abcabcabcabcabcabc", "-n", "40", "--json", "-t", "1"};
   const auto with = [&](const Args& more) {
     Args args = start;

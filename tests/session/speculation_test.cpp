@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Speculation, DraftsOf,
                                          "decoder q4_1 int8 activations", "decoder q4_1 bfloat16 keys and values",
                                          "decoder q4_1 int8 keys and values", "decoder float16 yarn odd sizes"));
 
-TEST_P(DraftsOf, X_24_logits_are_those_without_them) {
+TEST_P(DraftsOf, X_25_logits_are_those_without_them) {
   const Ids ids = random_ids(200, 1);
   const std::vector<Row> rows = rows_of(*session_of(GetParam()), ids);
   for (const std::size_t chunk_rows : {1, 3, 128})
@@ -113,7 +113,7 @@ TEST_P(DraftsOf, X_24_logits_are_those_without_them) {
 }
 
 // Each sequence has its own drafts; some of a call take no pass, others do.
-TEST_P(DraftsOf, X_24_sequences_of_a_batch_draft_apart) {
+TEST_P(DraftsOf, X_25_sequences_of_a_batch_draft_apart) {
   constexpr std::size_t kSequences = 3, kTokens = 60;
   std::vector<Ids> ids;
   std::vector<std::vector<Row>> rows;
@@ -142,7 +142,7 @@ TEST_P(DraftsOf, X_24_sequences_of_a_batch_draft_apart) {
   }
 }
 
-TEST_P(DraftsOf, X_20_every_other_call_forgets_them) {
+TEST_P(DraftsOf, X_20_X_25_every_other_call_forgets_them) {
   const Ids ids = random_ids(40, 6);
   const std::vector<Row> rows = rows_of(*session_of(GetParam()), ids);
   const auto session = session_of(GetParam(), {.sequences = 2});
@@ -177,7 +177,7 @@ TEST_P(DraftsOf, X_20_every_other_call_forgets_them) {
   draft(0);
 }
 
-TEST(Drafts, X_24_outside_of_the_vocabulary_or_the_context) {
+TEST(Drafts, X_25_outside_of_the_vocabulary_or_the_context) {
   const Ids ids = random_ids(20, 7);
   const auto session = session_of("decoder q4_1", {.context_tokens = 20});
   const std::vector<Row> rows = rows_of(*session_of("decoder q4_1"), ids);
@@ -200,7 +200,7 @@ TEST(Drafts, X_24_outside_of_the_vocabulary_or_the_context) {
   EXPECT_EQ(session->feed(std::span(&one, 1)).error().code, Code::ContextFull);
 }
 
-TEST(Drafts, X_23_a_cancel_keeps_the_tokens_and_their_bits) {
+TEST(Drafts, X_23_X_25_a_cancel_keeps_the_tokens_and_their_bits) {
   const Ids ids = random_ids(12, 9);
   const std::vector<Row> rows = rows_of(*session_of("decoder q4_1"), ids);
   const auto session = session_of("decoder q4_1");
@@ -220,7 +220,7 @@ TEST(Drafts, X_23_a_cancel_keeps_the_tokens_and_their_bits) {
 }
 
 // The values of one token overflow. In a pass they would meet the rows before them, times 0.
-TEST(Drafts, X_24_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
+TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
   GoldenCase c = case_of("decoder float32");
   DecoderModel changed = golden_decoder(c).value();
   constexpr std::int32_t kBroken = 7;
@@ -390,7 +390,7 @@ Ids repeating(std::size_t count) {
   return ids;
 }
 
-TEST_F(SpeculativeGeneration, X_24_golden_models_under_every_setting) {
+TEST_F(SpeculativeGeneration, X_25_golden_models_under_every_setting) {
   for (const char* name : {"decoder q4_1", "decoder float32 mistral", "decoder q4_1 int8 keys and values",
                            "decoder q4_1 bfloat16 keys and values", "decoder q4_1 int8 activations"}) {
     LanguageModel model;
@@ -405,7 +405,7 @@ TEST_F(SpeculativeGeneration, X_24_golden_models_under_every_setting) {
   EXPECT_GT(accepted_, 2000u);
 }
 
-TEST_F(SpeculativeGeneration, X_23_ends_in_the_middle_of_drafts) {
+TEST_F(SpeculativeGeneration, X_23_X_25_ends_in_the_middle_of_drafts) {
   LanguageModel model = load_language_model(test::source_path("tests/golden/models/llama2_untied")).value();
   const Ids prompt = repeating(40);
   Ids small;
@@ -441,7 +441,7 @@ TEST_F(SpeculativeGeneration, X_23_ends_in_the_middle_of_drafts) {
   }
 }
 
-TEST_F(SpeculativeGeneration, X_24_L_141_with_adapters) {
+TEST_F(SpeculativeGeneration, X_25_L_141_with_adapters) {
   const auto decoder = std::const_pointer_cast<DecoderModel>(
       load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder);
   ASSERT_TRUE(add_peft(*decoder, {.name = "x", .rank = 2}, 1));
@@ -534,7 +534,7 @@ class ModelDrafting : public SpeculativeGeneration {
   Ids prompt_;
 };
 
-TEST_F(ModelDrafting, X_24_gives_the_same_text) {
+TEST_F(ModelDrafting, X_25_gives_the_same_text) {
   GenerationOptions options;
   options.max_tokens = 60;
   const auto session = Session::create(model_.decoder, {.threads = 1, .context_tokens = 256}).value();
