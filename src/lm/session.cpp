@@ -228,7 +228,7 @@ Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, 
                : Result<void>();
   LOOM_TRY(const std::size_t needed, checked_product({want_.size(), vocab(), sizeof(float)}));
   if (needed > logits_.size()) {
-    LOOM_TRY(logits_, Buffer::create(needed));
+    LOOM_TRY(logits_, Buffer::create(std::max(needed, 2 * logits_.size())));
   }
   LOOM_TRY_VOID(sweep({runs_, ids_, want_}, logits_.as<float>(), cancel));
   if (want_.size() == runs_.size()) return {};
@@ -249,7 +249,7 @@ Result<void> Session::keep_ahead() {
     Ahead& ahead = ahead_[runs_[i].sequence];
     if (const std::size_t bytes = kept * vocab() * sizeof(float); bytes > 0) {
       if (bytes > ahead.logits.size()) {
-        LOOM_TRY(ahead.logits, Buffer::create(bytes));
+        LOOM_TRY(ahead.logits, Buffer::create(std::max(bytes, 2 * ahead.logits.size())));
       }
       std::memcpy(ahead.logits.data(), row, bytes);
     }
