@@ -34,7 +34,7 @@ AT(loom_session_options, kv_dtype, 32, 32);
 AT(loom_session_options, int8_activations, 36, 40);
 AT(loom_session_options, isa, 40, 48);
 
-SIZE(loom_generation_options, 80, 88);
+SIZE(loom_generation_options, 96, 104);
 AT(loom_generation_options, struct_size, 0, 0);
 AT(loom_generation_options, max_tokens, 8, 8);
 AT(loom_generation_options, min_tokens, 16, 16);
@@ -51,6 +51,8 @@ AT(loom_generation_options, repetition_window, 64, 64);
 AT(loom_generation_options, ignore_eos, 68, 68);
 AT(loom_generation_options, stop, 72, 72);
 AT(loom_generation_options, stop_count, 76, 80);
+AT(loom_generation_options, speculate, 80, 88);
+AT(loom_generation_options, draft_model, 88, 96);
 
 SIZE(loom_network_options, 24, 24);
 AT(loom_network_options, struct_size, 0, 0);
@@ -171,7 +173,7 @@ AT(loom_step, prompt_tokens, 16, 24);
 AT(loom_step, generated_tokens, 24, 32);
 AT(loom_step, stop, 32, 40);
 
-SIZE(loom_generation, 96, 112);
+SIZE(loom_generation, 120, 136);
 AT(loom_generation, struct_size, 0, 0);
 AT(loom_generation, text, 4, 8);
 AT(loom_generation, text_size, 8, 16);
@@ -183,6 +185,9 @@ AT(loom_generation, prefill_seconds, 40, 56);
 AT(loom_generation, decode_seconds, 48, 64);
 AT(loom_generation, stop, 56, 72);
 AT(loom_generation, hash, 60, 76);
+AT(loom_generation, drafted, 96, 112);
+AT(loom_generation, accepted, 104, 120);
+AT(loom_generation, passes, 112, 128);
 
 SIZE(loom_graph_options, 16, 16);
 AT(loom_graph_options, struct_size, 0, 0);
@@ -272,6 +277,8 @@ int main(void) {
   SHOW(loom_generation_options, ignore_eos);
   SHOW(loom_generation_options, stop);
   SHOW(loom_generation_options, stop_count);
+  SHOW(loom_generation_options, speculate);
+  SHOW(loom_generation_options, draft_model);
   printf("loom_network_options %lu\n", (unsigned long)sizeof(loom_network_options));
   SHOW(loom_network_options, struct_size);
   SHOW(loom_network_options, lenient);
@@ -391,6 +398,9 @@ int main(void) {
   SHOW(loom_generation, decode_seconds);
   SHOW(loom_generation, stop);
   SHOW(loom_generation, hash);
+  SHOW(loom_generation, drafted);
+  SHOW(loom_generation, accepted);
+  SHOW(loom_generation, passes);
   printf("loom_graph_options %lu\n", (unsigned long)sizeof(loom_graph_options));
   SHOW(loom_graph_options, struct_size);
   SHOW(loom_graph_options, max_bytes);

@@ -203,6 +203,11 @@ namespace Welvet
         /// <summary>the text ends before the first of them</summary>
         public byte** Stop;
         public UIntPtr StopCount;
+        /// <summary>drafts, what followed the same tokens before, are checked several at once: the same text in less
+        /// time</summary>
+        public int Speculate;
+        /// <summary>a smaller model with the same tokens that drafts instead</summary>
+        public ulong DraftModel;
 
         public static GenerationOptions Create()
         {
@@ -531,6 +536,12 @@ namespace Welvet
         public int Stop;
         /// <summary>SHA-256 of the ids and the bits of the last logits; zero before the end</summary>
         public fixed byte Hash[32];
+        /// <summary>tokens that were drafted; 0 without speculation</summary>
+        public ulong Drafted;
+        /// <summary>of these, that came true and took no pass of their own</summary>
+        public ulong Accepted;
+        /// <summary>of the model over drawn tokens, with their drafts</summary>
+        public ulong Passes;
 
         public static Generation Create()
         {

@@ -405,6 +405,10 @@ type GenerationOptions struct {
 	// the text ends before the first of them
 	Stop      **byte
 	StopCount uintptr
+	// drafts, what followed the same tokens before, are checked several at once: the same text in less time
+	Speculate int32
+	// a smaller model with the same tokens that drafts instead
+	DraftModel Model
 }
 
 // NewGenerationOptions sets the size of the struct.
@@ -704,6 +708,12 @@ type Generation struct {
 	Stop          Stop
 	// SHA-256 of the ids and the bits of the last logits; zero before the end
 	Hash [32]uint8
+	// tokens that were drafted; 0 without speculation
+	Drafted uint64
+	// of these, that came true and took no pass of their own
+	Accepted uint64
+	// of the model over drawn tokens, with their drafts
+	Passes uint64
 }
 
 // NewGeneration sets the size of the struct.
@@ -851,6 +861,8 @@ var _ [unsafe.Offsetof(GenerationOptions{}.RepetitionWindow)]byte = [unsafe.Offs
 var _ [unsafe.Offsetof(GenerationOptions{}.IgnoreEos)]byte = [unsafe.Offsetof(C.loom_generation_options{}.ignore_eos)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Speculate)]byte = [unsafe.Offsetof(C.loom_generation_options{}.speculate)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.DraftModel)]byte = [unsafe.Offsetof(C.loom_generation_options{}.draft_model)]byte{}
 var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_network_options{}.lenient)]byte{}
@@ -970,6 +982,9 @@ var _ [unsafe.Offsetof(Generation{}.PrefillSeconds)]byte = [unsafe.Offsetof(C.lo
 var _ [unsafe.Offsetof(Generation{}.DecodeSeconds)]byte = [unsafe.Offsetof(C.loom_generation{}.decode_seconds)]byte{}
 var _ [unsafe.Offsetof(Generation{}.Stop)]byte = [unsafe.Offsetof(C.loom_generation{}.stop)]byte{}
 var _ [unsafe.Offsetof(Generation{}.Hash)]byte = [unsafe.Offsetof(C.loom_generation{}.hash)]byte{}
+var _ [unsafe.Offsetof(Generation{}.Drafted)]byte = [unsafe.Offsetof(C.loom_generation{}.drafted)]byte{}
+var _ [unsafe.Offsetof(Generation{}.Accepted)]byte = [unsafe.Offsetof(C.loom_generation{}.accepted)]byte{}
+var _ [unsafe.Offsetof(Generation{}.Passes)]byte = [unsafe.Offsetof(C.loom_generation{}.passes)]byte{}
 var _ [unsafe.Sizeof(GraphOptions{})]byte = [C.sizeof_loom_graph_options]byte{}
 var _ [unsafe.Offsetof(GraphOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_graph_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(GraphOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_graph_options{}.max_bytes)]byte{}

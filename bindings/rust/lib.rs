@@ -436,6 +436,10 @@ pub struct GenerationOptions {
     /// the text ends before the first of them
     pub stop: *const *const c_char,
     pub stop_count: usize,
+    /// drafts, what followed the same tokens before, are checked several at once: the same text in less time
+    pub speculate: i32,
+    /// a smaller model with the same tokens that drafts instead
+    pub draft_model: Model,
 }
 
 impl Default for GenerationOptions {
@@ -826,6 +830,12 @@ pub struct Generation {
     pub stop: Stop,
     /// SHA-256 of the ids and the bits of the last logits; zero before the end
     pub hash: [u8; 32],
+    /// tokens that were drafted; 0 without speculation
+    pub drafted: u64,
+    /// of these, that came true and took no pass of their own
+    pub accepted: u64,
+    /// of the model over drawn tokens, with their drafts
+    pub passes: u64,
 }
 
 impl Default for Generation {
@@ -995,7 +1005,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
-    assert!(core::mem::size_of::<GenerationOptions>() == 80);
+    assert!(core::mem::size_of::<GenerationOptions>() == 96);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1012,6 +1022,8 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
     assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
+    assert!(core::mem::offset_of!(GenerationOptions, speculate) == 80);
+    assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 88);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1119,7 +1131,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Step, prompt_tokens) == 16);
     assert!(core::mem::offset_of!(Step, generated_tokens) == 24);
     assert!(core::mem::offset_of!(Step, stop) == 32);
-    assert!(core::mem::size_of::<Generation>() == 96);
+    assert!(core::mem::size_of::<Generation>() == 120);
     assert!(core::mem::offset_of!(Generation, struct_size) == 0);
     assert!(core::mem::offset_of!(Generation, text) == 4);
     assert!(core::mem::offset_of!(Generation, text_size) == 8);
@@ -1131,6 +1143,9 @@ const _: () = {
     assert!(core::mem::offset_of!(Generation, decode_seconds) == 48);
     assert!(core::mem::offset_of!(Generation, stop) == 56);
     assert!(core::mem::offset_of!(Generation, hash) == 60);
+    assert!(core::mem::offset_of!(Generation, drafted) == 96);
+    assert!(core::mem::offset_of!(Generation, accepted) == 104);
+    assert!(core::mem::offset_of!(Generation, passes) == 112);
     assert!(core::mem::size_of::<GraphOptions>() == 16);
     assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);
@@ -1193,7 +1208,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 48);
-    assert!(core::mem::size_of::<GenerationOptions>() == 88);
+    assert!(core::mem::size_of::<GenerationOptions>() == 104);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1210,6 +1225,8 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, ignore_eos) == 68);
     assert!(core::mem::offset_of!(GenerationOptions, stop) == 72);
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
+    assert!(core::mem::offset_of!(GenerationOptions, speculate) == 88);
+    assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 96);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1317,7 +1334,7 @@ const _: () = {
     assert!(core::mem::offset_of!(Step, prompt_tokens) == 24);
     assert!(core::mem::offset_of!(Step, generated_tokens) == 32);
     assert!(core::mem::offset_of!(Step, stop) == 40);
-    assert!(core::mem::size_of::<Generation>() == 112);
+    assert!(core::mem::size_of::<Generation>() == 136);
     assert!(core::mem::offset_of!(Generation, struct_size) == 0);
     assert!(core::mem::offset_of!(Generation, text) == 8);
     assert!(core::mem::offset_of!(Generation, text_size) == 16);
@@ -1329,6 +1346,9 @@ const _: () = {
     assert!(core::mem::offset_of!(Generation, decode_seconds) == 64);
     assert!(core::mem::offset_of!(Generation, stop) == 72);
     assert!(core::mem::offset_of!(Generation, hash) == 76);
+    assert!(core::mem::offset_of!(Generation, drafted) == 112);
+    assert!(core::mem::offset_of!(Generation, accepted) == 120);
+    assert!(core::mem::offset_of!(Generation, passes) == 128);
     assert!(core::mem::size_of::<GraphOptions>() == 16);
     assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);

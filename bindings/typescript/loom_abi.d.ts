@@ -278,7 +278,8 @@ export interface Layouts {
   /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
   readonly generation_options: Layout<
     'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
-    'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count'
+    'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count' |
+    'speculate' | 'draft_model'
   >;
   /** Fields that are 0 mean the default. */
   readonly network_options: Layout<
@@ -333,7 +334,7 @@ export interface Layouts {
   /** A generation so far, or whole. Pointers last until the next call with the generator. */
   readonly generation: Layout<
     'text' | 'text_size' | 'ids' | 'ids_count' | 'prompt_tokens' | 'dropped_bytes' | 'prefill_seconds' |
-    'decode_seconds' | 'stop' | 'hash'
+    'decode_seconds' | 'stop' | 'hash' | 'drafted' | 'accepted' | 'passes'
   >;
   /** Fields that are 0 mean the default. */
   readonly graph_options: Layout<

@@ -161,7 +161,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 80,
+      size: 96,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -179,6 +179,8 @@ export const layouts = {
         ignore_eos: { offset: 68, size: 4, kind: 'i32' },
         stop: { offset: 72, size: 4, kind: 'pointer' },
         stop_count: { offset: 76, size: 4, kind: 'size' },
+        speculate: { offset: 80, size: 4, kind: 'i32' },
+        draft_model: { offset: 88, size: 8, kind: 'u64' },
       },
     },
     network_options: {
@@ -337,7 +339,7 @@ export const layouts = {
       },
     },
     generation: {
-      size: 96,
+      size: 120,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         text: { offset: 4, size: 4, kind: 'pointer' },
@@ -350,6 +352,9 @@ export const layouts = {
         decode_seconds: { offset: 48, size: 8, kind: 'f64' },
         stop: { offset: 56, size: 4, kind: 'i32' },
         hash: { offset: 60, size: 32, kind: 'u8' },
+        drafted: { offset: 96, size: 8, kind: 'u64' },
+        accepted: { offset: 104, size: 8, kind: 'u64' },
+        passes: { offset: 112, size: 8, kind: 'u64' },
       },
     },
     graph_options: {
@@ -445,7 +450,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 88,
+      size: 104,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -463,6 +468,8 @@ export const layouts = {
         ignore_eos: { offset: 68, size: 4, kind: 'i32' },
         stop: { offset: 72, size: 8, kind: 'pointer' },
         stop_count: { offset: 80, size: 8, kind: 'size' },
+        speculate: { offset: 88, size: 4, kind: 'i32' },
+        draft_model: { offset: 96, size: 8, kind: 'u64' },
       },
     },
     network_options: {
@@ -621,7 +628,7 @@ export const layouts = {
       },
     },
     generation: {
-      size: 112,
+      size: 136,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         text: { offset: 8, size: 8, kind: 'pointer' },
@@ -634,6 +641,9 @@ export const layouts = {
         decode_seconds: { offset: 64, size: 8, kind: 'f64' },
         stop: { offset: 72, size: 4, kind: 'i32' },
         hash: { offset: 76, size: 32, kind: 'u8' },
+        drafted: { offset: 112, size: 8, kind: 'u64' },
+        accepted: { offset: 120, size: 8, kind: 'u64' },
+        passes: { offset: 128, size: 8, kind: 'u64' },
       },
     },
     graph_options: {

@@ -320,6 +320,9 @@ typedef struct loom_generation_options {
   int32_t ignore_eos; /* end-of-sequence tokens are banned throughout */
   const char* const* stop; /* the text ends before the first of them */
   size_t stop_count;
+  /* drafts, what followed the same tokens before, are checked several at once: the same text in less time */
+  int32_t speculate;
+  loom_model draft_model; /* a smaller model with the same tokens that drafts instead */
 } loom_generation_options;
 
 /* Fields that are 0 mean the default. */
@@ -485,6 +488,9 @@ typedef struct loom_generation {
   double decode_seconds; /* spent on drawing */
   loom_stop stop;
   uint8_t hash[32]; /* SHA-256 of the ids and the bits of the last logits; zero before the end */
+  uint64_t drafted; /* tokens that were drafted; 0 without speculation */
+  uint64_t accepted; /* of these, that came true and took no pass of their own */
+  uint64_t passes; /* of the model over drawn tokens, with their drafts */
 } loom_generation;
 
 /* Fields that are 0 mean the default. */

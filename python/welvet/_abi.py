@@ -255,6 +255,8 @@ class GenerationOptions(Structure):
         ("ignore_eos", c_int32),
         ("stop", POINTER(c_char_p)),
         ("stop_count", c_size_t),
+        ("speculate", c_int32),
+        ("draft_model", c_uint64),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -465,6 +467,9 @@ class Generation(Structure):
         ("decode_seconds", c_double),
         ("stop", c_int32),
         ("hash", c_uint8 * 32),
+        ("drafted", c_uint64),
+        ("accepted", c_uint64),
+        ("passes", c_uint64),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -16,7 +16,7 @@ from typing_extensions import Buffer, Self, TypeAlias, Unpack
 
 __all__ = ["Adapters", "AnswerOptions", "AnyArray", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
            "Numbers", "Path", "PieceOptions", "Pointer", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
-           "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
+           "Speculate", "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
 
 Path: TypeAlias = Union[str, "os.PathLike[str]"]
 Text: TypeAlias = Union[str, bytes, bytearray, memoryview]  # bytes need not be UTF-8
@@ -42,6 +42,8 @@ Memory: TypeAlias = Union[Buffer, numpy.typing.NDArray[numpy.float32]]
 # Which adapters of a model count: their numbers or names; none of them for (), those that it was loaded with for None.
 Adapters: TypeAlias = Union[Sequence[Union[int, str]], None]
 
+# What drafts tokens: those that followed before, or a smaller model.
+Speculate: TypeAlias = Union[Literal["ngram"], "LM", None]
 PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
 Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
 Kind: TypeAlias = Literal["f", "d", "i"]  # float32, float64, int32: the codes of the module array
@@ -69,6 +71,7 @@ class Sampling(TypedDict, total=False):
     ignore_eos: bool
     stop: str | Sequence[str]
     seed: int
+    speculate: Speculate
 
 
 class AnswerOptions(Sampling, total=False):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from .chat import Chat
 
-    from ._types import (Adapters, AnswerOptions, Function, Json, Path, PromptForm, Self, StreamOptions, Text, Told,
-                         Unpack)
+    from ._types import (Adapters, AnswerOptions, Function, Json, Path, PromptForm, Self, Speculate, StreamOptions,
+                         Text, Told, Unpack)
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
 _FORMS = {"auto": _abi.PROMPT_AUTO, "raw": _abi.PROMPT_RAW, "chat": _abi.PROMPT_CHAT}
@@ -35,6 +35,7 @@ class Generation:
     hash: SHA-256 of the ids and the bits of the last logits, hexadecimal: equal on every machine.
     prompt_tokens: tokens that were read before.
     prefill_seconds, decode_seconds: time spent on reading the prompt and on writing the answer.
+    drafted, accepted, passes: of an answer with `speculate`, drafted tokens, those of them that came true, passes.
     """
 
     text: str
@@ -44,6 +45,9 @@ class Generation:
     prompt_tokens: int
     prefill_seconds: float
     decode_seconds: float
+    drafted: int = 0
+    accepted: int = 0
+    passes: int = 0
 
     def __str__(self) -> str:
         return self.text
@@ -148,8 +152,8 @@ class LM(_native.Owner):
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
         adapters: which of the model's adapters count, as [0]; () is none of them, None all.
         options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
-        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed; `help(welvet.lm.generation_options)`
-        says what they mean. ValueError for one that is out of range.
+        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed, speculate;
+        `help(welvet.lm.generation_options)` says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
@@ -163,7 +167,7 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
                        min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
                        min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] = (),
-                       seed: int = 0) -> tuple[_abi.GenerationOptions, object]:
+                       seed: int = 0, speculate: Speculate = None) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
     max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
@@ -173,12 +177,16 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     min_p: among those at least so likely as this part of the likeliest one.
     repetition_penalty: above 1 makes tokens of the last repetition_window ones (-1: of all) less likely, as do
     frequency_penalty by how often they stood there and presence_penalty if they did.
+    speculate: drafts several tokens at once, for the same answer in less time: "ngram" from what followed the same
+    tokens before, an LM that is smaller and has the same tokens by what it would write.
     """
     stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
                         ("repetition_window", repetition_window)):
         if value == 0:  # which means the default in C
             raise ValueError(f"{name} is 0: it must not be")
+    if speculate is not None and speculate != "ngram" and not isinstance(speculate, LM):
+        raise ValueError(f"speculate is {speculate!r}: expected 'ngram', an LM or None")
     largest, texts = 2**63 - 1, (ctypes.c_char_p * len(stops))(*stops)
     values = _abi.GenerationOptions(
         max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
@@ -190,8 +198,9 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
         repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1),
         frequency_penalty=_native.real(frequency_penalty, "frequency_penalty"),
         presence_penalty=_native.real(presence_penalty, "presence_penalty"), ignore_eos=ignore_eos, stop=texts,
-        stop_count=len(stops))
-    return values, texts
+        stop_count=len(stops), speculate=speculate is not None,
+        draft_model=speculate._handle.value if isinstance(speculate, LM) else 0)
+    return values, (texts, speculate)
 
 
 class Answer(_native.Owner):
@@ -246,7 +255,7 @@ class Answer(_native.Owner):
                 text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
                 ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
                 prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
-                decode_seconds=out.decode_seconds)
+                decode_seconds=out.decode_seconds, drafted=out.drafted, accepted=out.accepted, passes=out.passes)
 
 
 class Stream(Answer):

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -91,6 +93,48 @@ TEST_F(Capi, generates_the_same_bits_whoever_lends_the_threads) {
   EXPECT_EQ(loom_release(shared), LOOM_OK);
   EXPECT_EQ(loom_release(lent), LOOM_OK);
   EXPECT_EQ(loom_release(alone), LOOM_OK);
+}
+
+TEST_F(Capi, X_25_speculation_gives_the_same_bits) {
+  constexpr std::string_view kText = "one two three one two three one two three one two";
+  const auto run = [&](const loom_generation_options& options) {
+    const loom_session s = session();
+    loom_generator g = 0;
+    EXPECT_EQ(loom_generator_from_text(s, kText.data(), kText.size(), LOOM_PROMPT_RAW, &options, &g), LOOM_OK)
+        << loom_last_error();
+    auto step = sized<loom_step>();
+    while (step.stop == LOOM_STOP_NOT_YET) EXPECT_EQ(loom_generator_next(g, 0, &step), LOOM_OK) << loom_last_error();
+    auto whole = sized<loom_generation>();
+    EXPECT_EQ(loom_generator_result(g, &whole), LOOM_OK) << loom_last_error();
+    EXPECT_EQ(loom_release(g), LOOM_OK);
+    EXPECT_EQ(loom_release(s), LOOM_OK);
+    return whole;
+  };
+  auto options = sized<loom_generation_options>();
+  options.max_tokens = 40, options.ignore_eos = 1;
+  const loom_generation plain = run(options);
+  EXPECT_EQ(plain.drafted + plain.accepted + plain.passes, 0u);
+  options.speculate = 1;
+  const loom_generation told = run(options);
+  EXPECT_EQ(std::memcmp(told.hash, plain.hash, sizeof told.hash), 0);
+  EXPECT_GT(told.drafted, 0u);
+  EXPECT_EQ(told.accepted + told.passes, 39u);
+  // by itself, which its own account finds too dear to ask
+  options.draft_model = model_;
+  const loom_generation own = run(options);
+  EXPECT_EQ(std::memcmp(own.hash, plain.hash, sizeof own.hash), 0);
+  EXPECT_EQ(own.passes, 39u);
+
+  const loom_session s = session();
+  loom_generator g = 0;
+  options.draft_model = s;
+  EXPECT_EQ(loom_generator_from_text(s, kText.data(), kText.size(), LOOM_PROMPT_RAW, &options, &g), LOOM_BAD_HANDLE);
+  loom_chat chat = 0;
+  EXPECT_EQ(loom_chat_create(s, nullptr, &options, &chat), LOOM_BAD_HANDLE);
+  options.draft_model = 0;
+  EXPECT_EQ(loom_chat_create(s, nullptr, &options, &chat), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_release(chat), LOOM_OK);
+  EXPECT_EQ(loom_release(s), LOOM_OK);
 }
 
 // The model goes first, then the session; the generator keeps both.

@@ -44,10 +44,10 @@ loom_status loom_chat_create(loom_session session, const char* system, const loo
     LOOM_TRY_VOID(need_results(chat));
     LOOM_TRY(const loom_generation_options given, read_struct(options));
     ChatOptions wanted;
-    LOOM_TRY(wanted.generation, generation_options_of(given));
     if (system != nullptr) wanted.system = system;
     LOOM_TRY(const auto use, Use<SessionObject>::of(session));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
+    LOOM_TRY(wanted.generation, generation_options_of(given, *use.operator->()));
     LOOM_TRY(Chat made, Chat::create(use->model->model, *use->session, std::move(wanted)));
     LOOM_TRY(*chat, make_handle<ChatObject>(use.shared(), std::move(made)));
     return {};

@@ -20,9 +20,17 @@ loom_stop stop_of(const std::string& reason) {
   return static_cast<loom_stop>(std::ranges::find(kReasons, reason) - std::begin(kReasons));
 }
 
+Result<std::shared_ptr<Drafter>> drafter_of(const loom_generation_options& given, const SessionObject& session) {
+  if (given.draft_model != 0) {
+    LOOM_TRY(const auto draft, Use<ModelObject>::of(given.draft_model));
+    return ModelDrafter::create(draft->model, session.model->model, *session.session);
+  }
+  return given.speculate != 0 ? std::make_shared<NgramDrafter>() : nullptr;
+}
+
 }  // namespace
 
-Result<GenerationOptions> generation_options_of(const loom_generation_options& given) {
+Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session) {
   GenerationOptions out;
   take_over<std::size_t>(given.max_tokens, out.max_tokens);
   out.min_tokens = given.min_tokens;
@@ -40,6 +48,7 @@ Result<GenerationOptions> generation_options_of(const loom_generation_options& g
     if (text.empty()) return fail(Code::InvalidArgument, "a stop string is empty");
     out.stop.emplace_back(text);
   }
+  LOOM_TRY(out.drafter, drafter_of(given, session));
   return out;
 }
 
@@ -59,6 +68,7 @@ void give_generation(const Generation& g, std::size_t dropped_bytes, loom_genera
   out.prefill_seconds = g.prefill_seconds, out.decode_seconds = g.decode_seconds;
   out.stop = stop_of(g.stop_reason);
   std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
+  out.drafted = g.speculation.drafted, out.accepted = g.speculation.accepted, out.passes = g.speculation.passes;
   write_struct(out, to, room);
 }
 
@@ -68,7 +78,7 @@ namespace {
 Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<const std::int32_t> prompt,
                                       const loom_generation_options* options, std::size_t dropped_bytes) {
   LOOM_TRY(const loom_generation_options given, read_struct(options));
-  LOOM_TRY(const GenerationOptions wanted, generation_options_of(given));
+  LOOM_TRY(const GenerationOptions wanted, generation_options_of(given, *use.operator->()));
   LOOM_TRY(Generator generator, Generator::create(*use->session, use->model->model, prompt, wanted));
   return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes);
 }

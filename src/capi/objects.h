@@ -118,8 +118,8 @@ struct GeneratorObject : Object {
   std::string piece;  // that the last step gave
 };
 
-// Options of an answer, and what it has said, as loom.h has them (generation.cpp).
-Result<GenerationOptions> generation_options_of(const loom_generation_options& given);
+// Options of an answer in a session, and what it has said, as loom.h has them (generation.cpp).
+Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session);
 void give_step(const std::string& piece, const Generation& so_far, loom_step* to, std::uint32_t room);
 void give_generation(const Generation& generation, std::size_t dropped_bytes, loom_generation* to, std::uint32_t room);
 

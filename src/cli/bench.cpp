@@ -12,7 +12,7 @@ namespace {
 
 struct BenchOptions {
   CommonOptions common;
-  std::string model;
+  std::string model, speculate;
   std::size_t prompt_tokens = 113, new_tokens = 57, repeats = 5, batch = 1;
 };
 
@@ -21,8 +21,14 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-// One repetition: `batch` sequences read a prompt each, then write together.
-Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, std::int32_t vocab) {
+struct Rates {
+  double prefill = 0, decode = 0;
+  SpeculationCounts speculation{};
+};
+
+// One repetition: `batch` sequences read a prompt each, then write together. `drafters`: one of each, or none.
+Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
+                   std::span<const std::shared_ptr<Drafter>> drafters) {
   using Clock = std::chrono::steady_clock;
   const auto seconds = [](Clock::time_point a, Clock::time_point b) {
     return std::chrono::duration<double>(b - a).count();
@@ -38,17 +44,63 @@ Result<std::pair<double, double>> once(const BenchOptions& o, Session& session, 
     LOOM_TRY_VOID(session.feed(ids[s], s, &interrupt_flag()));
   }
   const auto middle = Clock::now();
+  std::vector<Speculation> speculations(drafters.begin(), drafters.end());
+  for (std::size_t s = 0; s < speculations.size(); ++s)
+    LOOM_TRY_VOID(speculations[s].read(session.tokens(s), &interrupt_flag()));
   std::vector<std::int32_t> next(o.batch, 1);
   std::vector<Session::Feed> feeds;
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
     feeds.clear();
-    for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, std::span(&next[s], 1)});
+    for (std::size_t s = 0; s < o.batch; ++s) {
+      feeds.push_back({s, std::span(&next[s], 1)});
+      if (speculations.empty()) continue;
+      LOOM_TRY(feeds[s].drafts, speculations[s].behind(next[s], o.new_tokens - n - 1, &interrupt_flag()));
+    }
     LOOM_TRY(const ConstTensor logits, session.feed(feeds, &interrupt_flag()));
     for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, argmax({logits.row(s), logits.cols}));
   }
   const auto end = Clock::now();
-  return std::pair(static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
-                   static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end));
+  Rates out{static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
+            static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end)};
+  for (const Speculation& speculation : speculations) out.speculation += speculation.counts();
+  return out;
+}
+
+void report(const BenchOptions& o, const LanguageModel& model, const Session& session, const std::vector<Rates>& runs) {
+  std::vector<double> prefill, decode;
+  for (const Rates& rates : runs) prefill.push_back(rates.prefill), decode.push_back(rates.decode);
+  const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
+  if (!o.common.json) {
+    std::printf(
+        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
+        "%.1f)\nload %.1f ms, weights %.1f MB, "
+        "peak %.1f MB\n",
+        cpu_name().c_str(), std::string(name(session.isa())).c_str(), session.threads(), o.prompt_tokens,
+        median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
+        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+    return;
+  }
+  Json json{{"model", o.model},
+            {"prefill_tps", median(prefill)},
+            {"decode_tps", median(decode)},
+            {"prefill_tps_best", best(prefill)},
+            {"decode_tps_best", best(decode)},
+            {"prompt_tokens", o.prompt_tokens},
+            {"new_tokens", o.new_tokens},
+            {"batch", o.batch},
+            {"repeats", o.repeats},
+            {"load_ms", model.load_ms},
+            {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
+            {"peak_rss_mb", peak_rss_mb()},
+            {"threads", session.threads()},
+            {"isa", name(session.isa())},
+            {"activations", o.common.activations},
+            {"kv_dtype", o.common.kv_dtype},
+            {"kv_bytes_per_token", session.token_bytes()},
+            {"cpu", cpu_name()},
+            {"numerics_version", kNumericsVersion}};
+  if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
+  print_json(json);
 }
 
 Result<int> run(const BenchOptions& o) {
@@ -56,43 +108,23 @@ Result<int> run(const BenchOptions& o) {
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
-  std::vector<double> prefill, decode;
+  if (o.batch > 1 && !o.speculate.empty() && o.speculate != "ngram")
+    return fail(Code::InvalidArgument, "--speculate {}: a model drafts for one sequence, --batch is {}", o.speculate,
+                o.batch);
+  std::vector<std::shared_ptr<Drafter>> drafters(o.speculate.empty() ? 0 : o.batch);
+  for (auto& drafter : drafters) {
+    LOOM_TRY(drafter, open_drafter(o.speculate, model, *session, common));
+  }
+  std::vector<Rates> runs;
   Progress bar("bench", o.common.quiet);
   for (std::size_t r = 0; r <= o.repeats; ++r) {  // the first one warms up
-    LOOM_TRY(const auto rates, once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size)));
+    LOOM_TRY(const Rates rates,
+             once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size), drafters));
     if (interrupted()) return kInterrupted;
     bar.update(static_cast<double>(r) / static_cast<double>(o.repeats));
-    if (r > 0 || o.repeats == 0) prefill.push_back(rates.first), decode.push_back(rates.second);
+    if (r > 0) runs.push_back(rates);
   }
-  const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
-  if (o.common.json)
-    print_json(Json{{"model", o.model},
-                    {"prefill_tps", median(prefill)},
-                    {"decode_tps", median(decode)},
-                    {"prefill_tps_best", best(prefill)},
-                    {"decode_tps_best", best(decode)},
-                    {"prompt_tokens", o.prompt_tokens},
-                    {"new_tokens", o.new_tokens},
-                    {"batch", o.batch},
-                    {"repeats", o.repeats},
-                    {"load_ms", model.load_ms},
-                    {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
-                    {"peak_rss_mb", peak_rss_mb()},
-                    {"threads", session->threads()},
-                    {"isa", name(session->isa())},
-                    {"activations", o.common.activations},
-                    {"kv_dtype", o.common.kv_dtype},
-                    {"kv_bytes_per_token", session->token_bytes()},
-                    {"cpu", cpu_name()},
-                    {"numerics_version", kNumericsVersion}});
-  else
-    std::printf(
-        "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
-        "%.1f)\nload %.1f ms, weights %.1f MB, "
-        "peak %.1f MB\n",
-        cpu_name().c_str(), std::string(name(session->isa())).c_str(), session->threads(), o.prompt_tokens,
-        median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
-        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+  report(o, model, *session, runs);
   return kOk;
 }
 
@@ -107,6 +139,7 @@ Run bench_command(CLI::App& app) {
   app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
+  add_speculate(app, o->speculate);
   app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")
       ->capture_default_str()

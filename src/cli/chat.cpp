@@ -159,6 +159,8 @@ class TerminalChat {
                   last.prompt_tokens, static_cast<double>(last.prompt_tokens) / last.prefill_seconds, last.ids.size(),
                   last.decode_seconds > 0 ? static_cast<double>(last.decode_steps) / last.decode_seconds : 0.0,
                   to_hex(last.hash).c_str());
+    if (const SpeculationCounts& s = last.speculation; s.passes > 0)
+      std::printf("of %zu drafted tokens %zu came true: %zu passes\n", s.drafted, s.accepted, s.passes);
   }
 
   // "", "NAME on", "NAME off", "load FOLDER [NAME]", "drop NAME".
@@ -295,7 +297,7 @@ int converse(TerminalChat& chat, bool terminal) {
 }
 
 Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for) {
-  LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
+  LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
@@ -305,6 +307,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
                 o.model);
   LOOM_TRY(const Json messages, first_messages(o.prompting));
   LOOM_TRY(auto session, open_session(model, o.common));
+  LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
   if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
   const bool has_date = prompts.date.has_value();
   LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompts = std::move(prompts), .generation = generation}));

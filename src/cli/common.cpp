@@ -10,6 +10,7 @@
 
 #include "cli/terminal.h"
 #include "cli/terminal_text.h"
+#include "core/json.h"
 #include "ops/all.h"
 
 namespace loom::cli {
@@ -222,6 +223,27 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
     return !interrupted();
   };
   return load_language_model(path, model);
+}
+
+void add_speculate(CLI::App& app, std::string& speculate) {
+  add_path(app, "--speculate", speculate,
+           "Check several drafted tokens at once, for the same text in less time; drafts come from ngram, what "
+           "followed these words before, or from a smaller MODEL with the same tokens")
+      ->type_name("ngram|MODEL");
+}
+
+Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, const LanguageModel& model,
+                                              const Session& session, const CommonOptions& options) {
+  if (speculate.empty()) return std::shared_ptr<Drafter>();
+  if (speculate == "ngram") return std::make_shared<NgramDrafter>();
+  CommonOptions own = options;
+  own.adapters.clear(), own.dtype.clear();
+  LOOM_TRY(const LanguageModel draft, open_model(speculate, own));
+  return ModelDrafter::create(draft, model, session);
+}
+
+Json speculation_json(const SpeculationCounts& counts) {
+  return Json{{"drafted", counts.drafted}, {"accepted", counts.accepted}, {"passes", counts.passes}};
 }
 
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,

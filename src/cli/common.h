@@ -103,6 +103,12 @@ void clear_interrupt();
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
                                               std::size_t sequences = 1);
+// --speculate: "ngram" or the path of a smaller model.
+void add_speculate(CLI::App& app, std::string& speculate);
+// What drafts for a session (lm/speculation.h); null for an empty text.
+Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, const LanguageModel& model,
+                                              const Session& session, const CommonOptions& options);
+Json speculation_json(const SpeculationCounts& counts);
 
 // "-p" text, "--file" or, with "-", standard input. IoError for a standard input that is closed or cannot be read.
 Result<std::string> read_input(const std::string& text, const std::string& file);

@@ -92,6 +92,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
          {"threads", session.threads()},
          {"numerics_version", kNumericsVersion},
          {"model", model.path}};
+  if (!o.generation.speculate.empty()) j["speculation"] = speculation_json(g.speculation);
   if (o.generation.logprobs > 0) {
     Json list = Json::array();
     for (std::size_t i = 0; i < g.logprobs.size(); ++i) {
@@ -124,7 +125,7 @@ Result<void> read_and_save(const GenerateOptions& o, std::span<const std::int32_
 }
 
 Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
-  LOOM_TRY(const GenerationOptions generation, o.generation.to_options());
+  LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   // the model's own file may take what it has read
   if (!is_same_file(o.save_kv, o.model) || !is_model_entity(o.model))
     LOOM_TRY_VOID(check_output(o.save_kv, OutputKind::kv, o.overwrite, {o.model}));
@@ -133,6 +134,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
+  LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
   if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
   LOOM_TRY(const std::size_t kept, keep_common(*session, prompt.ids));
   if (!o.save_kv.empty()) LOOM_TRY_VOID(read_and_save(o, prompt.ids, *session));
@@ -172,7 +174,7 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   if (o.show_prompt)
     for (const char* name :
          {"--kv", "--save-kv", "--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty",
-          "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias"})
+          "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias", "--speculate"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);

@@ -16,6 +16,7 @@ struct GenerationFlags {
   std::vector<std::string> stop, logit_bias;
   std::size_t logprobs = 0;
   bool ignore_eos = false;
+  std::string speculate;
 
   // `reports`: the command has an output for --logprobs.
   void add(CLI::App& app, bool reports = true) {
@@ -50,6 +51,7 @@ struct GenerationFlags {
           ->capture_default_str()
           ->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
+    add_speculate(app, speculate);
   }
 
   // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is

@@ -63,6 +63,7 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
       before_(session.length()),
       revision_(session.revision()) {
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
+  if (options.drafter) speculation_.emplace(options.drafter);
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -104,14 +105,19 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
   const auto chunk = std::span<const std::int32_t>(prompt_).subspan(result_.prompt_tokens, count);
   auto fed = count == left ? session_->feed(chunk, 0, cancel)
                            : session_->prefill(chunk, 0, cancel).map([] { return std::span<const float>(); });
-  if (fed) {
+  Result<void> done;
+  if (!fed)
+    done = tl::make_unexpected(std::move(fed).error());
+  else if (speculation_)
+    done = speculation_->read(session_->tokens(), cancel);
+  if (done) {
     logits_.assign(fed->begin(), fed->end());
     result_.prompt_tokens += count;
     return Step{.prompt_tokens_read = count};
   }
   LOOM_TRY_VOID(session_->truncate(before_));
   result_.prompt_tokens = 0;
-  if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
+  if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
   result_.stop_reason = "cancelled";
   return Step{};
 }
@@ -136,16 +142,30 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
     return {};
   }
   if (!drawn_) return {};
-  auto fed = session_->feed(std::span(&*drawn_, 1), 0, cancel);
+  LOOM_TRY(const auto proposed, drafts(cancel));
+  const Session::Feed one{0, std::span(&*drawn_, 1), proposed};
+  auto fed = session_->feed(std::span(&one, 1), cancel);
   if (!fed) {
     if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
     result_.stop_reason = "cancelled";
     return {};
   }
   drawn_.reset();
-  logits_.assign(fed->begin(), fed->end());
+  logits_.assign(fed->row(0), fed->row(0) + fed->cols);
   ++result_.decode_steps;
   return {};
+}
+
+// No more than are drawn later, fit the context and one pass.
+Result<std::span<const std::int32_t>> Generator::drafts(const std::atomic<bool>* cancel) {
+  if (!speculation_) return std::span<const std::int32_t>();
+  const std::size_t room = std::min({options_.max_tokens - result_.ids.size() - 1, session_->chunk_rows() - 1,
+                                     session_->context_tokens() - session_->length() - 1});
+  auto out = speculation_->behind(*drawn_, room, cancel);
+  result_.speculation = speculation_->counts();
+  // the feed that follows hears of it too
+  if (!out && out.error().code == Code::Cancelled) return std::span<const std::int32_t>();
+  return out;
 }
 
 Result<std::string> Generator::draw() {

@@ -14,6 +14,7 @@
 #include "lm/language_model.h"
 #include "lm/sampling.h"
 #include "lm/session.h"
+#include "lm/speculation.h"
 
 namespace loom {
 
@@ -27,6 +28,9 @@ struct GenerationOptions {
   bool ignore_eos = false;             // end-of-sequence tokens are banned throughout
   std::size_t logprobs = 0;            // best n to report per token
   std::uint32_t sampling_session = 0;  // separates the draws of sequences with one seed
+  // proposes tokens (lm/speculation.h), which changes the time that a generation takes and nothing of what it gives;
+  // serves one generation at a time; null: none
+  std::shared_ptr<Drafter> drafter{};
 };
 
 struct Generation {
@@ -39,7 +43,8 @@ struct Generation {
   Digest hash{};                  // of the generated ids and the bits of the last logits
   // of work: what a host does between two steps does not count
   double prefill_seconds = 0, decode_seconds = 0;
-  std::size_t decode_steps = 0;
+  std::size_t decode_steps = 0;   // tokens that were fed
+  SpeculationCounts speculation;  // zeros without a drafter
 };
 
 // One generation, which its host drives: next() does a piece of work that is bounded, so a host that calls it once
@@ -92,6 +97,7 @@ class Generator {
   Result<Step> read(const std::atomic<bool>* cancel);
   Result<Step> write(const std::atomic<bool>* cancel);
   Result<void> feed_drawn(const std::atomic<bool>* cancel);
+  Result<std::span<const std::int32_t>> drafts(const std::atomic<bool>* cancel);
   Result<std::string> draw();
   std::string rest_of_text();
 
@@ -103,6 +109,7 @@ class Generator {
   Sampler sampler_, endless_sampler_;  // the second one never draws an end
   std::optional<text::IncrementalDecoder> decoder_;
   StopStrings stops_;
+  std::optional<Speculation> speculation_;
   Generation result_;
   std::size_t before_ = 0;             // tokens of the session, before the generation
   std::uint64_t revision_ = 0;         // of the session, after the last step

@@ -1,6 +1,7 @@
 #include "lm/session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "backend/rehearsal.h"
@@ -63,11 +64,10 @@ Result<void> Session::choose_adapters(std::optional<std::vector<std::string>> na
 Result<void> Session::create_states(std::size_t sequences) {
   const Network& net = model_->network;
   LOOM_TRY_VOID(states_.adopt(net, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
-  tokens_.resize(sequences), revisions_.resize(sequences);
+  tokens_.resize(sequences), revisions_.resize(sequences), ahead_.resize(sequences);
   for (auto& t : tokens_) t.reserve(context_tokens_);
 
-  const std::size_t vocab = net.shape_after(net.num_cells() - 1).cols();
-  LOOM_TRY(const std::size_t logits, checked_product({sequences, vocab, sizeof(float)}));
+  LOOM_TRY(const std::size_t logits, checked_product({sequences, vocab(), sizeof(float)}));
   LOOM_TRY(logits_, Buffer::create(logits));
   positions_.reserve(chunk_rows_);
   runs_.reserve(sequences);
@@ -111,9 +111,10 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
     if (feed.ids.size() > context_tokens_ - length)
       return fail(Code::ContextFull, "{} tokens do not fit behind {} in a context of {} tokens", feed.ids.size(),
                   length, context_tokens_);
-    for (const std::int32_t id : feed.ids)
-      if (id < 0 || id >= vocab)
-        return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, vocab);
+    for (const auto& ids : {feed.ids, feed.drafts})
+      for (const std::int32_t id : ids)
+        if (id < 0 || id >= vocab)
+          return fail(Code::IndexOutOfRange, "token id {} is outside the vocabulary of {}", id, vocab);
   }
   return {};
 }
@@ -177,41 +178,126 @@ Result<void> Session::read(std::span<const std::int32_t> ids, std::size_t positi
   return {};
 }
 
-Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
-  LOOM_TRY_VOID(check(feeds));
-  for (const Feed& feed : feeds) {
-    LOOM_TRY_VOID(refill(feed.sequence, cancel));
-  }
-  const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
-  // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
-  const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
-  Result<void> status;
-  for (const Feed& feed : feeds) {
-    for (std::size_t rest = feed.ids.size(), begin = 0; status && rest > share;) {
+bool Session::foresees(std::int32_t id, std::size_t sequence) const {
+  const Ahead& ahead = ahead_[sequence];
+  return ahead.next < ahead.ids.size() && ahead.ids[ahead.next] == id;
+}
+
+void Session::forget_ahead(std::size_t sequence) {
+  Ahead& ahead = ahead_[sequence];
+  if (ahead.next < ahead.ids.size()) states_.rewind(sequence, tokens_[sequence].size());
+  ahead.ids.clear();
+}
+
+Result<void> Session::read_beginnings(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel) {
+  for (const Feed& feed : feeds)
+    for (std::size_t rest = feed.ids.size(), begin = 0; rest > share;) {
       const std::size_t n = std::min(rest - 1, chunk_rows_);
       const SequenceRows run{0, n, tokens_[feed.sequence].size() + begin, feed.sequence};
-      status = sweep({std::span(&run, 1), feed.ids.subspan(begin, n)}, nullptr, cancel);
+      LOOM_TRY_VOID(sweep({std::span(&run, 1), feed.ids.subspan(begin, n)}, nullptr, cancel));
       begin += n, rest -= n;
     }
-  }
+  return {};
+}
+
+void Session::lay_out(std::span<const Feed> feeds, std::size_t share, bool with_drafts) {
   runs_.clear(), ids_.clear(), want_.clear();
   for (const Feed& feed : feeds) {
+    if (foresees(feed)) continue;
     std::size_t rest = feed.ids.size();
     while (rest > share) rest -= std::min(rest - 1, chunk_rows_);
-    runs_.push_back({ids_.size(), rest, tokens_[feed.sequence].size() + feed.ids.size() - rest, feed.sequence});
+    const std::size_t length = tokens_[feed.sequence].size() + feed.ids.size();
+    const std::size_t room = with_drafts ? std::min(share - rest, context_tokens_ - length) : 0;
+    const auto drafts = feed.drafts.first(std::min(room, feed.drafts.size()));
+    runs_.push_back({ids_.size(), rest + drafts.size(), length - rest, feed.sequence});
     ids_.insert(ids_.end(), feed.ids.end() - static_cast<std::ptrdiff_t>(rest), feed.ids.end());
     want_.push_back(ids_.size() - 1);
+    ids_.insert(ids_.end(), drafts.begin(), drafts.end());
   }
-  if (status) status = sweep({runs_, ids_, want_}, logits_.as<float>(), cancel);
-  if (!status) {
-    for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
-    return tl::make_unexpected(std::move(status).error());
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    for (std::size_t row = want_[i] + 1; row < runs_[i].first + runs_[i].count; ++row) want_.push_back(row);
+}
+
+// A number that is not finite among a draft's values reaches the rows before it, since their sums add it times 0, and
+// makes all of their logits NaN, of which one tells. Such a pass is done again without drafts.
+Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel) {
+  lay_out(feeds, share, true);
+  if (runs_.empty())
+    return cancel != nullptr && cancel->load(std::memory_order_relaxed)
+               ? fail(Code::Cancelled, "cancelled by the caller")
+               : Result<void>();
+  LOOM_TRY(const std::size_t needed, checked_product({want_.size(), vocab(), sizeof(float)}));
+  if (needed > logits_.size()) {
+    LOOM_TRY(logits_, Buffer::create(std::max(needed, 2 * logits_.size())));
   }
-  for (const Feed& feed : feeds) {
+  LOOM_TRY_VOID(sweep({runs_, ids_, want_}, logits_.as<float>(), cancel));
+  if (want_.size() == runs_.size()) return {};
+  std::size_t broken = 0;
+  for (std::size_t i = 0; i < runs_.size(); ++i) broken += !std::isfinite(logits_.as<float>()[i * vocab()]);
+  if (broken == 0) return keep_ahead();
+  for (const SequenceRows& run : runs_) states_.rewind(run.sequence, run.position);
+  lay_out(feeds, share, false);
+  return sweep({runs_, ids_, want_}, logits_.as<float>(), cancel);
+}
+
+Result<void> Session::keep_ahead() {
+  const float* row = logits_.as<float>() + runs_.size() * vocab();
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const std::size_t drafts = runs_[i].first + runs_[i].count - want_[i] - 1;
+    std::size_t kept = 0;
+    while (kept < drafts && std::isfinite(row[kept * vocab()])) ++kept;
+    Ahead& ahead = ahead_[runs_[i].sequence];
+    if (const std::size_t bytes = kept * vocab() * sizeof(float); bytes > 0) {
+      if (bytes > ahead.logits.size()) {
+        LOOM_TRY(ahead.logits, Buffer::create(std::max(bytes, 2 * ahead.logits.size())));
+      }
+      std::memcpy(ahead.logits.data(), row, bytes);
+    }
+    const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(want_[i] + 1);
+    ahead.ids.assign(first, first + static_cast<std::ptrdiff_t>(kept)), ahead.next = 0;
+    states_.rewind(runs_[i].sequence, runs_[i].position + runs_[i].count - (drafts - kept));
+    row += drafts * vocab();
+  }
+  return {};
+}
+
+// Rows of a pass lie closely together at first; a row of a later feed moves first, so that none is overwritten.
+void Session::commit(std::span<const Feed> feeds) {
+  const std::size_t row_bytes = vocab() * sizeof(float);
+  std::size_t computed = runs_.size();
+  for (std::size_t f = feeds.size(); f-- > 0;) {
+    const Feed& feed = feeds[f];
+    std::byte* const row = logits_.data() + f * row_bytes;
+    Ahead& ahead = ahead_[feed.sequence];
+    if (computed == 0 || runs_[computed - 1].sequence != feed.sequence)
+      std::memcpy(row, ahead.logits.data() + ahead.next++ * row_bytes, row_bytes);
+    else if (--computed != f)
+      std::memcpy(row, logits_.data() + computed * row_bytes, row_bytes);
     tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
     ++revisions_[feed.sequence];
   }
-  return ConstTensor{logits_.as<float>(), feeds.size(), vocab};
+}
+
+Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(check(feeds));
+  for (const Feed& feed : feeds) {
+    if (foresees(feed)) continue;
+    forget_ahead(feed.sequence);
+    LOOM_TRY_VOID(refill(feed.sequence, cancel));
+  }
+  // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
+  const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
+  auto status = read_beginnings(feeds, share, cancel);
+  if (status) status = last_pass(feeds, share, cancel);
+  if (!status) {
+    for (const Feed& feed : feeds) {
+      ahead_[feed.sequence].ids.clear();
+      states_.rewind(feed.sequence, tokens_[feed.sequence].size());
+    }
+    return tl::make_unexpected(std::move(status).error());
+  }
+  commit(feeds);
+  return ConstTensor{logits_.as<float>(), feeds.size(), vocab()};
 }
 
 Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence,
@@ -225,6 +311,7 @@ Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t seq
                               const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
+  forget_ahead(sequence);
   LOOM_TRY_VOID(refill(sequence, cancel));
   const std::size_t before = tokens_[sequence].size();
   if (auto done = read(ids, before, sequence, cancel); !done) {
@@ -241,11 +328,12 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
                                std::size_t sequence, const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
+  forget_ahead(sequence);
   LOOM_TRY_VOID(refill(sequence, cancel));
   ++revisions_[sequence];
   const std::size_t before = tokens_[sequence].size();
-  const std::size_t vocab = model_->network.shape_after(model_->network.num_cells() - 1).cols();
-  LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * vocab * sizeof(float)));
+  const std::size_t width = vocab();
+  LOOM_TRY(Buffer logits, Buffer::create(std::min(chunk_rows_, ids.size()) * width * sizeof(float)));
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
     const std::size_t n = std::min(chunk_rows_, ids.size() - begin);
     const SequenceRows run{0, n, tokens_[sequence].size(), sequence};
@@ -258,7 +346,7 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
     }
     tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
                              ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
-    for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * vocab, vocab});
+    for (std::size_t i = 0; i < n; ++i) visit(begin + i, {logits.as<float>() + i * width, width});
   }
   return {};
 }
@@ -276,6 +364,7 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
+  ahead_[sequence].ids.clear();
   states_.rewind(sequence, n);
   tokens_[sequence].resize(n), ++revisions_[sequence];
   return {};

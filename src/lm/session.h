@@ -41,6 +41,10 @@ class Session {
   struct Feed {
     std::size_t sequence = 0;
     std::span<const std::int32_t> ids;
+    // What may follow the ids. The same pass computes the logits behind as many of these as it and the context have
+    // room for, and keeps them: feeds of one id each that go on as drafted then take no pass. Tokens and logits are
+    // those without drafts; a sliding window may have moved on by a block more.
+    std::span<const std::int32_t> drafts{};
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
   // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument; Cancelled when
@@ -58,6 +62,8 @@ class Session {
                        const std::atomic<bool>* cancel = nullptr);
   // The errors that feed() would give for what it is asked, without feeding it.
   Result<void> check(std::span<const Feed> feeds) const;
+  // Returns whether a draft has foreseen that this id comes next, so that its feed takes no pass.
+  bool foresees(std::int32_t id, std::size_t sequence = 0) const;
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
   std::span<const std::int32_t> tokens(std::size_t sequence = 0) const { return tokens_[sequence]; }
@@ -86,6 +92,7 @@ class Session {
   std::size_t sequences() const { return tokens_.size(); }
   std::size_t chunk_rows() const { return chunk_rows_; }  // tokens of one forward pass at most
   int threads() const { return pool_->threads(); }
+  const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
   Isa isa() const { return isa_; }
   Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
@@ -100,7 +107,16 @@ class Session {
     std::span<const std::size_t> want{};
   };
 
+  // Drafts whose keys and values stand behind the tokens of a sequence.
+  struct Ahead {
+    std::vector<std::int32_t> ids;
+    std::size_t next = 0;  // the first one that has not been fed
+    Buffer logits;         // [ids, vocab_size]
+  };
+
   Session() = default;
+  bool foresees(const Feed& feed) const { return feed.ids.size() == 1 && foresees(feed.ids[0], feed.sequence); }
+  void forget_ahead(std::size_t sequence);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
   // Forward passes over ids that stand from `position` on, without logits.
@@ -109,6 +125,14 @@ class Session {
   Result<void> check_adapters(const std::optional<std::vector<std::string>>& names) const;
   Result<void> create_states(std::size_t sequences);
   Result<void> plan(std::size_t sequences);
+  // The forward passes of feed() but the last one, where a feed is longer than its share of the rows.
+  Result<void> read_beginnings(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
+  // Lays the last pass out in runs_, ids_ and want_, in which the rows of drafts stand last.
+  void lay_out(std::span<const Feed> feeds, std::size_t share, bool with_drafts);
+  Result<void> last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
+  Result<void> keep_ahead();
+  void commit(std::span<const Feed> feeds);
+  std::size_t vocab() const { return model_->network.shape_after(model_->network.num_cells() - 1).cols(); }
   // One forward pass over at most chunk_rows rows; the logits that are asked for are written to `logits`.
   Result<void> sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel);
   void sweep(const Exec& exec, const Rows& rows, float* logits);
@@ -128,6 +152,7 @@ class Session {
   StateStore states_;
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   std::vector<std::uint64_t> revisions_;           // [sequence]
+  std::vector<Ahead> ahead_;                       // [sequence]
   Buffer logits_;
   // Filled per forward pass, reserved at create().
   std::vector<std::uint32_t> positions_;

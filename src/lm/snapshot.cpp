@@ -85,6 +85,7 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   visit_tokens(archive, tokens, context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
   if (!archive.ok()) return fail(Code::CorruptData, "the saved session holds tokens that the model does not have");
   LOOM_TRY_VOID(states_.read_sequence(archive, sequence, tokens.size()));
+  ahead_[sequence].ids.clear();
   tokens_[sequence].assign(tokens.begin(), tokens.end());
   ++revisions_[sequence];
   return {};

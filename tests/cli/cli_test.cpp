@@ -406,6 +406,41 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
   EXPECT_NE(text.out.find(*as_string(audit["chosen_isa"])), std::string::npos);
 }
 
+TEST_F(Cli, X_25_speculation_writes_the_same_text) {
+  const Args start = {"generate", tiny(), "-p", "abcabcabcabcabcabc", "-n", "40", "--json", "-t", "1"};
+  const auto with = [&](const Args& more) {
+    Args args = start;
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  };
+  const Json plain = json_of(loom(start));
+  EXPECT_FALSE(find(plain, "speculation"));
+  for (const std::string& by : {std::string("ngram"), tiny()}) {
+    const Json told = json_of(loom(with({"--speculate", by})));
+    EXPECT_EQ(told["hash"], plain["hash"]) << by;
+    EXPECT_EQ(told["text"], plain["text"]) << by;
+    const Json& counts = told["speculation"];
+    EXPECT_EQ(*as_int(counts["passes"]) + *as_int(counts["accepted"]), 39) << by;
+    EXPECT_EQ(*as_int(counts["drafted"]) > 0, by == "ngram") << by;
+  }
+  const Outcome chat =
+      loom({"chat", small(), "-n", "24", "--ignore-eos", "--speculate", "ngram"}, "A A A A A A\n/stats\n");
+  EXPECT_EQ(chat.status, 0) << chat.err;
+  EXPECT_NE(chat.out.find("came true"), std::string::npos) << chat.out;
+  const Outcome without = loom({"chat", small(), "-n", "24", "--ignore-eos"}, "A A A A A A\n");
+  EXPECT_EQ(chat.out.substr(0, without.out.size() - 1), without.out.substr(0, without.out.size() - 1));
+  const Json bench = json_of(loom({"bench", tiny(), "--json", "--repeats", "1", "--prompt-tokens", "60", "--new-tokens",
+                                   "20", "--batch", "2", "--speculate", "ngram"}));
+  EXPECT_EQ(*as_int(bench["speculation"]["passes"]) + *as_int(bench["speculation"]["accepted"]), 40);
+  for (const auto& [by, status, named] : {std::tuple{temp("missing"), 3, temp("missing")},
+                                          {small(), 2, std::string("the same tokens")},
+                                          {std::string(""), 2, std::string("--speculate")}}) {
+    const Outcome refused = loom(with({"--speculate", by}));
+    EXPECT_EQ(refused.status, status) << refused.err;
+    EXPECT_NE(refused.err.find(named), std::string::npos) << refused.err;
+  }
+}
+
 TEST_F(Cli, bench_and_perplexity_report) {
   const Json j = json_of(loom(
       {"bench", tiny(), "--json", "--repeats", "2", "--prompt-tokens", "20", "--new-tokens", "5", "--batch", "3"}));

@@ -75,7 +75,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
   const std::map<std::string, Args> wanted = {
       {"chat",
        {"--prompt", "--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--max-tokens",
-        "--temp", "--seed"}},
+        "--temp", "--seed", "--speculate"}},
       {"generate",
        {"--prompt",
         "--file",
@@ -103,6 +103,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--stop",
         "--logprobs",
         "--ignore-eos",
+        "--speculate",
         "--ctx",
         "--dtype",
         "--adapter",
@@ -115,7 +116,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
       {"perplexity", {"--window", "--max-windows", "--json"}},
-      {"bench", {"--prompt-tokens", "--new-tokens", "--batch", "--repeats", "--json"}},
+      {"bench", {"--prompt-tokens", "--new-tokens", "--batch", "--speculate", "--repeats", "--json"}},
       {"inspect", {"--tensors", "--json"}},
       {"quantize", {"--dtype", "--output", "--overwrite"}},
       {"convert",
@@ -269,6 +270,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--use-adapters", {"--use-adapters", "nobody"}},
       {"--kv", {"--kv", temp("kept.entity")}},
       {"--repeat-last-n", {"--repeat-last-n", "3"}},
+      {"--speculate", {"--speculate", "ngram"}},
   };
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct

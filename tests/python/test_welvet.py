@@ -189,6 +189,20 @@ class Questions(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.lm.render_chat([{"role": "user"}])
 
+    def test_speculation_gives_the_same_answer(self):
+        prompt = "Repeat this sentence: The old clock of the tower struck twelve, and the old clock of the church answered."
+        plain, told = (self.lm.generate(prompt, max_tokens=40, speculate=s) for s in (None, "ngram"))
+        self.assertEqual((told.ids, told.hash, str(told)), (plain.ids, plain.hash, str(plain)))
+        self.assertEqual((plain.drafted, plain.accepted, plain.passes), (0, 0, 0))
+        self.assertGreater(told.accepted, 5)
+        with self.lm.chat(speculate="ngram") as chat:
+            self.assertEqual(chat.say(prompt).text, self.lm.chat().say(prompt).text)
+        own = self.lm.generate(prompt, max_tokens=40, speculate=self.lm)
+        self.assertEqual(own.hash, plain.hash)
+        for wrong in ("bigram", 1, True):
+            with self.assertRaises(ValueError):
+                self.lm.generate(prompt, speculate=wrong)
+
     def test_what_is_known_of_a_model(self):
         self.assertEqual(self.lm.info["layers"], 30)
         self.assertTrue(self.lm.info["has_chat_template"])

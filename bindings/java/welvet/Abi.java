@@ -317,7 +317,10 @@ public final class Abi {
         JAVA_INT.withName("repetition_window"),
         JAVA_INT.withName("ignore_eos"),
         ADDRESS.withName("stop"),
-        JAVA_LONG.withName("stop_count")).withName("generation_options");
+        JAVA_LONG.withName("stop_count"),
+        JAVA_INT.withName("speculate"),
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("draft_model")).withName("generation_options");
     /** 0: 128 */
     public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
     /** end-of-sequence tokens are banned before */
@@ -347,6 +350,10 @@ public final class Abi {
     /** the text ends before the first of them */
     public static final long GENERATION_OPTIONS_STOP = 72;
     public static final long GENERATION_OPTIONS_STOP_COUNT = 80;
+    /** drafts, what followed the same tokens before, are checked several at once: the same text in less time */
+    public static final long GENERATION_OPTIONS_SPECULATE = 88;
+    /** a smaller model with the same tokens that drafts instead */
+    public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(
@@ -671,7 +678,10 @@ public final class Abi {
         JAVA_DOUBLE.withName("decode_seconds"),
         JAVA_INT.withName("stop"),
         MemoryLayout.sequenceLayout(32, JAVA_BYTE).withName("hash"),
-        MemoryLayout.paddingLayout(4)).withName("generation");
+        MemoryLayout.paddingLayout(4),
+        JAVA_LONG.withName("drafted"),
+        JAVA_LONG.withName("accepted"),
+        JAVA_LONG.withName("passes")).withName("generation");
     /** without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end */
     public static final long GENERATION_TEXT = 8;
     public static final long GENERATION_TEXT_SIZE = 16;
@@ -688,6 +698,12 @@ public final class Abi {
     public static final long GENERATION_STOP = 72;
     /** SHA-256 of the ids and the bits of the last logits; zero before the end */
     public static final long GENERATION_HASH = 76;
+    /** tokens that were drafted; 0 without speculation */
+    public static final long GENERATION_DRAFTED = 112;
+    /** of these, that came true and took no pass of their own */
+    public static final long GENERATION_ACCEPTED = 120;
+    /** of the model over drawn tokens, with their drafts */
+    public static final long GENERATION_PASSES = 128;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout GRAPH_OPTIONS = MemoryLayout.structLayout(
