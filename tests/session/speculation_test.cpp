@@ -248,8 +248,6 @@ TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
   for (std::size_t at = 0; at < ids.size(); ++at) {
     foreseen += drafted->foresees(ids[at]);
     Ids drafts(ids.begin() + static_cast<std::ptrdiff_t>(at) + 1, ids.end());
-    // Behind 58, which nothing foresees, it stands in another block of keys than the first drafts and reaches only the
-    // later ones.
     // Behind 58, which nothing foresees, the broken one stands in another block of keys than the first drafts and
     // reaches only the later ones; what it has left meets no bare feed of 64.
     const bool breaks = at % 3 == 1 && at != 64;
