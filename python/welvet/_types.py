@@ -14,6 +14,8 @@ import numpy
 import numpy.typing
 from typing_extensions import Buffer, Self, TypeAlias, Unpack
 
+from .lm import LM
+
 __all__ = ["Adapters", "AnswerOptions", "AnyArray", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
            "Numbers", "Path", "PieceOptions", "Pointer", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
            "Speculate", "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
@@ -43,7 +45,7 @@ Memory: TypeAlias = Union[Buffer, numpy.typing.NDArray[numpy.float32]]
 Adapters: TypeAlias = Union[Sequence[Union[int, str]], None]
 
 # What drafts tokens: those that followed before, or a smaller model.
-Speculate: TypeAlias = Union[Literal["ngram"], "LM", None]
+Speculate: TypeAlias = Union[Literal["ngram"], LM, None]
 PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
 Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
 Kind: TypeAlias = Literal["f", "d", "i"]  # float32, float64, int32: the codes of the module array

@@ -107,7 +107,7 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
                            : session_->prefill(chunk, 0, cancel).map([] { return std::span<const float>(); });
   Result<void> done;
   if (!fed)
-    done = tl::make_unexpected(std::move(fed).error());
+    done = tl::make_unexpected(fed.error());
   else if (speculation_)
     done = speculation_->read(session_->tokens(), cancel);
   if (done) {

@@ -8,15 +8,16 @@
 namespace loom {
 namespace {
 
-// A row more in a pass, in passes of one row: measured with weights of 4 bits on one thread (docs/benchmarks.md, "Speculation"), where
-// rows beyond the second are bound by arithmetic. Wider weights and more threads make them cheaper.
+// A row more in a pass, in passes of one row: measured with weights of 4 bits on one thread (docs/benchmarks.md,
+// "Speculation"), where rows beyond the second are bound by arithmetic. Wider weights and more threads make them
+// cheaper.
 constexpr double kFirstRow = 0.25, kNextRow = 0.45;
 // What drafts may cost beyond what they save: at the beginning, and for each token.
 constexpr double kCredit = 0.5, kCreditPerToken = 0.02;
 // How often n-gram drafts came true in answers about code and texts, by their evidence, and how many drafts of one's
 // own weigh as much as that.
 constexpr double kExpected[Drafter::kMostEvidence + 1] = {0, 0.2, 0.45, 0.5, 0.55, 0.75, 0.8, 0.85, 0.92};
-constexpr double kWeight = 4;
+constexpr double kPriorWeight = 4;
 
 std::uint64_t hash_of(std::span<const std::int32_t> ids) {
   std::uint64_t hash = 0;
@@ -120,7 +121,7 @@ Result<std::span<const std::int32_t>> ModelDrafter::propose(std::size_t most, co
 }
 
 Speculation::Speculation(std::shared_ptr<Drafter> drafter) : drafter_(std::move(drafter)), balance_(kCredit) {
-  for (std::size_t e = 0; e < records_.size(); ++e) records_[e] = {kExpected[e] * kWeight, kWeight};
+  for (std::size_t e = 0; e < records_.size(); ++e) records_[e] = {kExpected[e] * kPriorWeight, kPriorWeight};
 }
 
 double Speculation::cost_of(std::size_t draft) const { return (draft == 0 ? kFirstRow : kNextRow) + drafter_->cost(); }

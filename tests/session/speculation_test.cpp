@@ -240,7 +240,7 @@ TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
   const auto model = std::make_shared<const DecoderModel>(std::move(changed));
   const auto plain = Session::create(model, {.threads = 1}).value(),
              drafted = Session::create(model, {.threads = 1}).value();
-  Ids ids = random_ids(30, 10);
+  Ids ids = random_ids(80, 10);
   std::ranges::replace(ids, kBroken, 8);
   const std::vector<Row> rows = rows_of(*plain, ids);
   for (const Row& row : rows) ASSERT_TRUE(std::isfinite(row[0]));
@@ -248,8 +248,11 @@ TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
   for (std::size_t at = 0; at < ids.size(); ++at) {
     foreseen += drafted->foresees(ids[at]);
     Ids drafts(ids.begin() + static_cast<std::ptrdiff_t>(at) + 1, ids.end());
-    drafts.resize(std::min<std::size_t>(drafts.size(), 4));
-    if (at % 3 == 0) drafts.push_back(kBroken);
+    // Behind 58, which nothing foresees, the broken one stands in another block of keys than the first drafts and
+    // reaches only the later ones; what it has left meets no bare feed of 64.
+    const bool breaks = at % 3 == 1 && at != 64;
+    drafts.resize(std::min<std::size_t>(drafts.size(), breaks ? 7 : at > 51 && at < 58 ? 0 : at % 8));
+    if (breaks) drafts.push_back(kBroken);
     const Session::Feed one{0, std::span(&ids[at], 1), drafts};
     EXPECT_TRUE(same(row_of(drafted->feed(std::span(&one, 1))), rows[at])) << at;
   }
