@@ -36,9 +36,9 @@ struct Factor {
 };
 
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
-// are runs of `run` terms, at most kChain, and the total is snapped after each; with kFar the panel comes from far away,
-// and what lies behind it in memory is read next. A function of its own, with its totals in memory: inlined among others
-// the compiler keeps the wrong values in registers, which costs half the speed.
+// are runs of `run` terms, at most kChain, and the total is snapped after each; with kFar the panel comes from far
+// away, and what lies behind it in memory is read next. A function of its own, with its totals in memory: inlined among
+// others the compiler keeps the wrong values in registers, which costs half the speed.
 template <class T, int N, bool kRuns = false, bool kFar = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain) {
   const T* from = a.data;

@@ -181,8 +181,8 @@ LOOM_INLINE std::int32_t input_sum(const QuantizedBlock& x, std::size_t s) {
 // than a load.
 LOOM_INLINE void reload() { __asm__ volatile("" ::: "memory"); }
 
-// Asks for the lines of a panel ahead of use. (That they are read once is not said: a hint of that kind is worth 7 % to a
-// Zen 4, and takes four fifths of the speed from a Xeon.)
+// Asks for the lines of a panel ahead of use. (That they are read once is not said: a hint of that kind is worth 7 % to
+// a Zen 4, and takes four fifths of the speed from a Xeon.)
 template <std::size_t Bytes>
 LOOM_INLINE void ask_for(const std::byte* from) {
   for (std::size_t line = 0; line < Bytes; line += 64) __builtin_prefetch(from + line);

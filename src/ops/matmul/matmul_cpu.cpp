@@ -33,8 +33,8 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& t
 // Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
 constexpr std::size_t kAheadOfBlocks = 8192;
 
-// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines of a panel come
-// from far away and are asked for in the order in which they lie.
+// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines of a panel
+// come from far away and are asked for in the order in which they lie.
 template <class Codec, std::size_t N>
 LOOM_INLINE F32x16 add_blocks(F32x16 total, const std::byte* w, const float* x) {
   constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kBytes < 64 ? 64 / (N * kBytes) : 1;
@@ -258,8 +258,8 @@ void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // ---- activations ----
 
-// The largest size; NaN when an element is, so that the scale carries it on to every output. Sizes are compared by their
-// bits, which are ordered as they are, NaN above all: such a maximum has no order either.
+// The largest size; NaN when an element is, so that the scale carries it on to every output. Sizes are compared by
+// their bits, which are ordered as they are, NaN above all: such a maximum has no order either.
 float largest_of(const float* x, std::size_t n) {
   I32x16 top = zero_i();
   for_lanes(n, [&](std::size_t i, auto lanes) {
@@ -290,8 +290,8 @@ std::int32_t sum_of(const I32x16& v) {
   return sum;
 }
 
-// Sixteen numbers that fit a narrower type: a loop over memory, which compilers make better code of than of a conversion
-// of vectors.
+// Sixteen numbers that fit a narrower type: a loop over memory, which compilers make better code of than of a
+// conversion of vectors.
 template <class Code>
 LOOM_INLINE void store_narrow(Code* to, const I32x16& v) {
   alignas(64) std::int32_t q[kLanes];
