@@ -231,26 +231,28 @@ namespace {
 // subnormal.
 constexpr float kHuge = 0x1p100f;
 
+bool is_no_number(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) == 0x7f800000u; }
+
 // Inputs are snapped and at most kHuge, so a scale is 0 or has a normal, finite inverse.
 float inverse(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
 
-// To the nearest integer, halves away from zero.
+// To the nearest integer, halves away from zero. Without branches, which signs would send either way.
 int round_away(float x) {
-  const float size = x < 0 ? -x : x;
-  const int whole = static_cast<int>(size);
-  const int rounded = whole + (size - static_cast<float>(whole) >= 0.5f ? 1 : 0);
-  return x < 0 ? -rounded : rounded;
+  const int whole = static_cast<int>(x);
+  const float rest = x - static_cast<float>(whole);
+  return whole + static_cast<int>(rest >= 0.5f) - static_cast<int>(rest <= -0.5f);
 }
 
 void store_half(std::byte* to, float x) { store_le(to, float_to_float16_saturated(x)); }
 
+// Sizes are compared by their bits, which are ordered as they are.
 float largest_size(const float* x, std::size_t n) {
-  float m = 0;
+  std::int32_t largest = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const float size = x[i] < 0 ? -x[i] : x[i];
-    if (size > m) m = size;
+    const std::int32_t size = std::bit_cast<std::int32_t>(x[i]) & 0x7fffffff;
+    largest = size > largest ? size : largest;
   }
-  return m;
+  return std::bit_cast<float>(largest);
 }
 
 void encode_q8_0(const float* x, std::byte* to) {
@@ -317,12 +319,14 @@ Result<void> encode_block_row(DType format, std::span<const float> from, std::by
                 elements, name(format));
   std::array<float, kMaxBlockElements> block;
   for (std::size_t done = 0; done < from.size(); done += elements, to += info(format).block_bytes) {
+    std::uint32_t broken = 0;
     for (std::size_t e = 0; e < elements; ++e) {
-      block[e] = snap(from[done + e]);
-      if ((std::bit_cast<std::uint32_t>(block[e]) & 0x7f800000u) == 0x7f800000u)
-        return fail(Code::NonFinite, "element {} is not finite", done + e);
-      block[e] = block[e] > kHuge ? kHuge : block[e] < -kHuge ? -kHuge : block[e];
+      const float x = snap(from[done + e]);
+      broken |= static_cast<std::uint32_t>(is_no_number(x));
+      block[e] = x > kHuge ? kHuge : x < -kHuge ? -kHuge : x;
     }
+    for (std::size_t e = 0; broken != 0 && e < elements; ++e)
+      if (is_no_number(from[done + e])) return fail(Code::NonFinite, "element {} is not finite", done + e);
     encode(block.data(), to);
   }
   return {};

@@ -295,15 +295,45 @@ I4 encode_numbers(const F4& x, float scale, float zero_point) {
   return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
 
+// encode_one() of floats of eight and four bits, four at a time.
+template <class Float, int kExponentBits, int kMantissaBits>
+I4 encode_floats(const F4& x, float scale) {
+  constexpr int kShift = 23 - kMantissaBits, kLowest = 2 - (1 << (kExponentBits - 1));  // of normal exponents
+  constexpr float kUnit = std::bit_cast<float>((127 + kLowest - kMantissaBits) << 23);  // of those below
+  constexpr int kOffset = (127 + kLowest - 1) << kMantissaBits, kNormal = 1 << kMantissaBits;
+  const F4 quotient = snapped_finite(x) / splat4(scale), size = size_of(quotient);
+  // The sum ends at that unit; what is greater is rounded in its bits. Both to even.
+  const I4 small = bits_of(size + splat4(kUnit * 0x1p23f)) - bits_of(splat4(kUnit * 0x1p23f));
+  const I4 bits = bits_of(size);
+  const I4 large = ((bits + ((1 << (kShift - 1)) - 1) + (bits >> kShift & 1)) >> kShift) - kOffset;
+  I4 code = size < splat4(kUnit * kNormal) ? small : large;
+  code = code > Float::kMax ? I4{} + Float::kMax : code;
+  const F4 value = code < kNormal ? __builtin_convertvector(code, F4) * kUnit : bits_of((code + kOffset) << kShift);
+  const I4 kept = value * splat4(scale) >= splat4(kSnap);
+  return (code | (bits_of(quotient) >> 31 & Float::kSign)) & kept;
+}
+
+template <DType t>
+I4 encode_four(const F4& x, float scale, float zero_point) {
+  if constexpr (t == DType::fp8e4m3)
+    return encode_floats<Fp8E4M3, 4, 3>(x, scale);
+  else if constexpr (t == DType::fp8e5m2)
+    return encode_floats<Fp8E5M2, 5, 2>(x, scale);
+  else if constexpr (t == DType::fp4)
+    return encode_floats<Fp4E2M1, 2, 1>(x, scale);
+  else
+    return encode_numbers<t>(x, scale, zero_point);
+}
+
 template <DType t>
 void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale,
                  std::int64_t zero_point) {
-  if constexpr (kIsSmallNumber<t>) {
+  if constexpr (kIsSmallNumber<t> || t == DType::fp8e4m3 || t == DType::fp8e5m2 || t == DType::fp4) {
     for (std::size_t i = 0; i < w.size(); i += 4) {
       const std::size_t count = std::min<std::size_t>(4, w.size() - i);
       F4 x{};
       count == 4 ? void(x = load4(w.data() + i)) : void(std::memcpy(&x, w.data() + i, count * sizeof(float)));
-      const I4 codes = encode_numbers<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
+      const I4 codes = encode_four<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
       for (std::size_t k = 0; k < count; ++k) store_code<t>(q, first + i + k, codes[k]);
     }
   } else {
