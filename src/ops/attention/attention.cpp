@@ -17,7 +17,29 @@ struct Tiling {
   std::size_t groups = 1;  // kv_heads * (heads per kv head / per_head)
 
   std::size_t tasks(std::size_t rows) const { return ceil_div(rows * per_head, tile) * groups; }
+  std::size_t tasks(std::span<const SequenceRows> runs) const {
+    std::size_t n = 0;
+    for (const SequenceRows& run : runs) n += tasks(run.count);
+    return n;
+  }
 };
+
+// Heads that share their keys and values are one task, since reading these takes as long as two queries' sums. But
+// where threads would be idle, each head is one, at the price of reading them once per head.
+Tiling tiling_for(const AttentionConfig& config, std::size_t tile, std::span<const SequenceRows> runs,
+                  std::size_t threads) {
+  const std::size_t group = config.heads / config.kv_heads;
+  const Tiling alone{1, tile, config.heads};
+  if (group > tile) return alone;
+  const Tiling together{group, tile / group * group, config.kv_heads};
+  std::size_t rows = 0;
+  for (const SequenceRows& run : runs) rows = std::max(rows, run.count);
+  const auto time = [&](const Tiling& t) {
+    constexpr std::size_t kReading = 2;
+    return ceil_div(t.tasks(runs), threads) * (kReading + std::min(t.tile, rows * t.per_head));
+  };
+  return time(alone) < time(together) ? alone : together;
+}
 
 }  // namespace
 
@@ -58,17 +80,9 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
     exec.pool.run(config.kv_heads, append_head);
   }
 
-  Tiling tiling{group, static_cast<std::size_t>(kernels.tile), config.kv_heads};
-  if (tiling.per_head > tiling.tile) tiling.per_head = 1;
-  std::size_t tasks = 0;
-  for (const SequenceRows& run : runs) tasks += tiling.tasks(run.count);
-  // One token over a long context: a task per query head keeps all threads busy, at the price of reading keys once per
-  // head.
-  if (tasks < static_cast<std::size_t>(exec.pool.threads()) * 2) tiling.per_head = 1;
-  tiling.groups = config.heads / tiling.per_head;
-  if (tiling.per_head != 1) tiling.tile = tiling.tile / tiling.per_head * tiling.per_head;
-  tasks = 0;
-  for (const SequenceRows& run : runs) tasks += tiling.tasks(run.count);
+  const Tiling tiling =
+      tiling_for(config, static_cast<std::size_t>(kernels.tile), runs, static_cast<std::size_t>(exec.pool.threads()));
+  const std::size_t tasks = tiling.tasks(runs);
 
   const auto run_task = [&](std::size_t part, int worker) {
     std::size_t s = 0;
