@@ -75,13 +75,7 @@ struct Fp8E4M3Codec {
 struct Fp8E5M2Codec {
   static constexpr std::size_t kColumnBytes = 16;
   static constexpr bool kRowScale = true;
-  static LOOM_INLINE F32x16 decode16(const std::byte* p) {
-    if constexpr (kConvertsHalfs) return floats_of_bytes<8, 0xffff>(p);
-    const I32x16 code = shift_left(load_bytes16(p), 8);
-    F32x16 v;
-    for (std::size_t i = 0; i < kRegisters; ++i) v.r[i] = half_to_float(code.r[i]);
-    return v;
-  }
+  static LOOM_INLINE F32x16 decode16(const std::byte* p) { return floats_of_bytes<8, 0xffff>(p); }
 };
 
 // OCP E2M1 of column i of a block of nibbles, without its scale.

@@ -237,7 +237,7 @@ float decode_small(DType t, std::uint8_t code) {
   }
 }
 
-// `x` is finite and snapped.
+// `x` is finite and snapped, the type not one that encode_four() takes.
 [[gnu::always_inline]] inline std::int64_t encode_one(DType t, float x, double scale, std::int64_t zero_point) {
   switch (t) {
     case DType::float64: return std::bit_cast<std::int64_t>(static_cast<double>(x));
@@ -251,14 +251,9 @@ float decode_small(DType t, std::uint8_t code) {
     default: break;
   }
   const double quotient = narrowed(t, static_cast<double>(x) / scale);
-  std::int64_t code;
-  if (is_float_code(t)) {
-    const auto q = static_cast<float>(quotient);
-    code = t == DType::fp8e4m3 ? Fp8E4M3::encode(q) : t == DType::fp8e5m2 ? Fp8E5M2::encode(q) : Fp4E2M1::encode(q);
-  } else {
-    const TypeRule& r = kRules[index(t)];
-    code = static_cast<std::int64_t>(std::clamp(rounded(quotient) + static_cast<double>(zero_point), r.low, r.high));
-  }
+  const TypeRule& r = kRules[index(t)];
+  const auto code =
+      static_cast<std::int64_t>(std::clamp(rounded(quotient) + static_cast<double>(zero_point), r.low, r.high));
   // A code whose value would be snapped away becomes that of +0 (numerics 1.2); this also clears the sign of a zero.
   return decode_one(t, code, scale, zero_point) == 0 ? zero_point : code;
 }
@@ -282,7 +277,7 @@ template <DType t>
 constexpr bool kIsSmallNumber = info(t).bits <= 16 && t != DType::binary && t != DType::fp4 &&
                                 kRules[index(t)].rule != Rule::None && kRules[index(t)].rule != Rule::PowerOfTwo;
 
-// encode_one() four at a time.
+// Codes that are numbers, four at a time.
 template <DType t>
 I4 encode_numbers(const F4& x, float scale, float zero_point) {
   constexpr TypeRule kRule = kRules[index(t)];
@@ -295,7 +290,7 @@ I4 encode_numbers(const F4& x, float scale, float zero_point) {
   return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
 
-// encode_one() of floats of eight and four bits, four at a time.
+// Floats of eight and four bits, four at a time.
 template <class Float, int kExponentBits, int kMantissaBits>
 I4 encode_floats(const F4& x, float scale) {
   constexpr int kShift = 23 - kMantissaBits, kLowest = 2 - (1 << (kExponentBits - 1));  // of normal exponents

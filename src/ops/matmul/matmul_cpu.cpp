@@ -42,7 +42,7 @@ LOOM_INLINE F32x16 add_blocks(F32x16 total, const std::byte* w, const float* x) 
   for (F32x16& b : block) b = zero();
   const std::byte* ahead = w + kAheadOfBlocks;
   for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kBytes) {
-    for (std::size_t line = 0; line < kColumns * N * kBytes; line += 64) __builtin_prefetch(ahead + line);
+    ask_for<kColumns * N * kBytes>(ahead);
     for (std::size_t k = i; k < i + kColumns; ++k)
       for (std::size_t n = 0; n < N; ++n)
         block[n] = block[n] + Codec::decode16(w + (n * kChain + k) * kBytes) * splat(x[n * kChain + k]);
