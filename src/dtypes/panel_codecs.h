@@ -6,6 +6,13 @@
 
 namespace loom::inline LOOM_TARGET {
 
+// Halfs of one register at any address.
+LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
+  native::Halfs h;
+  __builtin_memcpy(&h, p, sizeof h);
+  return floats_of(h);
+}
+
 struct Float32Codec {
   static constexpr std::size_t kColumnBytes = 64;
   static constexpr bool kRowScale = false;

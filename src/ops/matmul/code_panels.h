@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "dtypes/code_slice.h"
+#include "dtypes/panel_codecs.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/store_sums.h"
 

@@ -111,10 +111,6 @@ LOOM_INLINE native::F32 fp4_values(native::I32 codes) {
   return (native::F32)((native::I32)sizes | (codes & 8) << 28);
 }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return (native::F32)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-}
-
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   return (native::I32)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 }

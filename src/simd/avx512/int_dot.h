@@ -89,10 +89,6 @@ LOOM_INLINE native::F32 fp4_values(native::I32 codes) {
   return (native::F32)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)codes, _mm512_loadu_ps(kFp4Values));
 }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return (native::F32)_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-}
-
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   return (native::I32)_mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }

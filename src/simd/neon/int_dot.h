@@ -102,10 +102,6 @@ class WordSlice {
 LOOM_INLINE native::F32 floats_of(native::Halfs h) { return (native::F32)vcvt_f32_f16((float16x4_t)h); }
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return (native::F32)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
-}
-
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   std::uint32_t word;
   __builtin_memcpy(&word, p, 4);

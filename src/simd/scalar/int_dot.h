@@ -82,12 +82,6 @@ class WordSlice {
 LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  native::I32 h{};
-  for (std::size_t i = 0; i < kRegisterLanes; ++i) h[i] = p[i];
-  return half_to_float(h);
-}
-
 // Unsigned bytes, one to a lane.
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   native::I32 v{};

@@ -121,10 +121,6 @@ class WordSlice {
 LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return half_to_float((native::I32)_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-}
-
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) { return (native::I32)_mm_cvtepu8_epi32(_mm_loadu_si32(p)); }
 
 }  // namespace loom::inline LOOM_TARGET

@@ -103,10 +103,6 @@ class ByteSlice {
 LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
-LOOM_INLINE native::F32 load_halfs(const std::uint16_t* p) {
-  return half_to_float((native::I32)wasm_u32x4_load16x4(p));
-}
-
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
   return (native::I32)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p)));
 }
