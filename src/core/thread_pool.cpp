@@ -40,11 +40,18 @@ std::atomic<std::uint64_t> g_divided_jobs{0};
 
 std::uint64_t divided_jobs() { return g_divided_jobs.load(std::memory_order_relaxed); }
 
-// One job is published by bumping `ticket` (generation in the high half, next part in the low half): a worker that
-// wakes late finds the generation changed and cannot touch parts of a newer job with an older body.
+// Each worker has a share of the parts, next to each other, and its own counter of them: ops that follow each other over
+// the same rows find them in the same core's caches, and taking a part disturbs nobody. Who has finished his share helps
+// the others. A counter has the job's generation in its high half, the next part in its low half: a worker that wakes
+// late finds the generation changed and cannot touch parts of a newer job with an older body.
 struct ThreadPool::Shared {
-  alignas(64) std::atomic<std::uint64_t> ticket{0};
-  alignas(64) std::atomic<std::uint64_t> done{0};  // generation in the high half, finished parts in the low half
+  struct alignas(64) Counter {
+    std::atomic<std::uint64_t> next{0};
+  };
+  explicit Shared(int threads) : counters(static_cast<std::size_t>(threads)) {}
+
+  std::vector<Counter> counters;                   // one per worker
+  alignas(64) std::atomic<std::uint32_t> done{0};  // parts
   alignas(64) std::atomic<std::uint32_t> generation{0};
   std::atomic<int> sleepers{0};
   std::atomic<std::uint32_t> parts{0};
@@ -60,19 +67,26 @@ struct ThreadPool::Shared {
 #endif
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(threads), shared_(std::make_unique<Shared>()) {}
+ThreadPool::ThreadPool(int threads) : threads_(threads), shared_(std::make_unique<Shared>(threads)) {}
 
-// Takes parts of generation `g` until none is left.
+// Takes parts of generation `g`, those of the worker's own share first, until none is left.
 static void take_parts(auto& s, std::uint32_t g, int worker) {
-  const std::uint32_t parts = s.parts.load(std::memory_order_acquire);
+  const std::uint64_t parts = s.parts.load(std::memory_order_acquire), shares = s.counters.size();
   const auto call = s.call.load(std::memory_order_acquire);
   void* const body = s.body.load(std::memory_order_acquire);
-  std::uint64_t ticket = s.ticket.load(std::memory_order_acquire);
-  while (static_cast<std::uint32_t>(ticket >> kPartBits) == g && static_cast<std::uint32_t>(ticket) < parts) {
-    if (!s.ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-    call(body, static_cast<std::uint32_t>(ticket), worker);
-    s.done.fetch_add(1, std::memory_order_acq_rel);
-    ticket = s.ticket.load(std::memory_order_acquire);
+  for (std::uint64_t i = 0; i < shares; ++i) {
+    const std::uint64_t share = (static_cast<std::uint64_t>(worker) + i) % shares;
+    const auto end = static_cast<std::uint32_t>((share + 1) * parts / shares);
+    std::atomic<std::uint64_t>& counter = s.counters[share].next;
+    std::uint32_t taken = 0;
+    std::uint64_t next = counter.load(std::memory_order_acquire);
+    while (static_cast<std::uint32_t>(next >> kPartBits) == g && static_cast<std::uint32_t>(next) < end) {
+      if (!counter.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
+      call(body, static_cast<std::uint32_t>(next), worker);
+      ++taken;
+      next = counter.load(std::memory_order_acquire);
+    }
+    if (taken != 0) s.done.fetch_add(taken, std::memory_order_acq_rel);
   }
 }
 
@@ -164,14 +178,15 @@ void ThreadPool::run_erased(std::size_t parts, Call call, void* body) {
 void ThreadPool::run_on_workers(std::size_t parts, Call call, void* body) {
   Shared& s = *shared_;
   const std::uint32_t g = s.generation.load(std::memory_order_relaxed) + 1;
-  // Close the old generation before its fields change: nobody can take a part while `ticket` names no published
-  // generation.
-  s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits | 0xffffffffu, std::memory_order_release);
+  const std::uint64_t generation = static_cast<std::uint64_t>(g) << kPartBits, shares = s.counters.size();
+  // Close the old generation before its fields change: nobody can take a part while no counter has one to give.
+  for (Shared::Counter& counter : s.counters) counter.next.store(generation | 0xffffffffu, std::memory_order_release);
   s.call.store(call, std::memory_order_release);
   s.body.store(body, std::memory_order_release);
   s.parts.store(static_cast<std::uint32_t>(parts), std::memory_order_release);
   s.done.store(0, std::memory_order_release);
-  s.ticket.store(static_cast<std::uint64_t>(g) << kPartBits, std::memory_order_release);
+  for (std::uint64_t i = 0; i < shares; ++i)
+    s.counters[i].next.store(generation | i * parts / shares, std::memory_order_release);
   s.generation.store(g, std::memory_order_seq_cst);
   if (s.sleepers.load(std::memory_order_seq_cst) > 0) s.generation.notify_all();
   take_parts(s, g, 0);
