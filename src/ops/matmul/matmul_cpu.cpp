@@ -59,16 +59,16 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const Sums<Code
 // Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
 constexpr std::size_t kAheadOfBlocks = 8192;
 
-// total += N blocks of the chain, whose sums are independent and stand side by side, in order. With kFar the lines of a
-// panel come from far away and are asked for in the order in which they lie.
-template <class Codec, std::size_t N, bool kFar = true>
-LOOM_INLINE Sums<Codec> add_blocks(Codec codec, Sums<Codec> total, const std::byte* w, const float* x) {
-  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kBytes < 64 ? 64 / (N * kBytes) : 1;
+// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines behind `ahead`
+// come from far away and are asked for in the order in which they lie, kFar bytes for each column.
+template <std::size_t N, std::size_t kFar, class Codec>
+LOOM_INLINE Sums<Codec> add_blocks(Codec codec, Sums<Codec> total, const std::byte* w, const float* x,
+                                   const std::byte* ahead) {
+  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kFar < 64 ? (64 + N * kFar - 1) / (N * kFar) : 1;
   Sums<Codec> block[N];
   for (auto& b : block) b = zeros<Number<Codec>>();
-  const std::byte* ahead = w + kAheadOfBlocks;
-  for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kBytes) {
-    if constexpr (kFar) ask_for<kColumns * N * kBytes>(ahead);
+  for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kFar) {
+    ask_for<kColumns * N * kFar>(ahead);
     for (std::size_t k = i; k < i + kColumns; ++k)
       for (std::size_t n = 0; n < N; ++n)
         block[n] = block[n] +
@@ -83,9 +83,13 @@ template <class Codec>
 Sums<Codec> stream_panel(Codec codec, const std::byte* w, std::size_t cols, const float* x) {
   Sums<Codec> total = zeros<Number<Codec>>();
   std::size_t c = 0;
-  for (; c + 2 * kChain <= cols; c += 2 * kChain)
-    total = add_blocks<Codec, 2>(codec, total, w + c * Codec::kColumnBytes, x + c);
-  if (c + kChain <= cols) total = add_blocks<Codec, 1>(codec, total, w + c * Codec::kColumnBytes, x + c), c += kChain;
+  const auto add = [&]<std::size_t N>() {
+    const std::byte* from = w + c * Codec::kColumnBytes;
+    total = add_blocks<N, Codec::kColumnBytes>(codec, total, from, x + c, from + kAheadOfBlocks);
+    c += N * kChain;
+  };
+  while (c + 2 * kChain <= cols) add.template operator()<2>();
+  if (c + kChain <= cols) add.template operator()<1>();
   return chain64(
       c, cols,
       [&](std::size_t i) {
@@ -99,25 +103,19 @@ Sums<Codec> stream_panel(Codec codec, const std::byte* w, std::size_t cols, cons
 template <class Codec>
   requires Codec::kWidens
 F32x16 stream_panel(Codec, const std::byte* w, std::size_t cols, const float* x) {
-  constexpr std::size_t kSide = 3, kColumns = kSide * kChain;
-  alignas(64) std::byte halfs[kColumns * Float16Codec::kColumnBytes];
+  constexpr std::size_t kSide = 4;
+  alignas(64) std::uint16_t halfs[kSide * kChain * kLanes];
   F32x16 total = zero();
   std::size_t c = 0;
-  const auto widen = [&](std::size_t columns) {
-    for (std::size_t k = 0; k < columns; k += 4) {
-      const std::byte* from = w + (c + k) * Codec::kColumnBytes;
-      ask_for<64>(from + kAheadOfBlocks);
-      Codec::widen4(from, halfs + k * Float16Codec::kColumnBytes);
-    }
+  const auto add = [&]<std::size_t N>() {
+    const std::byte* from = w + c * Codec::kColumnBytes;
+    for (std::size_t k = 0; k < N * kChain; k += 4) Codec::widen4(from + k * Codec::kColumnBytes, halfs + k * kLanes);
+    total = add_blocks<N, Codec::kColumnBytes>(Float16Codec{}, total, reinterpret_cast<const std::byte*>(halfs), x + c,
+                                               from + kAheadOfBlocks);
+    c += N * kChain;
   };
-  for (; c + kColumns <= cols; c += kColumns) {
-    widen(kColumns);
-    total = add_blocks<Float16Codec, kSide, false>({}, total, halfs, x + c);
-  }
-  for (; c + kChain <= cols; c += kChain) {
-    widen(kChain);
-    total = add_blocks<Float16Codec, 1, false>({}, total, halfs, x + c);
-  }
+  while (c + kSide * kChain <= cols) add.template operator()<kSide>();
+  while (c + kChain <= cols) add.template operator()<1>();
   return chain64(
       c, cols, [&](std::size_t i) { return Codec::decode16(w + i * Codec::kColumnBytes) * splat(x[i]); }, total);
 }
