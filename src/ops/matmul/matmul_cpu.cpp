@@ -11,21 +11,47 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// ---- float panels ----
+// ---- panels of floats, and of integers that compute in f64 ----
 
-constexpr std::size_t kChunk = 256;     // columns decoded to f32 at a time when many rows share them
+// The number in which weights of a codec are multiplied and added.
+template <class Codec>
+using Number = typename Codec::Number;
+template <class Codec>
+using Sums = Lanes<Number<Codec>>;
+
+// columns decoded at a time when many rows share them
+template <class T>
+inline constexpr std::size_t kChunk = 1024 / sizeof(T);
 constexpr std::size_t kBatchRows = 96;  // rows whose totals are held at once
-constexpr std::size_t kTileRows = kTile<float>;
 
+template <class T>
 struct Totals {
-  alignas(64) float v[kBatchRows][kLanes];
+  alignas(64) T v[kBatchRows][kLanes];
 };
 
-// The scale of each row, for types that have one.
 template <class Codec>
-LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& total) {
-  if constexpr (Codec::kRowScale)
-    return total * load(task.weight->row_scales() + p * kPanelRows);
+LOOM_INLINE Codec codec_of(const MatmulTask& task, std::size_t p) {
+  if constexpr (Codec::kZeros)
+    return {load(task.weight->wide_row_zeros() + p * kPanelRows)};
+  else
+    return {};
+}
+
+LOOM_INLINE F32x16 narrowed(const F64x16& v) {
+  alignas(64) double from[kLanes];
+  alignas(64) float to[kLanes];
+  store(from, v);
+  for (std::size_t l = 0; l < kLanes; ++l) to[l] = static_cast<float>(from[l]);
+  return load(to);
+}
+
+// Totals of a panel times the scale of each row, for types that have one, as f32.
+template <class Codec>
+LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const Sums<Codec>& total) {
+  if constexpr (std::is_same_v<Number<Codec>, double>)
+    return narrowed(Codec::kRowScale ? total * load(task.weight->wide_row_scales() + p * kPanelRows) : total);
+  else if constexpr (Codec::kRowScale)
+    return total * splat(Codec::kUnit) * load(task.weight->row_scales() + p * kPanelRows);
   else
     return total;
 }
@@ -33,66 +59,120 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const F32x16& t
 // Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
 constexpr std::size_t kAheadOfBlocks = 8192;
 
-// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines of a panel
-// come from far away and are asked for in the order in which they lie.
-template <class Codec, std::size_t N>
-LOOM_INLINE F32x16 add_blocks(F32x16 total, const std::byte* w, const float* x) {
-  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kBytes < 64 ? 64 / (N * kBytes) : 1;
-  F32x16 block[N];
-  for (F32x16& b : block) b = zero();
-  const std::byte* ahead = w + kAheadOfBlocks;
-  for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kBytes) {
-    ask_for<kColumns * N * kBytes>(ahead);
+// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines behind `ahead`
+// come from far away and are asked for in the order in which they lie, kFar bytes for each column.
+template <std::size_t N, std::size_t kFar, class Codec>
+LOOM_INLINE Sums<Codec> add_blocks(Codec codec, Sums<Codec> total, const std::byte* w, const float* x,
+                                   const std::byte* ahead) {
+  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kFar < 64 ? (64 + N * kFar - 1) / (N * kFar) : 1;
+  Sums<Codec> block[N];
+  for (auto& b : block) b = zeros<Number<Codec>>();
+  for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kFar) {
+    ask_for<kColumns * N * kFar>(ahead);
     for (std::size_t k = i; k < i + kColumns; ++k)
       for (std::size_t n = 0; n < N; ++n)
-        block[n] = block[n] + Codec::decode16(w + (n * kChain + k) * kBytes) * splat(x[n * kChain + k]);
+        block[n] = block[n] +
+                   codec.decode16(w + (n * kChain + k) * kBytes) * splat(static_cast<Number<Codec>>(x[n * kChain + k]));
   }
-  for (const F32x16& b : block) total = total + b;
+  for (const auto& b : block) total = total + b;
   return total;
 }
 
 // One row of x against a panel.
 template <class Codec>
-F32x16 stream_panel(const std::byte* w, std::size_t cols, const float* x) {
+Sums<Codec> stream_panel(Codec codec, const std::byte* w, std::size_t cols, const float* x) {
+  Sums<Codec> total = zeros<Number<Codec>>();
+  std::size_t c = 0;
+  const auto add = [&]<std::size_t N>() {
+    const std::byte* from = w + c * Codec::kColumnBytes;
+    total = add_blocks<N, Codec::kColumnBytes>(codec, total, from, x + c, from + kAheadOfBlocks);
+    c += N * kChain;
+  };
+  while (c + 2 * kChain <= cols) add.template operator()<2>();
+  if (c + kChain <= cols) add.template operator()<1>();
+  return chain64(
+      c, cols,
+      [&](std::size_t i) {
+        return codec.decode16(w + i * Codec::kColumnBytes) * splat(static_cast<Number<Codec>>(x[i]));
+      },
+      total);
+}
+
+// The same for bytes that are halfs without their low bits: blocks are widened first, a register of halfs at a time,
+// and converted as they are read back, which takes half the operations of widening column by column.
+template <class Codec>
+  requires Codec::kWidens
+F32x16 stream_panel(Codec, const std::byte* w, std::size_t cols, const float* x) {
+  constexpr std::size_t kSide = 4;
+  alignas(64) std::uint16_t halfs[kSide * kChain * kLanes];
   F32x16 total = zero();
   std::size_t c = 0;
-  for (; c + 2 * kChain <= cols; c += 2 * kChain)
-    total = add_blocks<Codec, 2>(total, w + c * Codec::kColumnBytes, x + c);
-  if (c + kChain <= cols) total = add_blocks<Codec, 1>(total, w + c * Codec::kColumnBytes, x + c), c += kChain;
+  const auto add = [&]<std::size_t N>() {
+    const std::byte* from = w + c * Codec::kColumnBytes;
+    for (std::size_t k = 0; k < N * kChain; k += 4) Codec::widen4(from + k * Codec::kColumnBytes, halfs + k * kLanes);
+    total = add_blocks<N, Codec::kColumnBytes>(Float16Codec{}, total, reinterpret_cast<const std::byte*>(halfs), x + c,
+                                               from + kAheadOfBlocks);
+    c += N * kChain;
+  };
+  while (c + kSide * kChain <= cols) add.template operator()<kSide>();
+  while (c + kChain <= cols) add.template operator()<1>();
   return chain64(
       c, cols, [&](std::size_t i) { return Codec::decode16(w + i * Codec::kColumnBytes) * splat(x[i]); }, total);
 }
 
-// Columns [begin, end) of a panel in f32: decoded into the buffer, or as they lie.
+// Columns [begin, end) of a panel in f32 or f64: decoded into the buffer, or as they lie.
 template <class Codec>
-LOOM_INLINE const float* decoded(const std::byte* panel, std::size_t begin, std::size_t end, float* buffer) {
-  if constexpr (std::is_same_v<Codec, Float32Codec>) {
-    return reinterpret_cast<const float*>(panel) + begin * kLanes;
+LOOM_INLINE const Number<Codec>* decoded(Codec codec, const std::byte* panel, std::size_t begin, std::size_t end,
+                                         Number<Codec>* buffer) {
+  if constexpr (Codec::kColumnBytes == kLanes * sizeof(Number<Codec>) && !Codec::kRowScale) {
+    return reinterpret_cast<const Number<Codec>*>(panel) + begin * kLanes;
   } else {
     for (std::size_t c = begin; c < end; ++c)
-      store(buffer + (c - begin) * kLanes, Codec::decode16(panel + c * Codec::kColumnBytes));
+      store(buffer + (c - begin) * kLanes, codec.decode16(panel + c * Codec::kColumnBytes));
     return buffer;
   }
 }
 
+// What the rows of a part of a matrix share: a chunk of a panel, and the inputs that meet it.
+template <class T>
+struct Buffers {
+  alignas(64) T columns[kChunk<T> * kLanes];
+  alignas(64) T inputs[std::is_same_v<T, float> ? 1 : kTile<T> * kChunk<T>];
+};
+
+// N rows of inputs as numbers of the sums: where they lie, or widened into the buffer.
+template <int N>
+LOOM_INLINE Factor<float> as_numbers(Factor<float> x, std::size_t, float*) {
+  return x;
+}
+template <int N>
+LOOM_INLINE Factor<double> as_numbers(Factor<float> x, std::size_t count, double* buffer) {
+  for (std::size_t t = 0; t < N; ++t)
+    for (std::size_t i = 0; i < count; ++i) buffer[t * kChunk<double> + i] = static_cast<double>(x.data[t * x.row + i]);
+  return {buffer, kChunk<double>};
+}
+
 // One panel for a batch: columns are decoded once per chunk, then read from the first-level cache by every row.
 template <class Codec>
-void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
-  Totals totals;
-  for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
+void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows,
+                       Buffers<Number<Codec>>& buffers) {
+  using T = Number<Codec>;
+  Totals<T> totals;
+  for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zeros<T>());
+  const Codec codec = codec_of<Codec>(task, p);
   const std::byte *panel = task.weight->panel(p), *const last = task.weight->panel(task.weight->panels());
   const Factor<float> x{task.x + row0 * task.cols, task.cols};
-  for (std::size_t begin = 0; begin < task.cols; begin += kChunk) {
-    const std::size_t end = begin + kChunk < task.cols ? begin + kChunk : task.cols;
-    const float* chunk = decoded<Codec>(panel, begin, end, buffer);
+  for (std::size_t begin = 0; begin < task.cols; begin += kChunk<T>) {
+    const std::size_t end = begin + kChunk<T> < task.cols ? begin + kChunk<T> : task.cols;
+    const T* chunk = decoded<Codec>(codec, panel, begin, end, buffers.columns);
     // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one
     // is multiplied.
     const std::byte* next = panel + end * Codec::kColumnBytes;
-    const std::size_t share = kChunk * Codec::kColumnBytes / ((rows + kTileRows - 1) / kTileRows);
-    for_tiles<float>(rows, [&]<int N>(std::size_t r) {
+    const std::size_t share = kChunk<T> * Codec::kColumnBytes / ((rows + kTile<T> - 1) / kTile<T>);
+    for_tiles<T>(rows, [&]<int N>(std::size_t r) {
       const std::byte* const stop = share < static_cast<std::size_t>(last - next) ? next + share : last;
       for (; next < stop; next += 64) __builtin_prefetch(next);
-      add_chain<float, N>(chunk, x.at(r, begin), end - begin, totals.v[r]);
+      add_chain<T, N>(chunk, as_numbers<N>(x.at(r, begin), end - begin, buffers.inputs), end - begin, totals.v[r]);
     });
   }
   const std::size_t outputs = task.weight->rows();
@@ -103,7 +183,7 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
   // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all
   // at once.
   const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
-  float* const packed = &totals.v[0][0];
+  auto* const packed = reinterpret_cast<float*>(totals.v);
   for (std::size_t r = 0; r < rows; ++r) {
     const F32x16 total = snap(scaled<Codec>(task, p, load(totals.v[r])));
     store(packed + r * outputs, task.bias ? snap(total + bias) : total);
@@ -116,22 +196,30 @@ template <class F>
 void each_batch(std::size_t rows, F&& f) {
   if (rows <= kBatchRows) return f(std::size_t{0}, rows);
   const std::size_t batches = (rows + kBatchRows - 1) / kBatchRows;
-  const std::size_t tiles = (rows + batches * kTileRows - 1) / (batches * kTileRows);
-  const std::size_t batch = tiles * kTileRows;
+  const std::size_t tiles = (rows + batches * kTile<float> - 1) / (batches * kTile<float>);
+  const std::size_t batch = tiles * kTile<float>;
   for (std::size_t row = 0; row < rows; row += batch) f(row, rows - row < batch ? rows - row : batch);
 }
 
 template <class Codec>
 void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   if (task.rows == 1) {
-    for (std::size_t p = first; p < last; ++p)
-      store_row(task, p, 0, scaled<Codec>(task, p, stream_panel<Codec>(task.weight->panel(p), task.cols, task.x)));
+    for (std::size_t p = first; p < last; ++p) {
+      const auto total = stream_panel(codec_of<Codec>(task, p), task.weight->panel(p), task.cols, task.x);
+      store_row(task, p, 0, scaled<Codec>(task, p, total));
+    }
     return;
   }
-  alignas(64) float buffer[kChunk * kLanes];
+  Buffers<Number<Codec>> buffers;
   each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
-    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, rows, buffer);
+    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, rows, buffers);
   });
+}
+
+template <class Signed, class Unsigned>
+void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  task.weight->layout().is_signed ? float_panels<WideCodec<Signed>>(task, first, last)
+                                  : float_panels<WideCodec<Unsigned>>(task, first, last);
 }
 
 // total[r][16] += scale * the chain of sum_k a[r, k] columns[k][16], for r < N: add_chain() with groups in place of its
@@ -153,7 +241,7 @@ constexpr std::size_t kMaxGroup = 128;
 
 // fp4: the chain of each group is multiplied by its scale, then added (engine D-31).
 void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows, float* buffer) {
-  Totals totals;
+  Totals<float> totals;
   for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero());
   const std::byte* block = task.weight->panel(p);
   const PanelLayout& layout = task.weight->layout();
@@ -217,43 +305,6 @@ void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
     for (std::size_t p = first; p < last; ++p) fp4_panel(task, p, row, rows, buffer);
   });
-}
-
-// ---- panels that compute in f64: engine D-30, D-32 ----
-
-template <class Code>
-void wide_panel(const MatmulTask& task, std::size_t p, double* buffer) {
-  constexpr bool kIsFloat = std::is_floating_point_v<Code>;
-  const std::byte* panel = task.weight->panel(p);
-  const double* zeros = task.weight->layout().has_zeros ? task.weight->wide_row_zeros() + p * kPanelRows : nullptr;
-  for (std::size_t row = 0; row < task.rows; ++row) {
-    double total[kLanes] = {};
-    for (std::size_t begin = 0; begin < task.cols; begin += kChain) {  // a block, decoded first
-      const std::size_t end = begin + kChain < task.cols ? begin + kChain : task.cols;
-      for (std::size_t i = 0; i < (end - begin) * kLanes; ++i) {
-        Code code;
-        __builtin_memcpy(&code, panel + (begin * kLanes + i) * sizeof(Code), sizeof(Code));
-        buffer[i] = static_cast<double>(code) - (zeros != nullptr ? zeros[i % kLanes] : 0.0);
-      }
-      double block[kLanes] = {};
-      for (std::size_t c = begin; c < end; ++c) {
-        const double x = static_cast<double>(task.x[row * task.cols + c]);
-        for (std::size_t l = 0; l < kLanes; ++l) block[l] = block[l] + buffer[(c - begin) * kLanes + l] * x;
-      }
-      for (std::size_t l = 0; l < kLanes; ++l) total[l] = total[l] + block[l];
-    }
-    alignas(64) float y[kLanes];
-    for (std::size_t l = 0; l < kLanes; ++l)
-      y[l] = static_cast<float>(kIsFloat ? total[l] : total[l] * task.weight->wide_row_scales()[p * kPanelRows + l]);
-    store_row(task, p, row, load(y));
-  }
-}
-
-template <class Signed, class Unsigned>
-void wide_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  double buffer[kChain * kLanes];
-  for (std::size_t p = first; p < last; ++p)
-    task.weight->layout().is_signed ? wide_panel<Signed>(task, p, buffer) : wide_panel<Unsigned>(task, p, buffer);
 }
 
 // ---- activations ----
@@ -355,7 +406,7 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
 // Compilers warn of a kind that is missing here.
 constexpr PanelKernel kernel_of(PanelKind kind) {
   switch (kind) {
-    case PanelKind::Float64: return wide_panels<double, double>;
+    case PanelKind::Float64: return float_panels<WideCodec<double>>;
     case PanelKind::Float32: return float_panels<Float32Codec>;
     case PanelKind::Float16: return float_panels<Float16Codec>;
     case PanelKind::BFloat16: return float_panels<BFloat16Codec>;

@@ -244,6 +244,39 @@ TEST(Matmul, D_33_D_34_every_way_of_inputs_is_divided_among_threads) {
       }
 }
 
+// At the size of use: rows of inputs within a tile, above it and above a batch, columns that fill the blocks that stand
+// side by side, chunks, and parts of each.
+TEST(Matmul, D_30_D_32_elements_and_wide_codes_for_any_rows_and_threads) {
+  constexpr std::size_t kOutputs = 83, kRows = 101;
+  const FpEnvironment environment;
+  for (const DType dtype : {DType::float64, DType::int64, DType::int32, DType::int16, DType::uint64, DType::uint32,
+                            DType::uint16, DType::fp8e4m3, DType::fp8e5m2, DType::float16})
+    for (const std::size_t cols : {200, 619}) {
+      QuantizedMatrix q = value_of(quantize(dtype, random_floats(kOutputs * cols, 51), kOutputs, cols, {}));
+      if (dtype == DType::int64)  // files may hold codes that f64 rounds
+        for (std::size_t i = 0; i < 4 * cols; ++i) {
+          const auto code =
+              static_cast<std::int64_t>(RandomStream{.seed = 53}.word(i) * std::uint64_t{0x9e3779b97f4a7c15});
+          std::memcpy(q.codes.data() + i * sizeof code, &code, sizeof code);
+        }
+      const Matrix m = value_of(Matrix::from_quantized(q));
+      const std::vector<float> x = random_floats(kRows * cols, 52, 3.0f), expected = simulate(q, x, {});
+      for (const Isa isa : usable_isas())
+        for (const int threads : {1, 3}) {
+          Runner run(isa, threads);
+          const test::ExpectDivided divided(threads);
+          for (const std::size_t rows : {std::size_t{1}, std::size_t{2}, std::size_t{7}, kRows}) {
+            const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(rows * cols));
+            EXPECT_EQ(
+                run(m, first),
+                std::vector<float>(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(rows * kOutputs)))
+                << name(dtype) << ", " << cols << " columns, " << name(isa) << ", " << rows << " rows, " << threads
+                << " threads";
+          }
+        }
+    }
+}
+
 // One call may meet weights whose inputs are rounded in every way there is.
 TEST(Matmul, D_34_jobs_of_one_call_with_different_spans) {
   constexpr std::size_t kCols = 160, kOutputs = 20;
