@@ -62,12 +62,12 @@ template <class T, int N, bool kRuns = false, bool kFar = false>
 }
 
 // f(first row, N as a constant) over tiles of like size: a small rest would leave too few chains.
-template <class T, class F>
+template <class T, int Most = kTile<T>, class F>
 LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
-  const std::size_t tiles = (rows + kTile<T> - 1) / kTile<T>;
+  const std::size_t tiles = (rows + Most - 1) / Most;
   for (std::size_t i = 0, first = 0; i < tiles; ++i) {
     const std::size_t last = (i + 1) * rows / tiles;
-    with_count<kTile<T>>(static_cast<int>(last - first), [&]<int N>() { f.template operator()<N>(first); });
+    with_count<Most>(static_cast<int>(last - first), [&]<int N>() { f.template operator()<N>(first); });
     first = last;
   }
 }

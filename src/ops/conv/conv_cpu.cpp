@@ -13,6 +13,11 @@ LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
+// Where a register holds sixteen lanes there are thirty-two of them, enough for tiles side by side that share each
+// broadcast weight: with one broadcast to a product, loads are the bottleneck.
+template <class T>
+constexpr bool kPairs = sizeof(T) == 4 && kRegisters == 1;
+
 // Blocks of a task's chain: terms from `begin` on, up to each of the ends.
 struct Blocks {
   std::size_t begin;
@@ -31,18 +36,35 @@ template <class T, int N, int P>
   bool is_first = k == 0;
   for (const std::size_t* end = blocks.ends; end != blocks.last; ++end) {
     Lanes<T> block[N][P];
+#pragma GCC unroll 16
     for (int n = 0; n < N; ++n)
+#pragma GCC unroll 16
       for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();
     for (; k < *end; ++k) {
       const std::size_t offset = offsets[k];
+      const auto factor = [&](int n) { return splat(w[static_cast<std::size_t>(n) * terms + k]); };
+      if constexpr (kPairs<T>) {
+        Lanes<T> x[P];
 #pragma GCC unroll 16
-      for (int p = 0; p < P; ++p) {
-        const Lanes<T> x = load(from[p] + offset);
+        for (int p = 0; p < P; ++p) x[p] = load(from[p] + offset);
 #pragma GCC unroll 16
-        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * splat(w[static_cast<std::size_t>(n) * terms + k]);
+        for (int n = 0; n < N; ++n) {
+          const Lanes<T> v = factor(n);
+#pragma GCC unroll 16
+          for (int p = 0; p < P; ++p) block[n][p] = block[n][p] + x[p] * v;
+        }
+      } else {
+#pragma GCC unroll 16
+        for (int p = 0; p < P; ++p) {
+          const Lanes<T> x = load(from[p] + offset);
+#pragma GCC unroll 16
+          for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * factor(n);
+        }
       }
     }
+#pragma GCC unroll 16
     for (int n = 0; n < N; ++n)
+#pragma GCC unroll 16
       for (int p = 0; p < P; ++p) {
         T* const sum = total + (n * P + p) * kLanes;
         store(sum, is_first ? block[n][p] : load(sum) + block[n][p]);
@@ -84,21 +106,37 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
 constexpr std::size_t kMostFilters = 96;   // whose totals are held at once
 constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first-level cache while all filters pass
 
+// The blocks of a chunk for `filters` filters, w their first, and P tiles: total[filter][P][16].
+template <class T, int P>
+void add_chunk(const ConvTask<T>& task, const T* w, std::size_t filters, const ConvTile<T>* tiles, const Blocks& chunk,
+               T* total) {
+  constexpr int kMost = P == 1 ? kTile<T> : 8;
+  for_tiles<T, kMost>(filters, [&]<int N>(std::size_t f) {
+    add_blocks<T, N, P>(task, w + f * task.k, tiles, chunk, total + f * P * kLanes);
+  });
+}
+
 template <class T>
 void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
+  constexpr std::size_t kPair = kPairs<T> ? 2 : 1;
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
-    alignas(64) T total[kManyFilterTiles][kMostFilters][kLanes];
+    const T* const w = task.w + first * task.k;
+    alignas(64) T total[kManyFilterTiles * kMostFilters * kLanes];
+    const auto totals_of = [&](std::size_t tile) { return total + tile * filters * kLanes; };
+    const std::size_t paired = n / kPair * kPair;
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
-      for_tiles<T>(filters, [&]<int N>(std::size_t f) {
-        for (std::size_t t = 0; t < n; ++t)
-          add_blocks<T, N, 1>(task, task.w + (first + f) * task.k, tiles + t, chunk, total[t][f]);
-      });
+      for (std::size_t t = 0; t < paired; t += kPair)
+        add_chunk<T, kPair>(task, w, filters, tiles + t, chunk, totals_of(t));
+      if (paired != n) add_chunk<T, 1>(task, w, filters, tiles + paired, chunk, totals_of(paired));
     }
-    for (std::size_t t = 0; t < n; ++t)
-      for (std::size_t f = 0; f < filters; ++f) finish(task, first + f, tiles[t], total[t][f]);
+    for (std::size_t t = 0; t < n; ++t) {
+      const std::size_t width = t < paired ? kPair : 1;
+      for (std::size_t f = 0; f < filters; ++f)
+        finish(task, first + f, tiles[t], totals_of(t / kPair * kPair) + (f * width + t % width) * kLanes);
+    }
   }
 }
 
