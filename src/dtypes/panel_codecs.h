@@ -1,6 +1,6 @@
 #pragma once
-// Codecs of the panels of elements: sixteen of one column to the Number in which they are multiplied and added, exactly.
-// Where rows have scales, a total is that of the row times kUnit.
+// Codecs of the panels of elements: sixteen of one column to the Number in which they are multiplied and added,
+// exactly. Where rows have scales, a total is that of the row times kUnit.
 
 #include <type_traits>
 

@@ -61,6 +61,48 @@ template <class T, int N, bool kRuns = false, bool kFar = false>
   }
 }
 
+// Panels that go by side by side: where a panel's sixteen columns are one register, each row's broadcast number then
+// meets two products, so that loads do not hold the products up.
+template <class T>
+inline constexpr int kSide = kTile<T> == 12 ? 2 : 1;
+// Rows of a tile of so many panels.
+template <class T, int P>
+inline constexpr int kTileOf = P == 1 ? kTile<T> : 8;
+
+// add_chain() for P panels, each `apart` numbers behind the one before, and their totals, `totals_apart` behind.
+template <class T, int N, int P, bool kRuns = false>
+[[gnu::noinline]] void add_chains(const T* panels, std::size_t apart, Factor<T> a, std::size_t terms, T* totals,
+                                  std::size_t totals_apart, std::size_t run = kChain) {
+  const T* from = a.data;
+  while (terms != 0) {
+    const std::size_t most = kRuns ? run : kChain, count = terms < most ? terms : most;
+    Lanes<T> block[N][P];
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t)
+      for (int p = 0; p < P; ++p) block[t][p] = zeros<T>();
+    for (std::size_t k = 0; k < count; ++k, panels += kLanes, from += a.step) {
+      Lanes<T> b[P];
+      for (int p = 0; p < P; ++p) b[p] = load(panels + static_cast<std::size_t>(p) * apart);
+#pragma GCC unroll 16
+      for (int t = 0; t < N; ++t) {
+        const Lanes<T> factor = splat(from[static_cast<std::size_t>(t) * a.row]);
+#pragma GCC unroll 2
+        for (int p = 0; p < P; ++p) block[t][p] = block[t][p] + b[p] * factor;
+      }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t)
+#pragma GCC unroll 2
+      for (int p = 0; p < P; ++p) {
+        T* const total = totals + static_cast<std::size_t>(p) * totals_apart + t * kLanes;
+        const Lanes<T> sum = load(total) + block[t][p];
+        store(total, kRuns ? snap(sum) : sum);
+      }
+    __asm__ volatile("" ::: "memory");
+    terms -= count;
+  }
+}
+
 // f(first row, N as a constant) over tiles of like size: a small rest would leave too few chains.
 template <class T, int Most = kTile<T>, class F>
 LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
@@ -70,14 +112,6 @@ LOOM_INLINE void for_tiles(std::size_t rows, F&& f) {
     with_count<Most>(static_cast<int>(last - first), [&]<int N>() { f.template operator()<N>(first); });
     first = last;
   }
-}
-
-// The same for any number of rows.
-template <class T, bool kRuns = false>
-LOOM_INLINE void add_product(const T* panel, const Factor<T>& a, std::size_t rows, std::size_t terms, T* total,
-                             std::size_t run = kChain) {
-  for_tiles<T>(
-      rows, [&]<int N>(std::size_t r) { add_chain<T, N, kRuns>(panel, a.at(r, 0), terms, total + r * kLanes, run); });
 }
 
 }  // namespace loom::inline LOOM_TARGET

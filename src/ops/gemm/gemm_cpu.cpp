@@ -24,47 +24,64 @@ struct Totals {
   alignas(64) T v[kBandRows][kLanes];
 };
 
-// Panel p for rows [row, row + rows) of one band.
-template <class T>
+// P panels from p on for rows [row, row + rows) of one band.
+template <class T, int P>
 void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std::size_t rows) {
-  const T* panel = task.panels + p * task.k * kLanes;
+  const std::size_t apart = task.k * kLanes;
+  const T* panels = task.panels + p * apart;
   const Factor<T> a = Factor<T>{task.a, task.a_row, task.a_step}.at(row, 0);
-  const Columns<T> columns{task.n - p * kLanes < kLanes ? task.n - p * kLanes : kLanes};
-  T* c = task.c + row * task.n + p * kLanes;
-  Totals<T> totals;
+  Totals<T> totals[P];
+  // f(total, columns, where they stand in c) for every row and panel.
+  const auto for_totals = [&](auto&& f) {
+    for (std::size_t i = 0; i < P; ++i) {
+      const std::size_t first = (p + i) * kLanes;
+      const Columns<T> columns{task.n - first < kLanes ? task.n - first : kLanes};
+      for (std::size_t r = 0; r < rows; ++r) f(totals[i].v[r], columns, task.c + (row + r) * task.n + first);
+    }
+  };
   const auto begin_from = [&](bool zero) {
-    for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zero ? zeros<T>() : columns.load(c + r * task.n));
+    for_totals([&](T* total, const Columns<T>& columns, T* c) { store(total, zero ? zeros<T>() : columns.load(c)); });
+  };
+  const auto add = [&]<bool kRuns>(std::size_t k, std::size_t terms) {
+    for_tiles<T, kTileOf<T, P>>(rows, [&]<int N>(std::size_t r) {
+      const T* const chunk = panels + k * kLanes;
+      if constexpr (P == 1)
+        add_chain<T, N, kRuns>(chunk, a.at(r, k), terms, totals[0].v[r], task.block);
+      else
+        add_chains<T, N, P, kRuns>(chunk, apart, a.at(r, k), terms, totals[0].v[r], kBandRows * kLanes, task.block);
+    });
   };
   if (task.into != Into::Partial && task.block <= kChain) {  // every run is one block of its chain
     begin_from(task.into == Into::Store);
     const std::size_t chunk = kChunk / task.block * task.block;
     for (std::size_t k = 0; k < task.k; k += chunk)
-      add_product<T, true>(panel + k * kLanes, a.at(0, k), rows, task.k - k < chunk ? task.k - k : chunk, totals.v[0],
-                           task.block);
-    for (std::size_t r = 0; r < rows; ++r) columns.store(c + r * task.n, load(totals.v[r]));
+      add.template operator()<true>(k, task.k - k < chunk ? task.k - k : chunk);
+    for_totals([&](const T* total, const Columns<T>& columns, T* c) { columns.store(c, load(total)); });
     return;
   }
   for (std::size_t begin = 0; begin < task.k; begin += task.block) {
     const std::size_t end = task.k - begin < task.block ? task.k : begin + task.block;
     begin_from(task.into != Into::Partial);
     for (std::size_t k = begin; k < end; k += kChunk)
-      add_product(panel + k * kLanes, a.at(0, k), rows, end - k < kChunk ? end - k : kChunk, totals.v[0]);
+      add.template operator()<false>(k, end - k < kChunk ? end - k : kChunk);
     const bool onto = task.into == Into::Add || begin != 0;
-    for (std::size_t r = 0; r < rows; ++r) {
-      const Lanes<T> total = load(totals.v[r]);
-      columns.store(c + r * task.n,
-                    task.into == Into::Partial ? total : snap(onto ? columns.load(c + r * task.n) + total : total));
-    }
+    for_totals([&](const T* at, const Columns<T>& columns, T* c) {
+      const Lanes<T> total = load(at);
+      columns.store(c, task.into == Into::Partial ? total : snap(onto ? columns.load(c) + total : total));
+    });
   }
 }
 
 template <class T>
 void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows) {
+  constexpr int kPanels = kSide<T>;
   // Panels that fit the second-level cache go by once per tile of rows, so that c is written a row at a time.
-  const std::size_t most = task.k * (end - begin) * kLanes * sizeof(T) <= kNear ? kTile<T> : kBandRows;
+  const std::size_t most = task.k * (end - begin) * kLanes * sizeof(T) <= kNear ? kTileOf<T, kPanels> : kBandRows;
   for (std::size_t left = rows; left != 0;) {
     const std::size_t bands = (left + most - 1) / most, count = (left + bands - 1) / bands;
-    for (std::size_t p = begin; p < end; ++p) band_by_panel(task, p, row, count);
+    std::size_t p = begin;
+    for (; p + kPanels <= end; p += kPanels) band_by_panel<T, kPanels>(task, p, row, count);
+    for (; p < end; ++p) band_by_panel<T, 1>(task, p, row, count);
     row += count;
     left -= count;
   }

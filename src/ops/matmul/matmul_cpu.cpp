@@ -136,7 +136,7 @@ LOOM_INLINE const Number<Codec>* decoded(Codec codec, const std::byte* panel, st
 // What the rows of a part of a matrix share: a chunk of a panel, and the inputs that meet it.
 template <class T>
 struct Buffers {
-  alignas(64) T columns[kChunk<T> * kLanes];
+  alignas(64) T columns[kSide<T> * kChunk<T> * kLanes];
   alignas(64) T inputs[std::is_same_v<T, float> ? 1 : kTile<T> * kChunk<T>];
 };
 
@@ -152,40 +152,55 @@ LOOM_INLINE Factor<double> as_numbers(Factor<float> x, std::size_t count, double
   return {buffer, kChunk<double>};
 }
 
-// One panel for a batch: columns are decoded once per chunk, then read from the first-level cache by every row.
-template <class Codec>
+// P panels for a batch: columns are decoded once per chunk, then read from the first-level cache by every row.
+template <class Codec, int P>
 void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows,
                        Buffers<Number<Codec>>& buffers) {
   using T = Number<Codec>;
-  Totals<T> totals;
-  for (std::size_t r = 0; r < rows; ++r) store(totals.v[r], zeros<T>());
-  const Codec codec = codec_of<Codec>(task, p);
-  const std::byte *panel = task.weight->panel(p), *const last = task.weight->panel(task.weight->panels());
+  constexpr int kRowsOfTile = kTileOf<T, P>;
+  Totals<T> totals[P];
+  for (Totals<T>& of_panel : totals)
+    for (std::size_t r = 0; r < rows; ++r) store(of_panel.v[r], zeros<T>());
+  const std::byte* const last = task.weight->panel(task.weight->panels());
   const Factor<float> x{task.x + row0 * task.cols, task.cols};
   for (std::size_t begin = 0; begin < task.cols; begin += kChunk<T>) {
     const std::size_t end = begin + kChunk<T> < task.cols ? begin + kChunk<T> : task.cols;
-    const T* chunk = decoded<Codec>(codec, panel, begin, end, buffers.columns);
-    // The next chunk, of this panel or the one behind it, comes from far away: its lines are asked for while this one
-    // is multiplied.
-    const std::byte* next = panel + end * Codec::kColumnBytes;
-    const std::size_t share = kChunk<T> * Codec::kColumnBytes / ((rows + kTile<T> - 1) / kTile<T>);
-    for_tiles<T>(rows, [&]<int N>(std::size_t r) {
+    const T* chunks[P];
+    for (int i = 0; i < P; ++i) {
+      const std::size_t at = p + static_cast<std::size_t>(i);
+      chunks[i] = decoded<Codec>(codec_of<Codec>(task, at), task.weight->panel(at), begin, end,
+                                 buffers.columns + static_cast<std::size_t>(i) * kChunk<T> * kLanes);
+    }
+    const std::size_t apart = static_cast<std::size_t>(chunks[P - 1] - chunks[0]);
+    // The next chunk, of these panels or the ones behind them, comes from far away: its lines are asked for while this
+    // one is multiplied.
+    const std::byte* next = task.weight->panel(end < task.cols ? p : p + P - 1) + end * Codec::kColumnBytes;
+    const std::size_t share = kChunk<T> * Codec::kColumnBytes / ((rows + kRowsOfTile - 1) / kRowsOfTile);
+    const std::size_t panel_bytes = task.cols * Codec::kColumnBytes;
+    for_tiles<T, kRowsOfTile>(rows, [&]<int N>(std::size_t r) {
       const std::byte* const stop = share < static_cast<std::size_t>(last - next) ? next + share : last;
-      for (; next < stop; next += 64) __builtin_prefetch(next);
-      add_chain<T, N>(chunk, as_numbers<N>(x.at(r, begin), end - begin, buffers.inputs), end - begin, totals.v[r]);
+      for (; next < stop; next += 64)
+        for (int i = 0; i < P; ++i) __builtin_prefetch(next + static_cast<std::size_t>(i) * panel_bytes);
+      const auto inputs = as_numbers<N>(x.at(r, begin), end - begin, buffers.inputs);
+      if constexpr (P == 1)
+        add_chain<T, N>(chunks[0], inputs, end - begin, totals[0].v[r]);
+      else
+        add_chains<T, N, P>(chunks[0], apart, inputs, end - begin, totals[0].v[r], kBatchRows * kLanes);
     });
   }
   const std::size_t outputs = task.weight->rows();
   if (outputs >= kPanelRows) {
-    for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, scaled<Codec>(task, p, load(totals.v[r])));
+    for (std::size_t i = 0; i < P; ++i)
+      for (std::size_t r = 0; r < rows; ++r)
+        store_row(task, p + i, row0 + r, scaled<Codec>(task, p + i, load(totals[i].v[r])));
     return;
   }
   // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all
   // at once.
   const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
-  auto* const packed = reinterpret_cast<float*>(totals.v);
+  auto* const packed = reinterpret_cast<float*>(totals[0].v);
   for (std::size_t r = 0; r < rows; ++r) {
-    const F32x16 total = snap(scaled<Codec>(task, p, load(totals.v[r])));
+    const F32x16 total = snap(scaled<Codec>(task, p, load(totals[0].v[r])));
     store(packed + r * outputs, task.bias ? snap(total + bias) : total);
   }
   __builtin_memcpy(task.y + row0 * outputs, packed, rows * outputs * sizeof(float));
@@ -212,7 +227,10 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   }
   Buffers<Number<Codec>> buffers;
   each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
-    for (std::size_t p = first; p < last; ++p) float_panel_batch<Codec>(task, p, row, rows, buffers);
+    constexpr int kPanels = kSide<Number<Codec>>;
+    std::size_t p = first;
+    for (; p + kPanels <= last; p += kPanels) float_panel_batch<Codec, kPanels>(task, p, row, rows, buffers);
+    for (; p < last; ++p) float_panel_batch<Codec, 1>(task, p, row, rows, buffers);
   });
 }
 
