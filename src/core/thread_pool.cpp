@@ -40,10 +40,10 @@ std::atomic<std::uint64_t> g_divided_jobs{0};
 
 std::uint64_t divided_jobs() { return g_divided_jobs.load(std::memory_order_relaxed); }
 
-// Each worker has a share of the parts, next to each other, and its own counter of them: ops that follow each other over
-// the same rows find them in the same core's caches, and taking a part disturbs nobody. Who has finished his share helps
-// the others. A counter has the job's generation in its high half, the next part in its low half: a worker that wakes
-// late finds the generation changed and cannot touch parts of a newer job with an older body.
+// Each worker has a share of neighbouring parts and its own counter of them: ops that follow each other over the same
+// rows find them in the same core's caches, and taking a part disturbs nobody. Who has finished his share helps the
+// others. A counter has the job's generation in its high half, the next part in its low half: a worker that wakes late
+// finds the generation changed and cannot touch parts of a newer job with an older body.
 struct ThreadPool::Shared {
   struct alignas(64) Counter {
     std::atomic<std::uint64_t> next{0};
