@@ -2,7 +2,7 @@
 // prints JSON.
 //   bench_bandwidth [MEGABYTES [THREADS [REPEATS]]]       (98 MB, the default model's size; 1 and 2 threads; 7)
 // read_gbps: reading a buffer on 2 MiB pages once more and more; f32_mul_add_gflops: products and sums rounded on their
-// own; maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
+// own, in registers of AVX2; f32_mul_add_512_gflops: of AVX-512, where the CPU has it; maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
 // Built by itself: c++ -std=c++20 -O3 -ffp-contract=off -pthread bench/bandwidth.cpp -o bandwidth
 #if !defined(__x86_64__)
 #include <cstdio>
@@ -57,6 +57,19 @@ AVX2 double mul_add() {
     }
   for (__m256& s : sum) keep(s);
   return static_cast<double>(kSteps) * kChains * 8 * 2;
+}
+
+__attribute__((target("avx512f"))) double mul_add_512() {
+  __m512 sum[kChains] = {};
+  const __m512 x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(1e-3f);
+  for (std::int64_t step = 0; step < kSteps; ++step)
+    for (__m512& s : sum) {
+      __m512 product;
+      asm volatile("vmulps %1, %2, %0" : "=v"(product) : "v"(x), "v"(y));
+      s = _mm512_add_ps(s, product);
+    }
+  for (__m512& s : sum) asm volatile("" : "+v"(s));
+  return static_cast<double>(kSteps) * kChains * 16 * 2;
 }
 
 AVX2 double maddubs() {
@@ -133,6 +146,8 @@ int main(int argc, char** argv) {
         },
         ",");
     report("f32_mul_add_gflops", threads, repeats, [](int) { return mul_add(); }, ",");
+    if (__builtin_cpu_supports("avx512f"))
+      report("f32_mul_add_512_gflops", threads, repeats, [](int) { return mul_add_512(); }, ",");
     report("maddubs_gops", threads, repeats, [](int) { return maddubs(); }, "");
     std::printf("  }%s\n", threads * 2 <= max_threads ? "," : "");
     std::fflush(stdout);

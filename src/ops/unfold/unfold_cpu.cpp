@@ -22,6 +22,12 @@ LOOM_INLINE void store_plain_row(const StoredPlane& s, const T* x, T* row) {
   zero(row + end, static_cast<std::size_t>(length - end));
 }
 
+// A loop of its own, whose step and lack of overlap the compiler knows, is made of vectors.
+template <class T>
+void take_every_second(const T* __restrict from, std::ptrdiff_t n, T* __restrict to) {
+  for (std::ptrdiff_t i = 0; i < n; ++i) to[i] = from[2 * i];
+}
+
 template <class T>
 void store_row(const StoredPlane& s, const T* x, T* row) {
   const StoredPlane::Axis& axis = s.axes[2];
@@ -37,8 +43,16 @@ void store_row(const StoredPlane& s, const T* x, T* row) {
   }
   const auto phases = static_cast<std::ptrdiff_t>(s.phases), width = static_cast<std::ptrdiff_t>(s.phase);
   for (std::ptrdiff_t p = 0; p < phases; ++p) {
-    std::ptrdiff_t j = p < shift ? (shift - p + phases - 1) / phases : 0;
-    for (; j < width && j * phases + p - shift < in; ++j) row[p * width + j] = x[j * phases + p - shift];
+    const std::ptrdiff_t begin = p < shift ? (shift - p + phases - 1) / phases : 0;
+    const std::ptrdiff_t last = in + shift - p, all = last > 0 ? (last + phases - 1) / phases : 0;
+    const std::ptrdiff_t end = all < width ? all : width;
+    if (begin >= end) continue;
+    const T* const from = x + (begin * phases + p - shift);
+    T* const to = row + p * width + begin;
+    if (phases == 2)
+      take_every_second(from, end - begin, to);
+    else
+      for (std::ptrdiff_t i = 0; i < end - begin; ++i) to[i] = from[i * phases];
   }
 }
 
