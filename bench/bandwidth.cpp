@@ -2,7 +2,8 @@
 // prints JSON.
 //   bench_bandwidth [MEGABYTES [THREADS [REPEATS]]]       (98 MB, the default model's size; 1 and 2 threads; 7)
 // read_gbps: reading a buffer on 2 MiB pages once more and more; f32_mul_add_gflops: products and sums rounded on their
-// own, in registers of AVX2; f32_mul_add_512_gflops: of AVX-512, where the CPU has it; maddubs_gops: u8 x i8 products, summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
+// own, in registers of AVX2; f32_mul_add_512_gflops: of AVX-512, where the CPU has it; maddubs_gops: u8 x i8 products,
+// summed in pairs and then in i16. x86-64 with AVX2 only. Needs nothing of Loom.
 // Built by itself: c++ -std=c++20 -O3 -ffp-contract=off -pthread bench/bandwidth.cpp -o bandwidth
 #if !defined(__x86_64__)
 #include <cstdio>

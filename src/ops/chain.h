@@ -61,8 +61,8 @@ template <class T, int N, bool kRuns = false, bool kFar = false>
   }
 }
 
-// Panels that go by side by side: where a panel's sixteen columns are one register, each row's broadcast number then
-// meets two products, so that loads do not hold the products up.
+// Panels (or tiles of positions) that go by side by side: where sixteen lanes are one register there are thirty-two of
+// them, and each row's broadcast number meets two products, so that loads do not hold the products up.
 template <class T>
 inline constexpr int kSide = kTile<T> == 12 ? 2 : 1;
 // Rows of a tile of so many panels.

@@ -13,11 +13,6 @@ LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
-// Where a register holds sixteen lanes there are thirty-two of them, enough for tiles side by side that share each
-// broadcast weight: with one broadcast to a product, loads are the bottleneck.
-template <class T>
-constexpr bool kPairs = sizeof(T) == 4 && kRegisters == 1;
-
 // Blocks of a task's chain: terms from `begin` on, up to each of the ends.
 struct Blocks {
   std::size_t begin;
@@ -43,7 +38,7 @@ template <class T, int N, int P>
     for (; k < *end; ++k) {
       const std::size_t offset = offsets[k];
       const auto factor = [&](int n) { return splat(w[static_cast<std::size_t>(n) * terms + k]); };
-      if constexpr (kPairs<T>) {
+      if constexpr (kSide<T> > 1) {
         Lanes<T> x[P];
 #pragma GCC unroll 16
         for (int p = 0; p < P; ++p) x[p] = load(from[p] + offset);
@@ -110,15 +105,14 @@ constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first
 template <class T, int P>
 void add_chunk(const ConvTask<T>& task, const T* w, std::size_t filters, const ConvTile<T>* tiles, const Blocks& chunk,
                T* total) {
-  constexpr int kMost = P == 1 ? kTile<T> : 8;
-  for_tiles<T, kMost>(filters, [&]<int N>(std::size_t f) {
+  for_tiles<T, kTileOf<T, P>>(filters, [&]<int N>(std::size_t f) {
     add_blocks<T, N, P>(task, w + f * task.k, tiles, chunk, total + f * P * kLanes);
   });
 }
 
 template <class T>
 void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) {
-  constexpr std::size_t kPair = kPairs<T> ? 2 : 1;
+  constexpr std::size_t kPair = kSide<T>;
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
     const T* const w = task.w + first * task.k;
