@@ -904,7 +904,7 @@ namespace Welvet
         public static extern int SetLog(IntPtr log, void* user);
 
         /// <summary>Takes the memory of tensors from the host: weights, activations, keys and values. What was taken
-        /// goes back to the functions that gave it.</summary>
+        /// goes back to the functions that gave it. Both functions are called from several threads at once.</summary>
         [DllImport(Library, EntryPoint = "loom_set_memory", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int SetMemory(IntPtr allocate, IntPtr free, void* user);
 

@@ -1102,7 +1102,7 @@ func SetLog(log unsafe.Pointer, user unsafe.Pointer) Status {
 }
 
 // SetMemory: Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes
-// back to the functions that gave it.
+// back to the functions that gave it. Both functions are called from several threads at once.
 func SetMemory(allocate unsafe.Pointer, free unsafe.Pointer, user unsafe.Pointer) Status {
 	return Status(C.loom_set_memory((C.loom_allocate_memory)(allocate), (C.loom_free_memory)(free), user))
 }

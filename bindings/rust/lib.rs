@@ -1439,7 +1439,7 @@ extern "C" {
     pub fn loom_set_log(log: OnLog, user: *mut c_void) -> Status;
 
     /// Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to
-    /// the functions that gave it.
+    /// the functions that gave it. Both functions are called from several threads at once.
     pub fn loom_set_memory(allocate: AllocateMemory, free: FreeMemory, user: *mut c_void) -> Status;
 
     /// Tells the host of a broken invariant of the library before the process ends.

@@ -494,7 +494,7 @@ export interface Functions<Pointer = number> {
   loom_set_log(log: Pointer, user: Pointer): Status;
   /**
    * Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
-   * functions that gave it.
+   * functions that gave it. Both functions are called from several threads at once.
    */
   loom_set_memory(allocate: Pointer, free: Pointer, user: Pointer): Status;
   /** Tells the host of a broken invariant of the library before the process ends. */

@@ -607,7 +607,7 @@ LOOM_API loom_status loom_threads_from_host(int32_t count, loom_run_work run, vo
 LOOM_API loom_status loom_set_log(loom_on_log log, void* user);
 
 /* Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
-   functions that gave it. */
+   functions that gave it. Both functions are called from several threads at once. */
 LOOM_API loom_status loom_set_memory(loom_allocate_memory allocate, loom_free_memory free, void* user);
 
 /* Tells the host of a broken invariant of the library before the process ends. */

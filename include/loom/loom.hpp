@@ -2106,7 +2106,7 @@ inline Result<void> set_log(loom_on_log log, void* user) {
 }
 
 // Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
-// functions that gave it.
+// functions that gave it. Both functions are called from several threads at once.
 inline Result<void> set_memory(loom_allocate_memory allocate, loom_free_memory free, void* user) {
   return detail::finish(loom_set_memory(allocate, free, user));
 }

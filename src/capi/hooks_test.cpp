@@ -19,19 +19,22 @@
 
 #include "capi/capi_test.h"
 #include "core/error.h"
+#include "core/mutex.h"
 #include "support/files.h"
 
 namespace loom::hooks_test {
 namespace {
 
-// Memory of the host, which counts and refuses from the n-th request on.
+// Memory of the host, which counts and refuses from the n-th request on. Threads that load a model ask it side by side.
 struct Host {
+  Mutex mutex;
   std::map<void*, std::size_t> held;
   long requests = 0, refuse_at = -1;
   std::size_t bytes = 0;
 
   static void* allocate(void* user, std::size_t bytes, std::size_t alignment) {
     auto& host = *static_cast<Host*>(user);
+    const Mutex::Guard lock(host.mutex);
     if (host.refuse_at >= 0 && host.requests++ >= host.refuse_at) return nullptr;
     void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     std::memset(memory, 0xa5, bytes);  // the library has to clear it
@@ -41,6 +44,7 @@ struct Host {
   }
   static void free(void* user, void* memory, std::size_t bytes) {
     auto& host = *static_cast<Host*>(user);
+    const Mutex::Guard lock(host.mutex);
     const auto found = host.held.find(memory);
     ASSERT_TRUE(found != host.held.end());
     EXPECT_EQ(found->second, bytes);

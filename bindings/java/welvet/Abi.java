@@ -1252,7 +1252,7 @@ public final class Abi {
 
     /**
      * Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to
-     * the functions that gave it.
+     * the functions that gave it. Both functions are called from several threads at once.
      */
     public static int setMemory(MemorySegment allocate, MemorySegment free, MemorySegment user) {
         try {
