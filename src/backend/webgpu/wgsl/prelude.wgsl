@@ -1,0 +1,1 @@
+// Arithmetic of floats, with the bits of the CPU kernels.
