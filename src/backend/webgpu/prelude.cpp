@@ -1,0 +1,13 @@
+#include "backend/webgpu/prelude.h"
+
+#include "backend/webgpu/wgsl/prelude.wgsl.h"
+#include "backend/webgpu/wgsl/sums_kept.wgsl.h"
+#include "backend/webgpu/wgsl/sums_left.wgsl.h"
+
+namespace loom::webgpu {
+
+std::string prelude(Sums sums) {
+  return std::string(wgsl::prelude) + std::string(sums == Sums::Left ? wgsl::sums_left : wgsl::sums_kept);
+}
+
+}  // namespace loom::webgpu

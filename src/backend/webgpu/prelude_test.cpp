@@ -1,0 +1,75 @@
+#include "backend/webgpu/prelude.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <vector>
+
+#include "backend/webgpu/canaries.h"
+
+namespace loom::webgpu {
+namespace {
+
+TEST(Prelude, every_function_has_a_canary) {
+  // magnitude_of, order_of and philox4x32 stand in others; the expressions name them by these.
+  const std::set<std::string> inner = {"magnitude_of", "order_of", "philox4x32"};
+  std::set<std::string> tried;
+  for (const Canary& canary : canaries()) {
+    const std::string text = canary.expression;
+    const std::regex call("([a-z_0-9]+)\\(");
+    for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) tried.insert((*it)[1]);
+  }
+  for (const Sums sums : {Sums::Left, Sums::Kept}) {
+    const std::string text = prelude(sums);
+    const std::regex function("fn ([a-z_0-9]+)\\(");
+    std::size_t count = 0;
+    for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it, ++count) {
+      const std::string name = (*it)[1];
+      EXPECT_TRUE(tried.contains(name) || inner.contains(name)) << name;
+    }
+    EXPECT_GT(count, 30u);
+  }
+}
+
+// What the twins say of values that are known: they are the witnesses of every device.
+TEST(Prelude, twins_of_known_values) {
+  const auto twin = [](std::string_view name, std::uint32_t a, std::uint32_t b) {
+    for (const Canary& canary : canaries())
+      if (canary.name == name) return canary.twin(a, b);
+    ADD_FAILURE() << name;
+    return std::optional<std::uint32_t>();
+  };
+  constexpr std::uint32_t kOne = 0x3f800000, kThree = 0x40400000, kNan = 0x7fc00001, kInfinity = 0x7f800000;
+  EXPECT_EQ(twin("div", kOne, kThree), 0x3eaaaaabu);
+  EXPECT_EQ(twin("div", kOne, 0x80000000u), 0xff800000u);
+  EXPECT_EQ(twin("div", kInfinity, kInfinity), 0x7fc00000u);
+  EXPECT_EQ(twin("div", 0x00ffffffu, 0x40000000u), 0u) << "2^-126 - 2^-150";
+  EXPECT_EQ(twin("div", 0x00800000u, 0xc0000000u), 0x80000000u);
+  EXPECT_EQ(twin("root", 0x40000000u, 0), 0x3fb504f3u);
+  EXPECT_EQ(twin("root", 0xbf800000u, 0), 0x7fc00000u);
+  EXPECT_EQ(twin("snap", 0xa5ffffffu, 0), 0u);
+  EXPECT_EQ(twin("snap", 0xa6000000u, 0), 0xa6000000u);
+  EXPECT_EQ(twin("snap", 0xffffffffu, 0), 0x7fc00000u);
+  EXPECT_EQ(twin("max_f", kNan, kOne), kOne);
+  EXPECT_EQ(twin("max_f", kOne, kNan), kNan);
+  EXPECT_EQ(twin("equal", 0, 0x80000000u), 1u);
+  EXPECT_EQ(twin("equal", kNan, kNan), 0u);
+  EXPECT_EQ(twin("to_float_i", 0x01000001u, 0), 0x4b800000u) << "a tie";
+  EXPECT_EQ(twin("mul", 0x00800000u, 0x3f000000u), std::nullopt) << "a subnormal result";
+  EXPECT_EQ(twin("half_to_float", 0x7c00u, 0), std::nullopt);
+}
+
+TEST(Prelude, inputs_of_canaries_hold_what_they_promise) {
+  constexpr std::size_t kCount = std::size_t{1} << 18;
+  std::vector<std::uint32_t> a(kCount), b(kCount);
+  fill_canary_inputs(a, b);
+  for (const Canary& canary : canaries()) {
+    std::size_t promised = 0;
+    for (std::size_t i = 0; i < kCount; ++i) promised += canary.twin(a[i], b[i]).has_value();
+    EXPECT_GT(promised, kCount / 2) << canary.name;
+  }
+}
+
+}  // namespace
+}  // namespace loom::webgpu
