@@ -40,12 +40,9 @@ struct TailLanes {
     for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
   }
   // v with the lanes beyond the row set to +0.
-  LOOM_INLINE F32x16 keep(const F32x16& v) const { return kept<float>(v); }
-  LOOM_INLINE F64x16 keep(const F64x16& v) const { return kept<double>(v); }
-
- private:
-  template <class T>
-  LOOM_INLINE Lanes<T> kept(const Lanes<T>& v) const {
+  template <class V>
+  LOOM_INLINE V keep(const V& v) const {
+    using T = std::conditional_t<std::is_same_v<V, F32x16>, float, double>;
     alignas(64) T lanes[kLanes];
     LOOM_TARGET::store(lanes, v);
     for (std::size_t i = n; i < kLanes; ++i) lanes[i] = 0;

@@ -70,6 +70,14 @@ LOOM_INLINE Lanes<T> zeros() {
   return v;
 }
 
+// A table of kernels per element type (backend/exec.h): make() gives that of T, for the types that the target has.
+template <class Table>
+constexpr Table per_element(auto make) {
+  const auto f32 = make.template operator()<float>();
+  const auto f64 = make.template operator()<double>();
+  return {f32, f64};
+}
+
 #define LOOM_LANE_OPERATOR(op)                                                  \
   LOOM_INLINE F64x16 operator op(const F64x16& a, const F64x16& b) {            \
     return detail::each64<F64x16>([](auto x, auto y) { return x op y; }, a, b); \

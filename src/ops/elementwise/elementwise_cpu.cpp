@@ -124,6 +124,7 @@ constexpr ElementwiseKernels<T> kKernels = {
 }  // namespace
 
 extern const PerElement<ElementwiseKernels> elementwise_kernels;
-const PerElement<ElementwiseKernels> elementwise_kernels = {kKernels<float>, kKernels<double>};
+const PerElement<ElementwiseKernels> elementwise_kernels =
+    per_element<PerElement<ElementwiseKernels>>([]<class T> { return kKernels<T>; });
 
 }  // namespace loom::inline LOOM_TARGET

@@ -4,7 +4,8 @@
 // bits. add_plain() of a sum is in sums_left.wgsl or sums_kept.wgsl, one of which follows this file.
 //
 // Subnormals: no stored value is one, and none is promised here. An operand below 2^-126 may count as 0; div() and root() say what they do.
-// NaN and infinity: every function gives one where the CPU does, but the payload of a NaN is promised only by snap(), div() and root().
+// NaN and infinity: every function gives one where the CPU does, but that a compiler may take x * 0 for 0 where it knows the 0; the payload of
+// a NaN is promised only by snap(), div() and root().
 
 // Always 0, which no compiler can know: the entry point sets it from a word of its parameters before all else.
 var<private> opaque_zero: u32;

@@ -1,0 +1,30 @@
+#pragma once
+// Where the lanes of the target `record` write down what is done with them: a graph of values, from which trace.h makes
+// the text of a shader. Included by kernels, so no std containers here. Every call belongs to the Trace that lives on
+// this thread.
+
+#include <cstdint>
+
+namespace loom::recorder {
+
+using Node = std::uint32_t;
+enum class Kind : std::uint8_t { Float, Int, Bool };  // f32, i32, bool of WGSL
+
+inline constexpr Node kZero = 0, kZeroInt = 1;  // the first two of every trace: +0.0 and 0
+inline constexpr Node kNone = ~Node{0};
+
+Node constant(std::int32_t x);
+// A constant, or the value that the number stands for: number_of() gives numbers that do. They can be handed on and
+// compared, but not be computed with.
+Node constant(float x);
+float number_of(Node node);
+
+// The value of a WGSL expression in which each $ is an operand; the same expression of the same operands is one value.
+Node operation(Kind kind, const char* form, Node a, Node b = kNone, Node c = kNone);
+Kind kind_of(Node node);
+
+// Memory holds sixteen lanes at an address: an operand of the trace, or whatever the kernel has stored there before.
+Node load(const void* p);
+void store(void* p, Node node);
+
+}  // namespace loom::recorder

@@ -1,0 +1,223 @@
+#include "simd/record/trace.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace loom::recorder {
+namespace {
+
+thread_local Trace* current = nullptr;
+
+Trace& trace() {
+  LOOM_ASSERT(current != nullptr);
+  return *current;
+}
+
+// Numbers that stand for a value: 2^120 and what follows it. No kernel has constants of this size, nor has what comes of
+// computing with one: 2^100 and above, or the inverse of that.
+constexpr std::uint32_t kTagBits = 0x7b800000u, kTagMask = 0xff800000u;
+constexpr float kComputed = 0x1p119f;
+
+bool is_computed(float x) {
+  const float size = std::abs(x);
+  return std::isfinite(x) && (size >= 0x1p100f || (size > 0 && size < 0x1p-110f));
+}
+
+std::string literal(float x) {
+  if (std::isnan(x)) return "quiet_nan()";
+  if (std::isinf(x)) return x > 0 ? "infinity()" : "neg(infinity())";
+  if (x == 0 && std::signbit(x)) return "bitcast<f32>(0x80000000u)";
+  if (std::abs(x) < 0x1p24f && x == std::trunc(x)) return fmt::format("{:.1f}f", x);
+  if (std::abs(x) < 0x1p24f && x * 8 == std::trunc(x * 8)) return fmt::format("{}f", x);
+  return fmt::format("{:a}f", x);
+}
+// No suffix, so that shifts take it too.
+std::string literal(std::int32_t x) {
+  const std::int64_t size = std::abs(std::int64_t{x});
+  return (x < 0 ? "-" : "") + (size < 1024 ? fmt::format("{}", size) : fmt::format("{:#x}", size));
+}
+
+}  // namespace
+
+Trace::Trace() {
+  LOOM_ASSERT(current == nullptr);
+  current = this;
+  constant(0.0f), constant(0);
+}
+
+Trace::~Trace() { current = nullptr; }
+
+Node Trace::add(const Value& value) {
+  const auto [it, is_new] = known_.try_emplace(value, static_cast<Node>(values_.size()));
+  if (is_new) values_.push_back(value);
+  return it->second;
+}
+
+bool Trace::is_operand(const void* p) const { return p >= memory_ && p < memory_ + kMaxOperands; }
+
+float* Trace::operand(std::size_t k) {
+  LOOM_ASSERT(k < kMaxOperands);
+  float* const p = memory_[k];
+  const Node node = add(leaf(Leaf::Load, Kind::Float, static_cast<std::uint32_t>(k)));
+  if (!stored_.try_emplace(p, node).second) return p;
+  p[0] = number_of(add(leaf(Leaf::First, Kind::Float, static_cast<std::uint32_t>(k))));
+  for (std::size_t i = 1; i < kLanes; ++i) p[i] = kComputed;
+  return p;
+}
+
+float Trace::number(std::size_t k) {
+  return number_of(add(leaf(Leaf::Param, Kind::Float, static_cast<std::uint32_t>(k))));
+}
+
+Node constant(std::int32_t x) {
+  return trace().add(Trace::leaf(Trace::Leaf::Constant, Kind::Int, static_cast<std::uint32_t>(x)));
+}
+Node constant(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & kTagMask) == kTagBits) return bits & ~kTagMask;
+  LOOM_ASSERT(!is_computed(x));
+  return trace().add(Trace::leaf(Trace::Leaf::Constant, Kind::Float, bits));
+}
+float number_of(Node node) {
+  LOOM_ASSERT(node <= ~kTagMask);
+  return std::bit_cast<float>(kTagBits | node);
+}
+
+Node operation(Kind kind, const char* form, Node a, Node b, Node c) {
+  constexpr std::string_view kToInt = "bitcast<i32>($)", kToFloat = "bitcast<f32>($)";
+  Trace& t = trace();
+  const Trace::Value& of = t.values_[a];
+  if (form == kToInt || form == kToFloat) {
+    if (of.leaf == Trace::Leaf::Constant) return t.add(Trace::leaf(Trace::Leaf::Constant, kind, of.bits));
+    if (of.form == (form == kToInt ? kToFloat : kToInt)) return of.operands[0];
+  }
+  return t.add({Trace::Leaf::None, kind, form, {a, b, c}, 0});
+}
+Kind kind_of(Node node) { return trace().values_[node].kind; }
+
+Node load(const void* p) {
+  const auto it = trace().stored_.find(p);
+  LOOM_ASSERT(it != trace().stored_.end());
+  return it->second;
+}
+void store(void* p, Node node) {
+  Trace& t = trace();
+  t.stored_[p] = node;
+  if (!t.is_operand(p)) return;
+  const std::size_t offset = static_cast<std::size_t>(static_cast<float*>(p) - t.memory_[0]), k = offset / kLanes;
+  LOOM_ASSERT(offset % kLanes == 0);
+  t.results_[k] = node;
+}
+
+// The statements that lead to the results, in an order that follows from the results alone: in which order a compiler
+// evaluates operands of the kernel's expressions shows nowhere. What is used once stands where it is used, up to a line's
+// width.
+struct Trace::Text {
+  static constexpr std::size_t kWidth = 100;
+
+  explicit Text(const Trace& trace, bool is_function = false)
+      : trace(trace), is_function(is_function), uses(trace.values_.size()), texts(trace.values_.size()) {
+    for (const auto& [k, node] : trace.results_) ++uses[node];
+    for (Node node = static_cast<Node>(uses.size()); node-- > 0;) {
+      if (uses[node] == 0) continue;
+      for (const Node operand : trace.values_[node].operands)
+        if (operand != kNone) ++uses[operand];
+    }
+    for (const auto& [k, node] : trace.results_) write(node);
+  }
+
+  void write(Node node) {
+    if (!texts[node].empty()) return;
+    const Value& value = trace.values_[node];
+    for (const Node operand : value.operands)
+      if (operand != kNone) write(operand);
+    switch (value.leaf) {
+      case Leaf::Constant:
+        texts[node] = value.kind == Kind::Float ? literal(std::bit_cast<float>(value.bits))
+                                                : literal(static_cast<std::int32_t>(value.bits));
+        return;
+      case Leaf::Param: texts[node] = fmt::format("param({})", value.bits); return;
+      case Leaf::First: texts[node] = fmt::format("load_{}(0)", value.bits); return;
+      case Leaf::Load:
+        texts[node] = fmt::format("x{}", value.bits);
+        if (!is_function) lines += fmt::format("let x{0} = load_{0}(i);\n", value.bits);
+        return;
+      case Leaf::None: break;
+    }
+    for (;;) {
+      texts[node] = filled(value);
+      // The longest operand that has no name yet.
+      Node longest = kNone;
+      for (const Node operand : value.operands)
+        if (operand != kNone && is_inline(operand) &&
+            (longest == kNone || texts[operand].size() > texts[longest].size()))
+          longest = operand;
+      if (texts[node].size() <= kWidth || longest == kNone) break;
+      give_name(longest);
+    }
+    if (!is_inline(node)) give_name(node);
+  }
+
+  // Whether it stands where it is used; no expression begins with a v, as names do.
+  bool is_inline(Node node) const {
+    return trace.values_[node].leaf == Leaf::None && uses[node] == 1 && !texts[node].starts_with('v');
+  }
+  void give_name(Node node) {
+    std::string& text = texts[node];
+    const bool in_parentheses = trace.values_[node].form.starts_with('(');
+    lines += fmt::format("let v{} = {};\n", count, in_parentheses ? text.substr(1, text.size() - 2) : text);
+    text = fmt::format("v{}", count++);
+  }
+  std::string filled(const Value& value) const {
+    std::string out;
+    std::size_t operand = 0;
+    for (std::size_t at = 0; at < value.form.size(); ++at) {
+      if (value.form[at] != '$') {
+        out += value.form[at];
+        continue;
+      }
+      // An operand that fills its place in a call does without its parentheses.
+      const std::string_view text = texts[value.operands[operand++]], end = value.form.substr(at + 1, 1);
+      const bool fills =
+          text.starts_with('(') && (out.ends_with(", ") || out.ends_with('(')) && (end == "," || end == ")");
+      out += fills ? text.substr(1, text.size() - 2) : text;
+    }
+    return out;
+  }
+
+  const Trace& trace;
+  const bool is_function;
+  std::vector<std::uint32_t> uses;
+  std::vector<std::string> texts;
+  std::string lines;
+  int count = 0;
+};
+
+std::string Trace::statements() const {
+  Text text(*this);
+  for (const auto& [k, node] : results_) text.lines += fmt::format("store_{}(i, {});\n", k, text.texts[node]);
+  return text.lines;
+}
+
+std::string Trace::function(std::string_view name) const {
+  LOOM_ASSERT(results_.size() == 1);
+  Text text(*this, true);
+  std::string arguments, indented;
+  for (std::uint32_t k = 0; k < kMaxOperands; ++k) {
+    const auto it = known_.find(leaf(Leaf::Load, Kind::Float, k));
+    if (it == known_.end() || text.uses[it->second] == 0) continue;
+    arguments += fmt::format("{}x{}: f32", arguments.empty() ? "" : ", ", k);
+  }
+  text.lines += fmt::format("return {};\n", text.texts[results_.begin()->second]);
+  for (const char c : text.lines) {
+    if (indented.empty() || indented.back() == '\n') indented += "  ";
+    indented += c;
+  }
+  return fmt::format("fn {}({}) -> f32 {{\n{}}}\n", name, arguments, indented);
+}
+
+}  // namespace loom::recorder
