@@ -7,6 +7,10 @@ Floats have no operators but in src/backend/webgpu/wgsl, whose functions have th
 exp and their like, select of floats, conversions. A line that may have one all the same, since it is exact however it is compiled, ends in a
 comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
 
+Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions of one are known in all, tensors are read by load_x() and
+bits_x(), a name that no file declares is a fixed number, a u32, and a call of one without arguments is a number of the call, a u32 unless a comment
+`// f32: name, name` of the file says otherwise.
+
 Types are those that are declared, so that an operand whose type is not known is a fault too unless the other one's is.
 """
 import pathlib
@@ -47,7 +51,9 @@ class Fault(Exception):
 
 
 class Reader:
-    def __init__(self, text, functions):
+    def __init__(self, text, functions, in_kernel=False):
+        self.in_kernel = in_kernel
+        self.floats = set(re.split(r"[ ,]+", " ".join(re.findall(r"^// f32: (.*)$", text, re.M))))
         self.tokens, at = [], 0
         while at < len(text):
             found = TOKEN.match(text, at)
@@ -130,7 +136,7 @@ class Reader:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
-        return UNKNOWN
+        return UINT if self.in_kernel else UNKNOWN
 
     def declare(self, name, kind):
         self.scopes[-1][name] = {SOME_INT: INT, SOME_FLOAT: FLOAT}.get(kind, kind)
@@ -215,8 +221,12 @@ class Reader:
             return self.functions[name]
         if name in self.structs or name in self.aliases:
             return self.aliases.get(name, called)
-        if TRACED.match(name):
+        if TRACED.match(name) or (self.in_kernel and (name.startswith("load_") or name in self.floats)):
             return FLOAT
+        if self.in_kernel and (name.startswith("bits_") or (not given and not GENERIC.match(name) and not SHORT.match(name))):
+            return UINT
+        if self.in_kernel and name.startswith("put_"):
+            return NOTHING
         if name.startswith("store_") or name in HARMLESS:
             return UINT if name == "arrayLength" else given[0][1][1] if name == "workgroupUniformLoad" and given[0][0] == "ptr" else NOTHING
         if GENERIC.match(name):
@@ -432,20 +442,24 @@ class Reader:
         return self.faults
 
 
+def functions_of(path):
+    reader = Reader(path.read_text(encoding="utf-8"), {})
+    reader.signatures()
+    return reader.functions
+
+
 def prelude_functions():
     functions = {}
     for path in sorted(PRELUDE.glob("*.wgsl")):
-        reader = Reader(path.read_text(encoding="utf-8"), {})
-        reader.signatures()
-        functions.update(reader.functions)
+        functions.update(functions_of(path))
     return functions
 
 
-def check(text, functions):
+def check(text, functions, in_kernel=False):
     """Lines and messages, but for those of lines that say why they are exact."""
     lines = text.split("\n")
     try:
-        faults = Reader(text, functions).module()
+        faults = Reader(text, functions, in_kernel).module()
     except Fault as fault:
         line, message = str(fault).split(": ", 1)
         return [(int(line), message)]
@@ -454,9 +468,11 @@ def check(text, functions):
 
 def main(files):
     functions, bad = prelude_functions(), False
-    paths = [pathlib.Path(file) for file in files] or [p for p in sorted((ROOT / "src").rglob("*.wgsl")) if p.parent != PRELUDE]
-    for path in paths:
-        for line, message in check(path.read_text(encoding="utf-8"), functions):
+    bodies = [p for p in sorted((ROOT / "src").rglob("*.wgsl")) if p.parent != PRELUDE]
+    for path in bodies:
+        functions.update(functions_of(path))
+    for path in [pathlib.Path(file) for file in files] or bodies:
+        for line, message in check(path.read_text(encoding="utf-8"), functions, in_kernel=True):
             print(f"{path}:{line}: {message}")
             bad = True
     return 1 if bad else 0

@@ -4,12 +4,17 @@
 // pass has ended.
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "core/buffer.h"
 
 namespace loom {
+
+namespace gpu {
+class GpuDevice;
+}
 
 class Device {
  public:
@@ -22,6 +27,16 @@ class Device {
   virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void copy(const std::byte* from, std::size_t bytes, std::byte* to) = 0;
   virtual void clear(std::byte* memory, std::size_t bytes) = 0;
+  // Where the device has a copy of bytes of the host that stay as they are while `owner` lives: weights. It is made
+  // when it is first asked for. OutOfMemory.
+  virtual Result<const std::byte*> place(const std::shared_ptr<const void>& /*owner*/,
+                                         std::span<const std::byte> bytes) {
+    return bytes.data();
+  }
+  // What went wrong on the device since the last call; asked when a pass has been read.
+  virtual Result<void> check() { return {}; }
+  // The recorder of ops of a device that computes; null for one that does not.
+  virtual gpu::GpuDevice* gpu() { return nullptr; }
 };
 
 // Memory of a session, where its tensors lie. Ops read and write it in a pass; the host does between passes, by the

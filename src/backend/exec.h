@@ -134,8 +134,8 @@ class Arena {
     LOOM_TRY_VOID(a.notes_.reserve(nullptr, bytes.notes));
     return a;
   }
-  static Arena measuring() {
-    Arena a;
+  static Arena measuring(Device* device = nullptr) {
+    Arena a(device);
     a.tensors_.measure(), a.notes_.measure();
     a.measures_ = true;
     return a;
@@ -218,7 +218,15 @@ struct Exec {
   // memory of its own.
   bool rehearsal() const { return arena.measures(); }
   // Returns whether ops touch the values of tensors here: neither in a rehearsal nor where tensors lie on a device.
-  bool computes() const { return !arena.measures() && arena.device() == nullptr; }
+  bool computes() const {
+    if (arena.measures()) return false;
+    if (arena.device() == nullptr) return true;
+    if (gpu() != nullptr && !status)
+      status = Error{Code::Unsupported, "an operation has no form for graphics cards yet"};
+    return false;
+  }
+  // Where ops record their work in place of computing, in a rehearsal too; null: here.
+  gpu::GpuDevice* gpu() const { return arena.device() == nullptr ? nullptr : arena.device()->gpu(); }
   // pool.run() where ops compute: what they share out goes through here.
   template <class F>
   void run(std::size_t parts, F&& body) const {

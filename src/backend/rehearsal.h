@@ -13,7 +13,7 @@ inline const void* rehearsal_input() { return reinterpret_cast<const void*>((~st
 // pass, or OutOfMemory.
 template <class F>
 Result<Arena::Mark> rehearse(const Exec& like, F&& pass) {
-  Arena measuring = Arena::measuring();
+  Arena measuring = Arena::measuring(like.arena.device());
   const Exec exec{like.pool, like.kernels, measuring, nullptr, like.activations};
   pass(exec);
   if (exec.status) return tl::make_unexpected(*std::move(exec.status));

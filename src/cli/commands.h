@@ -23,6 +23,7 @@ Run export_command(CLI::App& app);
 Run embed_command(CLI::App& app);
 Run verify_command(CLI::App& app);
 Run audit_command(CLI::App& app);
+Run gpu_command(CLI::App& app);
 Run run_command(CLI::App& app);
 Run train_command(CLI::App& app);
 Run replay_command(CLI::App& app);

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/terminal_text.h"
 #include "core/json.h"
+#include "host/device.h"
 #include "ops/all.h"
 
 namespace loom::cli {
@@ -23,6 +24,10 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->check(isa_name());
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;
+  app.add_option("--device", options.device,
+                 "Where the model runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
+      ->check(not_empty())
+      ->capture_default_str();
   app.add_option("--activations", options.activations,
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
@@ -232,6 +237,11 @@ void add_speculate(CLI::App& app, std::string& speculate) {
       ->type_name("ngram|MODEL");
 }
 
+std::string webgpu_library() {
+  const char* const path = std::getenv("LOOM_WEBGPU_LIB");
+  return path == nullptr ? std::string() : path;
+}
+
 Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, const LanguageModel& model,
                                               const Session& session, const CommonOptions& options) {
   if (speculate.empty()) return std::shared_ptr<Drafter>();
@@ -250,6 +260,9 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                                               std::size_t sequences) {
   SessionOptions session;
   session.threads = options.threads;
+  auto device = device_from_name(options.device, webgpu_library());
+  if (!device) return fail(Code::InvalidArgument, "--device {}: {}", options.device, device.error().text());
+  session.device = *device;
   session.context_tokens = options.context;
   session.sequences = sequences;
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;

@@ -19,7 +19,7 @@ enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kOutOfMemory =
 
 struct CommonOptions {
   int threads = 0;
-  std::string isa, activations = "int16", kv_dtype = "float32";
+  std::string isa, device = "cpu", activations = "int16", kv_dtype = "float32";
   std::size_t context = 0;
   std::string dtype;
   std::vector<std::string> adapters, use_adapters;
@@ -28,7 +28,7 @@ struct CommonOptions {
   bool json = false;
 };
 
-// Adds -t, --isa, --quiet and, for commands that run a model, --activations, --kv-dtype, --ctx, --adapter,
+// Adds -t, --isa, --quiet and, for commands that run a model, --device, --activations, --kv-dtype, --ctx, --adapter,
 // --use-adapters and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --dtype of commands that read a language model's weights.
@@ -54,6 +54,8 @@ CLI::Validator number_within(double low, double high);
 CLI::Validator isa_name();
 CLI::Validator dtype_name();
 CLI::Validator network_dtype_name();  // of the 21 alone
+// The path of the WebGPU library that LOOM_WEBGPU_LIB names; empty: whichever the system finds.
+std::string webgpu_library();
 // The same of a name that is no option's whole value. InvalidArgument.
 Result<DType> network_dtype_from_name(std::string_view text);
 

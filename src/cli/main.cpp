@@ -46,6 +46,7 @@ constexpr Command kCommands[] = {
     {"schema", "The JSON Schema of network specs, trainings or evolutions", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
+    {"gpu", "The graphics cards that Loom can compute on", loom::cli::gpu_command},
 };
 
 // If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way

@@ -80,6 +80,15 @@ void give_pages_back(std::byte* begin, std::size_t bytes) noexcept;
 std::byte* take_aligned(std::size_t bytes, std::size_t alignment);
 void give_aligned_back(std::byte* begin) noexcept;
 
+// Addresses without memory behind them: whoever reads or writes there ends the process, where a system can do that.
+// Null when there are none left.
+std::byte* reserve_addresses(std::size_t bytes);
+void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept;
+
+// A shared library, and what it exports by name; null where it or the name is not found. A library stays open.
+void* open_library(const char* path);
+void* symbol_of(void* library, const char* name);
+
 struct Stack {
   std::uintptr_t low = 0, high = 0;  // both 0: not known
 };

@@ -67,7 +67,7 @@ class Matrix {
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
   // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of
-  // panels().
+  // panels(), after renew().
   void refill(std::span<const float> values, std::size_t first, std::size_t last);
 
   // Chooses the span of the scales of quantised inputs; None: that of the weights' own. It is called before anybody
@@ -90,6 +90,10 @@ class Matrix {
   const double* wide_row_zeros() const { return row_zeros_.as<double>(); }
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
+  // Lives as long as the values that the matrix has now; a copy of them somewhere else is good as long.
+  const std::shared_ptr<const void>& token() const { return token_; }
+  void renew() { token_ = std::make_shared<char>(); }
+
   // Codes, scales and zero points of one of the 21 types, as from_quantized() took them. Unsupported for block formats.
   Result<QuantizedMatrix> to_quantized(const Stop& stop = {}) const;
 
@@ -111,6 +115,7 @@ class Matrix {
   std::byte* data_ = nullptr;  // in own_ or in pool_
   Buffer own_, row_scales_, row_zeros_;
   std::shared_ptr<PanelPool> pool_;
+  std::shared_ptr<const void> token_;
 };
 
 // One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without

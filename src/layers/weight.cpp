@@ -269,6 +269,7 @@ bool Weight::refill(ThreadPool* pool) {
   if (role_ != WeightRole::Matrix) {
     if (active_->decoded.size() != master_.size()) return false;
     std::ranges::copy(master_, active_->decoded.begin());
+    active_->token = std::make_shared<char>();
     find_plain();
     return true;
   }
@@ -278,6 +279,7 @@ bool Weight::refill(ThreadPool* pool) {
   for (std::size_t p = 0; p < parts_; ++p) {
     auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
     const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
+    matrix.renew();
     in_shares(pool, matrix.panels(), part_size,
               [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
   }
@@ -526,11 +528,21 @@ void Weight::decode_to(std::size_t first, std::size_t count, T* to) const {
     active_->parts[r / part_rows]->decode_row(r % part_rows, to);
 }
 
+// The values where they lie, or the copy that the device has of them.
+std::span<const float> Weight::placed(const Exec& exec, std::span<const float> values) const {
+  Device* const device = exec.arena.device();
+  if (device == nullptr || exec.rehearsal() || active_ == nullptr) return values;
+  auto at = device->place(active_->token, std::as_bytes(values));
+  if (at) return {reinterpret_cast<const float*>(*at), values.size()};
+  if (!exec.status) exec.status = std::move(at).error();
+  return values;
+}
+
 template <class T>
 const T* Weight::values(const Exec& exec) const {
   const Weight& w = owner();
   if constexpr (sizeof(T) == 4) {
-    if (w.plain_ != nullptr) return w.plain_;
+    if (w.plain_ != nullptr) return w.placed(exec, std::span(w.plain_, w.elements())).data();
   } else {
     if (w.dtype() == DType::float64 && !w.master64_.empty()) return w.master64_.data();
     if (w.active_ != nullptr && !w.active_->decoded64.empty()) return w.active_->decoded64.data();

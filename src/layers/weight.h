@@ -163,6 +163,8 @@ class Weight {
     std::vector<float> decoded;            // vectors
     std::vector<double> decoded64;         // vectors in float64
     std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
+    // lives as long as the values are these; a copy of them somewhere else is good as long
+    std::shared_ptr<const void> token = std::make_shared<char>();
   };
   const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }
   Weight& owner() { return tied_ != nullptr ? *tied_ : *this; }
@@ -176,6 +178,7 @@ class Weight {
   template <class T>
   void decode_to(std::size_t first, std::size_t count, T* to) const;
   void find_plain();
+  std::span<const float> placed(const Exec& exec, std::span<const float> values) const;
 
   std::string name_;
   WeightRole role_ = WeightRole::Matrix;

@@ -33,6 +33,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype, s->device_ = options.device;
+  s->arena_ = Arena(options.device);
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));
@@ -127,7 +128,7 @@ Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<b
   const Exec now = exec(cancel);
   sweep(now, rows, logits);
   if (now.status) return tl::make_unexpected(*std::move(now.status));
-  return {};
+  return device_ != nullptr ? device_->check() : Result<void>();
 }
 
 void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {

@@ -98,6 +98,7 @@ Result<void> NetworkSession::adopt() {
   planned_.reset();
   has_forward_ = false;
   if (options_.device != nullptr) LOOM_TRY_VOID(check_device(network));
+  arena_ = Arena(options_.device);
   if (options_.backward) {
     std::vector<std::size_t> sizes;
     network.visit_weights(
@@ -242,7 +243,7 @@ Result<void> NetworkSession::reserve(const Shape& input, const Arena::Mark& need
   if (needed.bytes() > options_.max_bytes)
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed",
                 input.text(), static_cast<double>(needed.bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
-  arena_ = {};
+  arena_ = Arena(options_.device);
   LOOM_TRY(arena_, Arena::create(needed, options_.device));
   return states_.allocate();
 }

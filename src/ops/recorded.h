@@ -1,6 +1,6 @@
 #pragma once
-// The tables of kernels whose lanes write shaders (simd/record/trace.h). A table can be used once its file is RECORDED in
-// CMakeLists.txt; of those per element type, f32.
+// The tables of kernels whose lanes write shaders (simd/record/trace.h). A table can be used once its file is RECORDED
+// in CMakeLists.txt; of those per element type, f32.
 
 #include "ops/all.h"
 

@@ -22,6 +22,8 @@ Bits bits(float x) { return std::bit_cast<Bits>(x); }
 Bits size(Bits x) { return x & ~kSign; }
 bool is_nan(Bits x) { return size(x) > kInfinityBits; }
 bool is_subnormal(Bits x) { return size(x) != 0 && size(x) < kLeastNormal; }
+// A result that may have been below 2^-126 before it was rounded: hardware that flushes makes 0 of it.
+bool may_be_flushed(Bits x) { return size(x) != 0 && size(x) <= kLeastNormal; }
 // A number with which shaders may compute: +0, -0, or normal and finite.
 bool is_plain(Bits x) { return size(x) < kInfinityBits && !is_subnormal(x); }
 Bits flushed(Bits x) { return is_subnormal(x) ? x & kSign : x; }
@@ -31,7 +33,7 @@ Promise of_plain(Bits a, Bits b) {
   if (!is_plain(a) || !is_plain(b)) return {};
   const Bits y = bits(f(number(a), number(b)));
   // The sign of a zero may be ignored; what is stored is snapped, so nothing can tell.
-  return is_plain(y) && y != kSign ? Promise(y) : Promise();
+  return is_plain(y) && y != kSign && !may_be_flushed(y) ? Promise(y) : Promise();
 }
 // As hardware that takes subnormals for zeros, with one NaN.
 Promise of_flushed(float y) { return is_nan(bits(y)) ? kQuietNan : flushed(bits(y)); }
@@ -61,7 +63,7 @@ constexpr Canary kCanaries[] = {
     // a + a * b with its two roundings.
     {"add of mul", "bitcast<u32>(add(x, mul(x, y)))", of_plain<[](float a, float b) {
        const float product = a * b;
-       return is_subnormal(bits(product)) ? number(kQuietNan) : a + product;
+       return may_be_flushed(bits(product)) ? number(kQuietNan) : a + product;
      }>},
     {"div", "bitcast<u32>(div(x, y))", quotient},
     {"root", "bitcast<u32>(root(x))", [](Bits a, Bits) { return of_flushed(std::sqrt(number(flushed(a)))); }},

@@ -1,6 +1,6 @@
 #pragma once
-// The functions of wgsl/prelude.wgsl beside their twins on the CPU: what a device is asked before its results count, and
-// what tests walk. Everything is bits, so that neither side has to carry a subnormal or a NaN in a float.
+// The functions of wgsl/prelude.wgsl beside their twins on the CPU: what a device is asked before its results count,
+// and what tests walk. Everything is bits, so that neither side has to carry a subnormal or a NaN in a float.
 
 #include <cstdint>
 #include <optional>

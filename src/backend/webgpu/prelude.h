@@ -5,7 +5,8 @@
 
 namespace loom::webgpu {
 
-// Whether a compiler may see the sums of kept products (add_plain): it has nothing to fuse in them, but some reassociate.
+// Whether a compiler may see the sums of kept products (add_plain): it has nothing to fuse in them, but some
+// reassociate.
 enum class Sums { Left, Kept };
 
 std::string prelude(Sums sums);

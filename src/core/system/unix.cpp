@@ -1,5 +1,6 @@
 // Maps, locks, users and processes, which Linux and macOS have and WASI has not.
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
@@ -67,6 +68,15 @@ void release_pages(const std::byte* begin, std::size_t bytes) {
 }
 
 void give_pages_back(std::byte* begin, std::size_t bytes) noexcept { ::munmap(begin, bytes); }
+
+std::byte* reserve_addresses(std::size_t bytes) {
+  void* const begin = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
+}
+void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept { ::munmap(begin, bytes); }
+
+void* open_library(const char* path) { return ::dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+void* symbol_of(void* library, const char* name) { return ::dlsym(library, name); }
 
 bool watch_forks(void (*before)(), void (*parent)(), void (*child)()) {
   return ::pthread_atfork(before, parent, child) == 0;

@@ -40,6 +40,16 @@ std::byte* take_pages(std::size_t bytes, bool) {
 }
 void give_pages_back(std::byte* begin, std::size_t) noexcept { give_aligned_back(begin); }
 
+// The upper half of the addresses, where a memory of at most 2 GiB never reaches; it is handed out as often as asked.
+std::byte* reserve_addresses(std::size_t bytes) {
+  constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 31;
+  return bytes <= kUpperHalf ? reinterpret_cast<std::byte*>(kUpperHalf) : nullptr;
+}
+void give_addresses_back(std::byte*, std::size_t) noexcept {}
+
+void* open_library(const char*) { return nullptr; }
+void* symbol_of(void*, const char*) { return nullptr; }
+
 Stack stack_of_thread() { return {}; }
 int physical_cores() { return 1; }
 bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }

@@ -239,6 +239,16 @@ int physical_cores() {
   return cores < 1 ? 1 : static_cast<int>(cores);
 }
 
+std::byte* reserve_addresses(std::size_t bytes) {
+  return static_cast<std::byte*>(VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_NOACCESS));
+}
+void give_addresses_back(std::byte* begin, std::size_t) noexcept { VirtualFree(begin, 0, MEM_RELEASE); }
+
+void* open_library(const char* path) { return LoadLibraryW(WidePath(path).text); }
+void* symbol_of(void* library, const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
+}
+
 bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }
 
 }  // namespace loom::os

@@ -52,6 +52,7 @@ template double attention_scale<double>(const AttentionConfig&);
 
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
+  if (exec.gpu() != nullptr) return gpu::attention(exec, config, q, k, v, runs, caches, out);
   const AttentionKernels& kernels = exec.kernels.attention;
   const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
   const auto scale = attention_scale<float>(config), softcap = static_cast<float>(config.softcap);

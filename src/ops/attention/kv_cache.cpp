@@ -31,10 +31,28 @@ Result<KvCache> KvCache::create(const Config& config) {
 }
 
 Result<void> KvCache::reach(std::size_t end) {
+  if (config_.device != nullptr) return grow_on_device(std::min(end, slots_));
   while (blocks_.size() < std::min(end, slots_)) {
     LOOM_TRY(Memory block, Memory::create(config_.device, config_.kv_heads * block_bytes_));
     blocks_.push_back(std::move(block));
   }
+  return {};
+}
+
+// Kernels see one buffer, so that a cache that grows moves to a larger one: twice as large, from 512 positions on.
+Result<void> KvCache::grow_on_device(std::size_t slots) {
+  constexpr std::size_t kFirstSlots = 8;
+  const std::size_t bytes = config_.kv_heads * block_bytes_;
+  const std::size_t held = blocks_.empty() ? 0 : blocks_[0].size() / bytes;
+  if (slots <= held) return {};
+  LOOM_TRY(Memory larger,
+           Memory::create(config_.device, std::min(slots_, std::max({slots, 2 * held, kFirstSlots})) * bytes));
+  if (held == 0) {
+    blocks_.push_back(std::move(larger));
+    return {};
+  }
+  larger.copy(0, blocks_[0], 0, held * bytes);
+  blocks_[0] = std::move(larger);
   return {};
 }
 
@@ -104,11 +122,13 @@ void KvCache::zero_rows(std::byte* block, std::size_t begin, std::size_t end) co
 void KvCache::load(std::size_t kv_head, std::size_t index, Block& block) const {
   block.index = index;
   block.bytes.resize(block_bytes_);
-  blocks_[index % slots_].read(kv_head * block_bytes_, block.bytes);
+  const auto [memory, offset] = place_of(index);
+  memory.read(offset + kv_head * block_bytes_, block.bytes);
 }
 
 void KvCache::store(std::size_t kv_head, const Block& block) {
-  blocks_[block.index % slots_].write(kv_head * block_bytes_, block.bytes);
+  const auto [memory, offset] = place_of(block.index);
+  memory.write(offset + kv_head * block_bytes_, block.bytes);
 }
 
 void KvCache::take(const Block& block, std::size_t i, Row& row) const {

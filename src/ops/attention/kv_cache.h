@@ -41,7 +41,8 @@ class KvCache {
   std::size_t position_bytes() const { return config_.kv_heads * block_bytes_ / kCacheBlock; }
   // Kernels read the numbers of a block from here; extend() has reached it.
   std::byte* keys(std::size_t kv_head, std::size_t block) {
-    return blocks_[block % slots_].data() + kv_head * block_bytes_;
+    const auto [memory, offset] = place_of(block);
+    return memory.data() + offset + kv_head * block_bytes_;
   }
   std::byte* values(std::size_t kv_head, std::size_t block) {
     return keys(kv_head, block) + kCacheBlock * config_.head_dim * item_bytes_;
@@ -50,6 +51,10 @@ class KvCache {
     return reinterpret_cast<float*>(values(kv_head, block) + kCacheBlock * padded_dim() * item_bytes_);
   }
   float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
+
+  // On a device: where all blocks lie, one behind the other, in the order of their slots; a ring has so many.
+  std::byte* device_blocks() { return blocks_[0].data(); }
+  std::size_t slots() const { return slots_; }
 
   // The next pass writes positions [position, position + count), in blocks whose other rows are zeros. Takes memory
   // once per block of positions. OutOfMemory, with the cache as it was but for blocks that nothing has reached.
@@ -82,6 +87,17 @@ class KvCache {
   };
   // Takes the memory of all blocks in front of number `end`.
   Result<void> reach(std::size_t end);
+  Result<void> grow_on_device(std::size_t slots);
+  // Memory of a block of all heads, and where in it that begins.
+  struct BlockPlace {
+    Memory& memory;
+    std::size_t offset;
+  };
+  BlockPlace place_of(std::size_t block) const {
+    const std::size_t slot = block % slots_;
+    if (config_.device == nullptr) return {blocks_[slot], 0};
+    return {blocks_[0], slot * config_.kv_heads * block_bytes_};
+  }
   void take(const Block& block, std::size_t in_block, Row& row) const;
   void put(Block& block, std::size_t in_block, const Row& row) const;
   void load(std::size_t kv_head, std::size_t index, Block& block) const;
@@ -92,7 +108,8 @@ class KvCache {
   Config config_;
   std::size_t slots_ = 0, item_bytes_ = 0, block_bytes_ = 0;
   std::size_t held_from_ = 0, written_ = 0;  // behind the last position that holds anything
-  std::vector<Memory> blocks_;               // [slot], of all heads; as many as were reached
+  // [slot], of all heads, as many as were reached; on a device one piece for all of them, which grows
+  mutable std::vector<Memory> blocks_;
 };
 
 // A row of int8: its scale, NaN for one with a number that is not finite; elements of it as codes. And as bfloat16.

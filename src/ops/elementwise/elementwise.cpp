@@ -68,24 +68,28 @@ void each_piece(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::add(exec, a, b, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::multiply(exec, a, b, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::scale(exec, x, factor, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.scale(x.as<T>() + at, factor, n, y.as<T>() + at);
   });
 }
 
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::add_to_rows(exec, x, row, y);
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r));
@@ -94,6 +98,7 @@ void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
 }
 
 void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::divide(exec, x, divisor, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.divide(x.as<T>() + at, static_cast<T>(divisor), n, y.as<T>() + at);
   });
@@ -102,12 +107,14 @@ void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
 void fill_zero(const Exec& exec, Tensor y) { fill(exec, y, 0); }
 
 void fill(const Exec& exec, Tensor y, double value) {
+  if (exec.gpu() != nullptr) return gpu::fill(exec, y, value);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.fill(static_cast<T>(value), n, y.as<T>() + at);
   });
 }
 
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::copy(exec, x, y);
   each_piece(exec, y,
              [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.copy(x.as<T>() + at, n, y.as<T>() + at); });
 }
@@ -120,18 +127,21 @@ void convert(const Exec& exec, ConstTensor x, Tensor y) {
 }
 
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::activate(exec, fn, x, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.activate(fn, x.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::activate_backward(exec, fn, x, dy, dx);
   each_piece(exec, dx, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.activate_backward(fn, x.as<T>() + at, dy.as<T>() + at, n, dx.as<T>() + at);
   });
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::gated(exec, fn, gate, up, y);
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at);
   });
@@ -139,6 +149,7 @@ void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTens
 
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
                     Tensor dgate, Tensor dup) {
+  if (exec.gpu() != nullptr) return gpu::gated_backward(exec, fn, gate, up, dy, dgate, dup);
   each_piece(exec, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at, dup.as<T>() + at);
   });

@@ -10,13 +10,14 @@ namespace loom {
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y,
                  OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
-  for (std::size_t r = 0; r < ids.size() && exec.computes(); ++r)
+  for (std::size_t r = 0; r < ids.size() && !exec.rehearsal(); ++r)
     if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
         exec.status = Error{Code::IndexOutOfRange,
                             fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
+  if (exec.gpu() != nullptr) return gpu::gather_rows(exec, table, ids, factor, y);
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();
@@ -29,6 +30,7 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
 
 void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols);
+  if (exec.gpu() != nullptr) return gpu::take_rows(exec, table, ids, y);
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();

@@ -34,6 +34,11 @@ void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, Ou
 void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy,
                       std::size_t table_rows, void* dtable);
 
+namespace gpu {
+void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double scale, Tensor y);
+void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y);
+}  // namespace gpu
+
 template <class T>
 struct GatherKernels {
   // ids of n values, kNoRow for those that are no row of the table; the first of these, n if there is none.

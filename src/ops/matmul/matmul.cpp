@@ -5,13 +5,8 @@
 #include "ops/for_rows.h"
 
 namespace loom {
-namespace {
 
-// The forms to which x can be quantised are twelve at most: codes for each span of scales and of weights, digits and
-// words for groups of 32, 64 and 128 columns.
-constexpr std::size_t kForms = 12;
-
-QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) {
+QuantizedRows input_form(const Exec& exec, const PanelLayout& layout, float floor) {
   QuantizedRows q;
   const bool sums_rows = traits(layout.kind).sums_rows();
   if (layout.input_scales() == PanelScales::ByRow) {
@@ -25,6 +20,12 @@ QuantizedRows form_of(const Exec& exec, const PanelLayout& layout, float floor) 
   }
   return q;
 }
+
+namespace {
+
+// The forms to which x can be quantised are twelve at most: codes for each span of scales and of weights, digits and
+// words for groups of 32, 64 and 128 columns.
+constexpr std::size_t kForms = 12;
 
 // x in every form that the weights of a call ask for, each once.
 struct QuantizedInputs {
@@ -52,6 +53,7 @@ struct QuantizedInputs {
 }  // namespace
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
+  if (exec.gpu() != nullptr) return gpu::matmul(exec, x, jobs);
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
   std::size_t panels = 0, bytes = 0;
@@ -60,7 +62,7 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
     panels += job.weight->panels();
     bytes += job.weight->panels() * job.weight->panel_bytes();
     if (!job.weight->layout().quantises_input()) continue;
-    const QuantizedRows form = form_of(exec, job.weight->layout(), job.input_floor);
+    const QuantizedRows form = input_form(exec, job.weight->layout(), job.input_floor);
     if (inputs.find(form) == nullptr) inputs.add(exec, x, form);
   }
   const auto run_panels = [&](std::size_t begin, std::size_t end) {
@@ -68,7 +70,7 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
       const std::size_t n = job.weight->panels();
       if (begin < n && begin < end) {
         const PanelKind kind = job.weight->layout().kind;
-        const QuantizedRows* const quantized = inputs.find(form_of(exec, job.weight->layout(), job.input_floor));
+        const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
         const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
         exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, begin, end < n ? end : n);
       }

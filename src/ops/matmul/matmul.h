@@ -61,6 +61,13 @@ struct MatmulJob {
 // One pass over x for all weights (q | k | v, gate | up): they divide one set of threads.
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
 
+// How inputs are quantised for such panels.
+QuantizedRows input_form(const Exec& exec, const PanelLayout& layout, float floor);
+
+namespace gpu {
+void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
+}
+
 // Kernel side.
 struct MatmulTask {
   const Matrix* weight;

@@ -53,6 +53,7 @@ void for_planes(const Exec& exec, const ChannelShape& s, F&& f) {
 }  // namespace
 
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::rms_norm(exec, x, gamma, eps, y);
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
       exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r));

@@ -20,6 +20,9 @@ namespace loom {
 // gamma, beta [cols], of the element type of x; beta may be null. x and y may be the same memory.
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y);
 void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* beta, double eps, Tensor y);
+namespace gpu {
+void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y);
+}
 // xh is written too; dx may have no data. No two of the tensors share memory.
 void rms_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
                        Tensor dx);

@@ -117,11 +117,13 @@ void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim,
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
           Tensor x) {
+  if (exec.gpu() != nullptr) return gpu::rope(exec, table, positions, head_dim, x);
   rotate_rows(exec, table, head_dim, x, false, [&](std::size_t r) { return positions[r]; });
 }
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
+  if (exec.gpu() != nullptr) return gpu::rope_sequences(exec, table, steps, head_dim, x, back);
   rotate_rows(exec, table, head_dim, x, back, [&](std::size_t r) { return r % steps; });
 }
 

@@ -66,6 +66,13 @@ void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back = false);
 
+namespace gpu {
+void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
+          Tensor x);
+void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
+                    bool back);
+}  // namespace gpu
+
 template <class T>
 struct RopeKernels {
   void (*rotate)(const float* cos_sin, std::size_t dim, bool interleaved, bool back, T* x);  // one head

@@ -1,6 +1,6 @@
 #pragma once
-// The elementary functions of simd/math.h for shaders, traced from it: exp_f, expm1_f, log_f, log1p_f, tanh_f, sigmoid_f,
-// erf_f, rsqrt_f, pow_f, and sin_f and cos_f, which are right for |x| < 2048.
+// The elementary functions of simd/math.h for shaders, traced from it: exp_f, expm1_f, log_f, log1p_f, tanh_f,
+// sigmoid_f, erf_f, rsqrt_f, pow_f, and sin_f and cos_f, which are right for |x| < 2048.
 
 #include <string>
 #include <string_view>

@@ -17,8 +17,8 @@ Trace& trace() {
   return *current;
 }
 
-// Numbers that stand for a value: 2^120 and what follows it. No kernel has constants of this size, nor has what comes of
-// computing with one: 2^100 and above, or the inverse of that.
+// Numbers that stand for a value: 2^120 and what follows it. No kernel has constants of this size, nor has what comes
+// of computing with one: 2^100 and above, or the inverse of that.
 constexpr std::uint32_t kTagBits = 0x7b800000u, kTagMask = 0xff800000u;
 constexpr float kComputed = 0x1p119f;
 
@@ -114,8 +114,8 @@ void store(void* p, Node node) {
 }
 
 // The statements that lead to the results, in an order that follows from the results alone: in which order a compiler
-// evaluates operands of the kernel's expressions shows nowhere. What is used once stands where it is used, up to a line's
-// width.
+// evaluates operands of the kernel's expressions shows nowhere. What is used once stands where it is used, up to a
+// line's width.
 struct Trace::Text {
   static constexpr std::size_t kWidth = 100;
 

@@ -2,7 +2,8 @@
 // Kernels as WGSL: a kernel of the target `record` is called with operands that are no memory, and what it does to them
 // becomes the statements of a shader that does it to element i. So a formula is written once, for the CPU.
 //
-//   traced([&](Trace& t) { record::elementwise_kernels.f32.gated(fn, t.operand(0), t.operand(1), t.n(), t.operand(2)); })
+//   traced([&](Trace& t) { record::elementwise_kernels.f32.gated(fn, t.operand(0), t.operand(1), t.n(), t.operand(2));
+// })
 //
 //   let x0 = load_0(i);
 //   let x1 = load_1(i);

@@ -3,8 +3,8 @@
 // it (the folder stands first on their include path). Sixteen lanes are one value of a shader, and an operation writes
 // down its WGSL: floats by the functions of backend/webgpu/wgsl/prelude.wgsl alone, integers by operators.
 //
-// What looks across lanes is not here, but for any(): no shader holds the branches behind it, so sin and cos are those of
-// |x| < 2048.
+// What looks across lanes is not here, but for any(): no shader holds the branches behind it, so sin and cos are those
+// of |x| < 2048.
 
 #include "simd/orders.h"
 #include "simd/record/recorder.h"

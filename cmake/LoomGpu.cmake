@@ -1,0 +1,11 @@
+# Tests on a graphics card: Mesa's lavapipe, which every machine of ./test has (tools/with_gpu.sh). Elsewhere they are skipped, since the same
+# tests stand in the programs of their modules.
+
+if(NOT LOOM_MATRIX OR NOT LOOM_TESTS)
+  return()
+endif()
+foreach(module ops lm)
+  add_test(NAME gpu_${module} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh $<TARGET_FILE:${module}_test> --gtest_brief=1 --gtest_filter=Gpu*)
+endforeach()
+add_test(NAME gpu_answer COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/gpu_answer.py $<TARGET_FILE:loom>)
+set_tests_properties(gpu_ops gpu_lm gpu_answer PROPERTIES COST 100)

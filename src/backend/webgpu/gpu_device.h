@@ -1,0 +1,120 @@
+#pragma once
+// A graphics card as a Device: tensors lie in its memory, ops record kernels, and the host reads when a pass has ended.
+// Tensors have addresses like everywhere else, of a range that holds no memory, so that layers go on adding to pointers
+// and a host that looks at a tensor faults at once.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/device.h"
+#include "backend/webgpu/driver.h"
+#include "backend/webgpu/kernel.h"
+#include "backend/webgpu/prelude.h"
+
+namespace loom {
+struct Exec;
+}
+
+namespace loom::gpu {
+
+class GpuDevice final : public Device {
+ public:
+  // Proves the arithmetic of the device first (probe.h); Unsupported where it is not exact. OutOfMemory.
+  static Result<std::unique_ptr<GpuDevice>> create(std::unique_ptr<Driver> driver);
+  ~GpuDevice() override;
+
+  Result<std::byte*> allocate(std::size_t bytes) override;
+  void free(std::byte* memory, std::size_t bytes) override;
+  void read(const std::byte* from, std::span<std::byte> to) override;
+  void write(std::byte* to, std::span<const std::byte> from) override;
+  void copy(const std::byte* from, std::size_t bytes, std::byte* to) override;
+  void clear(std::byte* memory, std::size_t bytes) override;
+  Result<const std::byte*> place(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) override;
+  Result<void> check() override;
+  GpuDevice* gpu() override { return this; }
+
+  // Records so many workgroups of a kernel behind what was recorded before. A rehearsal compiles it alone. What goes
+  // wrong is in exec.status.
+  void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
+  // The same outside of a pass.
+  Result<void> dispatch(const Kernel& kernel, std::uint64_t workgroups);
+  // Where kernels of this pass find numbers of the host: positions, ids, lengths. Null in a rehearsal.
+  template <class T>
+  const void* upload(const Exec& exec, std::span<const T> numbers) {
+    static_assert(sizeof(T) % 4 == 0);
+    return upload_bytes(exec, std::as_bytes(numbers));
+  }
+
+  const AdapterInfo& adapter() const { return driver_->adapter(); }
+  struct Counters {
+    std::uint64_t dispatches = 0, submits = 0, pipelines = 0, bytes_read = 0, bytes_written = 0;
+  };
+  const Counters& counters() const { return counters_; }
+  // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
+  webgpu::Sums sums() const { return sums_; }
+  std::uint64_t buffer_bytes() const { return driver_->buffer_bytes(); }
+
+ private:
+  // A buffer and what of it has been handed out, front to back; it goes when all of that has come back.
+  struct Heap {
+    Id buffer = 0;
+    std::uint64_t bytes = 0, used = 0;
+    std::size_t live = 0;
+  };
+  struct Range {
+    std::size_t bytes = 0, heap = 0;
+    std::uint64_t offset = 0;  // of the first byte in the heap
+  };
+  struct Spot {
+    Id buffer = 0;
+    std::uint64_t offset = 0;
+  };
+  struct Placed {
+    std::weak_ptr<const void> owner;
+    std::byte* at = nullptr;
+    std::size_t bytes = 0;
+  };
+  struct Shader {
+    Id pipeline = 0;
+    Bindings bindings;
+  };
+
+  explicit GpuDevice(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+  Result<std::byte*> take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes);
+  Result<std::size_t> new_heap(std::uint64_t bytes);
+  void drop_heap(std::size_t heap);
+  Spot spot_of(const void* address) const;
+  Result<const Shader*> shader_of(const Kernel& kernel, std::span<const Id> buffers);
+  Id group_of(const Shader& shader, std::span<const Id> buffers);
+  const void* upload_bytes(const Exec& exec, std::span<const std::byte> bytes);
+  void flush();
+  void drop_expired();
+
+  std::unique_ptr<Driver> driver_;
+  std::byte* addresses_ = nullptr;  // of kAddresses bytes, all of them handed out from here
+  std::size_t next_address_ = 0;
+  std::map<const std::byte*, Range> ranges_;
+  std::vector<Heap> heaps_;
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t small_heap_ = kNone, weight_heap_ = kNone;  // that have room
+  std::uint64_t next_weight_heap_ = 0;
+  std::map<const std::byte*, Placed> placed_;  // by where the host has it
+
+  webgpu::Sums sums_ = webgpu::Sums::Left;
+  std::string prelude_ = webgpu::prelude(sums_);
+  std::map<std::string, Shader> shaders_;
+  std::map<std::string, Id> groups_;
+  std::string key_;
+
+  // Recorded, not yet submitted.
+  std::vector<std::uint32_t> commands_, parameters_, notes_;
+  Id parameter_buffer_ = 0;
+  std::byte* note_memory_ = nullptr;
+  Counters counters_;
+  std::optional<Error> failed_;  // of a read
+};
+
+}  // namespace loom::gpu

@@ -1,0 +1,105 @@
+#pragma once
+// One operation on a graphics card, as an op records it: the body of a shader, the tensors and numbers that it meets.
+// The rest of the shader is written from these (kernel.cpp). A body is WGSL with a function
+//   fn run(group: u32, thread: u32)
+// that is called once per thread of every workgroup, and finds
+//   load_x(i) -> f32, bits_x(i) -> u32        element i of a tensor "x" that is read
+//   store_x(i, f32), put_x(i, u32)            of one that is written
+//   rows()                                    a number "rows", of type u32 or f32, that may differ from call to call
+//   cols                                      a fixed one: another value is another shader
+// beside all of wgsl/prelude.wgsl. Tensors are words of 32 bits; floats have no operators in a body but functions of
+// the prelude, which keep every rounding.
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace loom::gpu {
+
+enum class Access : std::uint8_t { Read, Write, Both };
+
+class Kernel {
+ public:
+  struct Operand {
+    std::string_view name;
+    const void* at;
+    Access access;
+  };
+  struct Number {
+    std::string_view name;
+    std::uint32_t bits;
+    bool is_float;
+  };
+
+  static constexpr std::uint32_t kThreads = 64;  // of a workgroup, where nothing speaks for another number
+  // All names and the body outlive the device: they are literals or kept for ever.
+  Kernel(std::string_view name, std::string_view body, std::uint32_t threads = kThreads)
+      : name_(name), body_(body), threads_(threads) {}
+
+  Kernel& operand(std::string_view tensor, const void* at, Access access) { return add({tensor, at, access}); }
+  Kernel& reads(std::string_view tensor, const void* at) { return add({tensor, at, Access::Read}); }
+  Kernel& writes(std::string_view tensor, void* at) { return add({tensor, at, Access::Write}); }
+  Kernel& updates(std::string_view tensor, void* at) { return add({tensor, at, Access::Both}); }
+  template <std::integral T>
+  Kernel& number(std::string_view name, T value) {
+    return put(numbers_, num_numbers_, {name, static_cast<std::uint32_t>(value), false});
+  }
+  Kernel& number(std::string_view name, float value) {
+    return put(numbers_, num_numbers_, {name, std::bit_cast<std::uint32_t>(value), true});
+  }
+  Kernel& fixed(std::string_view name, std::size_t value) {
+    return put(constants_, num_constants_, {name, static_cast<std::uint32_t>(value), false});
+  }
+
+  std::string_view name() const { return name_; }
+  std::string_view body() const { return body_; }
+  std::uint32_t threads() const { return threads_; }
+  std::span<const Operand> operands() const { return {operands_.data(), num_operands_}; }
+  std::span<const Number> numbers() const { return {numbers_.data(), num_numbers_}; }
+  std::span<const Number> constants() const { return {constants_.data(), num_constants_}; }
+
+  static constexpr std::size_t kMostTensors = 10, kMostNumbers = 32;
+
+ private:
+  Kernel& add(const Operand& operand) {
+    LOOM_ASSERT(num_operands_ < kMostTensors);
+    operands_[num_operands_++] = operand;
+    return *this;
+  }
+  Kernel& put(std::array<Number, kMostNumbers>& list, std::size_t& count, const Number& number) {
+    LOOM_ASSERT(count < kMostNumbers);
+    list[count++] = number;
+    return *this;
+  }
+
+  std::string_view name_, body_;
+  std::uint32_t threads_;
+  std::array<Operand, kMostTensors> operands_{};
+  std::array<Number, kMostNumbers> numbers_{}, constants_{};
+  std::size_t num_operands_ = 0, num_numbers_ = 0, num_constants_ = 0;
+};
+
+// Storage buffers that a kernel is bound to: operand i lies in buffer slot[i]; bit s of `read_only` is set where no
+// operand of slot s is written.
+struct Bindings {
+  std::array<std::uint8_t, Kernel::kMostTensors> slot{};
+  std::uint32_t buffers = 0, read_only = 0;
+};
+
+// The words of a dispatch's parameters: a zero that no compiler can know of, the number of workgroups, where each
+// operand begins in its buffer, and the numbers.
+inline constexpr std::size_t kFirstOperandWord = 2;
+
+// One text after the other, for bodies made of several.
+std::string joined(std::initializer_list<std::string_view> texts);
+
+// The whole shader.
+std::string shader_text(const Kernel& kernel, const Bindings& bindings, std::string_view prelude);
+
+}  // namespace loom::gpu

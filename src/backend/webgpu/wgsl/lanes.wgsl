@@ -1,0 +1,30 @@
+
+// The sum of a row by lanes16, for workgroups of 256 threads: thread 16 b + j adds lane j of block b, sixteen blocks at
+// a time. Blocks hold kLaneBlock elements.
+const lane_block = 1024u;
+var<workgroup> lane_parts: array<f32, 256>;
+var<workgroup> lane_totals: array<f32, 16>;
+
+fn begin_lanes(thread: u32) {
+  if (thread < 16u) { lane_totals[thread] = 0.0; }
+}
+
+// `part` is the sum of lane thread % 16 over one block; parts come in ascending rounds.
+fn add_lane_parts(thread: u32, part: f32) {
+  lane_parts[thread] = part;
+  workgroupBarrier();
+  if (thread < 16u) {
+    var total = lane_totals[thread];
+    for (var b = 0u; b < 16u; b++) { total = add_plain(total, lane_parts[16u * b + thread]); }
+    lane_totals[thread] = total;
+  }
+  workgroupBarrier();
+}
+
+fn fold_lanes() -> f32 {
+  var v = lane_totals;
+  for (var n = 8u; n != 0u; n >>= 1u) {
+    for (var j = 0u; j < n; j++) { v[j] = add_plain(v[j], v[j + n]); }
+  }
+  return v[0];
+}

@@ -1,0 +1,106 @@
+// Language models on a graphics card answer with the bits of the CPU: whole, in chunks, beside others, and when a
+// session moves between the two in mid-sentence.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/philox.h"
+#include "lm/language_model.h"
+#include "lm/session.h"
+#include "support/files.h"
+#include "support/gpu.h"
+
+namespace loom {
+namespace {
+
+std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocabulary) {
+  const RandomStream stream{20261125, RandomDomain::Init, 0, 1};
+  std::vector<std::int32_t> ids(n);
+  for (std::size_t i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>(stream.word(i) % vocabulary);
+  return ids;
+}
+
+std::unique_ptr<Session> session_of(const LanguageModel& model, Device* device, std::size_t chunk = 128,
+                                    std::size_t sequences = 1) {
+  SessionOptions options;
+  options.threads = 2, options.context_tokens = 160, options.chunk_rows = chunk, options.sequences = sequences;
+  options.device = device;
+  auto session = Session::create(model.decoder, options);
+  EXPECT_TRUE(session) << session.error().text();
+  return session ? std::move(*session) : nullptr;
+}
+
+using Logits = std::vector<std::uint32_t>;
+Logits feed(Session& session, std::span<const std::int32_t> ids, std::size_t sequence = 0) {
+  const auto row = session.feed(ids, sequence);
+  EXPECT_TRUE(row) << row.error().text();
+  if (!row) return {};
+  const auto* const bits = reinterpret_cast<const std::uint32_t*>(row->data());
+  return {bits, bits + row->size()};
+}
+
+// Each small model that a golden file describes, with the weights of its file and in two types.
+template <class F>
+void for_models(F&& f) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_path("tests/golden/models"))) {
+    SCOPED_TRACE(entry.path().filename().string());
+    for (const char* const dtype : {"", "q8_0", "int4"}) {
+      SCOPED_TRACE(dtype);
+      ModelOptions options;
+      if (*dtype != '\0') options.decoder.dtype = dtype_from_name(dtype).value();
+      const auto model = load_language_model(entry.path().string(), options);
+      if (!model) continue;  // a type that does not fit the rows of the model
+      f(*model);
+    }
+  }
+}
+
+TEST(GpuModels, every_small_model_has_the_logits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  std::size_t models = 0;
+  for_models([&](const LanguageModel& model) {
+    const auto ids = random_ids(75, static_cast<std::size_t>(model.decoder->config.vocab_size));
+    const auto here = session_of(model, nullptr), there = session_of(model, device),
+               chunked = session_of(model, device, 7);
+    if (here == nullptr || there == nullptr || chunked == nullptr) return;
+    ++models;
+    for (const std::size_t n : {70, 1, 4}) {
+      const std::span<const std::int32_t> part = std::span(ids).subspan(n == 70 ? 0 : n == 1 ? 70 : 71, n);
+      const Logits expected = feed(*here, part);
+      EXPECT_EQ(feed(*there, part), expected);
+      EXPECT_EQ(feed(*chunked, part), expected);
+    }
+  });
+  EXPECT_GT(models, 20u);
+}
+
+TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbours_change_nothing) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto model = load_language_model(test::source_path("tests/golden/models/mistral_window"));
+  ASSERT_TRUE(model) << model.error().text();
+  const auto ids = random_ids(90, static_cast<std::size_t>(model->decoder->config.vocab_size));
+  const std::span<const std::int32_t> all = ids;
+  const auto expected = session_of(*model, nullptr), cpu = session_of(*model, nullptr),
+             card = session_of(*model, device);
+  feed(*expected, all.first(60));
+  feed(*cpu, all.first(40));
+  ASSERT_TRUE(card->restore(cpu->snapshot()));
+  feed(*card, all.subspan(40, 20));
+  EXPECT_EQ(feed(*card, all.subspan(60, 5)), feed(*expected, all.subspan(60, 5)));
+  EXPECT_EQ(card->snapshot(), expected->snapshot());
+  ASSERT_TRUE(cpu->restore(card->snapshot()));
+  const Logits last = feed(*expected, all.subspan(65));
+  EXPECT_EQ(feed(*cpu, all.subspan(65)), last);
+
+  const auto batch = session_of(*model, device, 128, 8);
+  std::vector<Session::Feed> feeds;
+  for (std::size_t s = 0; s < 8; ++s) feeds.push_back({s, s == 5 ? all : all.subspan(s, 3 + 7 * s)});
+  const auto rows = batch->feed(feeds);
+  ASSERT_TRUE(rows) << rows.error().text();
+  const auto* const bits = reinterpret_cast<const std::uint32_t*>(rows->row(5));
+  EXPECT_EQ(Logits(bits, bits + rows->cols), last);
+}
+
+}  // namespace
+}  // namespace loom

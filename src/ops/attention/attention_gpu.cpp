@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "backend/webgpu/gpu_device.h"
+#include "backend/webgpu/wgsl/lanes.wgsl.h"
+#include "core/checked.h"
+#include "ops/attention/append.wgsl.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/scores.wgsl.h"
+#include "ops/attention/softmax.wgsl.h"
+#include "ops/attention/values.wgsl.h"
+#include "ops/functions_gpu.h"
+
+namespace loom::gpu {
+namespace {
+
+constexpr std::uint32_t kRowThreads = 256;
+
+// The first position that the rows of a run see, rounded down to the block of the cache that it lies in.
+std::size_t first_position(const AttentionConfig& config, std::size_t position) {
+  if (config.window == 0 || position + 1 <= config.window) return 0;
+  return (position + 1 - config.window) / kCacheBlock * kCacheBlock;
+}
+
+void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
+            const SequenceRows& run, KvCache& cache, float* scores, Tensor out) {
+  static const std::string softmax = function_texts() + std::string(wgsl::lanes) + std::string(wgsl::softmax);
+  GpuDevice& gpu = *exec.gpu();
+  const std::size_t first = first_position(config, run.position), width = run.position + run.count - first;
+  const std::size_t queries = run.count * config.heads;
+  void* const blocks = cache.device_blocks();
+  const auto kernel = [&](std::string_view name, std::string_view body, std::uint32_t threads = Kernel::kThreads) {
+    Kernel made(name, body, threads);
+    made.number("start", run.position)
+        .number("count", run.count)
+        .number("first_row", run.first)
+        .number("first_position", first)
+        .number("width", width)
+        .number("slots", cache.slots())
+        .fixed("heads", config.heads)
+        .fixed("kv_heads", config.kv_heads)
+        .fixed("dim", config.head_dim)
+        .fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
+    return made;
+  };
+  gpu.record(exec, kernel("append", wgsl::append).reads("k", k.data).reads("v", v.data).updates("cache", blocks),
+             ceil_div(run.count * k.cols, Kernel::kThreads));
+  gpu.record(exec,
+             kernel("scores", wgsl::scores)
+                 .reads("cache", blocks)
+                 .reads("q", q.data)
+                 .writes("scores", scores)
+                 .number("scale", attention_scale<float>(config)),
+             queries * ceil_div(width, Kernel::kThreads));
+  gpu.record(exec,
+             kernel("softmax_of_scores", softmax, kRowThreads)
+                 .updates("scores", scores)
+                 .number("window", config.window)
+                 .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap))),
+             queries);
+  gpu.record(exec,
+             kernel("values", wgsl::values).reads("cache", blocks).reads("scores", scores).writes("out", out.data),
+             ceil_div(queries * config.head_dim, Kernel::kThreads));
+}
+
+}  // namespace
+
+void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
+               std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
+  const ArenaScope scope(exec.arena);
+  std::size_t most = 0;
+  for (const SequenceRows& run : runs)
+    most = std::max(most, (run.position + run.count - first_position(config, run.position)) * run.count * config.heads);
+  float* const scores = exec.arena.take<float>(most);
+  if (exec.rehearsal()) return;
+  for (const SequenceRows& run : runs) {
+    KvCache& cache = caches[run.sequence];
+    if (cache.config().dtype != DType::float32) {
+      exec.status = Error{Code::Unsupported, fmt::format("keys and values as {} on a graphics card: float32 alone",
+                                                         name(cache.config().dtype))};
+      return;
+    }
+    if (auto extended = cache.extend(run.position, run.count); !extended) {
+      exec.status = std::move(extended).error();
+      return;
+    }
+    attend(exec, config, q, k, v, run, cache, scores, out);
+  }
+}
+
+}  // namespace loom::gpu

@@ -1,0 +1,5 @@
+
+fn run(group: u32, thread: u32) {
+  let i = 64u * group + thread;
+  if (i < elements()) { put_y(i, bits_x(i)); }
+}

@@ -1,0 +1,100 @@
+#include "backend/webgpu/gpu_device.h"
+#include "core/checked.h"
+#include "ops/elements_gpu.h"
+#include "ops/elementwise/add_to_rows.wgsl.h"
+#include "ops/elementwise/copy.wgsl.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/fill.wgsl.h"
+#include "ops/recorded.h"
+
+namespace loom::gpu {
+namespace {
+
+using recorder::Trace;
+const ElementwiseKernels<float>& kernels() { return record::elementwise_kernels.f32; }
+
+std::size_t size(const ConstTensor& t) { return t.rows * t.cols; }
+ElementOperand in(const ConstTensor& t) { return {t.data, Access::Read}; }
+// One that is an input too is read and written.
+ElementOperand out(const Tensor& y) { return {y.data, Access::Write}; }
+
+// The activation with the constants that its text holds.
+std::string named(std::string_view op, const ActivationFn& fn) {
+  return fmt::format("{} {} {:a} {:a} {}", op, name(fn.kind), fn.leaky_slope, fn.elu_alpha, fn.ste);
+}
+
+}  // namespace
+
+void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
+  record_elements(exec, "add", size(y), {in(a), in(b), out(y)}, {},
+                  [](Trace& t) { kernels().add(t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
+}
+
+void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
+  record_elements(exec, "multiply", size(y), {in(a), in(b), out(y)}, {},
+                  [](Trace& t) { kernels().multiply(t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
+}
+
+void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
+  record_elements(exec, "scale", size(y), {in(x), out(y)}, {static_cast<float>(factor)}, [](Trace& t) {
+    kernels().scale(t.operand(0), static_cast<double>(t.number(0)), Trace::n(), t.operand(1));
+  });
+}
+
+void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
+  record_elements(exec, "divide", size(y), {in(x), out(y)}, {static_cast<float>(divisor)},
+                  [](Trace& t) { kernels().divide(t.operand(0), t.number(0), Trace::n(), t.operand(1)); });
+}
+
+void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
+  record_elements(exec, named("activate", fn), size(y), {in(x), out(y)}, {},
+                  [&](Trace& t) { kernels().activate(fn, t.operand(0), Trace::n(), t.operand(1)); });
+}
+
+void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
+  record_elements(exec, named("activate_backward", fn), size(dx), {in(x), in(dy), out(dx)}, {}, [&](Trace& t) {
+    kernels().activate_backward(fn, t.operand(0), t.operand(1), Trace::n(), t.operand(2));
+  });
+}
+
+void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
+  record_elements(exec, named("gated", fn), size(y), {in(gate), in(up), out(y)}, {},
+                  [&](Trace& t) { kernels().gated(fn, t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
+}
+
+void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
+                    Tensor dgate, Tensor dup) {
+  record_elements(exec, named("gated_backward", fn), size(dup), {in(gate), in(up), in(dy), out(dgate), out(dup)}, {},
+                  [&](Trace& t) {
+                    kernels().gated_backward(fn, t.operand(0), t.operand(1), t.operand(2), Trace::n(), t.operand(3),
+                                             t.operand(4));
+                  });
+}
+
+void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
+  exec.gpu()->record(exec,
+                     Kernel("add_to_rows", wgsl::add_to_rows)
+                         .reads("x", x.data)
+                         .reads("row", row)
+                         .writes("y", y.data)
+                         .number("elements", size(y))
+                         .number("cols", y.cols),
+                     ceil_div(size(y), Kernel::kThreads));
+}
+
+void fill(const Exec& exec, Tensor y, double value) {
+  exec.gpu()->record(exec,
+                     Kernel("fill", wgsl::fill)
+                         .writes("y", y.data)
+                         .number("elements", size(y))
+                         .number("value", std::bit_cast<std::uint32_t>(static_cast<float>(value))),
+                     ceil_div(size(y), Kernel::kThreads));
+}
+
+void copy(const Exec& exec, ConstTensor x, Tensor y) {
+  exec.gpu()->record(exec,
+                     Kernel("copy", wgsl::copy).reads("x", x.data).writes("y", y.data).number("elements", size(y)),
+                     ceil_div(size(y), Kernel::kThreads));
+}
+
+}  // namespace loom::gpu

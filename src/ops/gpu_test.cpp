@@ -1,0 +1,193 @@
+// Ops on a graphics card give the bits of the CPU kernels.
+
+#include <cstring>
+#include <functional>
+
+#include "backend/rehearsal.h"
+#include "dtypes/matrix.h"
+#include "ops/attention/attention.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/gather/gather.h"
+#include "ops/matmul/matmul.h"
+#include "ops/norm/norm.h"
+#include "ops/op_test.h"
+#include "ops/rope/rope.h"
+#include "support/gpu.h"
+
+namespace loom {
+namespace {
+
+using op_test::special_values;
+using op_test::values;
+
+// A tensor of each input, and the one that is written: [rows, cols].
+using Inputs = std::span<const Tensor>;
+using Op = std::function<void(const Exec&, Inputs, Tensor)>;
+struct Values {
+  std::size_t rows, cols;
+  std::vector<float> numbers;
+};
+
+// What an op writes when it runs on a device, or here where there is none.
+std::vector<float> run(Device* device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
+                       const Op& op) {
+  auto pool = ThreadPool::create(2).value();
+  Arena arena(device);
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
+  std::vector<Memory> memory;
+  std::vector<Tensor> tensors;
+  for (const Values& v : inputs) {
+    memory.push_back(Memory::create(device, v.numbers.size() * 4).value());
+    memory.back().write(0, std::as_bytes(std::span(v.numbers)));
+    tensors.push_back({memory.back().data(), v.rows, v.cols, Element::f32});
+  }
+  Memory out = Memory::create(device, rows * cols * 4).value();
+  const Tensor y{out.data(), rows, cols, Element::f32};
+  EXPECT_TRUE(plan_scratch(exec, [&](const Exec& e) { op(e, tensors, y); }));
+  op(exec, tensors, y);
+  EXPECT_FALSE(exec.status) << exec.status->text();
+  std::vector<float> result(rows * cols);
+  out.read(0, std::as_writable_bytes(std::span(result)));
+  if (device != nullptr) {
+    const auto checked = device->check();
+    EXPECT_TRUE(checked) << checked.error().text();
+  }
+  return result;
+}
+
+void expect_equal(gpu::GpuDevice& device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
+                  const Op& op) {
+  const std::vector<float> expected = run(nullptr, inputs, rows, cols, op), got = run(&device, inputs, rows, cols, op);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const bool same = std::bit_cast<std::uint32_t>(expected[i]) == std::bit_cast<std::uint32_t>(got[i]);
+    if (!same && ++wrong <= 3)
+      ADD_FAILURE() << "element " << i << ": " << got[i] << " on the device, " << expected[i] << " here";
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << expected.size();
+}
+
+TEST(Gpu, rms_norm_has_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const std::size_t cols : {1, 17, 576, 1003, 2100, 33000}) {
+    SCOPED_TRACE(cols);
+    const Values inputs[] = {{3, cols, values<float>(3 * cols, 1, 3)}, {1, cols, values<float>(cols, 2)}};
+    expect_equal(*device, inputs, 3, cols,
+                 [](const Exec& exec, Inputs in, Tensor y) { rms_norm(exec, in[0], in[1].data, 1e-5, y); });
+  }
+}
+
+TEST(Gpu, rope_turns_as_the_cpu_does) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const bool interleaved : {false, true}) {
+    RopeConfig config;
+    config.dim = 48, config.interleaved = interleaved;
+    const Values x[] = {{5, 192, values<float>(5 * 192, 3)}};
+    const std::uint32_t positions[] = {7, 0, 99, 3, 12};
+    RopeTable tables[2] = {RopeTable::create(config, 128).value(), RopeTable::create(config, 128, device).value()};
+    for (RopeTable& table : tables) table.fill(100);
+    expect_equal(*device, x, 5, 192, [&](const Exec& exec, Inputs in, Tensor y) {
+      const RopeTable& table = tables[exec.gpu() != nullptr];
+      rope(exec, table, positions, 64, in[0]);
+      rope_sequences(exec, table, 2, 64, in[0], true);
+      const std::int32_t rows[] = {0, 1, 2, 3, 4};
+      take_rows(exec, in[0], rows, y);
+    });
+  }
+}
+
+// Every type whose panels a graphics card reads.
+std::vector<DType> device_types() {
+  std::vector<DType> types;
+  for (const DTypeInfo& type : kDTypes)
+    if (traits(panel_layout(type.dtype).kind).inputs != PanelInputs::F64 &&
+        panel_layout(type.dtype).kind != PanelKind::BlockFp4)
+      types.push_back(type.dtype);
+  return types;
+}
+
+TEST(Gpu, products_and_rows_of_every_type_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const DType dtype : device_types())
+    for (const std::size_t cols : {512, 576 + 7}) {
+      const std::size_t outputs = 41;
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), cols));
+      auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
+      if (!matrix) continue;  // blocks that do not divide the columns, types without an encoder
+      for (const std::size_t rows : {1, 3, 37}) {
+        const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)},
+                                 {1, outputs, values<float>(outputs, 7)}};
+        expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+          const MatmulJob job{&*matrix, y, in[1].as(), 0};
+          matmul(exec, in[0], {&job, 1});
+        });
+      }
+      const std::int32_t ids[] = {40, -1, 0, 17};
+      expect_equal(*device, {}, 4, cols, [&](const Exec& exec, Inputs, Tensor y) {
+        gather_rows(exec, *matrix, ids, 1, y, OutOfTable::Zero);
+      });
+    }
+}
+
+TEST(Gpu, elementwise_ops_and_every_activation_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t rows = 3, cols = 7001;
+  const auto numbers = [&](std::uint32_t site, double size) {
+    return Values{rows, cols, values<float>(rows * cols, site, size)};
+  };
+  const Values inputs[] = {numbers(11, 12), numbers(12, 2), numbers(13, 1)};
+  expect_equal(*device, inputs, 3 * rows, cols, [&](const Exec& exec, Inputs in, Tensor y) {
+    const auto part = [&](std::size_t i) { return Tensor{y.row(i * rows), rows, cols, Element::f32}; };
+    add(exec, in[0], in[1], part(0));
+    multiply(exec, part(0), in[2], part(0));  // in place
+    scale(exec, in[0], 0.3, part(1));
+    divide(exec, part(1), 7, part(1));
+    add_to_rows(exec, part(1), in[2].data, part(1));
+    fill(exec, part(2), 0.7);
+    copy(exec, in[1], {part(2).data, 1, cols, Element::f32});
+  });
+  for (std::size_t kind = 0; kind < kNumActivations; ++kind) {
+    const ActivationFn fn = static_cast<Activation>(kind);
+    SCOPED_TRACE(name(fn.kind));
+    expect_equal(*device, inputs, 5 * rows, cols, [&](const Exec& exec, Inputs in, Tensor y) {
+      const auto part = [&](std::size_t i) { return Tensor{y.row(i * rows), rows, cols, Element::f32}; };
+      activate(exec, fn, in[0], part(0));
+      activate_backward(exec, fn, in[0], in[1], part(1));
+      gated(exec, fn, in[0], in[1], part(2));
+      gated_backward(exec, fn, in[0], in[1], in[2], part(3), part(4));
+    });
+  }
+}
+
+TEST(Gpu, attention_over_a_cache_has_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t heads = 6, kv_heads = 2, dim = 48;
+  for (const std::size_t window : {0, 100})
+    for (const double softcap : {0.0, 30.0}) {
+      SCOPED_TRACE(fmt::format("window {} softcap {}", window, softcap));
+      const AttentionConfig config{
+          .heads = heads, .kv_heads = kv_heads, .head_dim = dim, .window = window, .softcap = softcap};
+      const std::size_t steps[] = {1, 130, 1, 1, 17};
+      const std::size_t all = 150;
+      const Values inputs[] = {{all, heads * dim, values<float>(all * heads * dim, 8, 3)},
+                               {all, kv_heads * dim, values<float>(all * kv_heads * dim, 9, 3)},
+                               {all, kv_heads * dim, values<float>(all * kv_heads * dim, 10)}};
+      std::vector<KvCache> caches[2];
+      for (const int on : {0, 1}) {
+        KvCache::Config c{kv_heads, dim, 512, window, 130};
+        c.device = on != 0 ? device : nullptr;
+        caches[on].push_back(KvCache::create(c).value());
+      }
+      std::size_t position = 0;
+      for (const std::size_t count : steps) {
+        expect_equal(*device, inputs, all, heads * dim, [&](const Exec& exec, Inputs in, Tensor y) {
+          const SequenceRows run{position, count, position, 0};
+          attention(exec, config, in[0], in[1], in[2], {&run, 1}, caches[exec.gpu() != nullptr], y);
+        });
+        position += count;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace loom

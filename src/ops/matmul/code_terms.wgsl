@@ -1,0 +1,63 @@
+
+// A step covers the columns that share a scale, blocks of 32 or several of them; its terms are added in order.
+const blocks_of_step = select(share, input_share, row_scaled != 0u);
+const parts_of_sub = select(1u, 2u, has_min != 0u);
+const terms_of_step = subs * parts_of_sub;
+const steps = (blocks + blocks_of_step - 1u) / blocks_of_step;
+var<private> terms: array<f32, 4>;
+
+// Quantised inputs (inputs.wgsl): 20 words for each block of a row.
+fn input_word(t: u32, block: u32, k: u32) -> u32 { return bits_inputs((t * blocks + block) * 20u + k); }
+
+fn dot_of(at: u32, r: u32, t: u32, block: u32, first: u32, last: u32) -> i32 {
+  var high = 0;
+  var low = 0;
+  for (var q = first; q < last; q++) {
+    let codes = four_codes(at, r, q);
+    high += dot4I8Packed(codes, input_word(t, block, q));
+    if (digits != 0u) { low += dot4I8Packed(codes, input_word(t, block, 8u + q)); }
+  }
+  return select(high, 255 * high + low, digits != 0u);
+}
+
+fn find_terms(panel: u32, r: u32, step: u32, t: u32) {
+  let first = step * blocks_of_step;
+  let offset = bitcast<i32>(code_offset);
+  if (blocks_of_step > 1u || row_scaled != 0u) {
+    var dot = 0;
+    var sum = 0;
+    for (var b = first; b < min(first + blocks_of_step, blocks); b++) {
+      dot += dot_of(codes_at(panel, b), r, t, b, 0u, 8u);
+      sum += bitcast<i32>(input_word(t, b, 17u));
+    }
+    let sx = bitcast<f32>(input_word(t, first, 16u));
+    if (row_scaled != 0u) {
+      let row = 16u * panel + r;
+      dot = select(dot, 2 * dot, bits == 1u) - offset * sum;
+      if (has_zeros != 0u) { dot -= bitcast<i32>(bits_row_zeros(row)) * sum; }
+      terms[0] = mul(to_float_i(dot), mul(load_row_scales(row), sx));
+      return;
+    }
+    put_terms(factors_of(panel, r, first, 0u), dot, sum, sx, 0u);
+    return;
+  }
+  let at = codes_at(panel, step);
+  let sx = bitcast<f32>(input_word(t, step, 16u));
+  for (var s = 0u; s < subs; s++) {
+    let dot = dot_of(at, r, t, step, s * 8u / subs, (s + 1u) * 8u / subs);
+    let sum = bitcast<i32>(input_word(t, step, select(18u + s, 17u, subs == 1u)));
+    put_terms(factors_of(panel, r, step, s), dot, sum, sx, s);
+  }
+}
+
+fn put_terms(f: Factors, dot: i32, sum: i32, sx: f32, s: u32) {
+  let offset = bitcast<i32>(code_offset) + f.zero;
+  let exact = select(dot, 2 * dot, bits == 1u) - offset * sum;
+  terms[s * parts_of_sub] = mul(to_float_i(exact), mul(f.scale, sx));
+  if (has_min != 0u) { terms[s * parts_of_sub + 1u] = mul(f.minimum, mul(sx, to_float_i(sum))); }
+}
+
+fn finished(row: u32, t: u32, total: f32) -> f32 {
+  if (splits_scale != 0u) { return mul(total, load_input_scales(t)); }
+  return total;
+}

@@ -1,0 +1,17 @@
+#pragma once
+// A matrix on a graphics card: its panels as they lie here, and the text that reads them.
+
+#include "backend/exec.h"
+#include "backend/webgpu/kernel.h"
+#include "dtypes/matrix.h"
+
+namespace loom::gpu {
+
+// Adds the panels and their layout to a kernel, and what a row has of its own. False, with the error in exec.status,
+// for types that no graphics card computes in, and where memory lacks.
+bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel);
+
+// Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes.
+inline bool holds_codes(const Matrix& matrix) { return traits(matrix.layout().kind).holds_codes(); }
+
+}  // namespace loom::gpu

@@ -1,0 +1,41 @@
+#include "backend/webgpu/gpu_device.h"
+#include "core/checked.h"
+#include "ops/rope/rope.h"
+#include "ops/rope/rope.wgsl.h"
+
+namespace loom::gpu {
+namespace {
+
+// Positions are those of a list, or begin anew every `steps` rows.
+void turn(const Exec& exec, const RopeTable& table, const void* positions, std::size_t steps, std::size_t head_dim,
+          Tensor x, bool back) {
+  const std::size_t heads = x.cols / head_dim;
+  exec.gpu()->record(exec,
+                     Kernel("rope", wgsl::rope)
+                         .updates("x", x.data)
+                         .reads("table", table.row(0))
+                         .reads("positions", positions)
+                         .number("rows", x.rows)
+                         .number("steps", steps)
+                         .fixed("cols", x.cols)
+                         .fixed("heads", heads)
+                         .fixed("head_dim", head_dim)
+                         .fixed("dim", table.dim())
+                         .fixed("interleaved", table.interleaved())
+                         .fixed("back", back),
+                     ceil_div(x.rows * heads * (table.dim() / 2), Kernel::kThreads));
+}
+
+}  // namespace
+
+void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
+          Tensor x) {
+  turn(exec, table, exec.gpu()->upload(exec, positions), 0, head_dim, x, false);
+}
+
+void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
+                    bool back) {
+  turn(exec, table, table.row(0), steps, head_dim, x, back);
+}
+
+}  // namespace loom::gpu

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""SmolLM2 answers with the same ids and the same hash of logits on the graphics card as on the CPU; wrong names are told.
+
+usage: gpu_answer.py LOOM      (LOOM_DATA names the folder with the model)
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+loom = sys.argv[1]
+model = pathlib.Path(os.environ["LOOM_DATA"]) / "llm/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def run(*arguments, expect=0, **environment):
+    done = subprocess.run([loom, *arguments], capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
+    assert done.returncode == expect, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def answer(device):
+    out = run("generate", str(model), "--prompt", "What is the capital of France?", "-n", "8", "--json", "--device", device)
+    return {key: json.loads(out.stdout)[key] for key in ("ids", "hash", "text")}
+
+
+here, there = answer("cpu"), answer("gpu")
+assert here == there, (here, there)
+print("answer", here["text"], here["hash"])
+
+adapters = json.loads(run("gpu", "report", "--json").stdout)["adapters"]
+assert adapters and adapters[0]["device"] == "gpu:0" and adapters[0]["limits"]["binding_bytes"] > 0, adapters
+wrong = run("generate", str(model), "--prompt", "x", "--device", "gpu:99", expect=2)
+assert "no graphics adapter of number 99" in wrong.stderr, wrong.stderr
+wrong = run("generate", str(model), "--prompt", "x", "--device", "tpu", expect=2)
+assert "no device \"tpu\"" in wrong.stderr, wrong.stderr
+wrong = run("gpu", "report", expect=3, LOOM_WEBGPU_LIB="/nowhere/lib.so")
+assert wrong.stderr.count("\n") == 1 and "/nowhere/lib.so" in wrong.stderr, wrong.stderr
+print("wrong names are told in one line")
