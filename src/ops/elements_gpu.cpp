@@ -17,11 +17,14 @@ constexpr std::string_view kNumbers[] = {"number_0", "number_1", "number_2", "nu
 struct Kept {
   std::string name, body;
 };
-const Kept& kept(const std::string& name, std::size_t numbers, const std::function<std::string()>& statements) {
+constexpr std::size_t kLongRow = 8192;  // from here on a row is shared by workgroups
+
+const Kept& kept(const std::string& name, bool by_rows, std::size_t numbers,
+                 const std::function<std::string()>& statements) {
   static Mutex& mutex = *new Mutex;
   static auto& known = *new std::map<std::string, std::unique_ptr<const Kept>, std::less<>>;
   const Mutex::Guard lock(mutex);
-  auto& entry = known[name];
+  auto& entry = known[by_rows ? name : name + " flat"];
   if (entry == nullptr) {
     std::string body;
     if (numbers != 0) {
@@ -30,9 +33,11 @@ const Kept& kept(const std::string& name, std::size_t numbers, const std::functi
         body += fmt::format("    case {}u: {{ return {}(); }}\n", k, kNumbers[k]);
       body += fmt::format("    default: {{ return {}(); }}\n  }}\n}}\n", kNumbers[0]);
     }
-    body += "fn run(group: u32, thread: u32) {\n  let i = 64u * group + thread;\n  if (i >= elements()) { return; }\n";
+    body += by_rows ? "fn run(row: u32, thread: u32) {\n"
+                      "  for (var i = row * cols() + thread; i < (row + 1u) * cols(); i += 256u) {\n"
+                    : "fn run(group: u32, thread: u32) {\n  let i = 64u * group + thread;\n  if (i < elements()) {\n";
     body += statements();
-    body += "}\n";
+    body += "  }\n}\n";
     entry = std::make_unique<const Kept>(Kept{name, std::move(body)});
   }
   return *entry;
@@ -40,17 +45,19 @@ const Kept& kept(const std::string& name, std::size_t numbers, const std::functi
 
 }  // namespace
 
-void record_elements(const Exec& exec, const std::string& name, std::size_t n,
+void record_elements(const Exec& exec, const std::string& name, std::size_t rows, std::size_t cols,
                      std::initializer_list<ElementOperand> operands, std::initializer_list<float> numbers,
                      const std::function<void(recorder::Trace&)>& call) {
-  const Kept& text = kept(name, numbers.size(), [&] { return recorder::traced(call); });
-  Kernel kernel(text.name, text.body);
+  const bool by_rows = cols < kLongRow;
+  const Kept& text = kept(name, by_rows, numbers.size(), [&] { return recorder::traced(call); });
+  Kernel kernel(text.name, text.body, by_rows ? GpuDevice::kRowThreads : Kernel::kThreads);
   std::size_t k = 0;
   for (const ElementOperand& operand : operands) kernel.operand(kNames[k++], operand.at, operand.access);
-  kernel.number("elements", n);
+  by_rows ? kernel.number("cols", cols) : kernel.number("elements", rows * cols);
   k = 0;
   for (const float number : numbers) kernel.number(kNumbers[k++], number);
-  exec.gpu()->record(exec, kernel, ceil_div(n, Kernel::kThreads));
+  by_rows ? exec.gpu()->record_row(exec, kernel, rows)
+          : exec.gpu()->record(exec, kernel, ceil_div(rows * cols, Kernel::kThreads));
 }
 
 }  // namespace loom::gpu

@@ -157,6 +157,7 @@ void GpuDevice::write(std::byte* to, std::span<const std::byte> from) {
 
 void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
   if (bytes == 0) return;
+  if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
   const Spot a = spot_of(from), b = spot_of(to);
   if (a.buffer != b.buffer && a.offset % 4 == 0 && b.offset % 4 == 0 && bytes % 4 == 0) {
     commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Copy), a.buffer, words(a.offset), b.buffer,
@@ -169,6 +170,7 @@ void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
 }
 
 void GpuDevice::clear(std::byte* memory, std::size_t bytes) {
+  if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
   const Spot spot = spot_of(memory);
   const std::uint64_t end = round_up(spot.offset + bytes, 4);  // memory is handed out in whole words
   LOOM_ASSERT(spot.offset % 4 == 0);
@@ -215,31 +217,35 @@ void GpuDevice::drop_expired() {
 
 // ---- recording ----
 
-Result<const GpuDevice::Shader*> GpuDevice::shader_of(const Kernel& kernel, std::span<const Id> buffers) {
+Result<const GpuDevice::Shader*> GpuDevice::shader_of(Kernels kernels, std::span<const Id> buffers) {
   Bindings bindings;
-  std::array<Id, Kernel::kMostTensors> slots{};
+  std::array<Id, kMostOperands> slots{};
   std::uint32_t written = 0;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    std::uint32_t s = 0;
-    while (s < bindings.buffers && slots[s] != buffers[i]) ++s;
-    if (s == bindings.buffers) slots[bindings.buffers++] = buffers[i];
-    bindings.slot[i] = static_cast<std::uint8_t>(s);
-    if (kernel.operands()[i].access != Access::Read) written |= 1u << s;
-  }
-  bindings.read_only = ~written & ((1u << bindings.buffers) - 1);
-
   key_.clear();
   const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads()), add(bindings.read_only);
-  for (const Kernel::Number& c : kernel.constants()) add(c.bits);
-  for (std::size_t i = 0; i < buffers.size(); ++i) add(bindings.slot[i]);
+  std::size_t i = 0;
+  for (const Kernel& kernel : kernels) {
+    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads());
+    for (const Kernel::Number& c : kernel.constants()) add(c.bits);
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      std::uint32_t s = 0;
+      while (s < bindings.buffers && slots[s] != buffers[i]) ++s;
+      if (s == bindings.buffers) slots[bindings.buffers++] = buffers[i];
+      bindings.slot[i] = static_cast<std::uint8_t>(s);
+      add(bindings.slot[i++]);
+      if (operand.access != Access::Read) written |= 1u << s;
+    }
+  }
+  bindings.read_only = ~written & ((1u << bindings.buffers) - 1);
+  add(bindings.read_only);
   if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
 
+  const std::string_view name = kernels.back().name();
   if (bindings.buffers > adapter().limits.storage_buffers)
-    return fail(Code::Unsupported, "{}: {} needs {} storage buffers, the device binds {}", adapter().name,
-                kernel.name(), bindings.buffers, adapter().limits.storage_buffers);
-  LOOM_TRY(const Id pipeline, driver_->create_pipeline(kernel.name(), shader_text(kernel, bindings, prelude_),
-                                                       bindings.buffers, bindings.read_only));
+    return fail(Code::Unsupported, "{}: {} needs {} storage buffers, the device binds {}", adapter().name, name,
+                bindings.buffers, adapter().limits.storage_buffers);
+  LOOM_TRY(const Id pipeline, driver_->create_pipeline(name, shader_text(kernels, bindings, prelude_), bindings.buffers,
+                                                       bindings.read_only));
   ++counters_.pipelines;
   return &(shaders_[key_] = {pipeline, bindings});
 }
@@ -248,7 +254,7 @@ Id GpuDevice::group_of(const Shader& shader, std::span<const Id> buffers) {
   key_.clear();
   const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   add(shader.bindings.buffers), add(shader.bindings.read_only);
-  std::array<Id, Kernel::kMostTensors> bound{};
+  std::array<Id, kMostOperands> bound{};
   for (std::size_t i = 0; i < buffers.size(); ++i) bound[shader.bindings.slot[i]] = buffers[i];
   for (std::uint32_t s = 0; s < shader.bindings.buffers; ++s) add(bound[s]);
   Id& group = groups_[key_];
@@ -262,24 +268,59 @@ void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t wor
   if (auto done = dispatch(kernel, workgroups); !done) exec.status = std::move(done).error();
 }
 
-Result<void> GpuDevice::dispatch(const Kernel& kernel, std::uint64_t workgroups) {
-  const std::span<const Kernel::Operand> operands = kernel.operands();
-  std::array<Id, Kernel::kMostTensors> buffers{};
-  std::array<std::uint32_t, Kernel::kMostTensors> offsets{};
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const Spot spot = spot_of(operands[i].at);
-    LOOM_ASSERT(spot.offset % 4 == 0);
-    buffers[i] = spot.buffer, offsets[i] = words(spot.offset);
+void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
+  if (exec.rehearsal() || exec.status || rows == 0) return;
+  LOOM_ASSERT(kernel.threads() == kRowThreads);
+  rows_.push_back(kernel);
+  std::size_t operands = 0;
+  for (const Kernel& k : rows_) operands += k.operands().size();
+  const bool fits =
+      rows_.size() <= kMostKernels && operands <= kMostOperands && parameter_words(rows_) <= kParameterWords;
+  if (rows_.size() > 1 && (rows != num_rows_ || !fits)) {
+    rows_.pop_back();
+    if (auto done = end_rows(); !done) return void(exec.status = std::move(done).error());
+    rows_.push_back(kernel);
   }
-  LOOM_TRY(const Shader* const shader, shader_of(kernel, {buffers.data(), operands.size()}));
-  if (parameters_.size() >= kDispatches * kParameterWords) flush();
-  const Id group = group_of(*shader, {buffers.data(), operands.size()});
+  num_rows_ = rows;
+}
+
+Result<void> GpuDevice::end_rows() {
+  if (rows_.empty()) return {};
+  std::vector<Kernel> kernels;
+  kernels.swap(rows_);
+  auto done = submit(kernels, num_rows_);
+  kernels.clear();
+  rows_.swap(kernels);  // keeps its memory
+  return done;
+}
+
+Result<void> GpuDevice::dispatch(const Kernel& kernel, std::uint64_t workgroups) {
+  LOOM_TRY_VOID(end_rows());
+  return submit({&kernel, 1}, workgroups);
+}
+
+Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
+  std::array<Id, kMostOperands> buffers{};
+  std::array<std::uint32_t, kMostOperands> offsets{};
+  std::size_t operands = 0;
+  for (const Kernel& kernel : kernels)
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      const Spot spot = spot_of(operand.at);
+      LOOM_ASSERT(spot.offset % 4 == 0);
+      buffers[operands] = spot.buffer, offsets[operands++] = words(spot.offset);
+    }
+  LOOM_TRY(const Shader* const shader, shader_of(kernels, {buffers.data(), operands}));
+  if (parameters_.size() >= kDispatches * kParameterWords) submit_commands();
+  const Id group = group_of(*shader, {buffers.data(), operands});
   const std::size_t begin = parameters_.size();
   parameters_.resize(begin + kParameterWords);
   std::uint32_t* word = parameters_.data() + begin;
   *word++ = 0, *word++ = static_cast<std::uint32_t>(workgroups);
-  for (std::size_t i = 0; i < operands.size(); ++i) *word++ = offsets[i];
-  for (const Kernel::Number& n : kernel.numbers()) *word++ = n.bits;
+  operands = 0;
+  for (const Kernel& kernel : kernels) {
+    for (std::size_t i = 0; i < kernel.operands().size(); ++i) *word++ = offsets[operands++];
+    for (const Kernel::Number& n : kernel.numbers()) *word++ = n.bits;
+  }
   LOOM_ASSERT(word <= parameters_.data() + parameters_.size() && workgroups <= 0xffffffffu);
   const std::uint64_t most = adapter().limits.workgroups;
   const std::uint64_t x = std::min(workgroups, most), y = ceil_div(workgroups, x);
@@ -308,6 +349,11 @@ const void* GpuDevice::upload_bytes(const Exec& exec, std::span<const std::byte>
 }
 
 void GpuDevice::flush() {
+  if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
+  submit_commands();
+}
+
+void GpuDevice::submit_commands() {
   if (!notes_.empty()) {
     const Spot spot = spot_of(note_memory_);
     driver_->write(spot.buffer, spot.offset, std::as_bytes(std::span(notes_)));

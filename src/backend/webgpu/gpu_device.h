@@ -39,7 +39,11 @@ class GpuDevice final : public Device {
   // Records so many workgroups of a kernel behind what was recorded before. A rehearsal compiles it alone. What goes
   // wrong is in exec.status.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
-  // The same outside of a pass.
+  // The same of a kernel whose workgroup r, of kRowThreads threads, looks at nothing of its tensors but row r, where an
+  // earlier one of these wrote. Such kernels, one behind the other over as many rows, become one.
+  void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
+  static constexpr std::uint32_t kRowThreads = 256;
+  // record() outside of a pass.
   Result<void> dispatch(const Kernel& kernel, std::uint64_t workgroups);
   // Where kernels of this pass find numbers of the host: positions, ids, lengths. Null in a rehearsal.
   template <class T>
@@ -87,10 +91,13 @@ class GpuDevice final : public Device {
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
   Spot spot_of(const void* address) const;
-  Result<const Shader*> shader_of(const Kernel& kernel, std::span<const Id> buffers);
+  Result<const Shader*> shader_of(Kernels kernels, std::span<const Id> buffers);
+  Result<void> submit(Kernels kernels, std::uint64_t workgroups);
+  Result<void> end_rows();
   Id group_of(const Shader& shader, std::span<const Id> buffers);
   const void* upload_bytes(const Exec& exec, std::span<const std::byte> bytes);
   void flush();
+  void submit_commands();
   void drop_expired();
 
   std::unique_ptr<Driver> driver_;
@@ -110,6 +117,8 @@ class GpuDevice final : public Device {
   std::string key_;
 
   // Recorded, not yet submitted.
+  std::vector<Kernel> rows_;  // of record_row(), to become one
+  std::uint64_t num_rows_ = 0;
   std::vector<std::uint32_t> commands_, parameters_, notes_;
   Id parameter_buffer_ = 0;
   std::byte* note_memory_ = nullptr;

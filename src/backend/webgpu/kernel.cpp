@@ -2,14 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <iterator>
+#include <set>
 
 namespace loom::gpu {
 namespace {
 
 std::string word(std::size_t index) { return fmt::format("words[{}].{}", index / 4, "xyzw"[index % 4]); }
 
+bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool goes_on(char c) { return begins_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// name(n) for every name in a text, other(t) for what lies between; the letters of numbers are no names.
+template <class Name, class Other>
+void each_name(std::string_view text, Name&& name, Other&& other) {
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    const bool is_word = goes_on(text[i]);
+    while (end < text.size() && goes_on(text[end]) == is_word) ++end;
+    is_word&& begins_name(text[i]) ? name(text.substr(i, end - i)) : other(text.substr(i, end - i));
+    i = end;
+  }
+}
+
+// What the body of a kernel declares: functions, variables, constants, structs.
+std::set<std::string, std::less<>> declared(std::string_view body) {
+  std::set<std::string, std::less<>> names;
+  std::string_view last;
+  std::string_view between;
+  each_name(
+      body,
+      [&](std::string_view name) {
+        const bool declares =
+            last == "fn" || last == "struct" || last == "const" || last == "private" || last == "workgroup";
+        if (declares && between.find_first_not_of(" >") == between.npos) names.emplace(name);
+        last = name, between = {};
+      },
+      [&](std::string_view other) { between = other; });
+  return names;
+}
+
 }  // namespace
+
+std::size_t parameter_words(Kernels kernels) {
+  std::size_t words = kFirstOperandWord;
+  for (const Kernel& k : kernels) words += k.operands().size() + k.numbers().size();
+  return words;
+}
 
 std::string joined(std::initializer_list<std::string_view> texts) {
   std::string all;
@@ -17,8 +57,8 @@ std::string joined(std::initializer_list<std::string_view> texts) {
   return all;
 }
 
-std::string shader_text(const Kernel& kernel, const Bindings& bindings, std::string_view prelude) {
-  std::string out(prelude);
+std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_view prelude) {
+  std::string out(prelude), calls;
   const auto say = [&]<class... A>(fmt::format_string<A...> text, A&&... values) {
     fmt::format_to(std::back_inserter(out), text, std::forward<A>(values)...);
   };
@@ -26,38 +66,57 @@ std::string shader_text(const Kernel& kernel, const Bindings& bindings, std::str
   for (std::uint32_t s = 0; s < bindings.buffers; ++s)
     say("@group(0) @binding({}) var<storage, {}> memory_{}: array<u32>;\n", s + 1,
         (bindings.read_only >> s & 1) != 0 ? "read" : "read_write", s);
-  for (const Kernel::Number& c : kernel.constants()) say("const {}: u32 = {}u;\n", c.name, c.bits);
-  std::size_t at = kFirstOperandWord;
-  for (std::size_t i = 0; i < kernel.operands().size(); ++i, ++at) {
-    const auto& [name, address, access] = kernel.operands()[i];
-    const int slot = bindings.slot[i];
-    if (access != Access::Write) {
-      say("fn bits_{}(i: u32) -> u32 {{ return memory_{}[{} + i]; }}\n", name, slot, word(at));
-      say("fn load_{0}(i: u32) -> f32 {{ return bitcast<f32>(bits_{0}(i)); }}\n", name);
+  std::size_t at = kFirstOperandWord, operand = 0, number = 0;
+  for (const Kernel& kernel : kernels) {
+    // Kernels side by side have names of their own: x_1, x_2.
+    const std::string mark = kernels.size() == 1 ? std::string() : fmt::format("_{}", ++number);
+    std::set<std::string, std::less<>> names = declared(kernel.body());
+    for (const Kernel::Number& c : kernel.constants()) {
+      say("const {}{}: u32 = {}u;\n", c.name, mark, c.bits);
+      names.emplace(c.name);
     }
-    if (access != Access::Read) {
-      say("fn put_{}(i: u32, bits: u32) {{ memory_{}[{} + i] = bits; }}\n", name, slot, word(at));
-      say("fn store_{0}(i: u32, value: f32) {{ put_{0}(i, bitcast<u32>(value)); }}\n", name);
+    for (const auto& [name, address, access] : kernel.operands()) {
+      const int slot = bindings.slot[operand++];
+      const std::string place = word(at++);
+      if (access != Access::Write) {
+        say("fn bits_{}{}(i: u32) -> u32 {{ return memory_{}[{} + i]; }}\n", name, mark, slot, place);
+        say("fn load_{0}{1}(i: u32) -> f32 {{ return bitcast<f32>(bits_{0}{1}(i)); }}\n", name, mark);
+      }
+      if (access != Access::Read) {
+        say("fn put_{}{}(i: u32, bits: u32) {{ memory_{}[{} + i] = bits; }}\n", name, mark, slot, place);
+        say("fn store_{0}{1}(i: u32, value: f32) {{ put_{0}{1}(i, bitcast<u32>(value)); }}\n", name, mark);
+      }
+      for (const char* const way : {"bits", "load", "put", "store"}) names.insert(fmt::format("{}_{}", way, name));
     }
+    for (const Kernel::Number& n : kernel.numbers()) {
+      const std::string value = word(at++);
+      if (n.is_float)
+        say("fn {}{}() -> f32 {{ return bitcast<f32>({}); }}\n", n.name, mark, value);
+      else
+        say("fn {}{}() -> u32 {{ return {}; }}\n", n.name, mark, value);
+      names.emplace(n.name);
+    }
+    each_name(
+        kernel.body(),
+        [&](std::string_view name) {
+          out += name;
+          if (names.contains(name)) out += mark;
+        },
+        [&](std::string_view other) { out += other; });
+    if (!calls.empty()) calls += "    storageBarrier();\n";  // what the one before wrote
+    calls += fmt::format("    run{}(group, thread);\n", mark);
   }
-  for (const Kernel::Number& n : kernel.numbers()) {
-    const std::string value = word(at++);
-    if (n.is_float)
-      say("fn {}() -> f32 {{ return bitcast<f32>({}); }}\n", n.name, value);
-    else
-      say("fn {}() -> u32 {{ return {}; }}\n", n.name, value);
-  }
-  out += kernel.body();
   say(R"(
 @compute @workgroup_size({})
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) thread: u32) {{
   opaque_zero = words[0].x;
   let group = id.x + id.y * count.x;
-  if (group < words[0].y) {{ run(group, thread); }}
+  if (group < words[0].y) {{
+{}  }}
 }}
 )",
-      kernel.threads());
+      kernels[0].threads(), calls);
   return out;
 }
 

@@ -85,21 +85,27 @@ class Kernel {
   std::size_t num_operands_ = 0, num_numbers_ = 0, num_constants_ = 0;
 };
 
-// Storage buffers that a kernel is bound to: operand i lies in buffer slot[i]; bit s of `read_only` is set where no
-// operand of slot s is written.
+// Kernels that run one after the other in each workgroup, so that none waits for another's workgroups: they are made
+// for that (GpuDevice::record_row). Mostly there is one.
+using Kernels = std::span<const Kernel>;
+inline constexpr std::size_t kMostKernels = 6, kMostOperands = 40;
+
+// Storage buffers that kernels are bound to: operand i, counted through all of them, lies in buffer slot[i]; bit s of
+// `read_only` is set where no operand of slot s is written.
 struct Bindings {
-  std::array<std::uint8_t, Kernel::kMostTensors> slot{};
+  std::array<std::uint8_t, kMostOperands> slot{};
   std::uint32_t buffers = 0, read_only = 0;
 };
 
-// The words of a dispatch's parameters: a zero that no compiler can know of, the number of workgroups, where each
-// operand begins in its buffer, and the numbers.
+// The words of a dispatch's parameters: a zero that no compiler can know of, the number of workgroups, then for each
+// kernel where its operands begin in their buffers, and its numbers.
 inline constexpr std::size_t kFirstOperandWord = 2;
+std::size_t parameter_words(Kernels kernels);
 
 // One text after the other, for bodies made of several.
 std::string joined(std::initializer_list<std::string_view> texts);
 
 // The whole shader.
-std::string shader_text(const Kernel& kernel, const Bindings& bindings, std::string_view prelude);
+std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_view prelude);
 
 }  // namespace loom::gpu

@@ -13,7 +13,7 @@
 namespace loom::gpu {
 namespace {
 
-constexpr std::uint32_t kRowThreads = 256;
+constexpr std::uint32_t kRowThreads = GpuDevice::kRowThreads;
 
 // The first position that the rows of a run see, rounded down to the block of the cache that it lies in.
 std::size_t first_position(const AttentionConfig& config, std::size_t position) {
@@ -42,8 +42,10 @@ void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, Cons
         .fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
     return made;
   };
-  gpu.record(exec, kernel("append", wgsl::append).reads("k", k.data).reads("v", v.data).updates("cache", blocks),
-             ceil_div(run.count * k.cols, Kernel::kThreads));
+  const Kernel append =
+      kernel("append", wgsl::append, kRowThreads).reads("k", k.data).reads("v", v.data).updates("cache", blocks);
+  // Rows of a run that begins further behind are others than those of the kernels before.
+  run.first == 0 ? gpu.record_row(exec, append, run.count) : gpu.record(exec, append, run.count);
   gpu.record(exec,
              kernel("scores", wgsl::scores)
                  .reads("cache", blocks)

@@ -26,46 +26,46 @@ std::string named(std::string_view op, const ActivationFn& fn) {
 }  // namespace
 
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  record_elements(exec, "add", size(y), {in(a), in(b), out(y)}, {},
+  record_elements(exec, "add", y.rows, y.cols, {in(a), in(b), out(y)}, {},
                   [](Trace& t) { kernels().add(t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
 }
 
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  record_elements(exec, "multiply", size(y), {in(a), in(b), out(y)}, {},
+  record_elements(exec, "multiply", y.rows, y.cols, {in(a), in(b), out(y)}, {},
                   [](Trace& t) { kernels().multiply(t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
 }
 
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
-  record_elements(exec, "scale", size(y), {in(x), out(y)}, {static_cast<float>(factor)}, [](Trace& t) {
+  record_elements(exec, "scale", y.rows, y.cols, {in(x), out(y)}, {static_cast<float>(factor)}, [](Trace& t) {
     kernels().scale(t.operand(0), static_cast<double>(t.number(0)), Trace::n(), t.operand(1));
   });
 }
 
 void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
-  record_elements(exec, "divide", size(y), {in(x), out(y)}, {static_cast<float>(divisor)},
+  record_elements(exec, "divide", y.rows, y.cols, {in(x), out(y)}, {static_cast<float>(divisor)},
                   [](Trace& t) { kernels().divide(t.operand(0), t.number(0), Trace::n(), t.operand(1)); });
 }
 
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
-  record_elements(exec, named("activate", fn), size(y), {in(x), out(y)}, {},
+  record_elements(exec, named("activate", fn), y.rows, y.cols, {in(x), out(y)}, {},
                   [&](Trace& t) { kernels().activate(fn, t.operand(0), Trace::n(), t.operand(1)); });
 }
 
 void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
-  record_elements(exec, named("activate_backward", fn), size(dx), {in(x), in(dy), out(dx)}, {}, [&](Trace& t) {
+  record_elements(exec, named("activate_backward", fn), dx.rows, dx.cols, {in(x), in(dy), out(dx)}, {}, [&](Trace& t) {
     kernels().activate_backward(fn, t.operand(0), t.operand(1), Trace::n(), t.operand(2));
   });
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
-  record_elements(exec, named("gated", fn), size(y), {in(gate), in(up), out(y)}, {},
+  record_elements(exec, named("gated", fn), y.rows, y.cols, {in(gate), in(up), out(y)}, {},
                   [&](Trace& t) { kernels().gated(fn, t.operand(0), t.operand(1), Trace::n(), t.operand(2)); });
 }
 
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
                     Tensor dgate, Tensor dup) {
-  record_elements(exec, named("gated_backward", fn), size(dup), {in(gate), in(up), in(dy), out(dgate), out(dup)}, {},
-                  [&](Trace& t) {
+  record_elements(exec, named("gated_backward", fn), dup.rows, dup.cols,
+                  {in(gate), in(up), in(dy), out(dgate), out(dup)}, {}, [&](Trace& t) {
                     kernels().gated_backward(fn, t.operand(0), t.operand(1), t.operand(2), Trace::n(), t.operand(3),
                                              t.operand(4));
                   });

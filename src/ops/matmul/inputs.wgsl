@@ -1,9 +1,9 @@
 
-// Rounds rows of x to integers, a row per workgroup of 64 threads. For each block of 32 columns there are 20 words: 8 of
+// Rounds rows of x to integers, a row per workgroup of 256 threads. For each block of 32 columns there are 20 words: 8 of
 // codes, or of high digits; 8 of low digits; the scale; the sum of the codes, and of each half of them.
 // span: columns that share a scale, 0 for all of a row; digits: codes of 16 bits in two digits of base 255.
 // f32: least
-var<workgroup> sizes: array<u32, 64>;
+var<workgroup> sizes: array<u32, 256>;
 
 fn largest_size(base: u32, begin: u32, end: u32, apart: u32) -> u32 {
   var largest = 0u;
@@ -15,11 +15,11 @@ fn run(row: u32, thread: u32) {
   let base = row * cols;
   var row_size = 0u;
   if (span == 0u) {
-    sizes[thread] = largest_size(base, thread, cols, 64u);
+    sizes[thread] = largest_size(base, thread, cols, 256u);
     workgroupBarrier();
-    for (var k = 0u; k < 64u; k++) { row_size = max(row_size, sizes[k]); }
+    for (var k = 0u; k < 256u; k++) { row_size = max(row_size, sizes[k]); }
   }
-  for (var block = thread; block < blocks; block += 64u) {
+  for (var block = thread; block < blocks; block += 256u) {
     var size = row_size;
     if (span != 0u) {
       let begin = block * 32u / span * span;

@@ -50,18 +50,18 @@ struct Inputs {
     form.like = like;
     form.words = exec.arena.take<std::uint32_t>(x.rows * blocks * kInputWords);
     form.scales = exec.arena.take<float>(x.rows);
-    exec.gpu()->record(exec,
-                       Kernel("quantise_inputs", wgsl::inputs)
-                           .reads("x", x.data)
-                           .writes("inputs", form.words)
-                           .writes("input_scales", form.scales)
-                           .number("least", like.floor)
-                           .fixed("cols", x.cols)
-                           .fixed("blocks", blocks)
-                           .fixed("span", like.scale_cols)
-                           .fixed("digits", digits(like))
-                           .fixed("splits_scale", like.splits_scale),
-                       x.rows);
+    exec.gpu()->record_row(exec,
+                           Kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads)
+                               .reads("x", x.data)
+                               .writes("inputs", form.words)
+                               .writes("input_scales", form.scales)
+                               .number("least", like.floor)
+                               .fixed("cols", x.cols)
+                               .fixed("blocks", blocks)
+                               .fixed("span", like.scale_cols)
+                               .fixed("digits", digits(like))
+                               .fixed("splits_scale", like.splits_scale),
+                           x.rows);
     return form;
   }
 };

@@ -7,12 +7,12 @@ namespace loom::gpu {
 
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
   static const std::string body = std::string(wgsl::lanes) + std::string(wgsl::rms_norm);
-  Kernel kernel("rms_norm", body, 256);
+  Kernel kernel("rms_norm", body, GpuDevice::kRowThreads);
   if (x.data == y.data)
     kernel.updates("x", y.data);
   else
     kernel.reads("x", x.data);
-  exec.gpu()->record(
+  exec.gpu()->record_row(
       exec,
       kernel.reads("gamma", gamma).writes("y", y.data).number("eps", static_cast<float>(eps)).fixed("cols", x.cols),
       x.rows);

@@ -10,20 +10,19 @@ namespace {
 void turn(const Exec& exec, const RopeTable& table, const void* positions, std::size_t steps, std::size_t head_dim,
           Tensor x, bool back) {
   const std::size_t heads = x.cols / head_dim;
-  exec.gpu()->record(exec,
-                     Kernel("rope", wgsl::rope)
-                         .updates("x", x.data)
-                         .reads("table", table.row(0))
-                         .reads("positions", positions)
-                         .number("rows", x.rows)
-                         .number("steps", steps)
-                         .fixed("cols", x.cols)
-                         .fixed("heads", heads)
-                         .fixed("head_dim", head_dim)
-                         .fixed("dim", table.dim())
-                         .fixed("interleaved", table.interleaved())
-                         .fixed("back", back),
-                     ceil_div(x.rows * heads * (table.dim() / 2), Kernel::kThreads));
+  exec.gpu()->record_row(exec,
+                         Kernel("rope", wgsl::rope, GpuDevice::kRowThreads)
+                             .updates("x", x.data)
+                             .reads("table", table.row(0))
+                             .reads("positions", positions)
+                             .number("steps", steps)
+                             .fixed("cols", x.cols)
+                             .fixed("heads", heads)
+                             .fixed("head_dim", head_dim)
+                             .fixed("dim", table.dim())
+                             .fixed("interleaved", table.interleaved())
+                             .fixed("back", back),
+                         x.rows);
 }
 
 }  // namespace
