@@ -64,7 +64,7 @@ class Kernel {
   std::span<const Number> numbers() const { return {numbers_.data(), num_numbers_}; }
   std::span<const Number> constants() const { return {constants_.data(), num_constants_}; }
 
-  static constexpr std::size_t kMostTensors = 10, kMostNumbers = 32;
+  static constexpr std::size_t kMostTensors = 24, kMostNumbers = 40;
 
  private:
   Kernel& add(const Operand& operand) {

@@ -15,6 +15,7 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
                                         joined({wgsl::code_panels, wgsl::code_values, wgsl::gather_rows})};
   Kernel kernel("gather_rows", bodies[holds_codes(table)]);
   if (!add_matrix(exec, table, kernel)) return;
+  add_layout(table, kernel);
   kernel.reads("ids", exec.gpu()->upload(exec, ids))
       .writes("y", y.data)
       .number("rows", y.rows)

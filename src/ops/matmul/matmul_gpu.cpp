@@ -19,15 +19,6 @@ constexpr std::size_t kInputWords = 20;  // of a block of inputs
 constexpr std::size_t kFewRows = 8;      // whose outputs are shared by threads
 constexpr std::size_t kRowsOfGroup = 16;
 
-std::string_view product_body(bool codes, bool few) {
-  static const std::string bodies[2][2] = {
-      {joined({wgsl::float_panels, wgsl::float_terms, wgsl::outputs, wgsl::rows_many}),
-       joined({wgsl::float_panels, wgsl::float_terms, wgsl::outputs, wgsl::rows_once})},
-      {joined({wgsl::code_panels, wgsl::code_terms, wgsl::outputs, wgsl::rows_many}),
-       joined({wgsl::code_panels, wgsl::code_terms, wgsl::outputs, wgsl::rows_once})}};
-  return bodies[codes][few];
-}
-
 // x in the forms that the weights of a call ask for, each once.
 struct Inputs {
   struct Form {
@@ -68,7 +59,7 @@ struct Inputs {
 
 }  // namespace
 
-bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel) {
+bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixNames& names) {
   const PanelLayout& layout = m.layout();
   const PanelTraits& kind = traits(layout.kind);
   if (kind.inputs == PanelInputs::F64 || layout.kind == PanelKind::BlockFp4) {
@@ -91,14 +82,20 @@ bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel) {
     return true;
   };
   const std::size_t row_bytes = m.panels() * kPanelRows * 4;
-  if (!place("weight", m.panel(0), m.panels() * m.panel_bytes()) || !place("row_scales", m.row_scales(), row_bytes) ||
-      !place("row_zeros", m.row_zeros(), row_bytes))
+  if (!place(names.weight, m.panel(0), m.panels() * m.panel_bytes()) ||
+      !place(names.row_scales, m.row_scales(), row_bytes) || !place(names.row_zeros, m.row_zeros(), row_bytes))
     return false;
+  return true;
+}
+
+void add_layout(const Matrix& m, Kernel& kernel) {
+  const PanelLayout& layout = m.layout();
+  const PanelTraits& kind = traits(layout.kind);
   kernel.fixed("panel_bytes", m.panel_bytes()).fixed("cols", m.cols());
   if (!kind.holds_codes()) {
     const float unit = layout.kind == PanelKind::Fp8E4M3 ? kFp8E4M3Unit : 1.0f;
     kernel.fixed("kind", static_cast<std::size_t>(layout.kind)).fixed("unit", std::bit_cast<std::uint32_t>(unit));
-    return true;
+    return;
   }
   kernel.fixed("bits", kind.code_bits)
       .fixed("low_bits", low_plane_bits(kind.code_bits))
@@ -115,30 +112,109 @@ bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel) {
       .fixed("scale_offset", layout.scale_offset)
       .fixed("twice_fp4", layout.kind == PanelKind::BlockTwiceFp4)
       .fixed("row_scaled", layout.has_row_scales());
-  return true;
 }
+
+namespace {
+
+constexpr std::size_t kMostJobs = 4;
+constexpr MatrixNames kMatrixNames[kMostJobs] = {{"weight_0", "row_scales_0", "row_zeros_0"},
+                                                 {"weight_1", "row_scales_1", "row_zeros_1"},
+                                                 {"weight_2", "row_scales_2", "row_zeros_2"},
+                                                 {"weight_3", "row_scales_3", "row_zeros_3"}};
+constexpr std::string_view kOutputNames[] = {"y_0", "y_1", "y_2", "y_3"};
+constexpr std::string_view kBiasNames[] = {"bias_0", "bias_1", "bias_2", "bias_3"};
+constexpr std::string_view kPanelCounts[] = {"panels_0", "panels_1", "panels_2", "panels_3"};
+constexpr std::string_view kOutputCounts[] = {"outputs_0", "outputs_1", "outputs_2", "outputs_3"};
+
+// Products that share their inputs and a way of lying become one kernel: a workgroup finds out which it works for, and
+// what it calls weight, bias and y is that one's.
+std::string jobs_text(std::size_t jobs) {
+  std::string text = "\nvar<private> job: u32;\n";
+  const auto choice = [&](std::string_view head, std::string_view call) {
+    text += fmt::format("{} {{\n  switch (job) {{\n", head);
+    for (std::size_t j = jobs; j-- > 0;) {
+      const std::string body = fmt::format(fmt::runtime(call), j);
+      text += j == 0 ? fmt::format("    default: {{ {} }}\n  }}\n}}\n", body)
+                     : fmt::format("    case {}u: {{ {} }}\n", j, body);
+    }
+  };
+  choice("fn bits_weight(i: u32) -> u32", "return bits_weight_{0}(i);");
+  choice("fn load_row_scales(i: u32) -> f32", "return load_row_scales_{0}(i);");
+  choice("fn bits_row_zeros(i: u32) -> u32", "return bits_row_zeros_{0}(i);");
+  choice("fn load_bias(i: u32) -> f32", "return load_bias_{0}(i);");
+  choice("fn store_y(i: u32, value: f32)", "store_y_{0}(i, value);");
+  choice("fn outputs() -> u32", "return outputs_{0};");
+  text +=
+      "// The panel of its matrix that panel p of all is.\nfn take_job(p: u32) -> u32 {\n  var panel = p;\n  job = "
+      "0u;\n";
+  for (std::size_t j = 0; j + 1 < jobs; ++j)
+    text += fmt::format(
+        "  if (job == {0}u && panel >= panels_{0}) {{\n    panel -= panels_{0};\n    job = {1}u;\n  }}\n", j, j + 1);
+  return text + "  return panel;\n}\n";
+}
+
+std::string_view product_body(bool codes, bool few, std::size_t jobs) {
+  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 2>, 2>;
+  static const Bodies bodies = [] {
+    Bodies made;
+    for (std::size_t n = 0; n < kMostJobs; ++n)
+      for (const bool some : {false, true}) {
+        const std::string_view rows = some ? wgsl::rows_once : wgsl::rows_many;
+        const std::string job = jobs_text(n + 1);
+        made[0][some][n] = joined({job, wgsl::float_panels, wgsl::float_terms, wgsl::outputs, rows});
+        made[1][some][n] = joined({job, wgsl::code_panels, wgsl::code_terms, wgsl::outputs, rows});
+      }
+    return made;
+  }();
+  return bodies[codes][few][jobs - 1];
+}
+
+bool same_layout(const Matrix& a, const Matrix& b) {
+  const PanelLayout &x = a.layout(), &y = b.layout();
+  return a.cols() == b.cols() && x.kind == y.kind && x.sub_cols == y.sub_cols && x.factors == y.factors &&
+         x.has_min == y.has_min && x.has_zeros == y.has_zeros && x.code_offset == y.code_offset &&
+         x.scale_offset == y.scale_offset && x.own_input_scales == y.own_input_scales;
+}
+
+// Jobs of one layout, whose floors are the same.
+void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, Inputs& inputs) {
+  const Matrix& first = *jobs[0].weight;
+  const bool codes = holds_codes(first), few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
+  Kernel kernel("matmul", product_body(codes, few, jobs.size()), 256);
+  add_layout(first, kernel);
+  std::size_t panels = 0;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const Matrix& m = *jobs[j].weight;
+    if (!add_matrix(exec, m, kernel, kMatrixNames[j])) return;
+    kernel.writes(kOutputNames[j], jobs[j].y.data).reads(kBiasNames[j], has_bias ? jobs[j].bias : x.data);
+    kernel.fixed(kPanelCounts[j], m.panels()).fixed(kOutputCounts[j], m.rows());
+    panels += m.panels();
+  }
+  if (codes) {
+    const Inputs::Form& form = inputs.take(exec, x, input_form(exec, first.layout(), jobs[0].input_floor));
+    kernel.reads("inputs", form.words).reads("input_scales", form.scales);
+    kernel.fixed("digits", Inputs::digits(form.like)).fixed("splits_scale", form.like.splits_scale);
+    kernel.fixed("input_share",
+                 form.like.scale_cols == 0 ? ceil_div(first.cols(), kBlockCols) : form.like.scale_cols / kBlockCols);
+  } else {
+    kernel.reads("x", x.data);
+  }
+  kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
+  exec.gpu()->record(exec, kernel, panels * (few ? x.rows : ceil_div(x.rows, kRowsOfGroup)));
+}
+
+}  // namespace
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);
   Inputs inputs;
-  for (const MatmulJob& job : jobs) {
-    const Matrix& m = *job.weight;
-    const bool codes = holds_codes(m), few = x.rows <= kFewRows;
-    Kernel kernel("matmul", product_body(codes, few), 256);
-    if (!add_matrix(exec, m, kernel)) return;
-    if (codes) {
-      const Inputs::Form& form = inputs.take(exec, x, input_form(exec, m.layout(), job.input_floor));
-      kernel.reads("inputs", form.words).reads("input_scales", form.scales);
-      kernel.fixed("digits", Inputs::digits(form.like)).fixed("splits_scale", form.like.splits_scale);
-      kernel.fixed("input_share",
-                   form.like.scale_cols == 0 ? ceil_div(m.cols(), kBlockCols) : form.like.scale_cols / kBlockCols);
-    } else {
-      kernel.reads("x", x.data);
-    }
-    kernel.writes("y", job.y.data).reads("bias", job.bias != nullptr ? job.bias : x.data);
-    kernel.fixed("has_bias", job.bias != nullptr).fixed("panels", m.panels()).fixed("outputs", m.rows());
-    kernel.number("rows", x.rows);
-    exec.gpu()->record(exec, kernel, m.panels() * (few ? x.rows : ceil_div(x.rows, kRowsOfGroup)));
+  while (!jobs.empty()) {
+    std::size_t n = 1;
+    while (n < std::min(jobs.size(), kMostJobs) && same_layout(*jobs[0].weight, *jobs[n].weight) &&
+           (jobs[0].bias == nullptr) == (jobs[n].bias == nullptr) && jobs[0].input_floor == jobs[n].input_floor)
+      ++n;
+    multiply(exec, x, jobs.first(n), inputs);
+    jobs = jobs.subspan(n);
   }
 }
 

@@ -7,9 +7,15 @@
 
 namespace loom::gpu {
 
-// Adds the panels and their layout to a kernel, and what a row has of its own. False, with the error in exec.status,
-// for types that no graphics card computes in, and where memory lacks.
-bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel);
+// What a kernel calls the panels of a matrix, and the scales and zero points of its rows.
+struct MatrixNames {
+  std::string_view weight = "weight", row_scales = "row_scales", row_zeros = "row_zeros";
+};
+// Adds these tensors to a kernel. False, with the error in exec.status, for types that no graphics card computes in, and
+// where memory lacks.
+bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const MatrixNames& names = {});
+// Adds how they lie, in fixed numbers.
+void add_layout(const Matrix& matrix, Kernel& kernel);
 
 // Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes.
 inline bool holds_codes(const Matrix& matrix) { return traits(matrix.layout().kind).holds_codes(); }

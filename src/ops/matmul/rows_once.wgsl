@@ -4,8 +4,8 @@
 var<workgroup> waiting: array<f32, 256 * terms_of_step>;
 
 fn run(group: u32, thread: u32) {
-  let panel = group % panels;
-  let t = group / panels;
+  let panel = take_job(group % all_panels);
+  let t = group / all_panels;
   let r = thread % 16u;
   let lane = thread / 16u;
   var total = 0.0;
@@ -21,5 +21,5 @@ fn run(group: u32, thread: u32) {
     workgroupBarrier();
   }
   let row = 16u * panel + r;
-  if (lane == 0u && row < outputs) { store_output(row, t, total); }
+  if (lane == 0u && row < outputs()) { store_output(row, t, total); }
 }
