@@ -94,6 +94,7 @@ class Session {
   int threads() const { return pool_->threads(); }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
   Isa isa() const { return isa_; }
+  Device* device() const { return device_; }  // null: this computer
   Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Memory that each token of a sequence takes, outside of sliding windows.

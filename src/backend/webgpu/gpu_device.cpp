@@ -1,6 +1,7 @@
 #include "backend/webgpu/gpu_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "backend/exec.h"
@@ -16,11 +17,18 @@ constexpr std::size_t kAddresses = sizeof(std::size_t) > 4 ? std::size_t{1} << 4
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
+constexpr std::size_t kAhead = 128;        // dispatches with which the device begins while others are recorded
 constexpr std::size_t kDispatches = 1024;  // recorded before they are submitted
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
 
 std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); }
+
+// Of the counters that tell where the time of a pass goes.
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 }  // namespace
 
@@ -129,10 +137,12 @@ void GpuDevice::read(const std::byte* from, std::span<std::byte> to) {
   const bool aligned = begin == spot.offset && end == begin + to.size();
   if (!aligned) whole.resize(end - begin);
   const std::span<std::byte> target = aligned ? to : std::span<std::byte>(whole);
+  const auto start = Clock::now();
   auto ticket = driver_->begin_read(spot.buffer, begin, target.size());
   Result<bool> done = false;
   if (!ticket) done = tl::make_unexpected(ticket.error());
   while (done && !*done) done = driver_->poll(*ticket, target, true);
+  counters_.wait_ms += ms_since(start);
   counters_.bytes_read += target.size();
   if (!done) {
     failed_ = std::move(done).error();
@@ -329,6 +339,7 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
                                      static_cast<std::uint32_t>(begin * 4), static_cast<std::uint32_t>(x),
                                      static_cast<std::uint32_t>(y)});
   ++counters_.dispatches;
+  if (++waiting_ == kAhead) submit_commands();
   return {};
 }
 
@@ -359,9 +370,12 @@ void GpuDevice::submit_commands() {
     driver_->write(spot.buffer, spot.offset, std::as_bytes(std::span(notes_)));
   }
   if (!parameters_.empty()) driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_)));
+  const auto begin = Clock::now();
   if (!commands_.empty()) driver_->submit(commands_), ++counters_.submits;
+  counters_.submit_ms += ms_since(begin);
   counters_.bytes_written += notes_.size() * 4 + parameters_.size() * 4;
   notes_.clear(), parameters_.clear(), commands_.clear();
+  waiting_ = 0;
 }
 
 Result<void> GpuDevice::check() {

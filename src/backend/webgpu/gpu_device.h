@@ -55,6 +55,7 @@ class GpuDevice final : public Device {
   const AdapterInfo& adapter() const { return driver_->adapter(); }
   struct Counters {
     std::uint64_t dispatches = 0, submits = 0, pipelines = 0, bytes_read = 0, bytes_written = 0;
+    double submit_ms = 0, wait_ms = 0;
   };
   const Counters& counters() const { return counters_; }
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
@@ -119,6 +120,7 @@ class GpuDevice final : public Device {
   // Recorded, not yet submitted.
   std::vector<Kernel> rows_;  // of record_row(), to become one
   std::uint64_t num_rows_ = 0;
+  std::size_t waiting_ = 0;  // dispatches since the last submit
   std::vector<std::uint32_t> commands_, parameters_, notes_;
   Id parameter_buffer_ = 0;
   std::byte* note_memory_ = nullptr;

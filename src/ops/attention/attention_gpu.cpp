@@ -4,16 +4,12 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "core/checked.h"
 #include "ops/attention/append.wgsl.h"
+#include "ops/attention/attend.wgsl.h"
 #include "ops/attention/attention.h"
-#include "ops/attention/scores.wgsl.h"
-#include "ops/attention/softmax.wgsl.h"
-#include "ops/attention/values.wgsl.h"
 #include "ops/functions_gpu.h"
 
 namespace loom::gpu {
 namespace {
-
-constexpr std::uint32_t kRowThreads = GpuDevice::kRowThreads;
 
 // The first position that the rows of a run see, rounded down to the block of the cache that it lies in.
 std::size_t first_position(const AttentionConfig& config, std::size_t position) {
@@ -23,45 +19,33 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
 
 void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
             const SequenceRows& run, KvCache& cache, float* scores, Tensor out) {
-  static const std::string softmax = function_texts() + std::string(wgsl::lanes) + std::string(wgsl::softmax);
+  static const std::string text = function_texts() + joined({wgsl::lanes, wgsl::attend});
   GpuDevice& gpu = *exec.gpu();
   const std::size_t first = first_position(config, run.position), width = run.position + run.count - first;
-  const std::size_t queries = run.count * config.heads;
   void* const blocks = cache.device_blocks();
-  const auto kernel = [&](std::string_view name, std::string_view body, std::uint32_t threads = Kernel::kThreads) {
-    Kernel made(name, body, threads);
-    made.number("start", run.position)
-        .number("count", run.count)
-        .number("first_row", run.first)
-        .number("first_position", first)
-        .number("width", width)
-        .number("slots", cache.slots())
-        .fixed("heads", config.heads)
-        .fixed("kv_heads", config.kv_heads)
-        .fixed("dim", config.head_dim)
-        .fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
+  const auto kernel = [&](std::string_view name, std::string_view body) {
+    Kernel made(name, body, GpuDevice::kRowThreads);
+    made.number("start", run.position).number("first_row", run.first).number("slots", cache.slots());
+    made.fixed("kv_heads", config.kv_heads).fixed("dim", config.head_dim);
+    made.fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
     return made;
   };
-  const Kernel append =
-      kernel("append", wgsl::append, kRowThreads).reads("k", k.data).reads("v", v.data).updates("cache", blocks);
+  const Kernel append = kernel("append", wgsl::append).reads("k", k.data).reads("v", v.data).updates("cache", blocks);
   // Rows of a run that begins further behind are others than those of the kernels before.
   run.first == 0 ? gpu.record_row(exec, append, run.count) : gpu.record(exec, append, run.count);
   gpu.record(exec,
-             kernel("scores", wgsl::scores)
+             kernel("attend", text)
                  .reads("cache", blocks)
                  .reads("q", q.data)
-                 .writes("scores", scores)
-                 .number("scale", attention_scale<float>(config)),
-             queries * ceil_div(width, Kernel::kThreads));
-  gpu.record(exec,
-             kernel("softmax_of_scores", softmax, kRowThreads)
                  .updates("scores", scores)
+                 .writes("out", out.data)
+                 .number("first_position", first)
+                 .number("width", width)
                  .number("window", config.window)
-                 .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap))),
-             queries);
-  gpu.record(exec,
-             kernel("values", wgsl::values).reads("cache", blocks).reads("scores", scores).writes("out", out.data),
-             ceil_div(queries * config.head_dim, Kernel::kThreads));
+                 .number("scale", attention_scale<float>(config))
+                 .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap)))
+                 .fixed("heads", config.heads),
+             run.count * config.heads);
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+
+// Attention of one (row, head) per workgroup of 256 threads: scores by a thread for each position, their softmax, then
+// the sum of values, by four threads for each element of the head, which take blocks of 64 positions in turn. Positions
+// count from the first block that the first row of the run sees; a row of scores has `width` of them.
+// f32: scale
+var<workgroup> largest_of: array<u32, 256>;
+var<workgroup> chains: array<f32, 256>;
+
+// Bits of floats in the order of their values, NaN apart.
+fn ordered(x: u32) -> u32 { return select(x | 0x80000000u, ~x, (x & 0x80000000u) != 0u); }
+fn unordered(x: u32) -> u32 { return select(~x, x & 0x7fffffffu, (x & 0x80000000u) != 0u); }
+
+// Words of the cache in front of the block that holds a position.
+fn block_at(position: u32, kv: u32) -> u32 { return (position / 64u % slots() * kv_heads + kv) * block_words; }
+
+fn score_of(q: u32, position: u32, kv: u32) -> f32 {
+  let base = block_at(position, kv) + (position % 64u / 16u * dim) * 16u + position % 16u;
+  var total = 0.0;
+  for (var begin = 0u; begin < dim; begin += 64u) {
+    var chain = 0.0;
+    for (var d = begin; d < min(begin + 64u, dim); d++) {
+      chain = add_plain(chain, mul(load_cache(base + 16u * d), load_q(q + d)));
+    }
+    total = add_plain(total, chain);
+  }
+  let score = snap(mul(snap(total), scale()));
+  if (softcap() == 0u) { return score; }
+  let c = bitcast<f32>(softcap());
+  return snap(mul(c, snap(tanh_f(snap(div(score, c))))));
+}
+
+fn run(query: u32, thread: u32) {
+  let row = query / heads;
+  let head = query % heads;
+  let kv = head / (heads / kv_heads);
+  let q = ((first_row() + row) * heads + head) * dim;
+  let base = query * width();
+  let position = start() + row;  // it sees what is not behind it, and a window at most
+  let seen_end = position + 1u - first_position();
+  var seen_begin = 0u;
+  if (window() != 0u && position + 1u > window() + first_position()) {
+    seen_begin = position + 1u - window() - first_position();
+  }
+
+  var largest = 0u;  // below every number
+  for (var i = thread; i < seen_end; i += 256u) {
+    var bits = 0u;
+    if (i >= seen_begin) {
+      bits = bitcast<u32>(score_of(q, first_position() + i, kv));
+      if ((bits & 0x7fffffffu) <= 0x7f800000u) { largest = max(largest, ordered(bits)); }
+    }
+    put_scores(base + i, bits);
+  }
+  largest_of[thread] = largest;
+  workgroupBarrier();
+  for (var half = 128u; half != 0u; half >>= 1u) {
+    if (thread < half) { largest_of[thread] = max(largest_of[thread], largest_of[thread + half]); }
+    workgroupBarrier();
+  }
+  let top = bitcast<f32>(unordered(largest_of[0]));
+  for (var i = thread; i < seen_end; i += 256u) {
+    var e = 0.0;
+    if (i >= seen_begin) { e = snap(exp_f(snap(sub(load_scores(base + i), top)))); }
+    store_scores(base + i, e);
+  }
+  storageBarrier();
+
+  // lanes16 by absolute positions: the first block of lanes may begin before the first position.
+  begin_lanes(thread);
+  let end = first_position() + seen_end;
+  for (var first = first_position() / lane_block * lane_block; first < end; first += 16u * lane_block) {
+    let begin = first + thread / 16u * lane_block;
+    var part = 0.0;
+    for (var p = max(begin, first_position()) + thread % 16u; p < min(begin + lane_block, end); p += 16u) {
+      part = add_plain(part, load_scores(base + p - first_position()));
+    }
+    add_lane_parts(thread, part);
+  }
+  let total = fold_lanes();
+  for (var i = thread; i < seen_end; i += 256u) { store_scores(base + i, snap(div(load_scores(base + i), total))); }
+  storageBarrier();
+
+  let lane = thread / 64u;
+  for (var first_d = 0u; first_d < dim; first_d += 64u) {
+    let d = first_d + thread % 64u;
+    var sum = 0.0;
+    for (var first = 0u; first < seen_end; first += 256u) {
+      let begin = first + 64u * lane;
+      var chain = 0.0;
+      if (d < dim && begin < seen_end) {
+        let values = block_at(first_position() + begin, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
+        for (var p = 0u; p < min(64u, seen_end - begin); p++) {
+          chain = add_plain(chain, mul(load_cache(values + 16u * p), load_scores(base + begin + p)));
+        }
+      }
+      chains[thread] = chain;
+      workgroupBarrier();
+      if (lane == 0u) {
+        for (var k = 0u; k < 4u; k++) { sum = add_plain(sum, chains[64u * k + thread]); }
+      }
+      workgroupBarrier();
+    }
+    if (lane == 0u && d < dim) { store_out(q + d, snap(sum)); }
+  }
+}
