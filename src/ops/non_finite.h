@@ -1,6 +1,6 @@
 #pragma once
 // These functions tell by their bits which numbers are not finite. A comparison could not: a shader may assume that
-// infinities and NaNs do not occur, and then x == x holds everywhere.
+// infinities and NaNs do not occur, and then x == x holds everywhere. simd.h and simd64.h have them for lanes.
 
 #include <limits>
 
@@ -19,24 +19,6 @@ LOOM_INLINE bool is_nan(float x) { return detail::magnitude_of(x) > detail::kInf
 LOOM_INLINE bool is_nan(double x) { return detail::magnitude_of(x) > detail::kInfinityBits64; }
 LOOM_INLINE bool is_finite(float x) { return detail::magnitude_of(x) < detail::kInfinityBits; }
 LOOM_INLINE bool is_finite(double x) { return detail::magnitude_of(x) < detail::kInfinityBits64; }
-
-// Lanes of masks, for select().
-LOOM_INLINE I32x16 is_nan(const F32x16& v) {
-  return bits(abs(v)) > splat(static_cast<std::int32_t>(detail::kInfinityBits));
-}
-LOOM_INLINE I32x16 is_finite(const F32x16& v) {
-  return bits(abs(v)) < splat(static_cast<std::int32_t>(detail::kInfinityBits));
-}
-LOOM_INLINE I64x16 is_nan(const F64x16& v) {
-  return detail::each64<I64x16>(
-      [](auto x) { return (native::I64)((native::I64)x > static_cast<std::int64_t>(detail::kInfinityBits64)); },
-      abs(v));
-}
-LOOM_INLINE I64x16 is_finite(const F64x16& v) {
-  return detail::each64<I64x16>(
-      [](auto x) { return (native::I64)((native::I64)x < static_cast<std::int64_t>(detail::kInfinityBits64)); },
-      abs(v));
-}
 
 // A search for the largest begins at this number, which also stands in lanes that take no part in it. An infinity is
 // not needed: a row with nothing above this number holds no finite one.

@@ -169,6 +169,9 @@ LOOM_INLINE F32x16 min(const F32x16& a, const F32x16& b) { return select(a < b, 
 LOOM_INLINE F32x16 max(const F32x16& a, const F32x16& b) { return select(a > b, a, b); }
 LOOM_INLINE F32x16 abs(const F32x16& a) { return as_float(bits(a) & splat(std::int32_t{0x7fffffff})); }
 LOOM_INLINE F32x16 negate(const F32x16& a) { return as_float(bits(a) ^ splat(static_cast<std::int32_t>(0x80000000u))); }
+// Masks, by the bits (ops/non_finite.h).
+LOOM_INLINE I32x16 is_nan(const F32x16& a) { return bits(abs(a)) > splat(std::int32_t{0x7f800000}); }
+LOOM_INLINE I32x16 is_finite(const F32x16& a) { return bits(abs(a)) < splat(std::int32_t{0x7f800000}); }
 LOOM_INLINE F32x16 sqrt(const F32x16& a) {
   return detail::each<F32x16>(
       [](native::F32 x) {

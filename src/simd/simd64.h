@@ -115,6 +115,12 @@ LOOM_INLINE F64x16 negate(const F64x16& a) {
   return detail::each64<F64x16>(
       [](auto x) { return (native::F64)((native::I64)x ^ static_cast<std::int64_t>(0x8000000000000000u)); }, a);
 }
+LOOM_INLINE I64x16 is_nan(const F64x16& a) {
+  return detail::each64<I64x16>([](auto x) { return (native::I64)((native::I64)x > 0x7ff0000000000000); }, abs(a));
+}
+LOOM_INLINE I64x16 is_finite(const F64x16& a) {
+  return detail::each64<I64x16>([](auto x) { return (native::I64)((native::I64)x < 0x7ff0000000000000); }, abs(a));
+}
 LOOM_INLINE F64x16 sqrt(const F64x16& a) {
   return detail::each64<F64x16>(
       [](native::F64 x) {

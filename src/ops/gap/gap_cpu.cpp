@@ -42,7 +42,7 @@ void ends_row(const T* x, const T* h, std::size_t n, T* above, T* below) {
 
 template <class T>
 void secant_row(const T* above, const T* below, const T* h, const T* e, std::size_t n, T* out) {
-  const Lanes<T> width = splat(T{2} * *h);
+  const Lanes<T> width = splat(T{2}) * splat(*h);
   for_lanes(n, [&](std::size_t i, auto lanes) {
     const Lanes<T> rise = snap(lanes.load(above + i) - lanes.load(below + i));
     lanes.store(out + i, snap(lanes.load(e + i) * snap(rise / width)));
@@ -226,6 +226,6 @@ constexpr GapKernels<T> kKernels = {
 }  // namespace
 
 extern const PerElement<GapKernels> gap_kernels;
-const PerElement<GapKernels> gap_kernels = {kKernels<float>, kKernels<double>};
+const PerElement<GapKernels> gap_kernels = per_element<PerElement<GapKernels>>([]<class T> { return kKernels<T>; });
 
 }  // namespace loom::inline LOOM_TARGET

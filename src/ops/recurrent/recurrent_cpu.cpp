@@ -273,6 +273,6 @@ constexpr CellKernels<T> kKernels = [] {
 }  // namespace
 
 extern const PerElement<CellKernels> cell_kernels;
-const PerElement<CellKernels> cell_kernels = {kKernels<float>, kKernels<double>};
+const PerElement<CellKernels> cell_kernels = per_element<PerElement<CellKernels>>([]<class T> { return kKernels<T>; });
 
 }  // namespace loom::inline LOOM_TARGET

@@ -56,6 +56,7 @@ constexpr UpdateKernels<T> kUpdateKernels = {.update =
 }  // namespace
 
 extern const PerElement<UpdateKernels> update_kernels;
-const PerElement<UpdateKernels> update_kernels = {kUpdateKernels<float>, kUpdateKernels<double>};
+const PerElement<UpdateKernels> update_kernels =
+    per_element<PerElement<UpdateKernels>>([]<class T> { return kUpdateKernels<T>; });
 
 }  // namespace loom::inline LOOM_TARGET

@@ -96,6 +96,7 @@ constexpr VelocityKernels<T> kKernels = {
 }  // namespace
 
 extern const PerElement<VelocityKernels> velocity_kernels;
-const PerElement<VelocityKernels> velocity_kernels = {kKernels<float>, kKernels<double>};
+const PerElement<VelocityKernels> velocity_kernels =
+    per_element<PerElement<VelocityKernels>>([]<class T> { return kKernels<T>; });
 
 }  // namespace loom::inline LOOM_TARGET

@@ -14,14 +14,17 @@ inline constexpr Node kZero = 0, kZeroInt = 1;  // the first two of every trace:
 inline constexpr Node kNone = ~Node{0};
 
 Node constant(std::int32_t x);
-// A constant, or the value that the number stands for: number_of() gives numbers that do. They can be handed on and
-// compared, but not be computed with.
+// A constant, or the value that the number stands for: number_of() gives numbers that do. They are positive, and can be
+// handed on, negated and compared with zero; trace.h finds it out if they are computed with.
 Node constant(float x);
 float number_of(Node node);
 
 // The value of a WGSL expression in which each $ is an operand; the same expression of the same operands is one value.
 Node operation(Kind kind, const char* form, Node a, Node b = kNone, Node c = kNone);
 Kind kind_of(Node node);
+
+// Fails: a sum or a maximum of lanes has no form yet.
+float across_lanes();
 
 // Memory holds sixteen lanes at an address: an operand of the trace, or whatever the kernel has stored there before.
 Node load(const void* p);

@@ -17,15 +17,8 @@ Trace& trace() {
   return *current;
 }
 
-// Numbers that stand for a value: 2^120 and what follows it. No kernel has constants of this size, nor has what comes
-// of computing with one: 2^100 and above, or the inverse of that.
-constexpr std::uint32_t kTagBits = 0x7b800000u, kTagMask = 0xff800000u;
-constexpr float kComputed = 0x1p119f;
-
-bool is_computed(float x) {
-  const float size = std::abs(x);
-  return std::isfinite(x) && (size >= 0x1p100f || (size > 0 && size < 0x1p-110f));
-}
+// The fraction of a number that stands for a value is the value's node.
+constexpr std::uint32_t kFraction = 0x007fffffu, kExponent = 0x7f800000u;
 
 std::string literal(float x) {
   if (std::isnan(x)) return "quiet_nan()";
@@ -43,7 +36,7 @@ std::string literal(std::int32_t x) {
 
 }  // namespace
 
-Trace::Trace() {
+Trace::Trace(std::uint32_t exponent) : tag_(exponent << 23) {
   LOOM_ASSERT(current == nullptr);
   current = this;
   constant(0.0f), constant(0);
@@ -62,10 +55,10 @@ bool Trace::is_operand(const void* p) const { return p >= memory_ && p < memory_
 float* Trace::operand(std::size_t k) {
   LOOM_ASSERT(k < kMaxOperands);
   float* const p = memory_[k];
-  const Node node = add(leaf(Leaf::Load, Kind::Float, static_cast<std::uint32_t>(k)));
-  if (!stored_.try_emplace(p, node).second) return p;
-  p[0] = number_of(add(leaf(Leaf::First, Kind::Float, static_cast<std::uint32_t>(k))));
-  for (std::size_t i = 1; i < kLanes; ++i) p[i] = kComputed;
+  const auto number = static_cast<std::uint32_t>(k);
+  if (!stored_.try_emplace(p, add(leaf(Leaf::Load, Kind::Float, number))).second) return p;
+  for (std::uint32_t i = 0; i < kLanes; ++i) p[i] = number_of(add(leaf(Leaf::Element, Kind::Float, number << 4 | i)));
+  static_assert(kLanes == 16);
   return p;
 }
 
@@ -78,13 +71,14 @@ Node constant(std::int32_t x) {
 }
 Node constant(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  if ((bits & kTagMask) == kTagBits) return bits & ~kTagMask;
-  LOOM_ASSERT(!is_computed(x));
-  return trace().add(Trace::leaf(Trace::Leaf::Constant, Kind::Float, bits));
+  if ((bits & kExponent) != trace().tag_) return trace().add(Trace::leaf(Trace::Leaf::Constant, Kind::Float, bits));
+  const Node node = bits & kFraction;
+  LOOM_ASSERT(node < trace().values_.size());
+  return std::signbit(x) ? operation(Kind::Float, "neg($)", node) : node;
 }
 float number_of(Node node) {
-  LOOM_ASSERT(node <= ~kTagMask);
-  return std::bit_cast<float>(kTagBits | node);
+  LOOM_ASSERT(node <= kFraction);
+  return std::bit_cast<float>(trace().tag_ | node);
 }
 
 Node operation(Kind kind, const char* form, Node a, Node b, Node c) {
@@ -98,6 +92,11 @@ Node operation(Kind kind, const char* form, Node a, Node b, Node c) {
   return t.add({Trace::Leaf::None, kind, form, {a, b, c}, 0});
 }
 Kind kind_of(Node node) { return trace().values_[node].kind; }
+
+float across_lanes() {
+  LOOM_ASSERT(false && "a kernel that looks across lanes");
+  return 0;
+}
 
 Node load(const void* p) {
   const auto it = trace().stored_.find(p);
@@ -141,7 +140,7 @@ struct Trace::Text {
                                                 : literal(static_cast<std::int32_t>(value.bits));
         return;
       case Leaf::Param: texts[node] = fmt::format("param({})", value.bits); return;
-      case Leaf::First: texts[node] = fmt::format("load_{}(0)", value.bits); return;
+      case Leaf::Element: texts[node] = fmt::format("load_{}({})", value.bits >> 4, value.bits & 15); return;
       case Leaf::Load:
         texts[node] = fmt::format("x{}", value.bits);
         if (!is_function) lines += fmt::format("let x{0} = load_{0}(i);\n", value.bits);
@@ -198,6 +197,7 @@ struct Trace::Text {
 };
 
 std::string Trace::statements() const {
+  LOOM_ASSERT(!results_.empty());
   Text text(*this);
   for (const auto& [k, node] : results_) text.lines += fmt::format("store_{}(i, {});\n", k, text.texts[node]);
   return text.lines;
@@ -218,6 +218,29 @@ std::string Trace::function(std::string_view name) const {
     indented += c;
   }
   return fmt::format("fn {}({}) -> f32 {{\n{}}}\n", name, arguments, indented);
+}
+
+namespace {
+
+std::string the_same_twice(const std::function<void(Trace&)>& call,
+                           const std::function<std::string(const Trace&)>& text) {
+  const auto with = [&](std::uint32_t exponent) {
+    Trace trace(exponent);
+    call(trace);
+    return text(trace);
+  };
+  const std::string large = with(127 + 120), small = with(127 - 120);
+  LOOM_ASSERT(large == small && "no number is computed with outside of lanes");
+  return large;
+}
+
+}  // namespace
+
+std::string traced(const std::function<void(Trace&)>& call) {
+  return the_same_twice(call, [](const Trace& t) { return t.statements(); });
+}
+std::string traced_function(std::string_view name, const std::function<void(Trace&)>& call) {
+  return the_same_twice(call, [&](const Trace& t) { return t.function(name); });
 }
 
 }  // namespace loom::recorder

@@ -2,8 +2,8 @@
 // Kernels as WGSL: a kernel of the target `record` is called with operands that are no memory, and what it does to them
 // becomes the statements of a shader that does it to element i. So a formula is written once, for the CPU.
 //
-//   traced([&](Trace& t) { record::elementwise_kernels.f32.gated(fn, t.operand(0), t.operand(1), t.n(), t.operand(2));
-// })
+//   const auto& k = record::elementwise_kernels.f32;
+//   traced([&](Trace& t) { k.gated(fn, t.operand(0), t.operand(1), t.n(), t.operand(2)); })
 //
 //   let x0 = load_0(i);
 //   let x1 = load_1(i);
@@ -15,10 +15,10 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "simd/orders.h"
@@ -29,13 +29,14 @@ namespace loom::recorder {
 // One call of a kernel. While it lives, what lanes do on this thread belongs to it; one at a time.
 class Trace {
  public:
-  Trace();
+  // The biased exponent of numbers that stand for values: traced() says which.
+  explicit Trace(std::uint32_t exponent);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // A pointer to kLanes elements, to read and to write, for the kernel alone. A kernel that reads the first as a single
-  // number gets element 0 for all i.
+  // A pointer to kLanes elements, to read and to write, for the kernel alone. Operands k, k + 1, ... lie side by side.
+  // What a kernel reads as a single number is load_K(0) to load_K(15), whatever i is.
   static constexpr std::size_t kMaxOperands = 32;
   float* operand(std::size_t k);
   // A number that is known when the shader runs: param(k).
@@ -43,9 +44,7 @@ class Trace {
   // The number of elements with which a kernel goes once through its loops.
   static constexpr std::size_t n() { return kLanes; }
 
-  // What the call did, a line for each statement.
   std::string statements() const;
-  // The same as a function of the operands that the call reads, which returns the one that it writes.
   std::string function(std::string_view name) const;
 
  private:
@@ -57,13 +56,13 @@ class Trace {
   friend Node load(const void* p);
   friend void store(void* p, Node node);
 
-  enum class Leaf : std::uint8_t { None, Constant, Load, First /* element 0 of an operand */, Param };
+  enum class Leaf : std::uint8_t { None, Constant, Load, Element /* of an operand */, Param };
   struct Value {
     Leaf leaf;
     Kind kind;
     std::string_view form;  // of an operation
     std::array<Node, 3> operands;
-    std::uint32_t bits;  // of a constant; the number of an operand or of a parameter
+    std::uint32_t bits;  // of a constant; the number of an operand, of an element or of a parameter
     auto operator<=>(const Value&) const = default;
   };
   static Value leaf(Leaf leaf, Kind kind, std::uint32_t bits) { return {leaf, kind, {}, {kNone, kNone, kNone}, bits}; }
@@ -72,6 +71,7 @@ class Trace {
   Node add(const Value& value);
   bool is_operand(const void* p) const;
 
+  const std::uint32_t tag_;
   alignas(64) float memory_[kMaxOperands][kLanes];
   std::vector<Value> values_;
   std::map<Value, Node> known_;
@@ -79,17 +79,11 @@ class Trace {
   std::map<std::size_t, Node> results_;  // by operand
 };
 
-template <class F>
-std::string traced(F&& call) {
-  Trace trace;
-  call(trace);
-  return trace.statements();
-}
-template <class F>
-std::string traced_function(std::string_view name, F&& call) {
-  Trace trace;
-  call(trace);
-  return trace.function(name);
-}
+// Calls twice, and the kernel may not tell the calls apart. Numbers that are known when the shader runs are very large
+// in one and very small in the other: whatever comes of computing with one outside of lanes, or of comparing one with
+// anything but zero, shows as a difference.
+std::string traced(const std::function<void(Trace&)>& call);
+// The same as a function of the operands that the call reads, which returns the one that it writes.
+std::string traced_function(std::string_view name, const std::function<void(Trace&)>& call);
 
 }  // namespace loom::recorder

@@ -3,8 +3,8 @@
 // it (the folder stands first on their include path). Sixteen lanes are one value of a shader, and an operation writes
 // down its WGSL: floats by the functions of backend/webgpu/wgsl/prelude.wgsl alone, integers by operators.
 //
-// What looks across lanes is not here, but for any(): no shader holds the branches behind it, so sin and cos are those
-// of |x| < 2048.
+// A kernel that looks across lanes cannot be traced, but for any(): no shader holds the branches behind it, so sin and
+// cos are those of |x| < 2048.
 
 #include "simd/orders.h"
 #include "simd/record/recorder.h"
@@ -75,6 +75,9 @@ LOOM_LANE_COMPARE(==, "equal($, $)")
 LOOM_LANE_COMPARE(!=, "not_equal($, $)")
 #undef LOOM_LANE_COMPARE
 
+LOOM_INLINE I32x16 is_nan(const F32x16& a) { return detail::bool_of("is_nan($)", a); }
+LOOM_INLINE I32x16 is_finite(const F32x16& a) { return detail::bool_of("is_finite($)", a); }
+
 // Operators of i32 wrap in WGSL too.
 #define LOOM_LANE_OPERATOR(op, make)                                    \
   LOOM_INLINE I32x16 operator op(const I32x16& a, const I32x16& b) {    \
@@ -130,6 +133,8 @@ LOOM_INLINE I32x16 select(const I32x16& m, const I32x16& a, const I32x16& b) {
 }
 
 LOOM_INLINE bool any(const I32x16&) { return false; }
+LOOM_INLINE float fold(const F32x16&) { return recorder::across_lanes(); }
+LOOM_INLINE float max_lane(const F32x16&) { return recorder::across_lanes(); }
 // Stands for the value, as splat() of it does.
 LOOM_INLINE float first_lane(const F32x16& v) { return recorder::number_of(v.node); }
 
