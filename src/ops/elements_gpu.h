@@ -18,7 +18,8 @@ struct ElementOperand {
   Access access;
 };
 
-// Records the kernel that call(trace) calls, for `rows` rows of `cols` elements. `name` is another one for other constants in the text.
+// Records the kernel that call(trace) calls, for `rows` rows of `cols` elements. `name` is another one for other
+// constants in the text.
 void record_elements(const Exec& exec, const std::string& name, std::size_t rows, std::size_t cols,
                      std::initializer_list<ElementOperand> operands, std::initializer_list<float> numbers,
                      const std::function<void(recorder::Trace&)>& call);

@@ -11,8 +11,8 @@ namespace loom::gpu {
 struct MatrixNames {
   std::string_view weight = "weight", row_scales = "row_scales", row_zeros = "row_zeros";
 };
-// Adds these tensors to a kernel. False, with the error in exec.status, for types that no graphics card computes in, and
-// where memory lacks.
+// Adds these tensors to a kernel. False, with the error in exec.status, for types that no graphics card computes in,
+// and where memory lacks.
 bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const MatrixNames& names = {});
 // Adds how they lie, in fixed numbers.
 void add_layout(const Matrix& matrix, Kernel& kernel);
