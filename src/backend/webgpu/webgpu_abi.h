@@ -173,6 +173,10 @@ enum : std::uint32_t { kSuccess = 1 };
 enum : std::uint32_t { kValidation = 1, kOutOfMemory = 2, kInternal = 3 };           // filters of error scopes
 enum : std::uint32_t { kNoError = 1, kValidationError = 2, kOutOfMemoryError = 3 };  // what they tell
 
+// What wgpu-native adds to shaders of strangers: it checks indices, and counts the rounds of loops, which keeps compilers
+// from unrolling them.
+enum : Flags { kChecksIndices = 1 };
+
 // wgpu-native's own list of adapters; a library without it is asked for one.
 struct EnumerateOptions {
   const Chained* next = nullptr;
@@ -234,6 +238,7 @@ struct Functions {
 #undef LOOM_DECLARE
   // Of wgpu-native alone; may be null.
   std::size_t (*InstanceEnumerateAdapters)(Handle instance, const EnumerateOptions*, Handle* adapters) = nullptr;
+  Handle (*DeviceCreateShaderModuleTrusted)(Handle device, const Named*, Flags checks) = nullptr;
   Bool (*DevicePoll)(Handle device, Bool wait, const std::uint64_t* submission) = nullptr;
 };
 

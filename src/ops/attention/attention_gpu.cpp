@@ -6,7 +6,7 @@
 #include "ops/attention/append.wgsl.h"
 #include "ops/attention/attend.wgsl.h"
 #include "ops/attention/attention.h"
-#include "ops/functions_gpu.h"
+#include "simd/record/math_functions.h"
 
 namespace loom::gpu {
 namespace {
@@ -19,7 +19,8 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
 
 void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
             const SequenceRows& run, KvCache& cache, float* scores, Tensor out) {
-  static const std::string text = function_texts() + joined({wgsl::lanes, wgsl::attend});
+  static const std::string text =
+      recorder::math_function("exp_f") + recorder::math_function("tanh_f") + joined({wgsl::lanes, wgsl::attend});
   GpuDevice& gpu = *exec.gpu();
   const std::size_t first = first_position(config, run.position), width = run.position + run.count - first;
   void* const blocks = cache.device_blocks();

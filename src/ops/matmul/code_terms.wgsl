@@ -12,12 +12,33 @@ fn input_word(t: u32, block: u32, k: u32) -> u32 { return bits_inputs((t * block
 fn dot_of(at: u32, r: u32, t: u32, block: u32, first: u32, last: u32) -> i32 {
   var high = 0;
   var low = 0;
+  let inputs = (t * blocks + block) * 20u;
   for (var q = first; q < last; q++) {
     let codes = four_codes(at, r, q);
-    high += dot4I8Packed(codes, input_word(t, block, q));
-    if (digits != 0u) { low += dot4I8Packed(codes, input_word(t, block, 8u + q)); }
+    high += dot4I8Packed(codes, bits_inputs(inputs + q));
+    if (digits != 0u) { low += dot4I8Packed(codes, bits_inputs(inputs + 8u + q)); }
   }
   return select(high, 255 * high + low, digits != 0u);
+}
+
+// The whole block of nibbles in four words, which hold the codes of columns 4 j .. and 16 + 4 j ..
+fn dot_of_nibbles(at: u32, r: u32, t: u32, block: u32) -> i32 {
+  let inputs = (t * blocks + block) * 20u;
+  let code = at / 4u + r;
+  let w = vec4<u32>(bits_weight(code), bits_weight(code + 16u), bits_weight(code + 32u), bits_weight(code + 48u));
+  let left = w & vec4<u32>(0x0f0f0f0fu);
+  let right = (w >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
+  let high = dots(left, inputs) + dots(right, inputs + 4u);
+  if (digits == 0u) { return high; }
+  return 255 * high + dots(left, inputs + 8u) + dots(right, inputs + 12u);
+}
+fn dots(codes: vec4<u32>, inputs: u32) -> i32 {
+  return dot4I8Packed(codes.x, bits_inputs(inputs)) + dot4I8Packed(codes.y, bits_inputs(inputs + 1u)) +
+         dot4I8Packed(codes.z, bits_inputs(inputs + 2u)) + dot4I8Packed(codes.w, bits_inputs(inputs + 3u));
+}
+fn dot_of_block(at: u32, r: u32, t: u32, block: u32) -> i32 {
+  if (bits == 4u && twice_fp4 == 0u) { return dot_of_nibbles(at, r, t, block); }
+  return dot_of(at, r, t, block, 0u, 8u);
 }
 
 fn find_terms(panel: u32, r: u32, step: u32, t: u32) {
@@ -27,7 +48,7 @@ fn find_terms(panel: u32, r: u32, step: u32, t: u32) {
     var dot = 0;
     var sum = 0;
     for (var b = first; b < min(first + blocks_of_step, blocks); b++) {
-      dot += dot_of(codes_at(panel, b), r, t, b, 0u, 8u);
+      dot += dot_of_block(codes_at(panel, b), r, t, b);
       sum += bitcast<i32>(input_word(t, b, 17u));
     }
     let sx = bitcast<f32>(input_word(t, first, 16u));
@@ -43,10 +64,13 @@ fn find_terms(panel: u32, r: u32, step: u32, t: u32) {
   }
   let at = codes_at(panel, step);
   let sx = bitcast<f32>(input_word(t, step, 16u));
+  if (subs == 1u) {
+    put_terms(factors_of(panel, r, step, 0u), dot_of_block(at, r, t, step), bitcast<i32>(input_word(t, step, 17u)), sx, 0u);
+    return;
+  }
   for (var s = 0u; s < subs; s++) {
     let dot = dot_of(at, r, t, step, s * 8u / subs, (s + 1u) * 8u / subs);
-    let sum = bitcast<i32>(input_word(t, step, select(18u + s, 17u, subs == 1u)));
-    put_terms(factors_of(panel, r, step, s), dot, sum, sx, s);
+    put_terms(factors_of(panel, r, step, s), dot, bitcast<i32>(input_word(t, step, 18u + s)), sx, s);
   }
 }
 

@@ -200,7 +200,7 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     kernel.reads("x", x.data);
   }
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
-  exec.gpu()->record(exec, kernel, panels * (few ? x.rows : ceil_div(x.rows, kRowsOfGroup)));
+  exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, kRowsOfGroup)));
 }
 
 }  // namespace
