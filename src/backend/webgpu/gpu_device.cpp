@@ -13,11 +13,11 @@
 namespace loom::gpu {
 namespace {
 
-constexpr std::size_t kAddresses = sizeof(std::size_t) > 4 ? std::size_t{1} << 42 : std::size_t{1} << 30;
+constexpr auto kAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 42 : 30));
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
-constexpr std::size_t kAhead = 32;          // dispatches with which the device begins while others are recorded
+constexpr std::size_t kAhead = 32;         // dispatches with which the device begins while others are recorded
 constexpr std::size_t kDispatches = 1024;  // recorded before they are submitted
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
