@@ -102,5 +102,20 @@ TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbo
   EXPECT_EQ(Logits(bits, bits + rows->cols), last);
 }
 
+TEST(GpuModels, what_no_card_computes_is_an_error_and_the_device_goes_on) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
+  ASSERT_TRUE(model) << model.error().text();
+  const std::int32_t ids[] = {1, 2, 3};
+  {
+    SessionOptions options;
+    options.threads = 1, options.context_tokens = 64, options.kv_dtype = DType::int8, options.device = device;
+    const auto session = Session::create(model->decoder, options);
+    ASSERT_TRUE(session) << session.error().text();
+    for (int again = 0; again < 2; ++again) EXPECT_EQ((*session)->feed(ids).error().code, Code::Unsupported);
+  }  // what its pass had recorded goes with it
+  EXPECT_EQ(feed(*session_of(*model, device), ids), feed(*session_of(*model, nullptr), ids));
+}
+
 }  // namespace
 }  // namespace loom

@@ -68,7 +68,6 @@ Result<std::size_t> GpuDevice::new_heap(std::uint64_t bytes) {
 }
 
 void GpuDevice::drop_heap(std::size_t heap) {
-  flush();  // commands that name the buffer
   const Id buffer = heaps_[heap].buffer;
   for (auto group = groups_.begin(); group != groups_.end();) {
     bool holds = false;
@@ -111,6 +110,7 @@ Result<std::byte*> GpuDevice::allocate(std::size_t bytes) {
 }
 
 void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) {
+  flush();  // what was recorded may name it
   const auto range = ranges_.find(memory);
   LOOM_ASSERT(range != ranges_.end());
   const std::size_t heap = range->second.heap;

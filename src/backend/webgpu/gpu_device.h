@@ -1,7 +1,7 @@
 #pragma once
 // A graphics card as a Device: tensors lie in its memory, ops record kernels, and the host reads when a pass has ended.
 // Tensors have addresses like everywhere else, of a range that holds no memory, so that layers go on adding to pointers
-// and a host that looks at a tensor faults at once.
+// and a host that looks at a tensor faults at once. One thread uses a device at a time.
 
 #include <map>
 #include <memory>
