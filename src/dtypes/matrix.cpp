@@ -75,7 +75,6 @@ Result<Matrix> Matrix::create(DType dtype, const PanelLayout& layout, std::size_
   if (rows == 0 || cols == 0) return fail(Code::ShapeMismatch, "a matrix of {} x {} has no elements", rows, cols);
   LOOM_TRY_VOID(checked_product({rows, cols, 64}));
   m.rows_ = rows, m.cols_ = cols;
-  m.token_ = std::make_shared<char>();
   m.panel_bytes_ = m.layout_.panel_bytes(cols);
   LOOM_TRY(const std::size_t bytes, checked_mul(m.panels(), m.panel_bytes_));
   if (pool) m.data_ = pool->take(bytes);

@@ -91,8 +91,11 @@ class Matrix {
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
   // Lives as long as the values that the matrix has now; a copy of them somewhere else is good as long.
-  const std::shared_ptr<const void>& token() const { return token_; }
-  void renew() { token_ = std::make_shared<char>(); }
+  const std::shared_ptr<const void>& token() const {
+    if (token_ == nullptr) token_ = std::make_shared<char>();
+    return token_;
+  }
+  void renew() { token_.reset(); }
 
   // Codes, scales and zero points of one of the 21 types, as from_quantized() took them. Unsupported for block formats.
   Result<QuantizedMatrix> to_quantized(const Stop& stop = {}) const;
@@ -115,7 +118,7 @@ class Matrix {
   std::byte* data_ = nullptr;  // in own_ or in pool_
   Buffer own_, row_scales_, row_zeros_;
   std::shared_ptr<PanelPool> pool_;
-  std::shared_ptr<const void> token_;
+  mutable std::shared_ptr<const void> token_;
 };
 
 // One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without

@@ -269,7 +269,7 @@ bool Weight::refill(ThreadPool* pool) {
   if (role_ != WeightRole::Matrix) {
     if (active_->decoded.size() != master_.size()) return false;
     std::ranges::copy(master_, active_->decoded.begin());
-    active_->token = std::make_shared<char>();
+    active_->token.reset();
     find_plain();
     return true;
   }
@@ -532,6 +532,7 @@ void Weight::decode_to(std::size_t first, std::size_t count, T* to) const {
 std::span<const float> Weight::placed(const Exec& exec, std::span<const float> values) const {
   Device* const device = exec.arena.device();
   if (device == nullptr || exec.rehearsal() || active_ == nullptr) return values;
+  if (active_->token == nullptr) active_->token = std::make_shared<char>();
   auto at = device->place(active_->token, std::as_bytes(values));
   if (at) return {reinterpret_cast<const float*>(*at), values.size()};
   if (!exec.status) exec.status = std::move(at).error();

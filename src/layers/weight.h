@@ -164,7 +164,7 @@ class Weight {
     std::vector<double> decoded64;         // vectors in float64
     std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
     // lives as long as the values are these; a copy of them somewhere else is good as long
-    std::shared_ptr<const void> token = std::make_shared<char>();
+    std::shared_ptr<const void> token{};
   };
   const Weight& owner() const { return tied_ != nullptr ? *tied_ : *this; }
   Weight& owner() { return tied_ != nullptr ? *tied_ : *this; }

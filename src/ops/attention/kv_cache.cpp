@@ -31,7 +31,7 @@ Result<KvCache> KvCache::create(const Config& config) {
 }
 
 Result<void> KvCache::reach(std::size_t end) {
-  if (config_.device != nullptr) return grow_on_device(std::min(end, slots_));
+  if (config_.device != nullptr && config_.device->gpu() != nullptr) return grow_on_device(std::min(end, slots_));
   while (blocks_.size() < std::min(end, slots_)) {
     LOOM_TRY(Memory block, Memory::create(config_.device, config_.kv_heads * block_bytes_));
     blocks_.push_back(std::move(block));

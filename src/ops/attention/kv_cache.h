@@ -95,7 +95,7 @@ class KvCache {
   };
   BlockPlace place_of(std::size_t block) const {
     const std::size_t slot = block % slots_;
-    if (config_.device == nullptr) return {blocks_[slot], 0};
+    if (config_.device == nullptr || config_.device->gpu() == nullptr) return {blocks_[slot], 0};
     return {blocks_[0], slot * config_.kv_heads * block_bytes_};
   }
   void take(const Block& block, std::size_t in_block, Row& row) const;

@@ -10,7 +10,8 @@ namespace loom {
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y,
                  OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
-  for (std::size_t r = 0; r < ids.size() && !exec.rehearsal(); ++r)
+  const bool looks_here = !exec.rehearsal() && (exec.arena.device() == nullptr || exec.gpu() != nullptr);
+  for (std::size_t r = 0; r < ids.size() && looks_here; ++r)
     if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
         exec.status = Error{Code::IndexOutOfRange,
