@@ -140,6 +140,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"schema", {}},
       {"verify", {"--table", "--json"}},
       {"audit", {"--json", "--include-network"}},
+      {"gpu", {}},
   };
   const std::string help = loom({"--help"}).out, readme = test::read_all(source_path("README.md"));
   std::set<std::string> listed;
@@ -189,7 +190,7 @@ TEST_F(Usage, options_have_the_same_names_everywhere) {
       EXPECT_NE(options.at("--json").find("JSON"), std::string::npos);
     }
     for (const char* shared : {"--threads", "--isa", "--quiet"})
-      if (command != "schema" && command != "report" && command != "dna" &&
+      if (command != "schema" && command != "report" && command != "dna" && command != "gpu" &&
           (command != "convert" || shared != std::string_view("--isa")) &&
           (command != "export" || shared == std::string_view("--quiet"))) {
         EXPECT_TRUE(options.contains(shared)) << shared;
