@@ -91,6 +91,7 @@ class Matrix {
   std::size_t resident_bytes() const { return panels() * panel_bytes_ + row_scales_.size() + row_zeros_.size(); }
 
   // Lives as long as the values that the matrix has now; a copy of them somewhere else is good as long.
+  // The first call of a matrix is not for several threads at once.
   const std::shared_ptr<const void>& token() const {
     if (token_ == nullptr) token_ = std::make_shared<char>();
     return token_;

@@ -96,6 +96,22 @@ TEST(Gpu, rope_turns_as_the_cpu_does) {
   }
 }
 
+// Ids that were uploaded before a batch was full are still there for a kernel of the next one.
+TEST(Gpu, uploads_last_until_their_kernels_have_run) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t rows = 64, cols = 48, turns = 100;
+  const Values table[] = {{rows, cols, values<float>(rows * cols, 14)}};
+  for (const std::size_t lone : {0, 1})  // dispatches in front, so that either kind of kernel ends a batch
+    expect_equal(*device, table, turns + 2, cols, [&](const Exec& exec, Inputs in, Tensor y) {
+      for (std::size_t i = 0; i < lone; ++i) fill(exec, {y.row(turns), 1, cols, Element::f32}, 1);
+      for (std::size_t t = 0; t < turns; ++t) {
+        scale(exec, {in[0].row(t % rows), 1, cols, Element::f32}, 0.5, {y.row(turns + 1), 1, cols, Element::f32});
+        const std::int32_t id[] = {static_cast<std::int32_t>((7 * t + 3) % rows)};
+        take_rows(exec, in[0], id, {y.row(t), 1, cols, Element::f32});
+      }
+    });
+}
+
 // Every type whose panels a graphics card reads.
 std::vector<DType> device_types() {
   std::vector<DType> types;

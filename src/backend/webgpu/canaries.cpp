@@ -9,7 +9,7 @@
 #include "dtypes/small_float.h"
 #include "simd/orders.h"
 
-namespace loom::webgpu {
+namespace loom::gpu {
 namespace {
 
 using Bits = std::uint32_t;
@@ -145,4 +145,4 @@ void fill_canary_inputs(std::span<Bits> a, std::span<Bits> b) {
   }
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::gpu

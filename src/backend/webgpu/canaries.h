@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-namespace loom::webgpu {
+namespace loom::gpu {
 
 struct Canary {
   const char* name;
@@ -21,4 +21,4 @@ std::span<const Canary> canaries();
 // which is near in exponent and often in value, so that sums cancel and round.
 void fill_canary_inputs(std::span<std::uint32_t> a, std::span<std::uint32_t> b);
 
-}  // namespace loom::webgpu
+}  // namespace loom::gpu

@@ -17,8 +17,7 @@ constexpr auto kAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
-constexpr std::size_t kAhead = 32;         // dispatches with which the device begins while others are recorded
-constexpr std::size_t kDispatches = 1024;  // recorded before they are submitted
+constexpr std::size_t kBatch = 32;  // dispatches with which the device begins while others are recorded
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
 
@@ -36,11 +35,10 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver)));
   device->addresses_ = os::reserve_addresses(kAddresses);
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
-  LOOM_TRY(device->parameter_buffer_,
-           device->driver_->create_buffer(kDispatches * kParameterBytes, BufferUse::Parameters));
+  LOOM_TRY(device->parameter_buffer_, device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
   if (auto proved = prove_arithmetic(*device); !proved) {
-    device->sums_ = webgpu::Sums::Kept, device->prelude_ = webgpu::prelude(device->sums_);
+    device->sums_ = Sums::Kept, device->prelude_ = prelude(device->sums_);
     device->shaders_.clear();
     LOOM_TRY_VOID(prove_arithmetic(*device));
   }
@@ -118,14 +116,20 @@ void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) {
   if (--heaps_[heap].live == 0) drop_heap(heap);
 }
 
-GpuDevice::Spot GpuDevice::spot_of(const void* address) const {
+std::optional<GpuDevice::Spot> GpuDevice::find_spot(const void* address) const {
   const auto* const at = static_cast<const std::byte*>(address);
   auto range = ranges_.upper_bound(at);
-  LOOM_ASSERT(range != ranges_.begin());
+  if (range == ranges_.begin()) return {};
   --range;
   const auto inside = static_cast<std::size_t>(at - range->first);
-  LOOM_ASSERT(inside <= range->second.bytes);
-  return {heaps_[range->second.heap].buffer, range->second.offset + inside};
+  if (inside > range->second.bytes) return {};
+  return Spot{heaps_[range->second.heap].buffer, range->second.offset + inside};
+}
+
+GpuDevice::Spot GpuDevice::spot_of(const void* address) const {
+  const auto spot = find_spot(address);
+  LOOM_ASSERT(spot);
+  return *spot;
 }
 
 void GpuDevice::read(const std::byte* from, std::span<std::byte> to) {
@@ -167,7 +171,7 @@ void GpuDevice::write(std::byte* to, std::span<const std::byte> from) {
 
 void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
   if (bytes == 0) return;
-  if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
+  settle_rows();
   const Spot a = spot_of(from), b = spot_of(to);
   if (a.buffer != b.buffer && a.offset % 4 == 0 && b.offset % 4 == 0 && bytes % 4 == 0) {
     commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Copy), a.buffer, words(a.offset), b.buffer,
@@ -180,7 +184,7 @@ void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
 }
 
 void GpuDevice::clear(std::byte* memory, std::size_t bytes) {
-  if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
+  settle_rows();
   const Spot spot = spot_of(memory);
   const std::uint64_t end = round_up(spot.offset + bytes, 4);  // memory is handed out in whole words
   LOOM_ASSERT(spot.offset % 4 == 0);
@@ -197,6 +201,10 @@ Result<const std::byte*> GpuDevice::place(const std::shared_ptr<const void>& own
   if (const auto known = placed_.find(bytes.data()); known != placed_.end() && same(known->second))
     return known->second.at;
   drop_expired();
+  if (const auto other = placed_.find(bytes.data()); other != placed_.end()) {  // other values of the host lay there
+    free(other->second.at, other->second.bytes);
+    placed_.erase(other);
+  }
   if (next_weight_heap_ == 0) next_weight_heap_ = kFirstWeightHeap;
   const std::size_t before = weight_heap_;
   LOOM_TRY(std::byte* const at, take(bytes.size(), weight_heap_, next_weight_heap_));
@@ -315,12 +323,13 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
   std::size_t operands = 0;
   for (const Kernel& kernel : kernels)
     for (const Kernel::Operand& operand : kernel.operands()) {
-      const Spot spot = spot_of(operand.at);
-      LOOM_ASSERT(spot.offset % 4 == 0);
-      buffers[operands] = spot.buffer, offsets[operands++] = words(spot.offset);
+      const auto spot = find_spot(operand.at);
+      if (!spot || spot->offset % 4 != 0)
+        return fail(Code::Unsupported, "{}: {} of {} is not in the memory of the device", adapter().name, operand.name,
+                    kernel.name());
+      buffers[operands] = spot->buffer, offsets[operands++] = words(spot->offset);
     }
   LOOM_TRY(const Shader* const shader, shader_of(kernels, {buffers.data(), operands}));
-  if (parameters_.size() >= kDispatches * kParameterWords) submit_commands();
   const Id group = group_of(*shader, {buffers.data(), operands});
   const std::size_t begin = parameters_.size();
   parameters_.resize(begin + kParameterWords);
@@ -339,7 +348,7 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
                                      static_cast<std::uint32_t>(begin * 4), static_cast<std::uint32_t>(x),
                                      static_cast<std::uint32_t>(y)});
   ++counters_.dispatches;
-  if (++waiting_ == kAhead) submit_commands();
+  if (parameters_.size() == kBatch * kParameterWords) submit_commands();
   return {};
 }
 
@@ -359,23 +368,29 @@ const void* GpuDevice::upload_bytes(const Exec& exec, std::span<const std::byte>
   return note_memory_ + begin * 4;
 }
 
-void GpuDevice::flush() {
+void GpuDevice::settle_rows() {
   if (auto done = end_rows(); !done && !failed_) failed_ = std::move(done).error();
+}
+
+void GpuDevice::flush() {
+  settle_rows();
   submit_commands();
+  notes_.clear(), notes_written_ = 0;
 }
 
 void GpuDevice::submit_commands() {
-  if (!notes_.empty()) {
+  const auto notes = std::as_bytes(std::span(notes_).subspan(notes_written_));
+  if (!notes.empty()) {
     const Spot spot = spot_of(note_memory_);
-    driver_->write(spot.buffer, spot.offset, std::as_bytes(std::span(notes_)));
+    driver_->write(spot.buffer, spot.offset + notes_written_ * 4, notes);
   }
   if (!parameters_.empty()) driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_)));
   const auto begin = Clock::now();
   if (!commands_.empty()) driver_->submit(commands_), ++counters_.submits;
   counters_.submit_ms += ms_since(begin);
-  counters_.bytes_written += notes_.size() * 4 + parameters_.size() * 4;
-  notes_.clear(), parameters_.clear(), commands_.clear();
-  waiting_ = 0;
+  counters_.bytes_written += notes.size() + parameters_.size() * 4;
+  notes_written_ = notes_.size();
+  parameters_.clear(), commands_.clear();
 }
 
 Result<void> GpuDevice::check() {

@@ -36,8 +36,8 @@ class GpuDevice final : public Device {
   Result<void> check() override;
   GpuDevice* gpu() override { return this; }
 
-  // Records so many workgroups of a kernel behind what was recorded before. A rehearsal compiles it alone. What goes
-  // wrong is in exec.status.
+  // Records so many workgroups of a kernel behind what was recorded before. Nothing in a
+  // rehearsal. What goes wrong is in exec.status.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
   // The same of a kernel whose workgroup r, of kRowThreads threads, looks at nothing of its tensors but row r, where an
   // earlier one of these wrote. Such kernels, one behind the other over as many rows, become one.
@@ -59,7 +59,7 @@ class GpuDevice final : public Device {
   };
   const Counters& counters() const { return counters_; }
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
-  webgpu::Sums sums() const { return sums_; }
+  Sums sums() const { return sums_; }
   std::uint64_t buffer_bytes() const { return driver_->buffer_bytes(); }
 
  private:
@@ -91,12 +91,14 @@ class GpuDevice final : public Device {
   Result<std::byte*> take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes);
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
+  std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
   Result<const Shader*> shader_of(Kernels kernels, std::span<const Id> buffers);
   Result<void> submit(Kernels kernels, std::uint64_t workgroups);
   Result<void> end_rows();
   Id group_of(const Shader& shader, std::span<const Id> buffers);
   const void* upload_bytes(const Exec& exec, std::span<const std::byte> bytes);
+  void settle_rows();  // end_rows() where nobody waits for its error: check() tells it
   void flush();
   void submit_commands();
   void drop_expired();
@@ -111,8 +113,8 @@ class GpuDevice final : public Device {
   std::uint64_t next_weight_heap_ = 0;
   std::map<const std::byte*, Placed> placed_;  // by where the host has it
 
-  webgpu::Sums sums_ = webgpu::Sums::Left;
-  std::string prelude_ = webgpu::prelude(sums_);
+  Sums sums_ = Sums::Left;
+  std::string prelude_ = prelude(sums_);
   std::map<std::string, Shader> shaders_;
   std::map<std::string, Id> groups_;
   std::string key_;
@@ -120,8 +122,10 @@ class GpuDevice final : public Device {
   // Recorded, not yet submitted.
   std::vector<Kernel> rows_;  // of record_row(), to become one
   std::uint64_t num_rows_ = 0;
-  std::size_t waiting_ = 0;  // dispatches since the last submit
-  std::vector<std::uint32_t> commands_, parameters_, notes_;
+  std::vector<std::uint32_t> commands_, parameters_;
+  std::vector<std::uint32_t>
+      notes_;  // since the last flush: kernels that are recorded later may name the first of them
+  std::size_t notes_written_ = 0;
   Id parameter_buffer_ = 0;
   std::byte* note_memory_ = nullptr;
   Counters counters_;

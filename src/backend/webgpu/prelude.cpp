@@ -4,10 +4,10 @@
 #include "backend/webgpu/wgsl/sums_kept.wgsl.h"
 #include "backend/webgpu/wgsl/sums_left.wgsl.h"
 
-namespace loom::webgpu {
+namespace loom::gpu {
 
 std::string prelude(Sums sums) {
   return std::string(wgsl::prelude) + std::string(sums == Sums::Left ? wgsl::sums_left : wgsl::sums_kept);
 }
 
-}  // namespace loom::webgpu
+}  // namespace loom::gpu

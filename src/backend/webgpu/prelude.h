@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace loom::webgpu {
+namespace loom::gpu {
 
 // Whether a compiler may see the sums of kept products (add_plain): it has nothing to fuse in them, but some
 // reassociate.
@@ -11,4 +11,4 @@ enum class Sums { Left, Kept };
 
 std::string prelude(Sums sums);
 
-}  // namespace loom::webgpu
+}  // namespace loom::gpu

@@ -8,7 +8,7 @@
 
 #include "backend/webgpu/canaries.h"
 
-namespace loom::webgpu {
+namespace loom::gpu {
 namespace {
 
 TEST(Prelude, every_function_has_a_canary) {
@@ -72,4 +72,4 @@ TEST(Prelude, inputs_of_canaries_hold_what_they_promise) {
 }
 
 }  // namespace
-}  // namespace loom::webgpu
+}  // namespace loom::gpu

@@ -13,8 +13,8 @@ constexpr std::size_t kPairs = std::size_t{1} << 15;  // every pair of edge valu
 const std::string& body() {
   static const std::string text = [] {
     std::string cases;
-    for (const webgpu::Canary& canary : webgpu::canaries())
-      cases += fmt::format("    case {}u: {{ return {}; }}\n", &canary - webgpu::canaries().data(), canary.expression);
+    for (const Canary& canary : canaries())
+      cases += fmt::format("    case {}u: {{ return {}; }}\n", &canary - canaries().data(), canary.expression);
     return fmt::format(R"(
 fn canary(k: u32, a: u32, b: u32) -> u32 {{
   let x = bitcast<f32>(a);
@@ -37,9 +37,9 @@ fn run(group: u32, thread: u32) {{
 }  // namespace
 
 Result<void> prove_arithmetic(GpuDevice& device) {
-  const auto canaries = webgpu::canaries();
-  std::vector<std::uint32_t> a(kPairs), b(kPairs), got(kPairs * canaries.size());
-  webgpu::fill_canary_inputs(a, b);
+  const std::span<const Canary> all = canaries();
+  std::vector<std::uint32_t> a(kPairs), b(kPairs), got(kPairs * all.size());
+  fill_canary_inputs(a, b);
   LOOM_TRY(Memory left, Memory::create(&device, kPairs * 4));
   LOOM_TRY(Memory right, Memory::create(&device, kPairs * 4));
   LOOM_TRY(Memory results, Memory::create(&device, got.size() * 4));
@@ -50,16 +50,16 @@ Result<void> prove_arithmetic(GpuDevice& device) {
                                     .reads("b", right.data())
                                     .writes("y", results.data())
                                     .fixed("pairs", kPairs)
-                                    .fixed("count", canaries.size()),
+                                    .fixed("count", all.size()),
                                 ceil_div(kPairs, std::size_t{Kernel::kThreads})));
   results.read(0, std::as_writable_bytes(std::span(got)));
   LOOM_TRY_VOID(device.check());
-  for (std::size_t k = 0; k < canaries.size(); ++k)
+  for (std::size_t k = 0; k < all.size(); ++k)
     for (std::size_t i = 0; i < kPairs; ++i) {
-      const auto expected = canaries[k].twin(a[i], b[i]);
+      const auto expected = all[k].twin(a[i], b[i]);
       if (expected && *expected != got[k * kPairs + i])
         return fail(Code::Unsupported, "{}: its arithmetic is not exact: {} of {:08x} and {:08x} is {:08x}, not {:08x}",
-                    device.adapter().name, canaries[k].name, a[i], b[i], got[k * kPairs + i], *expected);
+                    device.adapter().name, all[k].name, a[i], b[i], got[k * kPairs + i], *expected);
     }
   return {};
 }

@@ -15,7 +15,6 @@ const ElementwiseKernels<float>& kernels() { return record::elementwise_kernels.
 
 std::size_t size(const ConstTensor& t) { return t.rows * t.cols; }
 ElementOperand in(const ConstTensor& t) { return {t.data, Access::Read}; }
-// One that is an input too is read and written.
 ElementOperand out(const Tensor& y) { return {y.data, Access::Write}; }
 
 // The activation with the constants that its text holds.
