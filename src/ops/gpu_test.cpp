@@ -1,71 +1,21 @@
 // Ops on a graphics card give the bits of the CPU kernels.
 
-#include <cstring>
-#include <functional>
-
-#include "backend/rehearsal.h"
 #include "dtypes/matrix.h"
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
+#include "ops/gpu_test.h"
 #include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
-#include "ops/op_test.h"
 #include "ops/rope/rope.h"
-#include "support/gpu.h"
 
 namespace loom {
 namespace {
 
-using op_test::special_values;
+using op_test::expect_equal;
+using op_test::Inputs;
 using op_test::values;
-
-// A tensor of each input, and the one that is written: [rows, cols].
-using Inputs = std::span<const Tensor>;
-using Op = std::function<void(const Exec&, Inputs, Tensor)>;
-struct Values {
-  std::size_t rows, cols;
-  std::vector<float> numbers;
-};
-
-// What an op writes when it runs on a device, or here where there is none.
-std::vector<float> run(Device* device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
-                       const Op& op) {
-  auto pool = ThreadPool::create(2).value();
-  Arena arena(device);
-  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
-  std::vector<Memory> memory;
-  std::vector<Tensor> tensors;
-  for (const Values& v : inputs) {
-    memory.push_back(Memory::create(device, v.numbers.size() * 4).value());
-    memory.back().write(0, std::as_bytes(std::span(v.numbers)));
-    tensors.push_back({memory.back().data(), v.rows, v.cols, Element::f32});
-  }
-  Memory out = Memory::create(device, rows * cols * 4).value();
-  const Tensor y{out.data(), rows, cols, Element::f32};
-  EXPECT_TRUE(plan_scratch(exec, [&](const Exec& e) { op(e, tensors, y); }));
-  op(exec, tensors, y);
-  EXPECT_FALSE(exec.status) << exec.status->text();
-  std::vector<float> result(rows * cols);
-  out.read(0, std::as_writable_bytes(std::span(result)));
-  if (device != nullptr) {
-    const auto checked = device->check();
-    EXPECT_TRUE(checked) << checked.error().text();
-  }
-  return result;
-}
-
-void expect_equal(gpu::GpuDevice& device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
-                  const Op& op) {
-  const std::vector<float> expected = run(nullptr, inputs, rows, cols, op), got = run(&device, inputs, rows, cols, op);
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const bool same = std::bit_cast<std::uint32_t>(expected[i]) == std::bit_cast<std::uint32_t>(got[i]);
-    if (!same && ++wrong <= 3)
-      ADD_FAILURE() << "element " << i << ": " << got[i] << " on the device, " << expected[i] << " here";
-  }
-  EXPECT_EQ(wrong, 0u) << "of " << expected.size();
-}
+using op_test::Values;
 
 TEST(Gpu, rms_norm_has_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);

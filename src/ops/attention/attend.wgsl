@@ -3,12 +3,7 @@
 // the sum of values, by four threads for each element of the head, which take blocks of 64 positions in turn. Positions
 // count from the first block that the first row of the run sees; a row of scores has `width` of them.
 // f32: scale
-var<workgroup> largest_of: array<u32, 256>;
 var<workgroup> chains: array<f32, 256>;
-
-// Bits of floats in the order of their values, NaN apart.
-fn ordered(x: u32) -> u32 { return select(x | 0x80000000u, ~x, (x & 0x80000000u) != 0u); }
-fn unordered(x: u32) -> u32 { return select(~x, x & 0x7fffffffu, (x & 0x80000000u) != 0u); }
 
 // Words of the cache in front of the block that holds a position.
 fn block_at(position: u32, kv: u32) -> u32 { return (position / 64u % slots() * kv_heads + kv) * block_words; }
@@ -44,20 +39,14 @@ fn run(query: u32, thread: u32) {
 
   var largest = 0u;  // below every number
   for (var i = thread; i < seen_end; i += 256u) {
-    var bits = 0u;
+    var score = 0.0;
     if (i >= seen_begin) {
-      bits = bitcast<u32>(score_of(q, first_position() + i, kv));
-      if ((bits & 0x7fffffffu) <= 0x7f800000u) { largest = max(largest, ordered(bits)); }
+      score = score_of(q, first_position() + i, kv);
+      largest = larger_of(largest, score);
     }
-    put_scores(base + i, bits);
+    store_scores(base + i, score);
   }
-  largest_of[thread] = largest;
-  workgroupBarrier();
-  for (var half = 128u; half != 0u; half >>= 1u) {
-    if (thread < half) { largest_of[thread] = max(largest_of[thread], largest_of[thread + half]); }
-    workgroupBarrier();
-  }
-  let top = bitcast<f32>(unordered(largest_of[0]));
+  let top = bitcast<f32>(unordered(largest_of_threads(largest, thread)));
   for (var i = thread; i < seen_end; i += 256u) {
     var e = 0.0;
     if (i >= seen_begin) { e = snap(exp_f(snap(sub(load_scores(base + i), top)))); }

@@ -2,6 +2,7 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
+#include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
 #include "ops/attention/append.wgsl.h"
 #include "ops/attention/attend.wgsl.h"
@@ -19,8 +20,8 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
 
 void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
             const SequenceRows& run, KvCache& cache, float* scores, Tensor out) {
-  static const std::string text =
-      recorder::math_function("exp_f") + recorder::math_function("tanh_f") + joined({wgsl::lanes, wgsl::attend});
+  static const std::string text = recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
+                                  joined({wgsl::lanes, wgsl::largest, wgsl::attend});
   GpuDevice& gpu = *exec.gpu();
   const std::size_t first = first_position(config, run.position), width = run.position + run.count - first;
   void* const blocks = cache.device_blocks();

@@ -14,6 +14,11 @@ void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> 
   std::array<std::size_t, Shape::kMaxRank> of_x{}, step{};  // elements from one index of an axis to the next
   for (std::size_t axis = rank, stride = 1; axis-- > 0; stride *= x.shape[axis]) of_x[axis] = stride;
   for (std::size_t axis = 0; axis < rank; ++axis) step[axis] = of_x[axes[axis]];
+  if (exec.gpu() != nullptr) {
+    std::array<std::size_t, Shape::kMaxRank> extents{};
+    for (std::size_t axis = 0; axis < rank; ++axis) extents[axis] = y.shape[axis];
+    return gpu::permute(exec, x.data, std::span(extents).first(rank), std::span(step).first(rank), y.data);
+  }
   const std::size_t cols = y.shape.cols(), last = step[rank - 1];
   with_element(x.element, [&]<class T>() {
     for_rows(exec, y.shape.rows(), cols, [&](std::size_t r) {

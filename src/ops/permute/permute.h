@@ -10,4 +10,10 @@ namespace loom {
 // axes: a permutation of 0 .. rank - 1; y has the shape that it makes of x's.
 void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> axes, const View& y);
 
+namespace gpu {
+// steps: elements of x from one index of an axis of y to the next.
+void permute(const Exec& exec, const void* x, std::span<const std::size_t> extents, std::span<const std::size_t> steps,
+             void* y);
+}  // namespace gpu
+
 }  // namespace loom

@@ -6,6 +6,7 @@ var<workgroup> lane_parts: array<f32, 256>;
 var<workgroup> lane_totals: array<f32, 16>;
 
 fn begin_lanes(thread: u32) {
+  workgroupBarrier();  // a sum before this one may still be read
   if (thread < 16u) { lane_totals[thread] = 0.0; }
 }
 
