@@ -4,7 +4,7 @@
 usage: wgsl_lint.py [FILE...]      without files: all src/**/*.wgsl
 
 Floats have no operators but in src/backend/webgpu/wgsl, whose functions have the bits of the CPU kernels: + - * / % and comparisons, min, max,
-exp and their like, select of floats, conversions. A line that may have one all the same, since it is exact however it is compiled, ends in a
+exp and their like, select of floats, conversions. Variables of functions begin with a value. A line that may have one all the same, since it is exact however it is compiled, ends in a
 comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
 
 Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions of one are known in all, tensors are read by load_x() and
@@ -299,7 +299,11 @@ class Reader:
     def simple(self):
         """A declaration, an assignment, a call or a count, without its semicolon."""
         if self.peek() in ("let", "var", "const"):
-            return self.variable()
+            line, is_var, before = self.line(), self.peek() == "var", self.at
+            self.variable()
+            if is_var and "=" not in (token[1] for token in self.tokens[before:self.at]):
+                self.fault(line, "a variable without a value, which some compilers set to 0 only once in a loop")
+            return None
         if self.passes("_"):
             self.take("=")
             return self.expression()

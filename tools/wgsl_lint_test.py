@@ -48,6 +48,7 @@ BAD = [
     ("let a = words[u32(load_0(i) + 0.5)];", "+ of floats"),
     ("let a = load_0(i) * 2.0;  // exact:", "* of floats"),
     ("let a = ;", "where a value should stand"),
+    ("var chain: array<f32, 4>;", "a variable without a value"),
 ]
 
 

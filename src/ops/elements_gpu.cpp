@@ -52,7 +52,7 @@ void record_elements(const Exec& exec, const std::string& name, std::size_t rows
   const Kept& text = kept(name, by_rows, numbers.size(), [&] { return recorder::traced(call); });
   Kernel kernel(text.name, text.body, by_rows ? GpuDevice::kRowThreads : Kernel::kThreads);
   std::size_t k = 0;
-  for (const ElementOperand& operand : operands) kernel.operand(kNames[k++], operand.at, operand.access);
+  for (const ElementOperand& operand : operands) kernel.operand(kNames[k++], operand.at, operand.access, cols);
   by_rows ? kernel.number("cols", cols) : kernel.number("elements", rows * cols);
   k = 0;
   for (const float number : numbers) kernel.number(kNumbers[k++], number);

@@ -62,6 +62,19 @@ TEST(Gpu, uploads_last_until_their_kernels_have_run) {
     });
 }
 
+// Scratch of one op is given to the next: rows of the two share memory, and not row by row.
+TEST(Gpu, rows_of_tensors_that_take_turns_in_memory_are_not_mixed) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t rows = 37, narrow = 40, wide = 64;
+  const Values inputs[] = {{rows, wide, values<float>(rows * wide, 15)}, {rows, wide, values<float>(rows * wide, 16)}};
+  expect_equal(*device, inputs, 2 * rows, narrow, [&](const Exec& exec, Inputs in, Tensor y) {
+    const Tensor first{in[0].data, rows, narrow, Element::f32}, second{in[0].data, rows, wide, Element::f32};
+    scale(exec, first, 0.5, {y.data, rows, narrow, Element::f32});
+    scale(exec, in[1], 0.25, second);
+    scale(exec, {in[0].row(1), rows, narrow, Element::f32}, 3, {y.row(rows), rows, narrow, Element::f32});
+  });
+}
+
 // Every type whose panels a graphics card reads.
 std::vector<DType> device_types() {
   std::vector<DType> types;

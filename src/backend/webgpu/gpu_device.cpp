@@ -19,6 +19,7 @@ constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memor
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
 constexpr std::size_t kBatch = 32;  // dispatches with which the device begins while others are recorded
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostFaults = 256;  // between two calls of check()
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
 
 std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); }
@@ -37,6 +38,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
   LOOM_TRY(device->parameter_buffer_, device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
+  LOOM_TRY(device->fault_memory_, device->allocate(kMostFaults * 8));
   if (auto proved = prove_arithmetic(*device); !proved) {
     device->sums_ = Sums::Kept, device->prelude_ = prelude(device->sums_);
     device->shaders_.clear();
@@ -286,15 +288,34 @@ void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t wor
   if (auto done = dispatch(kernel, workgroups); !done) exec.status = std::move(done).error();
 }
 
+// Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the same
+// row.
+bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const {
+  if ((a.access == Access::Read && b.access == Access::Read) || (a.at == b.at && a.row == b.row)) return false;
+  const auto begin = [](const Kernel::Operand& o) { return static_cast<const std::byte*>(o.at); };
+  const auto end = [&](const Kernel::Operand& o) {
+    if (o.row != 0) return begin(o) + rows * o.row * 4;
+    const auto range = std::prev(ranges_.upper_bound(begin(o)));  // as far as its memory goes
+    return range->first + range->second.bytes;
+  };
+  const Kernel::Operand& first = begin(a) < begin(b) ? a : b;
+  return end(first) > begin(begin(a) < begin(b) ? b : a);
+}
+
 void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
   if (exec.rehearsal() || exec.status || rows == 0) return;
   LOOM_ASSERT(kernel.threads() == kRowThreads);
   rows_.push_back(kernel);
   std::size_t operands = 0;
   for (const Kernel& k : rows_) operands += k.operands().size();
+  const auto clashes = [&](const Kernel& earlier) {
+    return std::ranges::any_of(kernel.operands(), [&](const Kernel::Operand& a) {
+      return std::ranges::any_of(earlier.operands(), [&](const Kernel::Operand& b) { return clash(a, b, rows); });
+    });
+  };
   const bool fits =
       rows_.size() <= kMostKernels && operands <= kMostOperands && parameter_words(rows_) <= kParameterWords;
-  if (rows_.size() > 1 && (rows != num_rows_ || !fits)) {
+  if (rows_.size() > 1 && (rows != num_rows_ || !fits || std::any_of(rows_.begin(), rows_.end() - 1, clashes))) {
     rows_.pop_back();
     if (auto done = end_rows(); !done) return void(exec.status = std::move(done).error());
     rows_.push_back(kernel);
@@ -393,7 +414,23 @@ void GpuDevice::submit_commands() {
   parameters_.clear(), commands_.clear();
 }
 
+void* GpuDevice::fault(const Exec& exec, std::function<Error(std::uint32_t, std::uint32_t)> error) {
+  if (exec.rehearsal()) return nullptr;
+  if (faults_.size() == kMostFaults)
+    if (auto none = check(); !none && !exec.status) exec.status = std::move(none).error();
+  faults_.push_back(std::move(error));
+  return fault_memory_ + (faults_.size() - 1) * 8;
+}
+
 Result<void> GpuDevice::check() {
+  if (!faults_.empty()) {
+    const auto faults = std::exchange(faults_, {});
+    std::vector<std::uint32_t> words(faults.size() * 2);
+    read(fault_memory_, std::as_writable_bytes(std::span(words)));
+    for (std::size_t i = 0; i < faults.size() && !failed_; ++i)
+      if (words[2 * i] != 0) failed_ = faults[i](words[2 * i] - 1, words[2 * i + 1]);
+    clear(fault_memory_, words.size() * 4);
+  }
   if (failed_) {
     Error error = *std::move(failed_);
     failed_.reset();

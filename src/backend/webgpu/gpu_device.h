@@ -3,6 +3,7 @@
 // Tensors have addresses like everywhere else, of a range that holds no memory, so that layers go on adding to pointers
 // and a host that looks at a tensor faults at once. One thread uses a device at a time.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,8 +40,9 @@ class GpuDevice final : public Device {
   // Records so many workgroups of a kernel behind what was recorded before. Nothing in a
   // rehearsal. What goes wrong is in exec.status.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
-  // The same of a kernel whose workgroup r, of kRowThreads threads, looks at nothing of its tensors but row r, where an
-  // earlier one of these wrote. Such kernels, one behind the other over as many rows, become one.
+  // The same of a kernel whose workgroup r, of kRowThreads threads, looks at row r alone of operands that have rows. Such
+  // kernels, one behind the other over as many rows, become one, unless memory of one row is written that another's lies
+  // in: a tensor and what is later put into its place, say.
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
   static constexpr std::uint32_t kRowThreads = 256;
   // record() outside of a pass.
@@ -51,6 +53,12 @@ class GpuDevice final : public Device {
     static_assert(sizeof(T) % 4 == 0);
     return upload_bytes(exec, std::as_bytes(numbers));
   }
+
+  // Returns whether an address is one of the device's.
+  bool holds(const void* address) const { return find_spot(address).has_value(); }
+  // Two words for a kernel of this pass that may meet a value which is an error: the first is 1 more than where it is, the
+  // second the value, and error(where, value) is what check() gives then. Null in a rehearsal.
+  void* fault(const Exec& exec, std::function<Error(std::uint32_t where, std::uint32_t value)> error);
 
   const AdapterInfo& adapter() const { return driver_->adapter(); }
   struct Counters {
@@ -93,6 +101,7 @@ class GpuDevice final : public Device {
   void drop_heap(std::size_t heap);
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
+  bool clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   Result<const Shader*> shader_of(Kernels kernels, std::span<const Id> buffers);
   Result<void> submit(Kernels kernels, std::uint64_t workgroups);
   Result<void> end_rows();
@@ -128,6 +137,8 @@ class GpuDevice final : public Device {
   std::size_t notes_written_ = 0;
   Id parameter_buffer_ = 0;
   std::byte* note_memory_ = nullptr;
+  std::byte* fault_memory_ = nullptr;
+  std::vector<std::function<Error(std::uint32_t, std::uint32_t)>> faults_;  // since the last check()
   Counters counters_;
   std::optional<Error> failed_;  // of a read
 };

@@ -75,7 +75,7 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
       say("const {}{}: u32 = {}u;\n", c.name, mark, c.bits);
       names.emplace(c.name);
     }
-    for (const auto& [name, address, access] : kernel.operands()) {
+    for (const auto& [name, address, access, row] : kernel.operands()) {
       const int slot = bindings.slot[operand++];
       const std::string place = word(at++);
       if (access != Access::Write) {

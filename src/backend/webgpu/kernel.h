@@ -30,6 +30,7 @@ class Kernel {
     std::string_view name;
     const void* at;
     Access access;
+    std::size_t row;  // of words that a row has, for kernels by rows; 0: all rows see all of it
   };
   struct Number {
     std::string_view name;
@@ -42,10 +43,18 @@ class Kernel {
   Kernel(std::string_view name, std::string_view body, std::uint32_t threads = kThreads)
       : name_(name), body_(body), threads_(threads) {}
 
-  Kernel& operand(std::string_view tensor, const void* at, Access access) { return add({tensor, at, access}); }
-  Kernel& reads(std::string_view tensor, const void* at) { return add({tensor, at, Access::Read}); }
-  Kernel& writes(std::string_view tensor, void* at) { return add({tensor, at, Access::Write}); }
-  Kernel& updates(std::string_view tensor, void* at) { return add({tensor, at, Access::Both}); }
+  Kernel& operand(std::string_view tensor, const void* at, Access access, std::size_t row = 0) {
+    return add({tensor, at, access, row});
+  }
+  Kernel& reads(std::string_view tensor, const void* at, std::size_t row = 0) {
+    return add({tensor, at, Access::Read, row});
+  }
+  Kernel& writes(std::string_view tensor, void* at, std::size_t row = 0) {
+    return add({tensor, at, Access::Write, row});
+  }
+  Kernel& updates(std::string_view tensor, void* at, std::size_t row = 0) {
+    return add({tensor, at, Access::Both, row});
+  }
   template <std::integral T>
   Kernel& number(std::string_view name, T value) {
     return put(numbers_, num_numbers_, {name, static_cast<std::uint32_t>(value), false});

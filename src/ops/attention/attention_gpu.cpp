@@ -32,7 +32,8 @@ void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, Cons
     made.fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
     return made;
   };
-  const Kernel append = kernel("append", wgsl::append).reads("k", k.data).reads("v", v.data).updates("cache", blocks);
+  const Kernel append =
+      kernel("append", wgsl::append).reads("k", k.data, k.cols).reads("v", v.data, v.cols).updates("cache", blocks);
   // Rows of a run that begins further behind are others than those of the kernels before.
   run.first == 0 ? gpu.record_row(exec, append, run.count) : gpu.record(exec, append, run.count);
   gpu.record(exec,

@@ -23,6 +23,14 @@ void sequence_attention_backward(const Exec& exec, const AttentionConfig& config
                                  ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
                                  Tensor dk, Tensor dv);
 
+namespace gpu {
+void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
+                        ConstTensor k, ConstTensor v, const void* mask, Tensor out);
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
+                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
+                                 Tensor dk, Tensor dv);
+}  // namespace gpu
+
 // Kernel side: one head of one sample. "As keys" is [keys/16][dim][16 keys], "as values" [dim/16][rows][16 of dim];
 // what stands beyond the last key or element is 0. Rows of scores are `stride` apart, a multiple of 16 that covers the
 // keys.

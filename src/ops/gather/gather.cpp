@@ -7,10 +7,16 @@
 
 namespace loom {
 
+Error no_id(double value, std::size_t row, std::size_t table_rows) {
+  return {Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}",
+                                             value, row, table_rows - 1)};
+}
+
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y,
                  OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
-  const bool looks_here = !exec.rehearsal() && (exec.arena.device() == nullptr || exec.gpu() != nullptr);
+  const bool looks_here =
+      !exec.rehearsal() && (exec.arena.device() == nullptr || (exec.gpu() != nullptr && !gpu::lie_there(exec, ids)));
   for (std::size_t r = 0; r < ids.size() && looks_here; ++r)
     if ((ids[r] < 0 && out == OutOfTable::Error) || (ids[r] >= 0 && static_cast<std::size_t>(ids[r]) >= table.rows())) {
       if (!exec.status)
@@ -43,6 +49,7 @@ void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t
 
 void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
   LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
+  if (exec.gpu() != nullptr) return gpu::decode_matrix(exec, matrix, y);
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); });
   });
@@ -50,18 +57,18 @@ void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
 
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,
                      std::span<std::int32_t> ids) {
+  if (exec.gpu() != nullptr) return gpu::ids_from_values(exec, x, table_rows, out, ids);
   if (!exec.computes()) return;
   with_element(x.element, [&]<class T>() {
     const std::size_t r = exec.kernels.gather.of<T>().ids(x.as<T>(), ids.size(), table_rows, ids.data());
     if (r == ids.size() || out == OutOfTable::Zero || exec.status) return;
-    exec.status =
-        Error{Code::IndexOutOfRange, fmt::format("embedding: {} at row {} is no id, expected an integer from 0 to {}",
-                                                 read_element(x, r), r, table_rows - 1)};
+    exec.status = no_id(read_element(x, r), r, table_rows);
   });
 }
 
 void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy,
                       std::size_t table_rows, void* dtable) {
+  if (exec.gpu() != nullptr) return gpu::scatter_add_rows(exec, ids, scale, dy, dtable);
   with_element(dy.element, [&]<class T>() {
     const auto factor = static_cast<T>(scale);
     // Every row of the table has one author, who walks all ids.

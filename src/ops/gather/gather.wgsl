@@ -1,9 +1,10 @@
 
-// y[r] = row ids[r], zeros for an id below 0; a thread per element. row_bits() says what a row holds.
+// y[r] = row ids[r], or row r where `all` are asked for; zeros for an id below 0; a thread per element. row_bits() says what a row holds.
 fn run(group: u32, thread: u32) {
   let i = group * 64u + thread;
   if (i >= rows() * cols) { return; }
-  let id = bitcast<i32>(bits_ids(i / cols));
+  var id = i32(i / cols);
+  if (all == 0u) { id = bitcast<i32>(bits_ids(i / cols)); }
   if (id < 0) {
     put_y(i, 0u);
   } else {

@@ -109,6 +109,7 @@ template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, st
 template void pack_panel(const Exec&, const double*, std::size_t, std::size_t, std::size_t, std::size_t, double*);
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+  if (exec.gpu() != nullptr) return gpu::gemm(exec, a, b, k, c, into, block);
   const ArenaScope scope(exec.arena);
   if (is_direct(b, c.rows, k, into, block))
     return with_element(c.element, [&]<class T>() { direct_gemm<T>(exec, a, b, k, c, into, block); });
@@ -116,14 +117,17 @@ void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, T
 }
 
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element) {
+  if (exec.gpu() != nullptr) return gpu::pack(exec, parts, k, n);
   return with_element(element, [&]<class T>() { return pack_of<T>(exec, parts, k, n); });
 }
 
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
+  if (exec.gpu() != nullptr) return gpu::gemm(exec, a, {b.panels, b.n, 1}, b.k, c, into, block);
   with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
+  if (exec.gpu() != nullptr) return gpu::add_column_sums(exec, x, block, c);
   with_element(x.element, [&]<class T>() {
     constexpr std::size_t kColumns = 64;
     for_ranges(exec, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {

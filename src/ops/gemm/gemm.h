@@ -47,6 +47,12 @@ void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_
 // c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
 
+namespace gpu {
+void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block);
+PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n);  // as rows
+void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
+}  // namespace gpu
+
 template <class T>
 struct GemmTask {
   const T* a;  // [m, k]: element (r, i) at r * a_row + i * a_step

@@ -43,9 +43,9 @@ struct Inputs {
     form.scales = exec.arena.take<float>(x.rows);
     exec.gpu()->record_row(exec,
                            Kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads)
-                               .reads("x", x.data)
-                               .writes("inputs", form.words)
-                               .writes("input_scales", form.scales)
+                               .reads("x", x.data, x.cols)
+                               .writes("inputs", form.words, blocks * kInputWords)
+                               .writes("input_scales", form.scales, 1)
                                .number("least", like.floor)
                                .fixed("cols", x.cols)
                                .fixed("blocks", blocks)

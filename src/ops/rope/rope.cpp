@@ -80,6 +80,7 @@ Result<RopeTable> RopeTable::create(const RopeConfig& c, std::size_t max_positio
   LOOM_TRY(const std::size_t bytes, checked_product({max_positions, c.dim, sizeof(float)}));
   LOOM_TRY(t.memory_, Memory::create(device, bytes, true));
   t.staged_.resize(64 * c.dim);
+  t.token_ = std::make_shared<char>();
   return t;
 }
 
@@ -97,6 +98,15 @@ void RopeTable::fill(std::size_t positions) {
     memory_.write(filled_ * dim_ * sizeof(float), std::as_bytes(std::span(staged_).first(count * dim_)));
     filled_ += count;
   }
+}
+
+const void* RopeTable::rows_on(const Exec& exec) const {
+  Device* const device = exec.arena.device();
+  if (device == nullptr || device == memory_.device() || exec.rehearsal()) return memory_.data();
+  auto placed = device->place(token_, {memory_.data(), filled_ * dim_ * sizeof(float)});
+  if (placed) return *placed;
+  if (!exec.status) exec.status = std::move(placed).error();
+  return memory_.data();
 }
 
 namespace {

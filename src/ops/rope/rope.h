@@ -46,6 +46,8 @@ class RopeTable {
   const float* row(std::size_t position) const {
     return reinterpret_cast<const float*>(memory_.data()) + position * dim_;
   }
+  // The same where a device has it, which gets a copy of a table that lies here.
+  const void* rows_on(const Exec& exec) const;
   std::size_t dim() const { return dim_; }
   std::size_t filled() const { return filled_; }
   bool interleaved() const { return interleaved_; }
@@ -57,6 +59,7 @@ class RopeTable {
   std::vector<double> frequencies_;
   std::vector<float> staged_;  // rows on their way
   Memory memory_;
+  std::shared_ptr<const void> token_;  // of what devices have of it
 };
 
 // x [rows, heads * head_dim] at positions[row].

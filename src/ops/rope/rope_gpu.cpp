@@ -10,11 +10,13 @@ namespace {
 void turn(const Exec& exec, const RopeTable& table, const void* positions, std::size_t steps, std::size_t head_dim,
           Tensor x, bool back) {
   const std::size_t heads = x.cols / head_dim;
+  const void* const rows = table.rows_on(exec);
+  if (exec.status) return;
   exec.gpu()->record_row(exec,
                          Kernel("rope", wgsl::rope, GpuDevice::kRowThreads)
-                             .updates("x", x.data)
-                             .reads("table", table.row(0))
-                             .reads("positions", positions)
+                             .updates("x", x.data, x.cols)
+                             .reads("table", rows)
+                             .reads("positions", positions == nullptr ? rows : positions)
                              .number("steps", steps)
                              .fixed("cols", x.cols)
                              .fixed("heads", heads)
@@ -34,7 +36,7 @@ void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
-  turn(exec, table, table.row(0), steps, head_dim, x, back);
+  turn(exec, table, nullptr, steps, head_dim, x, back);
 }
 
 }  // namespace loom::gpu

@@ -32,9 +32,9 @@ Kernel softmax_kernel(ConstTensor x, const void* mask, std::size_t listed, std::
   static const std::string body =
       recorder::math_function("exp_f") + joined({wgsl::lanes, wgsl::largest, wgsl::softmax});
   return Kernel("softmax", body, GpuDevice::kRowThreads)
-      .reads("x", x.data)
-      .reads("mask", mask == nullptr ? x.data : mask)
-      .updates("p", p.data)
+      .reads("x", x.data, x.cols)
+      .reads("mask", mask == nullptr ? x.data : mask, masked == 1 ? 0 : x.cols)
+      .updates("p", p.data, p.cols)
       .number("listed", listed)
       .fixed("masked", masked);
 }
@@ -59,9 +59,9 @@ void softmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double te
   static const std::string body = joined({wgsl::lanes, wgsl::softmax_backward});
   record_runs(exec,
               Kernel("softmax_backward", body, GpuDevice::kRowThreads)
-                  .reads("p", p.data)
-                  .reads("dy", dy.data)
-                  .writes("dx", dx.data),
+                  .reads("p", p.data, p.cols)
+                  .reads("dy", dy.data, dy.cols)
+                  .writes("dx", dx.data, dx.cols),
               p.rows, p.cols, temperature, runs);
 }
 
@@ -84,10 +84,12 @@ void add_gumbel_noise(const Exec& exec, ConstTensor x, const RandomStream& strea
 
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y) {
   static const std::string body = joined({wgsl::largest, wgsl::one_hot});
-  exec.gpu()->record_row(
-      exec,
-      Kernel("one_hot", body, GpuDevice::kRowThreads).reads("p", p.data).writes("y", y.data).number("cols", p.cols),
-      p.rows);
+  exec.gpu()->record_row(exec,
+                         Kernel("one_hot", body, GpuDevice::kRowThreads)
+                             .reads("p", p.data, p.cols)
+                             .writes("y", y.data, y.cols)
+                             .number("cols", p.cols),
+                         p.rows);
 }
 
 }  // namespace loom::gpu
