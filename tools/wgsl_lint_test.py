@@ -23,7 +23,7 @@ GOOD = [
     "let p = &tile[1]; (*p)[0] = 1.0; let v = (*p)[1]; let x = f32(2);",
     "let sum = dot4I8Packed(words[0], words[1]) + 3; let c = select(1u, 2u, sum < 4); tile[c & 3u][0] = 0.5;",
     "let exact = f32(words[0] & 15u) * 2.0;  // exact: an integer below 2^24 times a power of two",
-    "{ let a = 1u; { let b = a + 1u; _ = b; } } var total: i32; total += 3 * total; total++;",
+    "{ let a = 1u; { let b = a + 1u; _ = b; } } var total = i32(0); total += 3 * total; total++;",
 ]
 BAD = [
     ("let a = load_0(i) * 2.0f;", "* of floats"),

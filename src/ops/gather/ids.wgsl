@@ -9,7 +9,7 @@ fn run(group: u32, thread: u32) {
     let v = load_x(i);
     var id = -1;
     if (greater_equal(v, 0.0) && less(v, 2147483648.0)) {
-      let whole = i32(v);
+      let whole = i32(v);  // exact: below 2^31, cut to a whole number
       if (u32(whole) < table_rows() && equal(to_float_i(whole), v)) { id = whole; }
     }
     if (id < 0) { bad = min(bad, i); }
