@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
 #include "dtypes/scales.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
+#include "ops/matmul/matrix_gpu.h"
 #include "simd/normal.h"
 
 namespace loom {
@@ -75,6 +77,7 @@ Result<void> Weight::declare(std::string name, WeightRole role, std::span<const 
 template <class T>
 Result<void> Weight::set_of(std::span<const T> values) {
   if (tied_ != nullptr) return tied_->set_of(values);
+  ahead_ = nullptr, master_token_.reset();
   if (values.size() != elements())
     return fail(Code::ShapeMismatch, "{}: {} values given, {} of shape {} expected", name_, values.size(), elements(),
                 shape_.text());
@@ -289,6 +292,12 @@ bool Weight::refill(ThreadPool* pool) {
 
 Result<void> Weight::commit_update(ThreadPool& pool) {
   if (tied_ != nullptr) return tied_->commit_update(pool);
+  LOOM_ASSERT(ahead_ == nullptr);
+  master_token_.reset();
+  return encode_master(pool);
+}
+
+Result<void> Weight::encode_master(ThreadPool& pool) {
   const auto bad = [&](const auto& values) -> Result<void> {
     using T = typename std::remove_cvref_t<decltype(values)>::value_type;
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -312,8 +321,82 @@ Result<void> Weight::commit_update(ThreadPool& pool) {
   return refresh(&now);
 }
 
+// Whether an update moves the very values that ops read: f32, but for panels, which are made of them.
+bool Weight::moves_as_it_lies() const {
+  return encoding_.dtype == DType::float32 ||
+         (encoding_.dtype != DType::float64 && (role_ == WeightRole::Vector || role_ == WeightRole::Adapter));
+}
+
+// Whether nobody else holds the active version.
+bool Weight::is_own() const {
+  return versions_.size() == 1 && active_.use_count() == 2 &&
+         std::ranges::all_of(active_->parts, [](const MatrixPtr& part) { return part.use_count() == 1; });
+}
+
+Tensor Weight::master_for_update(const Exec& exec) {
+  if (tied_ != nullptr) return tied_->master_for_update(exec);
+  if (exec.gpu() == nullptr || exec.rehearsal() || master_.empty()) return master_for_update();
+  const auto give_up = [&](Error error) {
+    if (!exec.status) exec.status = std::move(error);
+    return Tensor{};
+  };
+  const float* at = nullptr;
+  if (moves_as_it_lies()) {
+    if (!is_own()) {
+      if (auto fetched = fetch(); !fetched) return give_up(std::move(fetched).error());
+      if (auto made = refresh(); !made) return give_up(std::move(made).error());
+    }
+    at = placed(exec, {plain_, elements()}).data();
+  } else {
+    if (master_token_ == nullptr) master_token_ = std::make_shared<char>();
+    auto placed = exec.arena.device()->place(master_token_, std::as_bytes(std::span(master_)));
+    if (!placed) return give_up(std::move(placed).error());
+    at = reinterpret_cast<const float*>(*placed);
+  }
+  return {const_cast<float*>(at), rows(), cols(), Element::f32};
+}
+
+Result<void> Weight::commit_update(const Exec& exec) {
+  if (tied_ != nullptr) return tied_->commit_update(exec);
+  if (exec.gpu() == nullptr || master_.empty()) return commit_update(exec.pool);
+  const Tensor moved = master_for_update(exec);
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  if (!moves_as_it_lies()) {
+    exec.arena.device()->read(moved.as<std::byte>(), std::as_writable_bytes(std::span(master_)));
+    LOOM_TRY_VOID(exec.arena.device()->check());
+    return encode_master(exec.pool);
+  }
+  const std::size_t part_size = elements() / parts_;
+  for (std::size_t p = 0; role_ == WeightRole::Matrix && p < parts_; ++p)
+    gpu::refill(exec, *active_->parts[p], moved.as<float>() + p * part_size);
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  ahead_ = exec.arena.device();
+  return {};
+}
+
+Result<void> Weight::fetch() {
+  if (tied_ != nullptr) return tied_->fetch();
+  if (ahead_ == nullptr) return {};
+  Device& device = *std::exchange(ahead_, nullptr);
+  LOOM_TRY(const std::byte* const at, device.place(active_->token, std::as_bytes(std::span(plain_, elements()))));
+  device.read(at, std::as_writable_bytes(std::span(master_)));
+  LOOM_TRY_VOID(device.check());
+  // What the device has stays good, so tokens stay.
+  if (role_ != WeightRole::Matrix) {
+    std::ranges::copy(master_, active_->decoded.begin());
+    return {};
+  }
+  const std::size_t part_size = elements() / parts_;
+  for (std::size_t p = 0; p < parts_; ++p) {
+    auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
+    matrix.refill(std::span<const float>(master_).subspan(p * part_size, part_size), 0, matrix.panels());
+  }
+  return {};
+}
+
 Result<void> Weight::morph(const Encoding& encoding) {
   if (tied_ != nullptr) return tied_->morph(encoding);
+  LOOM_TRY_VOID(fetch());
   if (!has_value()) {  // what is set later arrives in this type
     encoding_ = encoding;
     return {};
@@ -349,6 +432,7 @@ Result<void> Weight::inject_bitnet(std::span<const std::byte> codes, float weigh
 
 Result<void> Weight::inject(MatrixPtr matrix) {
   if (tied_ != nullptr) return tied_->inject(std::move(matrix));
+  LOOM_TRY_VOID(fetch());
   if (matrix->rows() != rows() || matrix->cols() != cols() || parts_ != 1)
     return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(),
                 rows(), cols());
@@ -369,6 +453,7 @@ Result<void> Weight::inject(MatrixPtr matrix) {
 
 Result<QuantizedMatrix> Weight::quantized() const {
   const Weight& w = owner();
+  LOOM_ASSERT(!w.is_ahead());
   if (w.active_ == nullptr) return fail(Code::InvalidState, "{} has no value yet", name_);
   if (w.active_->codes) return *w.active_->codes;
   if (role_ == WeightRole::Matrix && is_block_format(w.dtype()))
@@ -417,6 +502,7 @@ std::vector<double> floats_of(const QuantizedMatrix& q) {
 
 Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   if (tied_ != nullptr) return tied_->restore_master(q);
+  LOOM_TRY_VOID(fetch());
   if (q.rows * q.cols != elements() || (q.dtype != DType::float32 && q.dtype != DType::float64))
     return fail(Code::CorruptData, "{}: a master of {} {} values, {} of float32 or float64 expected", name_,
                 q.rows * q.cols, loom::name(q.dtype), elements());
@@ -435,6 +521,7 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
 
 Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding) {
   if (tied_ != nullptr) return tied_->restore(q, encoding);
+  LOOM_TRY_VOID(fetch());
   if (q.rows != rows() || q.cols != cols())
     return fail(Code::ShapeMismatch, "{}: {} x {} codes, {} x {} expected", name_, q.rows, q.cols, rows(), cols());
   if (q.dtype == DType::float32 || q.dtype == DType::float64) {
@@ -458,6 +545,8 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
 
 Result<void> Weight::copy_from(const Weight& other) {
   const Weight& from = other.owner();
+  LOOM_ASSERT(!from.is_ahead());
+  ahead_ = nullptr;
   if (!(from.shape_ == shape_) || from.role_ != role_ || from.parts_ != parts_)
     return fail(Code::ShapeMismatch, "{} of shape {} cannot take the values of {} of shape {}", name_, shape_.text(),
                 from.name_, from.shape_.text());
@@ -516,6 +605,7 @@ void Weight::find_plain() {
 
 template <class T>
 void Weight::decode_to(std::size_t first, std::size_t count, T* to) const {
+  LOOM_ASSERT(!is_ahead());
   if (role_ != WeightRole::Matrix) {
     for (std::size_t i = 0; i < count; ++i)
       to[i] = active_->decoded64.empty() ? static_cast<T>(active_->decoded[first + i])
@@ -542,6 +632,7 @@ std::span<const float> Weight::placed(const Exec& exec, std::span<const float> v
 template <class T>
 const T* Weight::values(const Exec& exec) const {
   const Weight& w = owner();
+  LOOM_ASSERT(w.ahead_ == nullptr || w.ahead_ == exec.arena.device() || exec.rehearsal());
   if constexpr (sizeof(T) == 4) {
     if (w.plain_ != nullptr) return w.placed(exec, std::span(w.plain_, w.elements())).data();
   } else {

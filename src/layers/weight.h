@@ -88,6 +88,13 @@ class Weight {
   // Encodes the moved master as the active version (engine D-22), in place where nobody else holds it; the other
   // versions are dropped. NonFinite names the index; the version is then as before.
   Result<void> commit_update(ThreadPool& pool);
+  // The same for a pass on a device: values move where the device has them, and the active version there follows, by
+  // kernels for float32 and by this computer for other types. Until fetch() the values here may be those of before
+  // (is_ahead); values that are set here in between replace them.
+  Tensor master_for_update(const Exec& exec);
+  Result<void> commit_update(const Exec& exec);
+  bool is_ahead() const { return owner().ahead_ != nullptr; }
+  Result<void> fetch();
   // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew
   // (engine D-37).
   void freeze_scales(bool frozen) { owner().keeps_scales_ = frozen; }
@@ -111,7 +118,10 @@ class Weight {
   // Adds a float32 or float64 master to the version that restore() brought, which stays as it is.
   Result<void> restore_master(const QuantizedMatrix& master);
   // The master's values; empty where there is none.
-  std::span<const float> master() const { return owner().master_; }
+  std::span<const float> master() const {
+    LOOM_ASSERT(!is_ahead());
+    return owner().master_;
+  }
   std::span<const double> master64() const { return owner().master64_; }
   // Takes the other weight's values, exactly and in its type; versions are immutable, so that the copy may share them.
   // ShapeMismatch.
@@ -178,6 +188,9 @@ class Weight {
   template <class T>
   void decode_to(std::size_t first, std::size_t count, T* to) const;
   void find_plain();
+  Result<void> encode_master(ThreadPool& pool);
+  bool moves_as_it_lies() const;
+  bool is_own() const;
   std::span<const float> placed(const Exec& exec, std::span<const float> values) const;
 
   std::string name_;
@@ -194,6 +207,8 @@ class Weight {
   Weight* tied_ = nullptr;
   std::vector<Adapter> adapters_;
   bool frozen_ = false, keeps_scales_ = false;
+  std::shared_ptr<const void> master_token_;  // of what a device has of a master that is not decoded values
+  Device* ahead_ = nullptr;                   // has newer values
 };
 
 // y += scale * B (A x) beside a matrix [out, in] (engine L-140): A [rank, in], B [out, rank].

@@ -98,6 +98,8 @@ Result<void> NetworkSession::adopt() {
   planned_.reset();
   has_forward_ = false;
   if (options_.device != nullptr) LOOM_TRY_VOID(check_device(network));
+  if (options_.device != nullptr && options_.device->gpu() != nullptr && element() == Element::f64)
+    return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
   arena_ = Arena(options_.device);
   if (options_.backward) {
     std::vector<std::size_t> sizes;

@@ -157,6 +157,7 @@ std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
 Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
                              const Json& identity, Journal& journal, Keep keep) {
   EntityWriter writer;
+  LOOM_TRY_VOID(trainer.fetch_weights());
   std::vector<std::byte> network;
   if (keep == Keep::network) {
     LOOM_TRY(network, network_to_entity(trainer.network(), {.keep_master = true}));
@@ -168,7 +169,9 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
   for (const Trainer::Slot& slot : all_slots(trainer, keep)) {
     const std::size_t elements = slot.values.rows * slot.values.cols, each = bytes_of(slot.values.element);
     slots.push_back({{"name", slot.name}, {"elements", elements}, {"bytes", each}});
-    append(bytes, slot.values.data, elements, each);
+    std::vector<std::byte> values(slot.values.bytes());
+    slot.read(values);
+    append(bytes, values.data(), elements, each);
   }
   Json pairs = Json::array();
   for (const Lbfgs::Pair& pair : trainer.lbfgs_pairs()) {
@@ -254,7 +257,9 @@ Result<void> restore_slot(const Json& said, const Trainer::Slot& own, SectionRea
     return fail(Code::ShapeMismatch, "checkpoint: slot {} of {} elements, the optimiser has {} of {}",
                 text == nullptr ? "?" : printable(*text), elements, own.name, want);
   LOOM_TRY(const std::byte* from, section.take(want, want_each));
-  read_back(from, own.values.data, want, want_each);
+  std::vector<std::byte> values(own.values.bytes());
+  read_back(from, values.data(), want, want_each);
+  own.write(values);
   return {};
 }
 

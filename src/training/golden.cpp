@@ -91,6 +91,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
     config.tween.emplace().mode = t.tween;
   }
   config.session = {.threads = way.threads, .isa = way.isa, .mixed = t.mixed};
+  config.session.device = way.device;
   LOOM_TRY(const auto trainer, Trainer::create(network, config));
   std::vector<float> x(shape.elements());
   std::vector<std::int32_t> classes(t.batch * t.labels);
@@ -104,6 +105,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
     LOOM_TRY(const StepReport report, trainer->step({{x.data(), shape}, classes, {}}));
     if (report.skipped) return fail(Code::NonFinite, "{}: step {} was skipped: {}", t.name, step, report.why);
   }
+  LOOM_TRY_VOID(trainer->fetch_weights());
   return to_hex(weight_hash(network));
 }
 

@@ -26,6 +26,7 @@ struct TrainingWay {
   Isa isa = Isa::scalar;
   int threads = 1;
   std::size_t micro_batch = 0;
+  Device* device = nullptr;
 };
 
 // An MLP with dropout, a CNN, an LSTM by gradients, then by targets in the three modes.

@@ -17,6 +17,7 @@ Result<std::unique_ptr<Replica>> Replica::create(TrainConfig config, const Netwo
 Result<void> Replica::begin(const ShardRequest& request) {
   batch_.reset();
   Trainer& trainer = run_->trainer();
+  LOOM_TRY_VOID(trainer.fetch_weights());
   std::size_t bytes = 0;
   const std::vector<Trainer::Slot> masters = trainer.masters();
   for (const Trainer::Slot& slot : masters) bytes += slot.values.bytes();

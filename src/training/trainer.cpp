@@ -67,6 +67,12 @@ Result<void> make_room(Device* device, std::size_t bytes, Memory& memory) {
   return {};
 }
 
+// The error of ops that could not be recorded.
+Result<void> recorded(const Exec& exec) {
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  return {};
+}
+
 // Positions [first, first + count) of every sequence of x [B, T, ...], one sequence behind the other.
 Result<ConstView> positions_of(const ConstView& x, std::size_t first, std::size_t count, Buffer& memory) {
   std::vector<std::size_t> extents(x.shape.extents().begin(), x.shape.extents().end());
@@ -323,6 +329,7 @@ Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t 
   round(now);
   copy(now, worker.session->gate_figure(), sum.gates);
   check_finite(now, sum.gates, worker.failed);
+  LOOM_TRY_VOID(recorded(now));
   LOOM_TRY_VOID(worker.session->backward(dy, nullptr, running_.cancel));
   return {};
 }
@@ -390,7 +397,7 @@ Result<void> Trainer::run_shard(Worker& worker, std::size_t s, const Samples& ba
     copy(now, {gradients.of(now, *weight), 1, weight->elements(), gradients.element()}, part);
     to += part.bytes();
   }
-  return {};
+  return recorded(now);
 }
 
 Tensor Trainer::shard_gradient(std::size_t shard) {
@@ -433,20 +440,22 @@ Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   const Exec now = update_exec();
   for (std::size_t w = 1; w < workers_.size(); ++w)
     add(now, workers_[0].failed, workers_[w].failed, workers_[0].failed);
-  return {};
+  return recorded(now);
 }
 
 Result<void> Trainer::begin_figures() {
+  const Exec now = update_exec();
   for (Worker& worker : workers_) {
     worker.figures.clear(), worker.parts.clear();
     LOOM_TRY(worker.failed, worker.figures.take(1, 1, Element::f32));
-    fill_zero(update_exec(), worker.failed);
+    fill_zero(now, worker.failed);
   }
-  return {};
+  return recorded(now);
 }
 
-void Trainer::fetch() {
+Result<void> Trainer::fetch() {
   for (Worker& worker : workers_) worker.figures.fetch();
+  return config_.session.device == nullptr ? Result<void>() : config_.session.device->check();
 }
 
 double Trainer::loss_of(const Worker& worker, std::size_t shard) const {
@@ -513,7 +522,7 @@ Result<double> Trainer::run_node(const Samples& batch, std::size_t first, std::s
   LOOM_TRY(const double joint, joint_count(batch));
   for (std::size_t s = first; s < first + count; ++s) LOOM_TRY_VOID(run_shard(worker, s, batch, joint));
   add_shards(first, count);
-  fetch();
+  LOOM_TRY_VOID(fetch());
   if (worker.figures.at(worker.failed) != 0) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> losses(count);
   for (std::size_t s = 0; s < count; ++s) losses[s] = loss_of(worker, first + s);
@@ -552,6 +561,7 @@ Result<double> Trainer::take_sums(std::span<const ShardSum> sums) {
   LOOM_TRY_VOID(begin_figures());
   take_gradients();
   trained_.list(now, session().gradients());
+  LOOM_TRY_VOID(recorded(now));
   return losses[0];
 }
 
@@ -562,14 +572,15 @@ Result<void> Trainer::run_batch(const Samples& batch) {
   running_.elements = batch.inputs.shape.elements();
   LOOM_TRY(const double joint, joint_count(batch));
   LOOM_TRY_VOID(config_.shards > 1 ? run_shards(batch, joint) : run_samples(workers_[0], batch, 0, joint, 0));
-  trained_.list(update_exec(), session().gradients());
-  return {};
+  const Exec now = update_exec();
+  trained_.list(now, session().gradients());
+  return recorded(now);
 }
 
 // The same with the loss, for whoever must know it before he goes on.
 Result<double> Trainer::gradients(const Samples& batch) {
   LOOM_TRY_VOID(run_batch(batch));
-  fetch();
+  LOOM_TRY_VOID(fetch());
   return loss_of_step();
 }
 
@@ -581,7 +592,7 @@ void Trainer::Trained::list(const Exec& exec, Gradients& from) {
   for (std::size_t p = 0; p < weights.size(); ++p) {
     gradients[p] = {from.of(exec, *weights[p]), weights[p]->rows(), weights[p]->cols(), from.element()};
     const_gradients[p] = gradients[p];
-    masters[p] = weights[p]->master_for_update();
+    masters[p] = weights[p]->master_for_update(exec);
   }
 }
 
@@ -592,17 +603,23 @@ std::size_t Trainer::Trained::elements() const {
 }
 
 Result<void> Trainer::commit() {
+  const Exec now = update_exec();
   for (std::size_t p = 0; p < trained_.weights.size(); ++p)
-    if (auto done = trained_.weights[p]->commit_update(session().pool()); !done)
+    if (auto done = trained_.weights[p]->commit_update(now); !done)
       return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(),
                   state_.steps, learning_rate());
   return {};
 }
 
+Result<void> Trainer::fetch_weights() {
+  for (Weight* w : trained_.weights) LOOM_TRY_VOID(w->fetch());
+  return {};
+}
+
 // To be called after an update and before commit(), which encodes the masters that are clamped here.
-void Trainer::clamp_masters(ConstTensor failed) {
+void Trainer::clamp_masters(const Exec& exec, ConstTensor failed) {
   for (std::size_t p = 0; p < trained_.weights.size(); ++p)
-    if (trained_.limits[p].value_or(0) > 0) clamp(update_exec(), *trained_.limits[p], trained_.masters[p], failed);
+    if (trained_.limits[p].value_or(0) > 0) clamp(exec, *trained_.limits[p], trained_.masters[p], failed);
 }
 
 double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
@@ -686,7 +703,7 @@ Result<StepReport> Trainer::update(const Samples& batch, StepReport report, std:
     return skip(batch, std::move(report), &run.error());
   }
   LOOM_TRY_VOID(record_update(report.learning_rate));
-  fetch();
+  LOOM_TRY_VOID(fetch());
   const Figures& figures = workers_[0].figures;
   report.loss = loss ? *loss : loss_of_step();
   double largest = optimizer_.largest_gradient(figures);
@@ -737,8 +754,8 @@ Result<void> Trainer::record_update(double learning_rate) {
   if (config_.clip_value > 0) LOOM_TRY_VOID(clip_value(now, trained_.gradients, config_.clip_value));
   LOOM_TRY_VOID(
       optimizer_.record(now, trained_.masters, trained_.const_gradients, learning_rate, worker.figures, worker.failed));
-  clamp_masters(worker.failed);
-  return {};
+  clamp_masters(now, worker.failed);
+  return recorded(now);
 }
 
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
@@ -770,7 +787,7 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
         LOOM_TRY_VOID(commit());
         return gradients(batch);
       });
-  if (outcome && outcome->moved) clamp_masters({});
+  if (outcome && outcome->moved) clamp_masters(update_exec(), {});
   LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
   if (!outcome && outcome.error().code == Code::NonFinite) {
     report.loss = std::numeric_limits<double>::quiet_NaN();
@@ -860,7 +877,7 @@ Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given, const std::a
   LOOM_TRY(const LossCall call, loss_call(worker, batch, y));
   LOOM_TRY_VOID(begin_figures());
   LOOM_TRY(const PendingLoss loss, loss_.record(update_exec(), call, worker.figures, worker.failed));
-  fetch();
+  LOOM_TRY_VOID(fetch());
   if (config_.session.device != nullptr) {
     const std::size_t bytes = y.shape.elements() * bytes_of(y.element);
     LOOM_TRY_VOID(make_room(bytes, worker.output));
@@ -890,12 +907,14 @@ Result<void> Trainer::restore(const TrainerState& state) {
 std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
-    for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values});
+    for (const TweenVelocity& part : tween_->state())
+      out.push_back({part.path, part.values, config_.session.device});
   for (std::size_t p = 0; p < trained_.weights.size() && !tween_; ++p) {
     if (trained_.limits[p])
       out.push_back({optimizer_.parameters()[p].path + ".limit", {&*trained_.limits[p], 1, 1, Element::f64}});
     for (const OptimizerSlot& slot : optimizer_.slots(p))
-      out.push_back({fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values});
+      out.push_back(
+          {fmt::format("{}.{}", optimizer_.parameters()[p].path, slot.name), slot.values, config_.session.device});
   }
   return out;
 }

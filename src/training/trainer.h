@@ -129,13 +129,26 @@ class Trainer {
   struct Slot {
     std::string name;
     Tensor values;
+    Device* device = nullptr;  // where the values lie; null: here
+    void read(std::span<std::byte> to) const {
+      device != nullptr ? device->read(values.as<std::byte>(), to)
+                        : void(std::copy_n(values.as<std::byte>(), to.size(), to.data()));
+    }
+    void write(std::span<const std::byte> from) const {
+      device != nullptr ? device->write(values.as<std::byte>(), from)
+                        : void(std::copy_n(from.data(), from.size(), values.as<std::byte>()));
+    }
   };
   std::vector<Slot> slots() const;
-  // Masters of the weights that are trained, by path, readable and writable; commit_masters() after writing.
+  // On a device weights move there; this brings those that did, before the network is looked at on this computer.
+  Result<void> fetch_weights();
+  // Masters of the weights that are trained, by path, readable and writable, behind fetch_weights(); commit_masters()
+  // after writing.
   std::vector<Slot> masters();
   Result<void> commit_masters() {
     optimizer_.forget_sizes();
-    return commit();
+    for (Weight* w : trained_.weights) LOOM_TRY_VOID(w->commit_update(session().pool()));
+    return {};
   }
   std::deque<Lbfgs::Pair> lbfgs_pairs() const { return lbfgs_ ? lbfgs_->pairs() : std::deque<Lbfgs::Pair>(); }
   // ShapeMismatch for pairs of another training.
@@ -227,14 +240,14 @@ class Trainer {
   Result<double> take_sums(std::span<const ShardSum> sums);
   Result<void> record_update(double learning_rate);
   Result<ConstView> on_device(const ConstView& values, Memory& memory);
-  void fetch();
+  Result<void> fetch();
   double loss_of(const Worker& worker, std::size_t shard) const;
   double loss_of_step() const;
   Result<double> gradients(const Samples& batch);
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
   Result<void> commit();
-  void clamp_masters(ConstTensor failed);
+  void clamp_masters(const Exec& exec, ConstTensor failed);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   Result<void> create_tween();
   Result<StepReport> run_step(const Samples& given, std::span<const ShardSum> sums = {});

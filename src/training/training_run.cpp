@@ -298,6 +298,7 @@ Result<Samples> TrainingRun::batch_at(std::uint64_t epoch, std::uint64_t positio
 
 Result<StepReport> TrainingRun::step(const Samples& samples) {
   if (!options_.shards) return trainer_->step(samples, options_.cancel);
+  LOOM_TRY_VOID(trainer_->fetch_weights());
   std::vector<std::byte> masters;
   for (const Trainer::Slot& slot : trainer_->masters()) {
     const auto* from = static_cast<const std::byte*>(slot.values.data);
@@ -441,6 +442,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     }
     const bool ended = position_.samples == batches_->samples();
     if (steps % config_.hash_steps == 0) {
+      LOOM_TRY_VOID(trainer_->fetch_weights());
       LOOM_TRY_VOID(journal_.write({{"event", "steps"},
                                     {"step", steps},
                                     {"epoch", position_.epoch + 1},
@@ -493,6 +495,7 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   }
   trainer_->observe(metrics ? metrics->loss() : loss);
   line["skipped"] = trainer_->state().skipped;
+  LOOM_TRY_VOID(trainer_->fetch_weights());
   line["hash"] = to_hex(weight_hash(*network_));
   LOOM_TRY_VOID(journal_.write(line));
   LOOM_TRY(const Continue going,
@@ -554,6 +557,7 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
   const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta
                                                                 : value < *position_.best - rule.min_delta);
   if (std::isfinite(value) && better) {
+    LOOM_TRY_VOID(trainer_->fetch_weights());
     position_.best = value, position_.bad_validations = 0;
     if (!options_.out.empty()) {
       LOOM_TRY_VOID(save_network(file("best.entity"), *network_, {.keep_master = true}));
@@ -575,6 +579,7 @@ Result<void> TrainingRun::save_state() {
 // best.entity is a file beside others: only the weights that this run saved there count.
 Result<void> TrainingRun::restore_best() {
   const std::string path = options_.out.empty() ? "the best network" : file("best.entity");
+  LOOM_TRY_VOID(trainer_->fetch_weights());
   LOOM_TRY(SpecResult best, options_.out.empty() ? network_from_entity(best_) : load_network(path));
   if (!options_.out.empty() && to_hex(weight_hash(best.network)) != position_.best_hash)
     return fail(Code::CorruptData, "{}: holds other weights than the best validation of this run had", path);
@@ -629,6 +634,7 @@ Result<void> TrainingRun::finish(TrainResult& result) {
   result.loss_history = position_.loss_history;
   result.final_loss = position_.loss_history.empty() ? 0 : position_.loss_history.back();
   result.steps = trainer_->state().steps, result.skipped_batches = trainer_->state().skipped;
+  LOOM_TRY_VOID(trainer_->fetch_weights());
   result.hash = weight_hash(*network_);
   if (result.stop_reason == "stopped") {  // to be resumed
     if (keeps_state && !options_.out.empty()) LOOM_TRY_VOID(save_state());

@@ -56,7 +56,6 @@ fn attend(base: u32, sample: u32, step: u32, q: u32, k: u32, thread: u32) {
     }
     add_lane_parts(thread, part);
   }
-  if (largest == 0u) { return; }
   let total = fold_lanes();
-  for (var j = thread; j < end; j += 256u) { store_p(base + j, snap(div(load_p(base + j), total))); }
+  for (var j = thread; j < end && largest != 0u; j += 256u) { store_p(base + j, snap(div(load_p(base + j), total))); }
 }

@@ -55,6 +55,7 @@ void each_short_piece(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
+  if (exec.gpu() != nullptr) return gpu::secant_width(exec, x, step, width);
   const ArenaScope scope(exec.arena);
   const std::size_t n = x.rows * x.cols;
   with_element(x.element, [&]<class T>() {
@@ -67,6 +68,7 @@ void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
 }
 
 void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor width, ConstTensor e, Tensor out) {
+  if (exec.gpu() != nullptr) return gpu::secant_gap(exec, fn, x, width, e, out);
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T above[kPiece], below[kPiece];
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
@@ -79,6 +81,7 @@ void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTe
 
 void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor e, Tensor out) {
   const Range range = range_of(fn);
+  if (exec.gpu() != nullptr) return gpu::plain_gap(exec, fn, range.low, range.high, x, e, out);
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T y[kPiece], slope[kPiece];
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
@@ -91,12 +94,14 @@ void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTen
 }
 
 void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::signed_gap(exec, x, e, y);
   each_gap_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) {
     kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
+  if (exec.gpu() != nullptr) return gpu::add_size_of_columns(exec, w, sums);
   constexpr std::size_t kTile = 64;
   with_element(w.element, [&]<class T>() {
     for_ranges(exec, (w.cols + kTile - 1) / kTile, w.rows * kTile, [&](std::size_t begin, std::size_t end) {
@@ -107,6 +112,7 @@ void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
 }
 
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d) {
+  if (exec.gpu() != nullptr) return gpu::close_gap(exec, sums, threshold, divide, base, d);
   with_element(d.element, [&]<class T>() {
     for_rows(exec, d.rows, d.cols, [&](std::size_t r) {
       kernels<T>(exec).close(static_cast<const T*>(sums), static_cast<T>(threshold), divide,
@@ -116,12 +122,14 @@ void close_gap(const Exec& exec, const void* sums, double threshold, bool divide
 }
 
 void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed) {
+  if (exec.gpu() != nullptr) return gpu::clamp(exec, limit, d, failed);
   each_gap_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) {
     kernels<T>(exec).clamp(static_cast<T>(limit), failed.as<float>(), n, d.as<T>() + at);
   });
 }
 
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out) {
+  if (exec.gpu() != nullptr) return gpu::simplex_gap(exec, p, e, runs, out);
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols, [&](std::size_t r) {
       for (const SoftmaxRun& run : runs)
@@ -134,6 +142,7 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
 }
 
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out) {
+  if (exec.gpu() != nullptr) return gpu::norm_gap(exec, norm, x, gamma, e, out);
   const auto [samples, channels, positions] = norm.shape;
   const std::size_t parts = norm.deviation != nullptr ? 1 : norm.groups, width = channels / parts,
                     size = width * positions;
@@ -154,6 +163,7 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
 }
 
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q) {
+  if (exec.gpu() != nullptr) return gpu::direction_gap(exec, e, b, y, branch, q);
   const std::size_t n = y.rows * y.cols / q.rows;
   with_element(q.element, [&]<class T>() {
     for_rows(exec, q.rows, n, [&](std::size_t g) {
@@ -163,6 +173,7 @@ void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y
 }
 
 void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean) {
+  if (exec.gpu() != nullptr) return gpu::mean_of_column(exec, p, i, factor, mean);
   if (!exec.computes()) return;
   with_element(p.element, [&]<class T>() {
     kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>());
@@ -170,6 +181,7 @@ void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor 
 }
 
 void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
+  if (exec.gpu() != nullptr) return gpu::gap_figures(exec, a, e, aim, figures, failed);
   const ArenaScope scope(exec.arena);
   const std::size_t n = a.rows * a.cols;
   with_element(a.element, [&]<class T>() {

@@ -6,8 +6,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kLeastWidth = 1e-3;
-
 // lanes[16] = the sums of term(i, lanes) over at most kLaneBlock elements.
 template <class T, class F>
 LOOM_INLINE void block_sum(std::size_t n, T* to, F&& term) {
@@ -26,7 +24,7 @@ void squares_of(const T* x, std::size_t n, T* to) {
 
 template <class T>
 void width_of(const T* squares, std::size_t n, T step, T* width) {
-  const T wide = step * square_root(*squares / static_cast<T>(n)), least = static_cast<T>(kLeastWidth);
+  const T wide = step * square_root(*squares / static_cast<T>(n)), least = static_cast<T>(kLeastSecantWidth);
   *width = wide > least ? wide : least;  // not a number: the least
 }
 

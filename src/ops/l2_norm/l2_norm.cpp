@@ -7,7 +7,19 @@
 
 namespace loom {
 
+namespace {
+
+// A limit as the element holds it; 0: none.
+template <class T>
+T limit_of(double limit) {
+  const double least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  return limit == 0 ? T{0} : static_cast<T>(std::clamp(limit, least, most));
+}
+
+}  // namespace
+
 void l2_norm(const Exec& exec, ConstTensor x, Tensor norm) {
+  if (exec.gpu() != nullptr) return gpu::l2_norm(exec, x, norm);
   with_element(x.element, [&]<class T>() {
     const L2NormKernels<T>& kernels = exec.kernels.l2_norm.of<T>();
     const ArenaScope scope(exec.arena);
@@ -26,15 +38,15 @@ void l2_norm(const Exec& exec, ConstTensor x, Tensor norm) {
 }
 
 void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip) {
+  if (exec.gpu() != nullptr) return gpu::clip_factors(exec, norms, limit_of<float>(limit), clip);
   if (!exec.computes()) return;
   with_element(clip.element, [&]<class T>() {
-    const double least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
-    exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows,
-                                      limit == 0 ? T{0} : static_cast<T>(std::clamp(limit, least, most)), clip.as<T>());
+    exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows, limit_of<T>(limit), clip.as<T>());
   });
 }
 
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x) {
+  if (exec.gpu() != nullptr) return gpu::scale_by(exec, clip, x);
   with_element(x.element, [&]<class T>() {
     for_elements(exec, x.rows * x.cols, [&](std::size_t first, std::size_t count) {
       exec.kernels.l2_norm.of<T>().scale(clip.as<T>(), count, x.as<T>() + first);

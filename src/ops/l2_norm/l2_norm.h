@@ -21,6 +21,17 @@ void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip
 // x = snap(snap(first x) second), a factor of 1 left out.
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
 
+// Of the factors of a clip (l2_norm_cpu.cpp).
+inline constexpr double kClipOffZero = 1e-6;   // added to the norm that the limit is divided by
+inline constexpr double kClipTiny = 0x1p-100;  // smaller factors are two, the first of which is
+inline constexpr double kClipFirst = 0x1p-64;
+
+namespace gpu {
+void l2_norm(const Exec& exec, ConstTensor x, Tensor norm);
+void clip_factors(const Exec& exec, ConstTensor norms, float limit, Tensor clip);  // 0: no limit
+void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
+}  // namespace gpu
+
 template <class T>
 struct L2NormKernels {
   // Sums of the sixteen lanes of at most 1 024 elements times `factor`. `known`, a norm or null: zeros where it is

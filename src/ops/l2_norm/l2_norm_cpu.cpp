@@ -6,10 +6,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kOffZero = 1e-6;   // added to the norm that the limit is divided by
-constexpr double kTiny = 0x1p-100;  // smaller factors are two
-constexpr double kFirst = 0x1p-64;
-
 template <class T>
 void block(const T* x, T factor, const T* known, std::size_t n, T* lanes) {
   Lanes<T> sum = zeros<T>();
@@ -61,12 +57,12 @@ void clip_of(const T* norms, std::size_t n, T limit, T* clip) {
   clip[kFirstFactor] = clip[kSecondFactor] = 1;
   const T most = limit * scale;
   if (limit == 0 || !(norm > most) || !is_finite(norm)) return;
-  const T below = norm + static_cast<T>(kOffZero) * scale, factor = limit / below;
-  if (scale == 1 && factor >= static_cast<T>(kTiny)) {
+  const T below = norm + static_cast<T>(kClipOffZero) * scale, factor = limit / below;
+  if (scale == 1 && factor >= static_cast<T>(kClipTiny)) {
     clip[kSecondFactor] = factor;
   } else {
-    clip[kFirstFactor] = static_cast<T>(kFirst);
-    clip[kSecondFactor] = limit * (scale / static_cast<T>(kFirst)) / below;
+    clip[kFirstFactor] = static_cast<T>(kClipFirst);
+    clip[kSecondFactor] = limit * (scale / static_cast<T>(kClipFirst)) / below;
   }
 }
 

@@ -9,6 +9,7 @@ namespace loom {
 
 void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
                   const RowScale& scale, Tensor values, Tensor gradient) {
+  if (exec.gpu() != nullptr) return gpu::element_loss(exec, loss, parameter, o, t, scale, values, gradient);
   with_element(o.element, [&]<class T>() {
     const auto kernel = exec.kernels.element_loss.of<T>().rows[static_cast<std::size_t>(loss)];
     constexpr std::size_t kCost = 2;  // of an element with its function, in units of for_ranges

@@ -19,10 +19,18 @@ inline constexpr std::size_t kNumElementLosses = 0
 #include "ops/loss/element_losses.inc"
     ;
 
+// Added to probabilities whose logarithm is taken; those of Bce keep so far from 0 and 1.
+inline constexpr double kLossLogFloor = 1e-10, kProbabilityMargin = 1e-7;
+
 // o and t [rows, cols], values [rows, 1], gradient [rows, cols] or without data; all of one element. `parameter` is
 // delta of Huber.
 void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
                   const RowScale& scale, Tensor values, Tensor gradient);
+
+namespace gpu {
+void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
+                  const RowScale& scale, Tensor values, Tensor gradient);
+}
 
 // Rows of n each that have one scale, one after the other in memory; gradient may be null.
 template <class T>

@@ -5,7 +5,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kLogFloor = 1e-10, kProbabilityMargin = 1e-7;
 
 template <class V>
 struct Term {
@@ -33,7 +32,7 @@ struct Formulas {
             select(e > delta, delta, select(e < zero() - delta, zero() - delta, e))};
   }
   static LOOM_INLINE Term<V> CrossEntropy(const V& o, const V& t, const V&) {
-    const V p = o + c(kLogFloor);
+    const V p = o + c(kLossLogFloor);
     return {zero() - t * log(p), snap(zero() - t / p)};
   }
   // p is o within [margin, 1 - margin], known by the smaller of p and 1 - p: 1 - o is exact above a half, and 1 -
@@ -53,7 +52,7 @@ struct Formulas {
   // log t - log p where the two are far apart, else log1p of their relative difference, of which the numerator is
   // exact.
   static LOOM_INLINE Term<V> KlDiv(const V& o, const V& t, const V&) {
-    const V p = o + c(kLogFloor), e = snap((t - o) - c(kLogFloor)), half = c(0.5);
+    const V p = o + c(kLossLogFloor), e = snap((t - o) - c(kLossLogFloor)), half = c(0.5);
     const V far = log(t) - log(p), near = log1p(snap(e / p));
     const V log_ratio = select(abs(e) < half * p, near, far);
     // o - o is 0, but for what is no number, which has to show

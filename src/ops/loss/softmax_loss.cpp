@@ -30,6 +30,7 @@ const T* weights_of(const Exec& exec, std::span<const double> weights) {
 
 void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
                           Tensor values, Tensor gradient) {
+  if (exec.gpu() != nullptr) return gpu::softmax_crossentropy(exec, x, targets, scale, values, gradient);
   const ArenaScope scope(exec.arena);
   with_element(x.element, [&]<class T>() {
     const T* weights = weights_of<T>(exec, targets.class_weights);

@@ -40,6 +40,11 @@ struct MultiHeadTargets {
 void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
                              Tensor values, Tensor gradient);
 
+namespace gpu {
+void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
+                          Tensor values, Tensor gradient);
+}
+
 template <class T>
 struct SoftmaxLossRow {
   const T *x, *targets, *class_weights;  // n of each; the last two may be null

@@ -13,6 +13,11 @@ void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound);
 // at them.
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
 
+namespace gpu {
+void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound);
+void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
+}  // namespace gpu
+
 template <class T>
 struct MagnitudeKernels {
   void (*bound)(const T* x, std::size_t n, T* bound);

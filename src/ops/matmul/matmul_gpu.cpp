@@ -8,6 +8,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/matrix_gpu.h"
 #include "ops/matmul/outputs.wgsl.h"
+#include "ops/matmul/refill.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
 
@@ -204,6 +205,25 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
 }
 
 }  // namespace
+
+void refill(const Exec& exec, const Matrix& m, const void* values) {
+  LOOM_ASSERT(m.dtype() == DType::float32);
+  auto at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
+  if (!at) {
+    if (!exec.status) exec.status = std::move(at).error();
+    return;
+  }
+  const std::size_t elements = m.panels() * kPanelRows * m.cols();
+  exec.gpu()->record(exec,
+                     Kernel("refill", wgsl::refill)
+                         .reads("values", values)
+                         .writes("weight", const_cast<std::byte*>(*at))
+                         .number("elements", elements)
+                         .number("rows", m.rows())
+                         .number("cols", m.cols())
+                         .number("panel_words", m.panel_bytes() / 4),
+                     ceil_div(elements, Kernel::kThreads));
+}
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);

@@ -17,6 +17,9 @@ bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const Ma
 // Adds how they lie, in fixed numbers.
 void add_layout(const Matrix& matrix, Kernel& kernel);
 
+// Writes values [rows, cols] of the device into its copy of an f32 matrix, which the host's panels then differ from.
+void refill(const Exec& exec, const Matrix& matrix, const void* values);
+
 // Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes.
 inline bool holds_codes(const Matrix& matrix) { return traits(matrix.layout().kind).holds_codes(); }
 

@@ -43,6 +43,7 @@ std::span<const UpdateRow> update_rows() {
 
 void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state,
             ConstTensor failed) {
+  if (exec.gpu() != nullptr) return gpu::update(exec, rule.kind, numbers_of<float>(rule), w, g, state, failed);
   with_element(w.element, [&]<class T>() {
     const auto kernel = exec.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
     const UpdateNumbers<T> numbers = numbers_of<T>(rule);
@@ -57,6 +58,9 @@ void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, c
 
 void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
                 ConstTensor bound, double most, Tensor outcome) {
+  if (exec.gpu() != nullptr)
+    return gpu::try_update(exec, rule.kind, numbers_of<float>(rule), w, g, state, bound, static_cast<float>(most),
+                           outcome);
   const ArenaScope scope(exec.arena);
   with_element(w.element, [&]<class T>() {
     const UpdateKernels<T>& kernels = exec.kernels.update.of<T>();

@@ -28,6 +28,13 @@ void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, c
 void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
                 ConstTensor bound, double most, Tensor outcome);
 
+namespace gpu {
+void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, Tensor w, ConstTensor g,
+            const UpdateState& state, ConstTensor failed);
+void try_update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, ConstTensor w, ConstTensor g,
+                const UpdateState& state, ConstTensor bound, float most, Tensor outcome);
+}  // namespace gpu
+
 template <class T>
 struct UpdateKernels {
   void (*update[kNumUpdates])(const UpdateNumbers<T>& rule, const UpdateRun<T>& run);

@@ -35,6 +35,17 @@ void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y);
 // y = snap(y + snap(now - before)).
 void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y);
 
+namespace gpu {
+void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor factor, Tensor rate);
+void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum, Tensor moved);
+void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v,
+              Tensor figures, Tensor failed);
+void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v,
+                  double limit, Tensor w);
+void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y);
+void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y);
+}  // namespace gpu
+
 template <class T>
 struct VelocityKernels {
   void (*rate)(T base, const T* figures, const T* factor, T* rate);

@@ -1,0 +1,33 @@
+
+// The first of the largest entries of a row, found by a workgroup of 256 threads. A NaN loses, but one that stands first is
+// the largest, and then there is no first: `at` is n.
+var<workgroup> first_of: array<u32, 256>;
+
+struct Largest {
+  value: f32,
+  at: u32,
+}
+
+fn first_largest(base: u32, n: u32, thread: u32) -> Largest {
+  var largest = 0u;
+  var at = 0u;
+  for (var i = thread; i < n; i += 256u) {
+    // Zeros are equal whatever their sign.
+    let next = larger_of(0u, bitcast<f32>(select(bits_x(base + i), 0u, magnitude_of(load_x(base + i)) == 0u)));
+    if (next > largest) {
+      largest = next;
+      at = i;
+    }
+  }
+  let top = largest_of_threads(largest, thread);
+  first_of[thread] = select(0xffffffffu, at, largest == top);
+  workgroupBarrier();
+  for (var half = 128u; half != 0u; half >>= 1u) {
+    if (thread < half) { first_of[thread] = min(first_of[thread], first_of[thread + half]); }
+    workgroupBarrier();
+  }
+  let first = first_of[0];
+  workgroupBarrier();
+  if (is_nan(load_x(base))) { return Largest(load_x(base), n); }
+  return Largest(load_x(base + first), first);
+}
