@@ -15,12 +15,6 @@ const std::set<std::string_view> kNoForm = {"adapters",
                                             "avgpool",
                                             "batchnorm",
                                             "batchnorm2",
-                                            "cnn1",
-                                            "cnn2",
-                                            "cnn3",
-                                            "convtransposed1",
-                                            "convtransposed2",
-                                            "convtransposed3",
                                             "dropout",
                                             "embedding",
                                             "groupnorm",
@@ -35,7 +29,6 @@ const std::set<std::string_view> kNoForm = {"adapters",
                                             "metacognition",
                                             "mha",
                                             "mha plain",
-                                            "parallel concat",
                                             "parallel filter",
                                             "position_embedding",
                                             "rnn",
@@ -50,6 +43,13 @@ const std::set<std::string_view> kNoForm = {"adapters",
 // Types whose weights, or whose activations, no card computes with.
 const std::set<DType> kNoType = {DType::float64, DType::int64, DType::uint64, DType::int32,
                                  DType::uint32,  DType::int16, DType::uint16, DType::fp4};
+
+bool has_no_form(std::string_view layer, DType dtype) {
+  if (kNoForm.contains(layer)) return true;
+  // Convolutions meet halves as floats, and nothing decodes a whole matrix there yet; the table of rope is the host's.
+  if (layer == "parallel concat") return dtype == DType::float32;
+  return layer.starts_with("c") && (dtype == DType::float16 || dtype == DType::bfloat16);
+}
 
 struct Outcome {
   std::vector<std::uint32_t> bits;  // of two calls, the second of which finds the states of the first
@@ -100,7 +100,7 @@ TEST(GpuNetworks, every_kind_in_every_type_has_the_bits_of_the_cpu) {
       if (kNoType.contains(type.dtype)) continue;
       SCOPED_TRACE(fmt::format("{} {}", layer.name, type.name));
       const Outcome got = run_on(device, layer, type.dtype);
-      if (kNoForm.contains(layer.name)) {
+      if (has_no_form(layer.name, type.dtype)) {
         EXPECT_TRUE(got.error) << "has a form now: off the list";
         continue;
       }
