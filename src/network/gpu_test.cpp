@@ -12,7 +12,6 @@ namespace {
 
 // Kinds with an operation that has no form.
 const std::set<std::string_view> kNoForm = {"adapters",
-                                            "avgpool",
                                             "batchnorm",
                                             "batchnorm2",
                                             "dropout",
@@ -25,7 +24,6 @@ const std::set<std::string_view> kNoForm = {"adapters",
                                             "lora",
                                             "lora cnn2",
                                             "lstm",
-                                            "maxpool",
                                             "metacognition",
                                             "mha",
                                             "mha plain",
