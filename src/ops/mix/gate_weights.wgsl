@@ -35,7 +35,7 @@ fn run(row: u32, thread: u32) {
     }
   }
   if (given != 0u) {
-    if (largest_of_threads(left_out, thread) == 0u) { return; }
+    left_out = largest_of_threads(left_out, thread);
   } else {
     largest = largest_of_threads(largest, thread);
     var top = -0x1.fffffep+127;
@@ -49,6 +49,7 @@ fn run(row: u32, thread: u32) {
     }
   }
   let sum = sum_of_weights(base, thread);
+  if (given != 0u && left_out == 0u) { return; }
   for (var i = thread; i < cols(); i += 256u) {
     let v = load_p(base + i);
     if (equal(v, 0.0)) {
