@@ -14,7 +14,7 @@ namespace {
 const std::set<std::string_view> kNoForm = {
     "adapters",  "batchnorm",          "batchnorm2", "embedding", "groupnorm", "gru",           "instancenorm",
     "kmeans",    "layernorm",          "lora",       "lora cnn2", "lstm",      "metacognition", "mha",
-    "mha plain", "position_embedding", "rnn",        "s6"};
+    "mha plain", "position_embedding", "rnn"};
 // Types whose weights, or whose activations, no card computes with.
 const std::set<DType> kNoType = {DType::float64, DType::int64, DType::uint64, DType::int32,
                                  DType::uint32,  DType::int16, DType::uint16, DType::fp4};
