@@ -7,7 +7,7 @@ Floats have no operators but in src/backend/webgpu/wgsl, whose functions have th
 exp and their like, select of floats, conversions. Variables of functions begin with a value. A line that may have one all the same, since it is exact however it is compiled, ends in a
 comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
 
-Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions of one are known in all, tensors are read by load_x() and
+Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions and structs of one are known in all, tensors are read by load_x() and
 bits_x(), a name that no file declares is a fixed number, a u32, and a call of one without arguments is a number of the call, a u32 unless a comment
 `// f32: name, name` of the file says otherwise.
 
@@ -51,7 +51,7 @@ class Fault(Exception):
 
 
 class Reader:
-    def __init__(self, text, functions, in_kernel=False):
+    def __init__(self, text, functions, in_kernel=False, structs=()):
         self.in_kernel = in_kernel
         self.floats = set(re.split(r"[ ,]+", " ".join(re.findall(r"^// f32: (.*)$", text, re.M))))
         self.tokens, at = [], 0
@@ -64,7 +64,7 @@ class Reader:
             at = found.end()
         self.tokens.append(("end", "", text.count("\n") + 1))
         self.at, self.faults = 0, []
-        self.functions, self.structs, self.aliases, self.scopes = dict(functions), {}, {}, [{}]
+        self.functions, self.structs, self.aliases, self.scopes = dict(functions), dict(structs), {}, [{}]
 
     # Tokens
     def peek(self, ahead=0):
@@ -446,24 +446,24 @@ class Reader:
         return self.faults
 
 
-def functions_of(path):
+def read_signatures(path):
     reader = Reader(path.read_text(encoding="utf-8"), {})
     reader.signatures()
-    return reader.functions
+    return reader
 
 
 def prelude_functions():
     functions = {}
     for path in sorted(PRELUDE.glob("*.wgsl")):
-        functions.update(functions_of(path))
+        functions.update(read_signatures(path).functions)
     return functions
 
 
-def check(text, functions, in_kernel=False):
+def check(text, functions, in_kernel=False, structs=()):
     """Lines and messages, but for those of lines that say why they are exact."""
     lines = text.split("\n")
     try:
-        faults = Reader(text, functions, in_kernel).module()
+        faults = Reader(text, functions, in_kernel, structs).module()
     except Fault as fault:
         line, message = str(fault).split(": ", 1)
         return [(int(line), message)]
@@ -471,12 +471,14 @@ def check(text, functions, in_kernel=False):
 
 
 def main(files):
-    functions, bad = prelude_functions(), False
+    functions, structs, bad = prelude_functions(), {}, False
     bodies = [p for p in sorted((ROOT / "src").rglob("*.wgsl")) if p.parent != PRELUDE]
     for path in bodies:
-        functions.update(functions_of(path))
+        found = read_signatures(path)
+        functions.update(found.functions)
+        structs.update(found.structs)
     for path in [pathlib.Path(file) for file in files] or bodies:
-        for line, message in check(path.read_text(encoding="utf-8"), functions, in_kernel=True):
+        for line, message in check(path.read_text(encoding="utf-8"), functions, in_kernel=True, structs=structs):
             print(f"{path}:{line}: {message}")
             bad = True
     return 1 if bad else 0

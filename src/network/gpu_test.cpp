@@ -11,28 +11,7 @@ namespace loom {
 namespace {
 
 // Kinds with an operation that has no form.
-const std::set<std::string_view> kNoForm = {"avgpool",
-                                            "cnn1",
-                                            "cnn2",
-                                            "cnn3",
-                                            "convtransposed1",
-                                            "convtransposed2",
-                                            "convtransposed3",
-                                            "dropout",
-                                            "kmeans",
-                                            "lora cnn2",
-                                            "maxpool",
-                                            "metacognition",
-                                            "parallel filter",
-                                            "position_embedding",
-                                            "s6",
-                                            "softmax adaptive",
-                                            "softmax blend",
-                                            "softmax entmax 1.3",
-                                            "softmax entmax 1.5",
-                                            "softmax mixture",
-                                            "softmax sparse",
-                                            "softmax tree"};
+const std::set<std::string_view> kNoForm = {};
 // Types whose weights, or whose activations, no card computes with.
 const std::set<DType> kNoType = {DType::float64, DType::int64, DType::uint64, DType::int32,
                                  DType::uint32,  DType::int16, DType::uint16, DType::fp4};

@@ -33,6 +33,15 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
                             const void* g, void* d, Element element);
 
+namespace gpu {
+void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w,
+              const void* bias, void* y);
+void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x,
+                              const void* g, bool reversed, void* d);
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
+                            const void* g, void* d);
+}  // namespace gpu
+
 // ---- kernel side ----
 
 // Tiles that go together where there are many filters: they share a pass over the weights, which come from beyond the

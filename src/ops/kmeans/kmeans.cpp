@@ -6,6 +6,7 @@
 namespace loom {
 
 void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double t2, Tensor l) {
+  if (exec.gpu() != nullptr) return gpu::kmeans_scores(exec, x, centers, t2, l);
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * l.cols, [&](std::size_t r) {
       exec.kernels.kmeans.of<T>().scores(x.row<T>(r), static_cast<const T*>(centers), l.cols, x.cols,
@@ -15,6 +16,7 @@ void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double 
 }
 
 void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, double t2, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::kmeans_input_gradient(exec, x, centers, u, t2, dx);
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * u.cols, [&](std::size_t r) {
       exec.kernels.kmeans.of<T>().input_gradient(x.row<T>(r), static_cast<const T*>(centers), u.row<T>(r), u.cols,
@@ -25,6 +27,7 @@ void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers,
 
 void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a,
                             ConstTensor g, double t2, std::size_t block, void* dcenters) {
+  if (exec.gpu() != nullptr) return gpu::kmeans_center_gradient(exec, x, centers, u, a, g, t2, block, dcenters);
   with_element(x.element, [&]<class T>() {
     const KmeansTask<T> task{x.as<T>(), static_cast<const T*>(centers),
                              u.as<T>(), a.as<T>(),

@@ -19,7 +19,8 @@ Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
 // f_i of every branch, [1, n].
 Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
   const Tensor shares = exec.arena.tensor(1, z.cols, z.element);
-  if (!exec.computes()) return shares;
+  if (exec.gpu() != nullptr) gpu::top_shares(exec, rule, z, shares);
+  if (exec.gpu() != nullptr || !exec.computes()) return shares;
   with_element(z.element,
                [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
   return shares;
@@ -30,6 +31,7 @@ Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
 void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum) {
   const ArenaScope scope(exec.arena);
   const ConstTensor shares = top_shares(exec, rule, z), p = whole_weights(exec, rule, z);
+  if (exec.gpu() != nullptr) return gpu::add_balance(exec, shares, p, weight * static_cast<double>(z.cols), sum);
   if (!exec.computes()) return;
   with_element(z.element, [&]<class T>() {
     const T factor = static_cast<T>(weight * static_cast<double>(z.cols));

@@ -8,6 +8,7 @@
 namespace loom {
 
 void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::mean_of_rows(exec, x, rows, y);
   if (exec.rehearsal()) return;  // it takes no memory, and there may be more groups than memory holds
   fill_zero(exec, y);
   for (std::size_t g = 0; g < y.rows; ++g) {
@@ -19,6 +20,7 @@ void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
 }
 
 void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::mean_of_rows_backward(exec, dy, rows, dx);
   with_element(dx.element, [&]<class T>() {
     for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
       exec.kernels.elementwise.of<T>().divide(dy.row<T>(r / rows), static_cast<T>(rows), dx.cols, dx.row<T>(r));
@@ -27,6 +29,7 @@ void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, T
 }
 
 void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor p) {
+  if (exec.gpu() != nullptr) return gpu::gate_weights(exec, rule, z, p);
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols * 8,
              [&](std::size_t g) { exec.kernels.mix.of<T>().weights(rule, z.row<T>(g), p.cols, p.row<T>(g)); });
@@ -35,6 +38,7 @@ void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor 
 
 void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q,
                            Tensor dz) {
+  if (exec.gpu() != nullptr) return gpu::gate_weights_backward(exec, rule, z, p, q, dz);
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols * 4, [&](std::size_t g) {
       exec.kernels.mix.of<T>().weights_backward(rule, z.row<T>(g), p.row<T>(g), q.row<T>(g), p.cols, dz.row<T>(g));
@@ -43,6 +47,7 @@ void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z
 }
 
 void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::mix(exec, p, branches, y);
   const std::size_t width = y.rows * y.cols / p.rows;
   with_element(y.element, [&]<class T>() {
     const T* const* b = reinterpret_cast<const T* const*>(branches);
@@ -53,6 +58,7 @@ void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y)
 }
 
 void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTensor dy, Tensor d) {
+  if (exec.gpu() != nullptr) return gpu::mix_backward(exec, p, branch, dy, d);
   const std::size_t width = d.rows * d.cols / p.rows;
   with_element(d.element, [&]<class T>() {
     for_pieces(exec, p.rows, width, [&](std::size_t g, std::size_t, std::size_t at, std::size_t n) {
@@ -63,6 +69,7 @@ void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTens
 }
 
 void mix_gate_backward(const Exec& exec, ConstTensor dy, ConstTensor b, std::size_t branch, Tensor q) {
+  if (exec.gpu() != nullptr) return gpu::mix_gate_backward(exec, dy, b, branch, q);
   const std::size_t width = dy.rows * dy.cols / q.rows;
   with_element(q.element, [&]<class T>() {
     for_rows(exec, q.rows, width, [&](std::size_t g) {

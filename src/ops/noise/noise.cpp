@@ -6,6 +6,7 @@
 namespace loom {
 
 void normal_noise(const Exec& exec, double scale, const RandomStream& stream, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::normal_noise(exec, scale, stream, y);
   with_element(y.element, [&]<class T>() {
     for_elements(exec, y.rows * y.cols, [&](std::size_t at, std::size_t n) {
       exec.kernels.noise.of<T>().normal(stream, at, static_cast<T>(scale), n, y.as<T>() + at);

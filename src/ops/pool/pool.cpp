@@ -82,6 +82,7 @@ void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, s
 }  // namespace
 
 void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::max_pool(exec, g, out, x, planes, y);
   const ArenaScope scope(exec.arena);
   const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
@@ -93,6 +94,7 @@ void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTen
 
 void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                   Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::average_pool(exec, g, out, x, planes, y);
   const ArenaScope scope(exec.arena);
   const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
@@ -105,6 +107,7 @@ void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, Cons
 }
 
 void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
+  if (exec.gpu() != nullptr) return gpu::mean_of_planes(exec, x, y);
   with_element(x.element, [&]<class T>() {
     const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
     for_rows(exec, x.rows, x.cols, [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.mean(x.row<T>(p), x.cols); });
@@ -112,6 +115,7 @@ void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
 }
 
 void largest_of_planes(const Exec& exec, ConstTensor x, void* y) {
+  if (exec.gpu() != nullptr) return gpu::largest_of_planes(exec, x, y);
   with_element(x.element, [&]<class T>() {
     const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
     for_rows(exec, x.rows, x.cols,
@@ -131,6 +135,7 @@ bool windows_overlap(const PoolGeometry& g) {
 
 void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                        ConstTensor dy, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::max_pool_backward(exec, g, out, x, planes, dy, dx);
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   std::size_t* winners = exec.arena.take<std::size_t>(planes * outputs);
@@ -149,6 +154,7 @@ void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out,
 
 void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy,
                            Tensor dx, bool divides) {
+  if (exec.gpu() != nullptr) return gpu::average_pool_backward(exec, g, out, planes, dy, dx, divides);
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   with_element(dy.element, [&]<class T>() {

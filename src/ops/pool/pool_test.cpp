@@ -3,35 +3,16 @@
 #include <algorithm>
 
 #include "ops/op_test.h"
+#include "ops/pool/pool_cases.h"
 
 namespace loom::op_test::of_pool {
 namespace {
 
+using test::kPoolCases;
+using test::PoolCase;
+using test::volume;
+
 using Axes = PoolGeometry::Axes;
-
-struct Case {
-  const char* name;
-  PoolGeometry geometry;
-  std::size_t planes;
-  bool shared = false;
-};
-
-const Case kCases[] = {
-    {"2x2", {{1, 8, 34}, {1, 2, 2}, {1, 2, 2}}, 3},
-    {"3x3 with padding, overlapping", {{1, 9, 21}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}}, 2},
-    {"stride 2, padding", {{1, 9, 33}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}}, 2},
-    {"padding without overlap", {{1, 7, 19}, {1, 2, 4}, {1, 2, 4}, {0, 1, 2}}, 2},
-    {"dilation", {{1, 12, 30}, {1, 2, 3}, {1, 1, 2}, {0, 1, 1}, {1, 3, 2}}, 2},
-    {"three axes", {{4, 5, 17}, {2, 3, 2}, {1, 2, 1}, {1, 0, 1}}, 2},
-    {"blocks of more than 64", {{1, 20, 40}, {1, 9, 9}, {1, 2, 1}, {0, 4, 4}}, 1},
-    {"a row of 1003", {{1, 1, 1003}, {1, 1, 5}, {1, 1, 1}, {0, 0, 2}}, 1},
-    {"ceil mode", {{1, 8, 20}, {1, 3, 3}, {1, 2, 2}, {0, 1, 0}, {1, 1, 1}, true, true}, 2},
-    {"padding not counted", {{1, 8, 20}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {1, 1, 1}, true, false}, 2},
-    {"shared out", {{1, 60, 70}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}}, 5, true},
-    {"shared out without overlap", {{1, 60, 70}, {1, 2, 2}, {1, 2, 2}}, 9, true},
-};
-
-std::size_t volume(const Axes& a) { return a[0] * a[1] * a[2]; }
 
 // f(tap, element of the plane) for the positions of output o's window that lie in the input, ascending.
 template <class F>
@@ -87,7 +68,7 @@ std::vector<T> expected_max(const PoolGeometry& g, const Axes& out, const std::v
 
 template <class T>
 void check_max() {
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     SCOPED_TRACE(c.name);
     const Axes out = c.geometry.out().value();
     std::vector<T> x = values<T>(c.planes * volume(c.geometry.in), 1);
@@ -142,7 +123,7 @@ std::vector<T> expected_average(const PoolGeometry& g, const Axes& out, const st
 
 template <class T>
 void check_average() {
-  for (const Case& c : kCases) {
+  for (const PoolCase& c : kPoolCases) {
     if (volume(c.geometry.dilation) != 1) continue;  // averages have none
     for (const bool divides : {true, false}) {
       SCOPED_TRACE(c.name);

@@ -44,6 +44,7 @@ void add_blocks(const Exec& exec, const ScanShape& s, const Tensor& parts, Tenso
 }  // namespace
 
 void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element element, void* a) {
+  if (exec.gpu() != nullptr) return gpu::scan_rates(exec, a_log, s, a);
   with_element(element, [&]<class T>() {
     for_rows(exec, s.states, s.channels * kStateCost, [&](std::size_t n) {
       T* const row = static_cast<T*>(a) + n * s.channels;
@@ -54,6 +55,7 @@ void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element
 }
 
 void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y) {
+  if (exec.gpu() != nullptr) return gpu::selective_scan(exec, scan, h, before, y);
   with_element(y.element, [&]<class T>() {
     for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
       exec.kernels.scan.of<T>().forward(scan, b, first, count, h, before, y);
@@ -63,6 +65,7 @@ void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before,
 
 void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
                              const ScanGradients& to) {
+  if (exec.gpu() != nullptr) return gpu::selective_scan_backward(exec, scan, before, dy, to);
   const ScanShape& s = scan.shape;
   const std::size_t rows = s.batch * s.steps;
   const ArenaScope scope(exec.arena);
@@ -83,6 +86,7 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 }
 
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
+  if (exec.gpu() != nullptr) return gpu::selective_scan_gap(exec, scan, e, d, reads, dskip);
   const ArenaScope scope(exec.arena);
   const std::size_t states = scan.shape.states * scan.shape.channels;
   const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element),

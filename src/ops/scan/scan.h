@@ -51,6 +51,14 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 // no two paths cancel.
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip);
 
+namespace gpu {
+void scan_rates(const Exec& exec, const void* a_log, const ScanShape& shape, void* a);
+void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y);
+void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
+                             const ScanGradients& to);
+void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip);
+}  // namespace gpu
+
 template <class T>
 struct ScanKernels {
   void (*rates)(std::size_t n, T* a);  // a = -exp(a)

@@ -56,6 +56,10 @@ void softmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double te
 void masked_softmax(const Exec& exec, ConstTensor x, double temperature, const SoftmaxMask& mask, Tensor p);
 void add_gumbel_noise(const Exec& exec, ConstTensor x, const RandomStream& stream, std::size_t first, Tensor y);
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
+void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p);
+void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx);
+void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p);
+void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx);
 }  // namespace gpu
 
 // This is the part of a SoftmaxMask for one row.

@@ -21,12 +21,14 @@ void each_sparse_row(const Exec& exec, ConstTensor x, std::size_t cost, F&& f) {
 }  // namespace
 
 void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p) {
+  if (exec.gpu() != nullptr) return gpu::sparsemax(exec, x, temperature, p);
   each_sparse_row(exec, x, 8, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     k.sparsemax(x.row<T>(r), static_cast<T>(temperature), x.cols, scratch, p.row<T>(r));
   });
 }
 
 void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::sparsemax_backward(exec, p, dy, temperature, dx);
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols, [&](std::size_t r) {
       exec.kernels.sparse_softmax.of<T>().sparsemax_backward(p.row<T>(r), dy.row<T>(r), static_cast<T>(temperature),
@@ -36,6 +38,7 @@ void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double 
 }
 
 void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p) {
+  if (exec.gpu() != nullptr) return gpu::entmax(exec, x, temperature, alpha, p);
   const bool sorts = alpha == 1.5;
   each_sparse_row(exec, x, sorts ? 8 : 1024, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     const T t = static_cast<T>(temperature);
@@ -45,6 +48,7 @@ void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, T
 }
 
 void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx) {
+  if (exec.gpu() != nullptr) return gpu::entmax_backward(exec, p, dy, temperature, alpha, dx);
   const bool sorts = alpha == 1.5;
   each_sparse_row(exec, p, sorts ? 4 : 64, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     const T t = static_cast<T>(temperature);

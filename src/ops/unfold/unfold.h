@@ -56,6 +56,7 @@ class PatchLayout {
   std::size_t taps() const { return axes_[0].count * axes_[1].count * axes_[2].count; }
   std::size_t positions() const { return ConvGeometry::product(out_); }
   const Axes& extents() const { return whole_out_; }
+  const ConvGeometry& geometry() const { return g_; }
   // Output rows, merged where they follow each other without a gap: their number, length, and where row r starts.
   std::size_t rows() const { return out_[0] * out_[1]; }
   std::size_t width() const { return out_[2]; }
@@ -106,6 +107,11 @@ void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std
 
 // y[c, first + r] = rows[r, c]: rows of channels into planes of `positions` elements, the first of which y points to.
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y);
+
+namespace gpu {
+void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, void* to);
+void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t first, Tensor patches);
+}  // namespace gpu
 
 template <class T>
 struct UnfoldKernels {

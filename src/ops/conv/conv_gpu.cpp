@@ -1,0 +1,81 @@
+#include <array>
+
+#include "backend/webgpu/gpu_device.h"
+#include "core/checked.h"
+#include "ops/chain.wgsl.h"
+#include "ops/conv/bias_gradient.wgsl.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/convolve.wgsl.h"
+#include "ops/conv/patch.wgsl.h"
+#include "ops/conv/weight_gradient.wgsl.h"
+
+namespace loom::gpu {
+namespace {
+
+// What patch.wgsl reads. Inputs stay where they are: no plane is stored with its padding.
+Kernel& with_patches(const Exec& exec, const PatchLayout& layout, Kernel& kernel) {
+  const ConvGeometry& g = layout.geometry();
+  std::array<std::uint32_t, 21> words;
+  std::uint32_t* to = words.data();
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::size_t fields[] = {g.in[a],
+                                  layout.extents()[a],
+                                  g.kernel[a],
+                                  g.transposed ? 1 : g.stride[a],
+                                  g.transposed ? 0 - g.dilation[a] : g.dilation[a],
+                                  g.transposed ? g.padding[a] : 0 - g.padding[a],
+                                  g.transposed ? g.stride[a] : 1};
+    for (const std::size_t field : fields) *to++ = static_cast<std::uint32_t>(field);
+  }
+  return kernel.reads("axes", exec.gpu()->upload(exec, std::span<const std::uint32_t>(words)))
+      .fixed("spreads", layout.phases() != 1);
+}
+
+}  // namespace
+
+void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x, const void* w,
+              const void* bias, void* y) {
+  static const std::string body = joined({wgsl::patch, wgsl::convolve});
+  const std::size_t elements = n.samples * n.groups * n.filters * layout.positions();
+  Kernel kernel("convolve", body);
+  kernel.reads("x", x)
+      .reads("w", w)
+      .reads("bias", bias == nullptr ? w : bias)
+      .writes("y", y)
+      .number("elements", elements)
+      .number("channels", n.channels)
+      .number("filters", n.filters)
+      .number("all_filters", n.groups * n.filters)
+      .fixed("with_bias", bias != nullptr);
+  exec.gpu()->record(exec, with_patches(exec, layout, kernel), ceil_div(elements, Kernel::kThreads));
+}
+
+void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
+                              const void* g, bool reversed, void* d) {
+  static const std::string body = joined({wgsl::chain, wgsl::patch, wgsl::weight_gradient});
+  Kernel kernel("convolve_weight_gradient", body);
+  kernel.reads("x", x)
+      .reads("g", g)
+      .updates("d", d)
+      .number("samples", n.samples)
+      .number("channels", n.channels)
+      .number("filters", n.filters)
+      .number("all_filters", n.groups * n.filters)
+      .fixed("reversed", reversed);
+  exec.gpu()->record(exec, with_patches(exec, layout, kernel), n.groups * n.filters * n.channels * layout.taps());
+}
+
+void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
+                            const void* g, void* d) {
+  static const std::string body = joined({wgsl::chain, wgsl::bias_gradient});
+  exec.gpu()->record(exec,
+                     Kernel("convolve_bias_gradient", body)
+                         .reads("g", g)
+                         .updates("d", d)
+                         .number("samples", samples)
+                         .number("channels", channels)
+                         .number("positions", positions),
+                     channels);
+}
+
+}  // namespace loom::gpu
