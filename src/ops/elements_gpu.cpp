@@ -38,6 +38,10 @@ const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_
 
 }  // namespace
 
+std::string named(std::string_view op, const ActivationFn& fn) {
+  return fmt::format("{} {} {:a} {:a} {}", op, name(fn.kind), fn.leaky_slope, fn.elu_alpha, fn.ste);
+}
+
 std::string param_text(std::size_t numbers) {
   if (numbers == 0) return {};
   std::string text = "fn param(k: u32) -> f32 {\n  switch (k) {\n";

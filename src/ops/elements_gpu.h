@@ -9,9 +9,16 @@
 
 #include "backend/exec.h"
 #include "backend/webgpu/kernel.h"
+#include "ops/elementwise/elementwise.h"
 #include "simd/record/trace.h"
 
 namespace loom::gpu {
+
+inline std::size_t elements_of(const ConstTensor& t) { return t.rows * t.cols; }
+// A tensor that may be absent: another one stands for it, which a text names and never reads.
+inline const void* or_else(const void* tensor, const void* other) { return tensor == nullptr ? other : tensor; }
+// The name of a kernel whose text holds an activation with its constants.
+std::string named(std::string_view op, const ActivationFn& fn);
 
 // Operand k of a kernel, which its text calls load_k and store_k.
 struct ElementOperand {

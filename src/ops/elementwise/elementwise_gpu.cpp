@@ -13,14 +13,8 @@ namespace {
 using recorder::Trace;
 const ElementwiseKernels<float>& kernels() { return record::elementwise_kernels.f32; }
 
-std::size_t size(const ConstTensor& t) { return t.rows * t.cols; }
 ElementOperand in(const ConstTensor& t) { return {t.data, Access::Read}; }
 ElementOperand out(const Tensor& y) { return {y.data, Access::Write}; }
-
-// The activation with the constants that its text holds.
-std::string named(std::string_view op, const ActivationFn& fn) {
-  return fmt::format("{} {} {:a} {:a} {}", op, name(fn.kind), fn.leaky_slope, fn.elu_alpha, fn.ste);
-}
 
 }  // namespace
 
@@ -76,24 +70,24 @@ void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
                          .reads("x", x.data)
                          .reads("row", row)
                          .writes("y", y.data)
-                         .number("elements", size(y))
+                         .number("elements", elements_of(y))
                          .number("cols", y.cols),
-                     ceil_div(size(y), Kernel::kThreads));
+                     ceil_div(elements_of(y), Kernel::kThreads));
 }
 
 void fill(const Exec& exec, Tensor y, double value) {
   exec.gpu()->record(exec,
                      Kernel("fill", wgsl::fill)
                          .writes("y", y.data)
-                         .number("elements", size(y))
+                         .number("elements", elements_of(y))
                          .number("value", std::bit_cast<std::uint32_t>(static_cast<float>(value))),
-                     ceil_div(size(y), Kernel::kThreads));
+                     ceil_div(elements_of(y), Kernel::kThreads));
 }
 
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
   exec.gpu()->record(exec,
-                     Kernel("copy", wgsl::copy).reads("x", x.data).writes("y", y.data).number("elements", size(y)),
-                     ceil_div(size(y), Kernel::kThreads));
+                     Kernel("copy", wgsl::copy).reads("x", x.data).writes("y", y.data).number("elements", elements_of(y)),
+                     ceil_div(elements_of(y), Kernel::kThreads));
 }
 
 }  // namespace loom::gpu

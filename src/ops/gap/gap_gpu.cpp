@@ -27,21 +27,15 @@ const GapKernels<float>& gaps() { return record::gap_kernels.f32; }
 const ElementwiseKernels<float>& activations() { return record::elementwise_kernels.f32; }
 constexpr std::size_t kFewThreads = 64;
 
-std::size_t size(const ConstTensor& t) { return t.rows * t.cols; }
-const void* or_else(const void* tensor, const void* other) { return tensor == nullptr ? other : tensor; }
-std::string named(std::string_view op, const ActivationFn& fn) {
-  return fmt::format("{} {} {:a} {:a} {}", op, name(fn.kind), fn.leaky_slope, fn.elu_alpha, fn.ste);
-}
-
 }  // namespace
 
 void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
   static const std::string block = block_text({wgsl::squares}), fold = fold_text({wgsl::width});
-  record_sums(exec, size(x), 1, Kernel("squares", block).reads("x", x.data),
+  record_sums(exec, elements_of(x), 1, Kernel("squares", block).reads("x", x.data),
               Kernel("secant_width", fold)
                   .writes("width", width.data)
                   .number("step", static_cast<float>(step))
-                  .number("count", static_cast<float>(size(x)))
+                  .number("count", static_cast<float>(elements_of(x)))
                   .number("least", static_cast<float>(kLeastSecantWidth)));
 }
 
@@ -92,12 +86,12 @@ void close_gap(const Exec& exec, const void* sums, double threshold, bool divide
                          .reads("sums", sums)
                          .reads("base", or_else(base.data, sums))
                          .updates("d", d.data)
-                         .number("elements", size(d))
+                         .number("elements", elements_of(d))
                          .number("cols", d.cols)
                          .number("threshold", static_cast<float>(threshold))
                          .fixed("divides", divide)
                          .fixed("has_base", base.data != nullptr),
-                     ceil_div(size(d), Kernel::kThreads));
+                     ceil_div(elements_of(d), Kernel::kThreads));
 }
 
 void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed) {
@@ -151,7 +145,7 @@ void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y
                          .reads("b", b.data)
                          .reads("y", y.data)
                          .writes("q", q.data)
-                         .number("n", size(y) / q.rows)
+                         .number("n", elements_of(y) / q.rows)
                          .number("cols", q.cols)
                          .number("branch", branch),
                      q.rows);
@@ -173,7 +167,7 @@ void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor 
 
 void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
   static const std::string block = block_text({wgsl::agreement}), fold = fold_text({wgsl::figures});
-  record_sums(exec, size(a), 4,
+  record_sums(exec, elements_of(a), 4,
               Kernel("agreement", block)
                   .reads("a", a.data)
                   .reads("e", e.data)
@@ -182,7 +176,7 @@ void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim,
               Kernel("gap_figures", fold)
                   .writes("figures", figures.data)
                   .updates("failed", failed.data)
-                  .number("count", static_cast<float>(size(a)))
+                  .number("count", static_cast<float>(elements_of(a)))
                   .number("threshold", static_cast<float>(aim.threshold)));
 }
 

@@ -1,6 +1,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "core/checked.h"
+#include "ops/elements_gpu.h"
 #include "ops/norm/batch_norm.wgsl.h"
 #include "ops/norm/batch_norm_backward.wgsl.h"
 #include "ops/norm/blend.wgsl.h"
@@ -19,9 +20,6 @@
 
 namespace loom::gpu {
 namespace {
-
-// A tensor that may be absent: another one stands for it, which the text names and never reads.
-const void* or_else(const void* tensor, const void* other) { return tensor == nullptr ? other : tensor; }
 
 // Workgroups of a kernel that takes channels by threads, or by themselves where they are planes.
 std::uint64_t channel_groups(const ChannelShape& s) {

@@ -14,7 +14,6 @@ namespace loom::gpu {
 namespace {
 
 using recorder::Trace;
-std::size_t size(const ConstTensor& t) { return t.rows * t.cols; }
 
 }  // namespace
 
@@ -36,14 +35,14 @@ void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum,
                          .reads("g", g.data)
                          .updates("sum", sum.data)
                          .writes("moved", moved.data)
-                         .number("elements", size(sum)),
-                     ceil_div(size(sum), Kernel::kThreads));
+                         .number("elements", elements_of(sum)),
+                     ceil_div(elements_of(sum), Kernel::kThreads));
 }
 
 void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v,
               Tensor figures, Tensor failed) {
   static const std::string block = block_text({wgsl::velocity_terms}), fold = fold_text({wgsl::velocity_figures});
-  record_sums(exec, size(v), kVelocityFigures,
+  record_sums(exec, elements_of(v), kVelocityFigures,
               Kernel("velocity", block)
                   .reads("rate", rate.data)
                   .reads("g", g.data)
@@ -63,9 +62,9 @@ void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, Const
                          .reads("failed", failed.data)
                          .reads("v", v.data)
                          .updates("w", w.data)
-                         .number("elements", size(w))
+                         .number("elements", elements_of(w))
                          .number("limit", static_cast<float>(limit)),
-                     ceil_div(size(w), Kernel::kThreads));
+                     ceil_div(elements_of(w), Kernel::kThreads));
 }
 
 void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y) {
