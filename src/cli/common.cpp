@@ -24,10 +24,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->check(isa_name());
   app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
   if (!runs_model) return;
-  app.add_option("--device", options.device,
-                 "Where the model runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
-      ->check(not_empty())
-      ->capture_default_str();
+  add_device(app, options);
   app.add_option("--activations", options.activations,
                  "Inputs of quantised weights: int16 (answers as with exact inputs) or int8 (longer prompts faster)")
       ->check(CLI::IsMember({"int16", "int8"}))
@@ -50,6 +47,19 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->check(not_empty())
       ->type_name("NAMES");
   add_model_dtype(app, options);
+}
+
+void add_device(CLI::App& app, CommonOptions& options) {
+  app.add_option("--device", options.device,
+                 "Where it runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
+      ->check(not_empty())
+      ->capture_default_str();
+}
+
+Result<Device*> open_device(const CommonOptions& options) {
+  auto device = device_from_name(options.device, webgpu_library());
+  if (!device) return fail(Code::InvalidArgument, "--device {}: {}", options.device, device.error().text());
+  return *device;
 }
 
 void add_model_dtype(CLI::App& app, CommonOptions& options) {
@@ -260,9 +270,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                                               std::size_t sequences) {
   SessionOptions session;
   session.threads = options.threads;
-  auto device = device_from_name(options.device, webgpu_library());
-  if (!device) return fail(Code::InvalidArgument, "--device {}: {}", options.device, device.error().text());
-  session.device = *device;
+  LOOM_TRY(session.device, open_device(options));
   session.context_tokens = options.context;
   session.sequences = sequences;
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;

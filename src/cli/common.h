@@ -31,6 +31,9 @@ struct CommonOptions {
 // Adds -t, --isa, --quiet and, for commands that run a model, --device, --activations, --kv-dtype, --ctx, --adapter,
 // --use-adapters and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
+// --device, and what it names; null: this computer.
+void add_device(CLI::App& app, CommonOptions& options);
+Result<Device*> open_device(const CommonOptions& options);
 // --dtype of commands that read a language model's weights.
 void add_model_dtype(CLI::App& app, CommonOptions& options);
 

@@ -75,6 +75,7 @@ Result<int> run_network_command(const RunFlags& o) {
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
+  LOOM_TRY(options.device, open_device(o.common));
   watch_interrupts();
   LOOM_TRY(const NetworkOutput y, run_network(network, input, options));
   if (!o.output.empty()) LOOM_TRY_VOID(write_output(o.output, y));
@@ -206,6 +207,7 @@ Run run_command(CLI::App& app) {
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_max_memory(app, o->common);
   add_common(app, o->common, false);
+  add_device(app, o->common);
   return [o] {
     return finish(naming({o->network, o->inputs.empty() ? std::string() : o->inputs[0], o->output, o->hints},
                          run_network_command(*o)));

@@ -30,6 +30,7 @@ Result<NetworkSessionOptions> session_options(const CommonOptions& common) {
   if (!common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(common.isa));
   }
+  LOOM_TRY(options.device, open_device(common));
   return options;
 }
 
@@ -204,6 +205,7 @@ Run train_command(CLI::App& app) {
   app.add_option("--epochs", o->epochs, "In place of the config's")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
   add_common(app, o->common, false);
+  add_device(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };
 }
@@ -231,6 +233,7 @@ Run replay_command(CLI::App& app) {
   add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder, or that of an adapter")->required();
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
   add_common(app, o->common, false);
+  add_device(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_replay(*o)); };
 }

@@ -96,6 +96,9 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
   LOOM_TRY_VOID(network.prepare(input.shape));
   NetworkSessionOptions options;
   options.threads = o.threads, options.isa = o.isa, options.pool = o.pool, options.max_bytes = o.max_bytes;
+  options.device = o.device;
+  if (o.cells && o.device != nullptr)
+    return fail(Code::Unsupported, "outputs of cells are looked at on the CPU alone");
   LOOM_TRY(const auto session, NetworkSession::create(network, options));
   std::vector<float> narrow;
   ConstView x{input.values.data(), input.shape, Element::f64};
@@ -103,17 +106,29 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
     narrow.assign(input.values.begin(), input.values.end());
     x = {narrow.data(), input.shape, Element::f32};
   }
+  Memory there;  // on a device: what it was sent of x
+  if (o.device != nullptr) {
+    const auto bytes = std::as_bytes(std::span(narrow));
+    LOOM_TRY(there, Memory::create(o.device, bytes.size()));
+    there.write(0, bytes);
+    x.data = there.data();
+  }
   CellWatch watch(network);
   if (o.cells) session->observe(&watch);
   LOOM_TRY(const ConstView y, session->forward(x, {.cancel = o.cancel}));
   NetworkOutput out;
   out.input_shape = input.shape, out.shape = y.shape, out.element = y.element;
-  const auto bytes = std::span(y.as<std::byte>(), y.shape.elements() * bytes_of(y.element));
-  out.bytes.assign(bytes.begin(), bytes.end());
+  out.bytes.resize(y.shape.elements() * bytes_of(y.element));
+  if (o.device != nullptr) {
+    o.device->read(y.as<std::byte>(), out.bytes);
+    LOOM_TRY_VOID(o.device->check());
+  } else {
+    std::copy_n(y.as<std::byte>(), out.bytes.size(), out.bytes.data());
+  }
   Sha256 hash;
-  hash.update(bytes);
+  hash.update(out.bytes);
   out.hash = hash.finish();
-  out.non_finite = first_non_finite(y);
+  out.non_finite = first_non_finite(out.view());
   out.resident_bytes = network.resident_bytes(), out.scratch_bytes = session->scratch_bytes();
   out.threads = session->threads(), out.cells = std::move(watch.cells);
   return out;

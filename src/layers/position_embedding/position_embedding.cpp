@@ -3,7 +3,6 @@
 #include <array>
 
 #include "layers/adapter.h"
-#include "ops/for_rows.h"
 #include "ops/gather/gather.h"
 #include "ops/gemm/gemm.h"
 
@@ -46,13 +45,11 @@ void PositionEmbedding::forward(const Run& run, const ConstView& x, const View& 
   const ArenaScope scope(run.arena());
   const std::size_t rows = x.shape.rows(), length = x.shape[x.shape.rank() - 2];
   const std::span<std::int32_t> ids(run.note<std::int32_t>(rows), rows);
-  for_elements(run, rows, [&](std::size_t at, std::size_t n) {
-    for (std::size_t r = at; r < at + n; ++r) {
-      const std::size_t position = run.inputs.positions.empty() ? r % length : run.inputs.positions[r];
-      // gather_rows refuses the end
-      ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);
-    }
-  });
+  for (std::size_t r = 0; r < rows && !run.rehearsal(); ++r) {
+    const std::size_t position = run.inputs.positions.empty() ? r % length : run.inputs.positions[r];
+    // gather_rows refuses the end
+    ids[r] = static_cast<std::int32_t>(position < config_.max_seq_len ? position : config_.max_seq_len);
+  }
   gather_rows(run, *table_.matrix(), ids, 1, y);
   if (!run.exec.status) adapt_rows(run, table_, ids, 1, y);
   if (!run.exec.status) add(run, x, y, y);
@@ -65,9 +62,7 @@ void PositionEmbedding::backward(const Run& run, const ConstView& dy, const View
     const ArenaScope scope(run.arena());
     const std::size_t rows = dy.shape.rows(), length = dy.shape[dy.shape.rank() - 2];
     const std::span<std::int32_t> ids(run.note<std::int32_t>(rows), rows);
-    for_elements(run, rows, [&](std::size_t at, std::size_t n) {
-      for (std::size_t r = at; r < at + n; ++r) ids[r] = static_cast<std::int32_t>(r % length);
-    });
+    for (std::size_t r = 0; r < rows && !run.rehearsal(); ++r) ids[r] = static_cast<std::int32_t>(r % length);
     adapt_rows_backward(run, table_, ids, 1, dy, 16 * length);
   }
   void* const dtable = run.gradients->of(run, table_);
