@@ -6,6 +6,7 @@
 namespace loom {
 
 void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
+  if (exec.gpu() != nullptr) return gpu::magnitude_bound(exec, x, bound);
   with_element(x.element, [&]<class T>() {
     const MagnitudeKernels<T>& kernels = exec.kernels.magnitude.of<T>();
     const std::size_t n = x.rows * x.cols;
@@ -19,6 +20,7 @@ void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
 }
 
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed) {
+  if (exec.gpu() != nullptr) return gpu::check_finite(exec, x, failed);
   if (!exec.computes()) return;
   with_element(x.element, [&]<class T>() {
     exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>());
