@@ -34,6 +34,7 @@ void round_fp8(const Exec& exec, Tensor x, float most, Kernel kernel) {
 
 void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients) {
   if (x.element != Element::f32) return;
+  if (exec.gpu() != nullptr) return gpu::round_to(exec, x, mixed, gradients);
   const RoundingKernels& k = exec.kernels.rounding;
   switch (mixed) {
     case Mixed::none: return;
