@@ -16,6 +16,12 @@ void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
 namespace gpu {
 void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound);
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
+// The largest magnitudes of parts of x by their bits: that of all is the largest of them. They lie in the arena.
+struct Magnitudes {
+  const void* bits;
+  std::size_t count;
+};
+Magnitudes largest_magnitudes(const Exec& exec, ConstTensor x);
 }  // namespace gpu
 
 template <class T>
