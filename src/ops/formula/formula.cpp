@@ -73,6 +73,7 @@ void evaluate(const Exec& exec, const Formula& formula, std::span<const FormulaI
   LOOM_ASSERT(inputs.size() == formula.num_inputs() && dims.size() <= kFormulaAxes);
   std::size_t n = 1;
   for (const std::size_t d : dims) n *= d;
+  if (exec.gpu() != nullptr) return gpu::evaluate(exec, formula, task_of<float>(formula, inputs, dims, y), n);
   with_element(element, [&]<class T>() {
     const FormulaTask<T> task = task_of<T>(formula, inputs, dims, y);
     const FormulaKernels<T>& kernels = exec.kernels.formula.of<T>();

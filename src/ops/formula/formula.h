@@ -77,6 +77,11 @@ struct FormulaTask {
   const T* inputs[kFormulaInputs];
   T* y = nullptr;
 };
+namespace gpu {
+// n elements of the task, whose inputs are all there is.
+void evaluate(const Exec& exec, const Formula& formula, const FormulaTask<float>& task, std::size_t n);
+}  // namespace gpu
+
 template <class T>
 struct FormulaKernels {
   // Elements [first, first + count) of y.

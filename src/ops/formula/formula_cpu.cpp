@@ -222,6 +222,7 @@ void evaluate(const FormulaTask<T>& task, std::size_t first, std::size_t count) 
 }  // namespace
 
 extern const PerElement<FormulaKernels> formula_kernels;
-const PerElement<FormulaKernels> formula_kernels = {{.evaluate = evaluate<float>}, {.evaluate = evaluate<double>}};
+const PerElement<FormulaKernels> formula_kernels =
+    per_element<PerElement<FormulaKernels>>([]<class T> { return FormulaKernels<T>{.evaluate = evaluate<T>}; });
 
 }  // namespace loom::inline LOOM_TARGET
