@@ -242,12 +242,7 @@ float decode_small(DType t, std::uint8_t code) {
   switch (t) {
     case DType::float64: return std::bit_cast<std::int64_t>(static_cast<double>(x));
     case DType::float32: return std::bit_cast<std::uint32_t>(x);
-    case DType::float16: {
-      const std::uint16_t h = float_to_float16_saturated(x);
-      return h == 0x8000 ? 0 : h;
-    }
     case DType::bfloat16: return float_to_bfloat16_saturated(x);
-    case DType::binary: return x >= 0 || scale == 0 ? 1 : -1;
     default: break;
   }
   const double quotient = narrowed(t, static_cast<double>(x) / scale);
@@ -290,7 +285,12 @@ I4 encode_numbers(const F4& x, float scale, float zero_point) {
   return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
 
-// Floats of eight and four bits, four at a time.
+// The part of a codec that encode_floats() needs: of IEEE halfs, the largest of which stands for what is greater.
+struct Float16Form {
+  static constexpr std::int32_t kSign = 0x8000, kMax = 0x7bff;
+};
+
+// Floats of sixteen, eight and four bits, four at a time.
 template <class Float, int kExponentBits, int kMantissaBits>
 I4 encode_floats(const F4& x, float scale) {
   constexpr int kShift = 23 - kMantissaBits, kLowest = 2 - (1 << (kExponentBits - 1));  // of normal exponents
@@ -308,14 +308,23 @@ I4 encode_floats(const F4& x, float scale) {
   return (code | (bits_of(quotient) >> 31 & Float::kSign)) & kept;
 }
 
+// Types of whose elements encode_four() takes four at a time.
+template <DType t>
+constexpr bool kGoesByFour = kIsSmallNumber<t> || t == DType::float16 || t == DType::fp8e4m3 || t == DType::fp8e5m2 ||
+                             t == DType::fp4 || t == DType::binary;
+
 template <DType t>
 I4 encode_four(const F4& x, float scale, float zero_point) {
-  if constexpr (t == DType::fp8e4m3)
+  if constexpr (t == DType::float16)
+    return encode_floats<Float16Form, 5, 10>(x, scale);
+  else if constexpr (t == DType::fp8e4m3)
     return encode_floats<Fp8E4M3, 4, 3>(x, scale);
   else if constexpr (t == DType::fp8e5m2)
     return encode_floats<Fp8E5M2, 5, 2>(x, scale);
   else if constexpr (t == DType::fp4)
     return encode_floats<Fp4E2M1, 2, 1>(x, scale);
+  else if constexpr (t == DType::binary)
+    return scale == 0 ? I4{} + 1 : (snapped_finite(x) < 0) | 1;
   else
     return encode_numbers<t>(x, scale, zero_point);
 }
@@ -323,7 +332,7 @@ I4 encode_four(const F4& x, float scale, float zero_point) {
 template <DType t>
 void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale,
                  std::int64_t zero_point) {
-  if constexpr (kIsSmallNumber<t> || t == DType::fp8e4m3 || t == DType::fp8e5m2 || t == DType::fp4) {
+  if constexpr (kGoesByFour<t>) {
     for (std::size_t i = 0; i < w.size(); i += 4) {
       const std::size_t count = std::min<std::size_t>(4, w.size() - i);
       F4 x{};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dtypes/float16.h"
 #include "dtypes/golden_test.h"
 #include "dtypes/small_float.h"
 #include "simd/orders.h"
@@ -258,6 +259,29 @@ TEST(Quantize, D_05_small_floats_have_the_codes_of_their_codec) {
   expect_codes_of_codec<Fp8E4M3>(DType::fp8e4m3);
   expect_codes_of_codec<Fp8E5M2>(DType::fp8e5m2);
   expect_codes_of_codec<Fp4E2M1>(DType::fp4);
+}
+
+TEST(Quantize, D_01_halfs_have_the_codes_of_their_codec_and_signs_those_of_binary) {
+  std::vector<float> w;
+  for (std::uint64_t i = 0; i < 200'000; ++i) {  // any bits, and sizes from 2^-31 to 2
+    const auto bits = static_cast<std::uint32_t>(splitmix(8, i) >> 32);
+    const float x = std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0x8fffffffu) + (96u << 23));
+    w.push_back(std::isfinite(x) ? x : 0.0f);
+  }
+  for (std::uint16_t code = 0; code < 0x7bff; ++code) {  // codes, what lies half-way, and its neighbours
+    const float low = float16_to_float(code);
+    const float half = (low + float16_to_float(static_cast<std::uint16_t>(code + 1))) / 2;
+    for (const float x : {low, half, std::nextafter(half, 0.0f), std::nextafter(half, 1e30f)})
+      w.insert(w.end(), {x, -x});
+  }
+  const QuantizedMatrix halfs = quantize(DType::float16, w, 1, w.size()).value();
+  const QuantizedMatrix signs = quantize(DType::binary, w, 1, w.size()).value();
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const float x = std::abs(w[i]) < kSnap ? 0.0f : w[i];
+    const std::uint16_t code = float_to_float16_saturated(x);
+    ASSERT_EQ(halfs.code(i), code == 0x8000 ? 0 : code) << x;
+    ASSERT_EQ(signs.code(i), x < 0 ? -1 : 1) << x;
+  }
 }
 
 TEST(Quantize, D_02_codes_of_64_bits_are_exact_in_f64) {

@@ -70,6 +70,7 @@ Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelP
     LOOM_TRY(QuantizedMatrix slice, quantize(dtype, values, rows, from.cols(), {}, stop));
     if (begin == 0) {
       all = std::move(slice);
+      all.codes.reserve(from.rows() * from.cols() * all.code_bytes());  // each larger piece would cost its pages anew
       continue;
     }
     all.rows += rows;

@@ -1,5 +1,6 @@
 #include "ops/attention/attention.h"
 
+#include "dtypes/panel_codecs.h"
 #include "ops/chain.h"
 #include "simd/math.h"
 #include "simd/rows.h"
@@ -25,52 +26,44 @@ LOOM_INLINE I32x16 visible_lanes(const F32x16& numbers, std::size_t position, Vi
   return (numbers >= splat(from)) & (numbers < splat(to));
 }
 
-// Sixteen numbers of a cache as f32; codes of int8 still lack their scale.
-LOOM_INLINE F32x16 load_cached(const std::byte* from, DType dtype) {
-  alignas(64) float numbers[kLanes];
-  if (dtype == DType::bfloat16) {
-    std::uint16_t codes[kLanes];
-    __builtin_memcpy(codes, from, sizeof(codes));
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      const std::uint32_t bits = static_cast<std::uint32_t>(codes[i]) << 16;
-      __builtin_memcpy(&numbers[i], &bits, sizeof(bits));
-    }
-  } else {
-    std::int8_t codes[kLanes];
-    __builtin_memcpy(codes, from, sizeof(codes));
-    for (std::size_t i = 0; i < kLanes; ++i) numbers[i] = static_cast<float>(codes[i]);
+// Codes of int8 as f32, without their scale: read as bytes, which shifts those below zero by 256.
+struct Int8Codec {
+  static constexpr std::size_t kColumnBytes = kLanes;
+  static LOOM_INLINE F32x16 decode16(const std::byte* p) {
+    return to_float((load_bytes16(p) ^ splat(std::int32_t{128})) - splat(std::int32_t{128}));
   }
-  return load(numbers);
+};
+
+// `columns` times sixteen numbers into `room`, each times scale(column).
+template <class Codec, class Scale>
+LOOM_INLINE const float* decode(const std::byte* from, std::size_t columns, float* room, Scale&& scale) {
+  for (std::size_t i = 0; i < columns; ++i)
+    store(room + i * kLanes, scale(i, Codec::decode16(from + i * Codec::kColumnBytes)));
+  return room;
 }
+constexpr auto kUnscaled = [](std::size_t, const F32x16& numbers) { return numbers; };
 
 // Keys of sixteen positions, [head_dim][16]: where they lie, or in `room` once they are f32.
 const float* key_panel(const AttentionTask& task, std::size_t block, std::size_t panel, float* room) {
   const KvCache::Config& config = task.cache->config();
-  const std::size_t width = config.head_dim * kLanes, item = task.cache->item_bytes();
-  const std::byte* const from = task.cache->keys(task.kv_head, block) + panel * width * item;
+  const std::size_t dim = config.head_dim;
+  const std::byte* const from = task.cache->keys(task.kv_head, block) + panel * dim * kLanes * task.cache->item_bytes();
   if (config.dtype == DType::float32) return reinterpret_cast<const float*>(from);
-  const bool scaled = config.dtype == DType::int8;
-  const F32x16 scale = scaled ? load(task.cache->key_scales(task.kv_head, block) + panel * kLanes) : splat(1.0f);
-  for (std::size_t i = 0; i < width; i += kLanes) {
-    const F32x16 numbers = load_cached(from + i * item, config.dtype);
-    store(room + i, scaled ? numbers * scale : numbers);
-  }
-  return room;
+  if (config.dtype == DType::bfloat16) return decode<BFloat16Codec>(from, dim, room, kUnscaled);
+  const F32x16 scales = load(task.cache->key_scales(task.kv_head, block) + panel * kLanes);
+  return decode<Int8Codec>(from, dim, room, [&](std::size_t, const F32x16& codes) { return codes * scales; });
 }
 
 // Sixteen elements of the values of a block, [64 positions][16].
 const float* value_panel(const AttentionTask& task, std::size_t block, std::size_t panel, float* room) {
   const KvCache::Config& config = task.cache->config();
-  const std::size_t item = task.cache->item_bytes();
-  const std::byte* const from = task.cache->values(task.kv_head, block) + panel * kCacheBlock * kLanes * item;
+  const std::byte* const from =
+      task.cache->values(task.kv_head, block) + panel * kCacheBlock * kLanes * task.cache->item_bytes();
   if (config.dtype == DType::float32) return reinterpret_cast<const float*>(from);
-  const bool scaled = config.dtype == DType::int8;
+  if (config.dtype == DType::bfloat16) return decode<BFloat16Codec>(from, kCacheBlock, room, kUnscaled);
   const float* const scales = task.cache->value_scales(task.kv_head, block);
-  for (std::size_t p = 0; p < kCacheBlock; ++p) {
-    const F32x16 numbers = load_cached(from + p * kLanes * item, config.dtype);
-    store(room + p * kLanes, scaled ? numbers * splat(scales[p]) : numbers);
-  }
-  return room;
+  return decode<Int8Codec>(from, kCacheBlock, room,
+                           [&](std::size_t p, const F32x16& codes) { return codes * splat(scales[p]); });
 }
 
 // A few queries wait for keys and values to come from far away; many work on what is there.

@@ -236,7 +236,9 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
     const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
     if constexpr (Format::kSuper) block += Format::kFactors;
     const SuperScales<Format> super(factors);
-    for (std::size_t k = 0; k < Format::kBlocks; ++k, ++b, block += Format::kCodeBytes)
+    if constexpr (Format::kSuper) ask_for<Format::kFactors>(factors + kAhead);
+    for (std::size_t k = 0; k < Format::kBlocks; ++k, ++b, block += Format::kCodeBytes) {
+      ask_for<Format::kSuper ? Format::kCodeBytes : Format::kBytes>(block + kAhead);
       for (std::size_t slice = 0; slice < kRegisters; ++slice)
         each_sub<Format>([&]<std::size_t S>() {
           const Codes<Format, Wide, S> codes(block, slice);
@@ -246,6 +248,7 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
             total[slice][t] =
                 add_block<Format>(total[slice][t], codes.dot(*x), input_sum<Format>(*x, S), offset, f, *x, S);
         });
+    }
     if constexpr (!Format::kSuper) block += Format::kFactors;
   }
   for (std::size_t t = 0; t < rows; ++t) {
@@ -293,6 +296,7 @@ void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
   for (std::size_t b = 0; b < blocks; b += shared) {
     const std::size_t count = b + shared < blocks ? shared : blocks - b;
     const std::byte* factors = block + count * Format::kCodeBytes;
+    for (std::size_t k = 0; k < count; ++k) ask_for<Format::kCodeBytes>(block + k * Format::kCodeBytes + kAhead);
     for (std::size_t slice = 0; slice < kRegisters; ++slice) {
       native::I32 dots[kBlockRows] = {};
       std::int32_t sums[kBlockRows] = {};
@@ -438,6 +442,7 @@ void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
     std::int32_t sums[kBlockRows] = {};
     const std::size_t first = b;
     for (const std::size_t end = b + shared < x.blocks ? b + shared : x.blocks; b < end; ++b, block += Format::kBytes) {
+      ask_for<Format::kBytes>(block + kAhead);
       for (std::size_t slice = 0; slice < kRegisters; ++slice) {
         const typename Format::Slice codes(block + slice * kRegisterBytes);
         const QuantizedBlock* q = x.row(row) + b;
