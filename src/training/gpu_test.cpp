@@ -51,6 +51,11 @@ TEST(GpuTraining, every_optimiser_ends_with_the_weights_of_the_cpu) {
   }
 }
 
+TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu) {
+  for (const GoldenTraining& training : golden_trainings())
+    if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training);
+}
+
 TEST(GpuTraining, quantised_weights_and_mixed_precision_end_with_the_weights_of_the_cpu) {
   for (const DType dtype : {DType::int8, DType::int4, DType::ternary, DType::fp8e4m3, DType::bfloat16}) {
     GoldenTraining training = gpu_trainings().front();
