@@ -17,6 +17,19 @@ struct Values {
   std::vector<float> numbers;
 };
 
+// The parts of an output to which several ops write, one after the other.
+class Parts {
+ public:
+  explicit Parts(Tensor y) : at_(y.as<float>()) {}
+  Tensor take(std::size_t rows, std::size_t cols) {
+    return {std::exchange(at_, at_ + rows * cols), rows, cols, Element::f32};
+  }
+  void* take(std::size_t elements) { return take(1, elements).data; }
+
+ private:
+  float* at_;
+};
+
 // What an op writes when it runs on a device, or here where there is none.
 inline std::vector<float> run(Device* device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
                               const Op& op) {

@@ -5,7 +5,9 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <span>
 
+#include "backend/device.h"
 #include "core/shape.h"
 #include "ops/statistics/statistics.h"
 
@@ -29,8 +31,31 @@ struct MetaState {
   double figures[2][TensorStats::kCount] = {};
   Element element = Element::f32;
   const Metacognition* layer = nullptr;
+  // Where the pass leaves them, if it runs on a device. They are of one call, so that copies of a state have their own.
+  struct Place {
+    Memory memory;
+    Place() = default;
+    Place(const Place&) {}
+    Place& operator=(const Place&) { return *this; }
+  } place;
 
-  Tensor figures_of(std::size_t i) { return {figures[i], 1, TensorStats::kCount, element}; }
+  // Before a pass writes them. OutOfMemory.
+  Result<void> put_figures_on(Device* device) {
+    if (device == nullptr || place.memory.device() == device) return {};
+    LOOM_TRY(place.memory, Memory::create(device, sizeof(figures)));
+    return {};
+  }
+  // When it has ended.
+  void fetch_figures() {
+    if (place.memory.device() != nullptr) place.memory.read(0, std::as_writable_bytes(std::span(figures)));
+  }
+  // In the pass, and for the host.
+  Tensor written_figures(std::size_t i) {
+    const bool here = place.memory.device() == nullptr;
+    return {here ? static_cast<void*>(figures[i]) : place.memory.data() + i * sizeof(figures[0]), 1, TensorStats::kCount,
+            element};
+  }
+  ConstTensor figures_of(std::size_t i) const { return {figures[i], 1, TensorStats::kCount, element}; }
   std::size_t remembered() const { return calls < kHistory ? static_cast<std::size_t>(calls) : kHistory; }
   // The entry `back` calls ago; 0 is the last one. back < remembered().
   const TensorStats& before(std::size_t back) const {

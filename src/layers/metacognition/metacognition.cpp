@@ -151,6 +151,7 @@ ConstView Metacognition::source(const Exec& exec, const MetaState* state, const 
 
 // The history takes this call first, so that entry -1 is now.
 void Metacognition::remember(MetaState& state) const {
+  state.fetch_figures();
   const TensorStats before = TensorStats::read(state.figures_of(0)), after = TensorStats::read(state.figures_of(1));
   state.history[static_cast<std::size_t>(state.calls++ % MetaState::kHistory)] = after;
   for (std::size_t i = 0; i < config_.rules.size(); ++i) {
@@ -181,8 +182,12 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
     tensor_statistics(run, x, now);
   } else if (state != nullptr) {
     state->layer = this, state->element = y.element, state->input = x.shape, state->output = y.shape;
-    tensor_statistics(run, x, state->figures_of(0));
-    now = state->figures_of(1);
+    if (auto placed = state->put_figures_on(run.arena().device()); !placed) {
+      run.exec.status = std::move(placed).error();
+      return;
+    }
+    tensor_statistics(run, x, state->written_figures(0));
+    now = state->written_figures(1);
   }
   if (state != nullptr || config_.source == Source::Stats || config_.source == Source::History)
     tensor_statistics(run, y0, now);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "backend/webgpu/gpu_device.h"
@@ -8,9 +9,13 @@
 #include "ops/conv/convolve.wgsl.h"
 #include "ops/conv/patch.wgsl.h"
 #include "ops/conv/weight_gradient.wgsl.h"
+#include "simd/orders.h"
 
 namespace loom::gpu {
 namespace {
+
+// Filters that a thread computes: they share what it sees of the input and where that lies.
+constexpr std::size_t kFiltersTogether = 4;
 
 // What patch.wgsl reads. Inputs stay where they are: no plane is stored with its padding.
 Kernel& with_patches(const Exec& exec, const PatchLayout& layout, Kernel& kernel) {
@@ -36,7 +41,8 @@ Kernel& with_patches(const Exec& exec, const PatchLayout& layout, Kernel& kernel
 void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x, const void* w,
               const void* bias, void* y) {
   static const std::string body = joined({wgsl::patch, wgsl::convolve});
-  const std::size_t elements = n.samples * n.groups * n.filters * layout.positions();
+  const std::size_t together = std::min(n.filters, kFiltersTogether),
+                    elements = n.samples * n.groups * ceil_div(n.filters, together) * layout.positions();
   Kernel kernel("convolve", body);
   kernel.reads("x", x)
       .reads("w", w)
@@ -46,14 +52,16 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, c
       .number("channels", n.channels)
       .number("filters", n.filters)
       .number("all_filters", n.groups * n.filters)
+      .fixed("together", together)
       .fixed("with_bias", bias != nullptr);
   exec.gpu()->record(exec, with_patches(exec, layout, kernel), ceil_div(elements, Kernel::kThreads));
 }
 
 void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
                               const void* g, bool reversed, void* d) {
-  static const std::string body = joined({wgsl::chain, wgsl::patch, wgsl::weight_gradient});
-  Kernel kernel("convolve_weight_gradient", body);
+  static const std::string body = joined({wgsl::patch, wgsl::weight_gradient});
+  const std::size_t together = std::min(n.filters, kFiltersTogether), columns = n.channels * layout.taps();
+  Kernel kernel("convolve_weight_gradient", body, 256);
   kernel.reads("x", x)
       .reads("g", g)
       .updates("d", d)
@@ -61,8 +69,10 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
       .number("channels", n.channels)
       .number("filters", n.filters)
       .number("all_filters", n.groups * n.filters)
+      .fixed("together", together)
       .fixed("reversed", reversed);
-  exec.gpu()->record(exec, with_patches(exec, layout, kernel), n.groups * n.filters * n.channels * layout.taps());
+  exec.gpu()->record(exec, with_patches(exec, layout, kernel),
+                     n.groups * ceil_div(n.filters, together) * ceil_div(columns, kLanes));
 }
 
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,

@@ -7,19 +7,10 @@ namespace {
 
 using op_test::expect_equal;
 using op_test::Inputs;
+using op_test::Parts;
 using op_test::special_values;
 using op_test::values;
 using op_test::Values;
-
-// Where the parts of one output begin.
-class Parts {
- public:
-  explicit Parts(Tensor y) : at_(y.as<float>()) {}
-  float* take(std::size_t n) { return std::exchange(at_, at_ + n); }
-
- private:
-  float* at_;
-};
 
 TEST(Gpu, convolutions_and_their_gradients_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
@@ -45,10 +36,10 @@ TEST(Gpu, convolutions_and_their_gradients_have_the_bits_of_the_cpu) {
           Parts parts(y);
           convolve(exec, forward, n, t[0].data, t[1].data, t[3].data, parts.take(outputs), Element::f32);
           convolve(exec, forward, n, t[0].data, t[1].data, nullptr, parts.take(outputs), Element::f32);
-          float* const w = parts.take(weights);
+          void* const w = parts.take(weights);
           reverse_weight(exec, n, taps, t[1].data, w, Element::f32);
           convolve(exec, back, turned, t[2].data, w, nullptr, parts.take(inputs), Element::f32);
-          float *const dw = parts.take(weights), *const db = parts.take(filters);
+          void *const dw = parts.take(weights), *const db = parts.take(filters);
           if (s.geometry.transposed)
             convolve_weight_gradient(exec, back, turned, t[2].data, t[0].data, true, dw, nullptr, Element::f32);
           else

@@ -1,6 +1,9 @@
 
-// d[g, f, (c, k)] += the sum over samples and positions of g[b, f, o] patch[b, o, (c, k)], sixteen samples at a time; an
-// element of d per workgroup of 64 threads. Holes and padding are +0. reversed: d is laid out as [g, c, f, k].
+// d[g, f, (c, k)] += the sum over samples and positions of g[b, f, o] patch[b, o, (c, k)], sixteen samples at a time. A
+// workgroup of 256 threads has sixteen columns (c, k) of `together` filters, and takes sixteen blocks of their chains
+// side by side. Holes and padding are +0. reversed: d is laid out as [g, c, f, k].
+var<workgroup> chain_blocks: array<array<f32, 256>, 4>;
+
 fn run(group: u32, thread: u32) {
   let z = axis_of(0u);
   let y = axis_of(1u);
@@ -8,38 +11,80 @@ fn run(group: u32, thread: u32) {
   let positions = z.out * y.out * x.out;
   let plane = z.extent * y.extent * x.extent;
   let taps = z.taps * y.taps * x.taps;
-  let k = group % taps;
-  let channel = group / taps % channels();
-  let f = group / (taps * channels());  // of all groups
-  let conv_group = f / filters();
-  let groups = all_filters() / filters();
+  let columns = channels() * taps;
+  let tiles = (columns + 15u) / 16u;
+  let runs = (filters() + together - 1u) / together;  // of filters, in a group
+  let conv_group = group / tiles / runs;
+  let first_filter = group / tiles % runs * together;
+  // Beyond the last column and filter the last ones are computed again.
+  let column = min(group % tiles * 16u + thread % 16u, columns - 1u);
+  let channel = column / taps;
+  let kz = column % taps / (y.taps * x.taps);
+  let ky = column / x.taps % y.taps;
+  let kx = column % x.taps;
+  let x_step = all_filters() / filters() * channels() * plane;
+  let x_begin = (conv_group * channels() + channel) * plane;
+  let g_step = all_filters() * positions;
+  var g_begin = array<u32, together>();
+  for (var j = 0u; j < together; j++) {
+    g_begin[j] = (conv_group * filters() + min(first_filter + j, filters() - 1u)) * positions;
+  }
   let none = keep(0.0);
 
-  var at = group;
-  if (reversed != 0u) { at = ((conv_group * channels() + channel) * filters() + f % filters()) * taps + k; }
-  var d = load_d(at);
+  // What this thread writes, if any: column thread % 16 of filter thread / 16.
+  let own = first_filter + thread / 16u;
+  let writes = thread < 16u * together && own < filters() && group % tiles * 16u + thread % 16u < columns;
+  var at = (conv_group * filters() + own) * columns + column;
+  if (reversed != 0u) { at = ((conv_group * channels() + channel) * filters() + own) * taps + column % taps; }
+  var d = 0.0;
+  if (writes) { d = load_d(at); }
   for (var first = 0u; first < samples(); first += 16u) {
     let rows = min(16u, samples() - first) * positions;
     var total = 0.0;
-    for (var round = 0u; round < rows; round += 64u * 64u) {
-      let begin = round + 64u * thread;
-      var part = 0.0;
+    for (var round = 0u; round < rows; round += 16u * 64u) {
+      let begin = round + thread / 16u * 64u;
+      // Positions are walked, since to divide for each of them would cost more than its term.
+      var sample = first + begin / positions;
+      var oz = begin % positions / (y.out * x.out);
+      var oy = begin / x.out % y.out;
+      var ox = begin % x.out;
+      var part = array<f32, together>();
       for (var r = begin; r < min(begin + 64u, rows); r++) {
-        let sample = first + r / positions;
-        let o = r % positions;
-        let iz = input_of(z, o / (y.out * x.out), k / (y.taps * x.taps));
-        let iy = input_of(y, o / x.out % y.out, k / x.taps % y.taps);
-        let ix = input_of(x, o % x.out, k % x.taps);
+        let iz = input_of(z, oz, kz);
+        let iy = input_of(y, oy, ky);
+        let ix = input_of(x, ox, kx);
         var seen = none;
         if (iz >= 0 && iy >= 0 && ix >= 0) {
-          seen = load_x(((sample * groups + conv_group) * channels() + channel) * plane +
-                        (bitcast<u32>(iz) * y.extent + bitcast<u32>(iy)) * x.extent + bitcast<u32>(ix));
+          seen = load_x(sample * x_step + x_begin + (bitcast<u32>(iz) * y.extent + bitcast<u32>(iy)) * x.extent +
+                        bitcast<u32>(ix));
         }
-        part = add_plain(part, mul(load_g((sample * all_filters() + f) * positions + o), seen));
+        let o = sample * g_step + (oz * y.out + oy) * x.out + ox;
+        for (var j = 0u; j < together; j++) { part[j] = add_plain(part[j], mul(load_g(o + g_begin[j]), seen)); }
+        ox++;
+        if (ox == x.out) {
+          ox = 0u;
+          oy++;
+        }
+        if (oy == y.out) {
+          oy = 0u;
+          oz++;
+        }
+        if (oz == z.out) {
+          oz = 0u;
+          sample++;
+        }
       }
-      total = add_chain_parts(total, thread, part);
+      for (var j = 0u; j < together; j++) { chain_blocks[j][thread] = part[j]; }
+      workgroupBarrier();
+      // Blocks beyond the last one are +0, which changes no sum.
+      if (writes) {
+        for (var b = 0u; b < 16u; b++) {
+          total = add_plain(total, chain_blocks[thread / 16u][16u * b + thread % 16u]);
+        }
+      }
+      workgroupBarrier();
     }
     d = snap(add(d, total));
   }
-  if (thread == 0u) { store_d(at, d); }
+  if (writes) { store_d(at, d); }
 }

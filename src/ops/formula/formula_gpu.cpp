@@ -14,8 +14,8 @@
 namespace loom::gpu {
 namespace {
 
-constexpr std::string_view kNames[kFormulaInputs] = {"in0", "in1", "in2", "in3", "in4",  "in5",
-                                                     "in6", "in7", "in8", "in9", "in10", "in11"};
+constexpr std::string_view kInputNames[kFormulaInputs] = {"in0", "in1", "in2", "in3", "in4",  "in5",
+                                                          "in6", "in7", "in8", "in9", "in10", "in11"};
 
 std::string name_of(const Formula& formula) {
   std::string name = "formula";
@@ -75,7 +75,7 @@ void evaluate(const Exec& exec, const Formula& formula, const FormulaTask<float>
   }
   const Text& text = text_of(formula);
   Kernel kernel(text.name, text.body);
-  for (std::size_t k = 0; k < task.num_inputs; ++k) kernel.reads(kNames[k], task.inputs[k]);
+  for (std::size_t k = 0; k < task.num_inputs; ++k) kernel.reads(kInputNames[k], task.inputs[k]);
   const std::span<const std::uint32_t> words =
       std::span(axes).first(std::max<std::size_t>(1, (task.num_inputs + 1) * rank));
   exec.gpu()->record(exec,

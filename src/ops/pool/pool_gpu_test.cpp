@@ -6,6 +6,7 @@ namespace {
 
 using op_test::expect_equal;
 using op_test::Inputs;
+using op_test::Parts;
 using op_test::special_values;
 using op_test::values;
 using op_test::Values;
@@ -24,8 +25,8 @@ TEST(Gpu, pools_and_their_gradients_have_the_bits_of_the_cpu) {
       const Values in[] = {{1, inputs, numbers(inputs, 1, 2)}, {1, outputs, numbers(outputs, 2, 2)}};
       const bool averages = g.dilation == PoolGeometry::Axes{1, 1, 1};
       expect_equal(*device, in, 1, 2 * outputs + 3 * inputs, [&](const Exec& exec, Inputs t, Tensor y) {
-        float* at = y.as<float>();
-        const auto part = [&](std::size_t n) { return Tensor{std::exchange(at, at + n), 1, n, Element::f32}; };
+        Parts parts(y);
+        const auto part = [&](std::size_t n) { return parts.take(1, n); };
         max_pool(exec, g, out, t[0], c.planes, part(outputs));
         max_pool_backward(exec, g, out, t[0], c.planes, t[1], part(inputs));
         if (!averages) return;

@@ -7,6 +7,7 @@ namespace {
 
 using op_test::expect_equal;
 using op_test::Inputs;
+using op_test::Parts;
 using op_test::values;
 using op_test::Values;
 
@@ -38,10 +39,8 @@ TEST(Gpu, selective_scans_have_the_bits_of_the_cpu) {
     const std::size_t elements = states + 2 * c.batch * states + 6 * rows * c.channels + rows * states +
                                  2 * rows * c.states + c.batch * (states + 2 * c.channels);
     expect_equal(*device, in, 1, elements, [&](const Exec& exec, Inputs t, Tensor y) {
-      float* at = y.as<float>();
-      const auto take = [&](std::size_t n, std::size_t cols) {
-        return Tensor{std::exchange(at, at + n * cols), n, cols, Element::f32};
-      };
+      Parts parts(y);
+      const auto take = [&](std::size_t n, std::size_t cols) { return parts.take(n, cols); };
       const ScanShape shape{c.batch, c.steps, c.channels, c.states, c.lengths.empty() ? nullptr : c.lengths.data()};
       fill(exec, y, 0.5);
       const Tensor a = take(c.states, c.channels), h = take(c.batch, states), again = take(c.batch, states),

@@ -6,20 +6,9 @@ namespace {
 
 using op_test::expect_equal;
 using op_test::Inputs;
+using op_test::Parts;
 using op_test::values;
 using op_test::Values;
-
-// Where the parts of one output begin.
-class Parts {
- public:
-  explicit Parts(Tensor y) : at_(y.as<float>()) {}
-  Tensor take(std::size_t rows, std::size_t cols) {
-    return {std::exchange(at_, at_ + rows * cols), rows, cols, Element::f32};
-  }
-
- private:
-  float* at_;
-};
 
 TEST(Gpu, products_of_softmaxes_and_their_gradients_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);

@@ -6,6 +6,7 @@ namespace {
 
 using op_test::expect_equal;
 using op_test::Inputs;
+using op_test::Parts;
 using op_test::values;
 using op_test::Values;
 
@@ -15,8 +16,8 @@ void check(gpu::GpuDevice& device, const Values& x) {
   const std::size_t rows = x.rows, cols = x.cols;
   const Values in[] = {x, {rows, cols, values<float>(rows * cols, 2, 3)}};
   expect_equal(device, in, 2 * (1 + std::size(kAlphas)) * rows, cols, [&](const Exec& exec, Inputs t, Tensor y) {
-    std::size_t at = 0;
-    const auto part = [&] { return Tensor{y.row(std::exchange(at, at + rows)), rows, cols, Element::f32}; };
+    Parts parts(y);
+    const auto part = [&] { return parts.take(rows, cols); };
     const Tensor p = part();
     sparsemax(exec, t[0], 0.7, p);
     sparsemax_backward(exec, p, t[1], 0.7, part());
