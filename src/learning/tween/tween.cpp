@@ -151,6 +151,7 @@ Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
                       : loss.by_element() ? -pending.count / 2
                                           : -pending.count;
   scale(exec, gap, size, gap);
+  keep_error(exec);
   return ConstView(gap);
 }
 
@@ -194,7 +195,7 @@ Result<void> TweenSession::backward(const TweenTarget& target) {
                 "tween: with recompute_every, with mirror and dtp and on a device a step is one call");
   records_.fused = false;
   LOOM_TRY_VOID(run(target));
-  records_.figures.fetch();
+  LOOM_TRY_VOID(fetch());
   LOOM_TRY_VOID(read_loss());
   stage_ = Stage::Targets;
   return {};
@@ -204,8 +205,7 @@ Result<void> TweenSession::calculate_link_budgets() {
   if (stage_ != Stage::Targets) return fail(Code::InvalidState, "tween: budgets follow the targets of backward()");
   const FpEnvironment environment;
   for (const std::size_t u : records_.order) measure(u, gap_of(u));
-  if (records_.error) return tl::make_unexpected(*std::move(records_.error));
-  records_.figures.fetch();
+  LOOM_TRY_VOID(fetch());
   LOOM_TRY_VOID(read_gaps());
   stage_ = Stage::Budgets;
   return {};

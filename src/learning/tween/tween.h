@@ -208,6 +208,12 @@ class TweenSession {
   // Runs f(exec) with as much scratch memory as it takes; an error of the records when there is none.
   template <class F>
   void with_scratch(F&& f);
+  // The first error of ops that could not be recorded.
+  void keep_error(const Exec& exec) {
+    if (exec.status && !records_.error) records_.error = exec.status;
+  }
+  // Brings the figures of what was recorded; the error of the device where it failed.
+  Result<void> fetch();
   // A tensor [1, count] that lasts as long as the step; without data when memory lacks (an error of the records).
   Tensor small_tensor(std::size_t count, Element element);
   void measure(std::size_t use, const ConstView& gap);
@@ -261,6 +267,7 @@ void TweenSession::with_scratch(F&& f) {
   const Exec exec = work(arena_);
   if (auto ready = plan_scratch(exec, f); !ready) return void(records_.error = std::move(ready).error());
   f(exec);
+  keep_error(exec);
 }
 
 }  // namespace loom

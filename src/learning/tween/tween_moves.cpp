@@ -24,8 +24,16 @@ Result<void> TweenSession::begin_step() {
   for (WeightState& weight : trained_.weights)
     weight.collects = false, weight.touched = false, weight.rate = {}, weight.figures = {};
   LOOM_TRY(records_.failed, records_.figures.take(1, 1, Element::f32));
-  fill_zero(work(arena_), records_.failed);
+  const Exec exec = work(arena_);
+  fill_zero(exec, records_.failed);
+  keep_error(exec);
   return {};
+}
+
+Result<void> TweenSession::fetch() {
+  if (records_.error) return tl::make_unexpected(*std::move(records_.error));
+  records_.figures.fetch();
+  return device_ == nullptr ? Result<void>() : device_->check();
 }
 
 Tensor TweenSession::small_tensor(std::size_t count, Element element) {
@@ -64,7 +72,9 @@ void TweenSession::after_backward(const Layer& layer, const ConstView& dy, Const
     if (branch_rate.data != nullptr) {
       const Tensor kept = small_tensor(1, branch_rate.element);
       if (records_.error) return;
-      copy(work(arena_), branch_rate, kept);
+      const Exec exec = work(arena_);
+      copy(exec, branch_rate, kept);
+      keep_error(exec);
       use.branch_rate = kept;
     }
     const auto held = [](const void* from, std::size_t bytes) {
@@ -156,6 +166,7 @@ void TweenSession::collect_products(WeightState& weight) {
   fill_zero(exec, weight.rate);
   fill(exec, Tensor{weight.rate.data, 1, 1, v.element}, 1);
   fill_zero(exec, {weight.pending.data(), 1, v.cols, v.element});
+  keep_error(exec);
 }
 
 void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTensor rate, ConstTensor product) {
@@ -169,12 +180,15 @@ void TweenSession::add_to_pending(const Exec& exec, WeightState& weight, ConstTe
 void TweenSession::touch(WeightState& weight, Tensor rate, Tensor figures) {
   const Tensor& v = trained_.velocities[weight.velocity].values;
   weight.touched = true, weight.rate = rate, weight.figures = figures;
-  if (weight.before.size() != 0) copy(work(arena_), v, {weight.before.data(), 1, v.cols, v.element});
+  if (weight.before.size() == 0) return;
+  const Exec exec = work(arena_);
+  copy(exec, v, {weight.before.data(), 1, v.cols, v.element});
+  keep_error(exec);
 }
 
 // v = momentum v + (1 - momentum) rate g; commit() adds v to the master.
 void TweenSession::move_velocity(const Exec& exec, WeightState& weight, ConstTensor product) {
-  velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, product, weight.weight->master_for_update(),
+  velocity(exec, {config_.momentum, 1 - config_.momentum}, weight.rate, product, weight.weight->master_for_update(exec),
            trained_.velocities[weight.velocity].values, weight.figures, records_.failed);
 }
 
@@ -194,7 +208,8 @@ void TweenSession::move_weights() {
   for (const WeightState& state : trained_.weights)
     if (state.touched)
       add_velocity(exec, state.rate, state.figures, records_.failed, trained_.velocities[state.velocity].values,
-                   state.limit.value_or(0), state.weight->master_for_update());
+                   state.limit.value_or(0), state.weight->master_for_update(exec));
+  keep_error(exec);
 }
 
 Result<void> TweenSession::read_loss() {
@@ -246,7 +261,7 @@ Result<void> TweenSession::commit() {
   for (WeightState& state : trained_.weights) {
     if (!std::exchange(state.touched, false) || records_.figures.at(state.figures, kSquares) == 0) continue;
     const Exec exec = work(arena_);
-    if (auto done = state.weight->commit_update(exec.pool); !done)
+    if (auto done = state.weight->commit_update(exec); !done)
       return at("tween: " + trained_.velocities[state.velocity].path, std::move(done).error());
   }
   return {};
@@ -269,8 +284,7 @@ void TweenSession::roll_back(Code why) {
 // The end of a step, after every cell has had its turn.
 Result<void> TweenSession::finish() {
   if (!has_feedback()) finish_shared(), move_weights();
-  if (records_.error) return tl::make_unexpected(*std::move(records_.error));
-  records_.figures.fetch();
+  LOOM_TRY_VOID(fetch());
   if (records_.fused) LOOM_TRY_VOID(read_loss());  // else backward() has: sample weights need not live longer
   LOOM_TRY_VOID(read_gaps());
   if (has_feedback()) return optimise();
