@@ -5,7 +5,8 @@
 fn run(group: u32, thread: u32) {
   let i = 64u * group + thread;
   if (i >= elements()) { return; }
-  let u = uniform_of(random_word(RandomStream(vec2<u32>(seed_low(), seed_high()), domain, step(), site()), first() + i));
+  let stream = RandomStream(vec2<u32>(seed_low(), seed_high()), domain, step(), site());
+  let u = uniform_of(random_word(stream, first() + i));
   let mask = keep(select_f(greater_equal(u, least()), 1.0, 0.0));  // what is not finite times 0 is NaN
   store_y(i, snap(div(mul(load_x(i), mask), keep_share())));
 }

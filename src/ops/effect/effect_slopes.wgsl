@@ -25,7 +25,9 @@ fn run(group: u32, thread: u32) {
   for (var round = 0u; round < n(); round += 64u * 64u) {
     let begin = round + 64u * thread;
     var part = 0.0;
-    for (var k = begin; k < min(begin + 64u, terms); k++) { part = add_plain(part, term(g * n() + first + k * period)); }
+    for (var k = begin; k < min(begin + 64u, terms); k++) {
+      part = add_plain(part, term(g * n() + first + k * period));
+    }
     total = add_chain_parts(total, thread, part);
   }
   if (thread == 0u) { store_dm(group, snap(total)); }

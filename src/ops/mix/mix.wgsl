@@ -1,6 +1,6 @@
 
-// y[g] = the sum by chain64 of p[g, k] b_k[g] over branches whose p is not 0, four at a time; a thread per element. What
-// more than one dispatch adds lies in `sums` between them: totals, then the open blocks.
+// y[g] = the sum by chain64 of p[g, k] b_k[g] over branches whose p is not 0, four at a time; a thread per element.
+// What more than one dispatch adds lies in `sums` between them: totals, then the open blocks.
 fn element_of_branch(k: u32, i: u32) -> f32 {
   switch (k) {
     case 0u: { return load_b0(i); }

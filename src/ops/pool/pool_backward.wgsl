@@ -13,7 +13,9 @@ fn covering(axis: WindowAxis, i: u32) -> Covering {
   if (position > reach) { first = (position - reach + axis.stride - 1u) / axis.stride; }
   return Covering(first, min(position / axis.stride + 1u, axis.out), position);
 }
-fn is_in_hole(axis: WindowAxis, c: Covering, o: u32) -> bool { return (c.position - o * axis.stride) % axis.dilation != 0u; }
+fn is_in_hole(axis: WindowAxis, c: Covering, o: u32) -> bool {
+  return (c.position - o * axis.stride) % axis.dilation != 0u;
+}
 // Taps behind the one of window o that lies here.
 fn taps_after(axis: WindowAxis, c: Covering, o: u32) -> u32 {
   return axis.taps - 1u - (c.position - o * axis.stride) / axis.dilation;

@@ -1,6 +1,6 @@
 
-// The gradients of one channel of one sample per thread, from its last step to its first. `slopes` takes the gradient of
-// the state after each step, `carry` what goes on to the step before.
+// The gradients of one channel of one sample per thread, from its last step to its first. `slopes` takes the gradient
+// of the state after each step, `carry` what goes on to the step before.
 fn run(group: u32, thread: u32) {
   let i = 64u * group + thread;
   if (i >= batch() * channels()) { return; }

@@ -1,6 +1,6 @@
 
-// Pieces of a row, each times a number of its own: to_i = factor_i q_i, `count` pieces of `width` entries a row; a thread
-// per element. Pieces of the root have the factor 1.
+// Pieces of a row, each times a number of its own: to_i = factor_i q_i, `count` pieces of `width` entries a row; a
+// thread per element. Pieces of the root have the factor 1.
 fn run(group: u32, thread: u32) {
   let i = 64u * group + thread;
   if (i >= elements()) { return; }

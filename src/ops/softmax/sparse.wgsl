@@ -1,6 +1,6 @@
 
-// sparsemax, or with `squares` entmax of alpha 1.5; a row per workgroup of 256 threads. Entries are met from the largest
-// on, equal ones together, until the threshold passes them.
+// sparsemax, or with `squares` entmax of alpha 1.5; a row per workgroup of 256 threads. Entries are met from the
+// largest on, equal ones together, until the threshold passes them.
 var<workgroup> counts: array<u32, 256>;
 var<workgroup> last_seen: u32;  // in the order of ordered()
 var<workgroup> is_done: u32;

@@ -12,6 +12,7 @@ fn run(group: u32, thread: u32) {
   let column = tap_of(k % kernel_x(), kernel_x()) * tap_x();
   let source = o / (out_y() * out_x()) * start_z() + o / out_x() % out_y() * start_y() + o % out_x() +
              k / taps * plane() + tap_of(k / (kernel_y() * kernel_x()) % kernel_z(), kernel_z()) * tap_z() +
-             tap_of(k / kernel_x() % kernel_y(), kernel_y()) * tap_y() + column % phases() * phase() + column / phases();
+             tap_of(k / kernel_x() % kernel_y(), kernel_y()) * tap_y() + column % phases() * phase() +
+             column / phases();
   put_patches(i, bits_planes(source));
 }
