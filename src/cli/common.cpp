@@ -50,8 +50,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
 }
 
 void add_device(CLI::App& app, CommonOptions& options) {
-  app.add_option("--device", options.device,
-                 "Where it runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
+  app.add_option("--device", options.device, "Where it runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
       ->check(not_empty())
       ->capture_default_str();
 }

@@ -26,7 +26,7 @@ const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_
     std::string body = param_text(numbers);
     const std::string guard = guarded ? "  if (bits_unless(0u) != 0u) { return; }\n" : "";
     body += by_rows ? "fn run(row: u32, thread: u32) {\n" + guard +
-                      "  for (var i = row * cols() + thread; i < (row + 1u) * cols(); i += 256u) {\n"
+                          "  for (var i = row * cols() + thread; i < (row + 1u) * cols(); i += 256u) {\n"
                     : "fn run(group: u32, thread: u32) {\n  let i = 64u * group + thread;\n" + guard +
                           "  if (i < elements()) {\n";
     body += statements();
@@ -54,11 +54,10 @@ void record_elements(const Exec& exec, const std::string& name, std::size_t rows
                      std::span<const ElementOperand> operands, std::span<const float> numbers,
                      const std::function<void(recorder::Trace&)>& call, const void* unless) {
   const bool by_rows = cols < kLongRow && unless == nullptr;
-  const Kept& text =
-      kept(name, by_rows, unless != nullptr, numbers.size(), [&] { return recorder::traced(call); });
+  const Kept& text = kept(name, by_rows, unless != nullptr, numbers.size(), [&] { return recorder::traced(call); });
   Kernel kernel(text.name, text.body, by_rows ? GpuDevice::kRowThreads : Kernel::kThreads);
   std::size_t k = 0;
-  for (const ElementOperand& operand : operands) 
+  for (const ElementOperand& operand : operands)
     kernel.operand(kOperandNames[k++], operand.at, operand.access, operand.is_number ? 0 : cols);
   if (unless != nullptr) kernel.reads("unless", unless);
   by_rows ? kernel.number("cols", cols) : kernel.number("elements", rows * cols);

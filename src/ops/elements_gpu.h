@@ -41,9 +41,9 @@ inline void record_elements(const Exec& exec, const std::string& name, std::size
 
 // The names of operands and numbers in the text that calls them load_0, store_0, param(0).
 inline constexpr std::string_view kOperandNames[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-inline constexpr std::string_view kNumberNames[] = {
-    "number_0", "number_1", "number_2", "number_3", "number_4",  "number_5",  "number_6",
-    "number_7", "number_8", "number_9", "number_10", "number_11", "number_12", "number_13"};
+inline constexpr std::string_view kNumberNames[] = {"number_0",  "number_1",  "number_2",  "number_3", "number_4",
+                                                    "number_5",  "number_6",  "number_7",  "number_8", "number_9",
+                                                    "number_10", "number_11", "number_12", "number_13"};
 // `fn param(k: u32) -> f32` of so many numbers.
 std::string param_text(std::size_t numbers);
 

@@ -907,8 +907,7 @@ Result<void> Trainer::restore(const TrainerState& state) {
 std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
-    for (const TweenVelocity& part : tween_->state())
-      out.push_back({part.path, part.values, config_.session.device});
+    for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values, config_.session.device});
   for (std::size_t p = 0; p < trained_.weights.size() && !tween_; ++p) {
     if (trained_.limits[p])
       out.push_back({optimizer_.parameters()[p].path + ".limit", {&*trained_.limits[p], 1, 1, Element::f64}});

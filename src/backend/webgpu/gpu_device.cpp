@@ -288,8 +288,8 @@ void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t wor
   if (auto done = dispatch(kernel, workgroups); !done) exec.status = std::move(done).error();
 }
 
-// Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the same
-// row.
+// Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the
+// same row.
 bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const {
   if ((a.access == Access::Read && b.access == Access::Read) || (a.at == b.at && a.row == b.row)) return false;
   const auto begin = [](const Kernel::Operand& o) { return static_cast<const std::byte*>(o.at); };

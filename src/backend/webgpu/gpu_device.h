@@ -40,9 +40,9 @@ class GpuDevice final : public Device {
   // Records so many workgroups of a kernel behind what was recorded before. Nothing in a
   // rehearsal. What goes wrong is in exec.status.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
-  // The same of a kernel whose workgroup r, of kRowThreads threads, looks at row r alone of operands that have rows. Such
-  // kernels, one behind the other over as many rows, become one, unless memory of one row is written that another's lies
-  // in: a tensor and what is later put into its place, say.
+  // The same of a kernel whose workgroup r, of kRowThreads threads, looks at row r alone of operands that have rows.
+  // Such kernels, one behind the other over as many rows, become one, unless memory of one row is written that
+  // another's lies in: a tensor and what is later put into its place, say.
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
   static constexpr std::uint32_t kRowThreads = 256;
   // record() outside of a pass.
@@ -56,8 +56,8 @@ class GpuDevice final : public Device {
 
   // Returns whether an address is one of the device's.
   bool holds(const void* address) const { return find_spot(address).has_value(); }
-  // Two words for a kernel of this pass that may meet a value which is an error: the first is 1 more than where it is, the
-  // second the value, and error(where, value) is what check() gives then. Null in a rehearsal.
+  // Two words for a kernel of this pass that may meet a value which is an error: the first is 1 more than where it is,
+  // the second the value, and error(where, value) is what check() gives then. Null in a rehearsal.
   void* fault(const Exec& exec, std::function<Error(std::uint32_t where, std::uint32_t value)> error);
 
   const AdapterInfo& adapter() const { return driver_->adapter(); }

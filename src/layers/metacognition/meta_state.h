@@ -52,8 +52,8 @@ struct MetaState {
   // In the pass, and for the host.
   Tensor written_figures(std::size_t i) {
     const bool here = place.memory.device() == nullptr;
-    return {here ? static_cast<void*>(figures[i]) : place.memory.data() + i * sizeof(figures[0]), 1, TensorStats::kCount,
-            element};
+    return {here ? static_cast<void*>(figures[i]) : place.memory.data() + i * sizeof(figures[0]), 1,
+            TensorStats::kCount, element};
   }
   ConstTensor figures_of(std::size_t i) const { return {figures[i], 1, TensorStats::kCount, element}; }
   std::size_t remembered() const { return calls < kHistory ? static_cast<std::size_t>(calls) : kHistory; }

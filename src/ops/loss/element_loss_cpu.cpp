@@ -5,7 +5,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-
 template <class V>
 struct Term {
   V value, slope;

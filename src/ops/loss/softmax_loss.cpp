@@ -1,6 +1,7 @@
 #include "ops/loss/softmax_loss.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -17,12 +18,17 @@ T* row_or_null(const Tensor& t, std::size_t r) {
   return t.data == nullptr ? nullptr : t.row<T>(r);
 }
 
+template <class T>
+void round_weights(std::span<const double> weights, T* to) {
+  std::ranges::transform(weights, to, [](double w) { return snap(static_cast<T>(w)); });
+}
+
 // Class weights of a call in the element type, which kernels read as they read the call's other settings; null: none.
 template <class T>
 const T* weights_of(const Exec& exec, std::span<const double> weights) {
   if (weights.empty()) return nullptr;
   T* out = exec.arena.note<T>(weights.size());
-  if (exec.computes()) std::ranges::transform(weights, out, [](double w) { return snap(static_cast<T>(w)); });
+  if (exec.computes()) round_weights(weights, out);
   return out;
 }
 
@@ -30,7 +36,11 @@ const T* weights_of(const Exec& exec, std::span<const double> weights) {
 
 void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
                           Tensor values, Tensor gradient) {
-  if (exec.gpu() != nullptr) return gpu::softmax_crossentropy(exec, x, targets, scale, values, gradient);
+  if (exec.gpu() != nullptr) {
+    std::vector<float> weights(targets.class_weights.size());
+    round_weights(targets.class_weights, weights.data());
+    return gpu::softmax_crossentropy(exec, x, targets, weights, scale, values, gradient);
+  }
   const ArenaScope scope(exec.arena);
   with_element(x.element, [&]<class T>() {
     const T* weights = weights_of<T>(exec, targets.class_weights);

@@ -41,9 +41,10 @@ void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTar
                              Tensor values, Tensor gradient);
 
 namespace gpu {
-void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
-                          Tensor values, Tensor gradient);
-}
+// `weights`: those of the classes, in the element type.
+void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets,
+                          std::span<const float> weights, const RowScale& scale, Tensor values, Tensor gradient);
+}  // namespace gpu
 
 template <class T>
 struct SoftmaxLossRow {

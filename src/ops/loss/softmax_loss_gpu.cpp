@@ -6,13 +6,12 @@
 #include "ops/loss/softmax_loss.h"
 #include "ops/loss/softmax_loss.wgsl.h"
 #include "ops/loss/softmax_sums.wgsl.h"
-#include "simd/orders.h"
 #include "simd/record/math_functions.h"
 
 namespace loom::gpu {
 
-void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
-                          Tensor values, Tensor gradient) {
+void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets,
+                          std::span<const float> weights, const RowScale& scale, Tensor values, Tensor gradient) {
   static const std::string sums = recorder::math_function("exp_f") + recorder::math_function("log1p_f") +
                                   joined({wgsl::lanes, wgsl::largest, wgsl::first_largest, wgsl::softmax_sums});
   static const std::string of_class = sums + std::string(wgsl::softmax_class_loss),
@@ -24,12 +23,10 @@ void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets&
   add_scales(exec, scale, kernel);
   std::vector<std::uint32_t> classes(targets.classes.size());
   for (std::size_t r = 0; r < classes.size(); ++r)
-    classes[r] = targets.ignore_index == targets.classes[r] ? 0xffffffffu
-                                                            : static_cast<std::uint32_t>(targets.classes[r]);
-  std::vector<float> weights(targets.class_weights.size());
-  std::ranges::transform(targets.class_weights, weights.begin(), [](double w) { return snap(static_cast<float>(w)); });
+    classes[r] =
+        targets.ignore_index == targets.classes[r] ? 0xffffffffu : static_cast<std::uint32_t>(targets.classes[r]);
   kernel.reads("x", x.data)
-      .reads("weights", weights.empty() ? x.data : gpu.upload(exec, std::span<const float>(weights)))
+      .reads("weights", weights.empty() ? x.data : gpu.upload(exec, weights))
       .reads(few ? "classes" : "targets",
              by_class ? gpu.upload(exec, std::span<const std::uint32_t>(classes)) : targets.values.data)
       .writes("values", values.data)

@@ -1,6 +1,6 @@
 #pragma once
-// Sums over all elements of a tensor (sums.h) on a graphics card, in two kernels: what elements add up to in each block,
-// and what is made of the totals.
+// Sums over all elements of a tensor (sums.h) on a graphics card, in two kernels: what elements add up to in each
+// block, and what is made of the totals.
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"

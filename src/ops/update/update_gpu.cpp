@@ -23,7 +23,7 @@ struct Step {
   std::size_t slots = 0;
 
   Step(UpdateKind kind, const UpdateNumbers<float>& n, const UpdateState& state)
-      : numbers{n.rate,  n.decay,    n.shrink, n.beta1, n.beta2, n.alpha,    n.eps,
+      : numbers{n.rate,     n.decay, n.shrink, n.beta1, n.beta2,    n.alpha,    n.eps,
                 n.momentum, n.rest1, n.rest2,  n.rest,  n.undamped, n.correct1, n.correct2} {
     while (slots < kUpdateSlots && state[slots].data != nullptr) ++slots;
     name = fmt::format("update {} {} {} {} {} {}", static_cast<int>(kind), slots, n.first, n.nesterov, n.centered,
@@ -34,7 +34,7 @@ struct Step {
 // The kernel of a rule on operands 0, the weight, 1, its gradient, and the slots.
 void call(Trace& t, UpdateKind kind, const UpdateNumbers<float>& given, std::size_t slots) {
   UpdateNumbers<float> n = given;
-  float* const numbers[] = {&n.rate,  &n.decay, &n.shrink, &n.beta1, &n.beta2,    &n.alpha,    &n.eps,
+  float* const numbers[] = {&n.rate,     &n.decay, &n.shrink, &n.beta1, &n.beta2,    &n.alpha,    &n.eps,
                             &n.momentum, &n.rest1, &n.rest2,  &n.rest,  &n.undamped, &n.correct1, &n.correct2};
   for (std::size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = t.number(i);
   UpdateRun<float> run{t.operand(0), t.operand(1), {}, Trace::n()};
@@ -49,17 +49,19 @@ const std::string& trial_text(const Step& step, UpdateKind kind, const UpdateNum
   const Mutex::Guard lock(mutex);
   auto& text = known[step.name];
   if (text != nullptr) return *text;
-  std::string body = param_text(step.numbers.size()) + "var<private> bad: u32;\nvar<workgroup> found: array<u32, 256>;\n";
+  std::string body =
+      param_text(step.numbers.size()) + "var<private> bad: u32;\nvar<workgroup> found: array<u32, 256>;\n";
   for (std::size_t k = 0; k < 2 + step.slots; ++k)
     if (k != 1)
       body += fmt::format("fn store_{}(i: u32, value: f32) {{ bad |= select(1u, 0u, is_finite(value)); }}\n", k);
   body += "fn run(group: u32, thread: u32) {\n  bad = 0u;\n  if (greater(load_bound(0u), most())) {\n";
-  body += fmt::format("    for (var i = {0}u * group + thread; i < min({0}u * (group + 1u), elements()); i += 256u) {{\n",
-                      kGroup);
+  body += fmt::format(
+      "    for (var i = {0}u * group + thread; i < min({0}u * (group + 1u), elements()); i += 256u) {{\n", kGroup);
   body += recorder::traced([&](Trace& t) { call(t, kind, numbers, step.slots); });
   body += "    }\n  }\n  found[thread] = bad;\n  workgroupBarrier();\n";
-  body += "  for (var n = 128u; n != 0u; n >>= 1u) {\n    if (thread < n) { found[thread] |= found[thread + n]; }\n"
-          "    workgroupBarrier();\n  }\n  if (thread == 0u) { put_outcomes(group, found[0]); }\n}\n";
+  body +=
+      "  for (var n = 128u; n != 0u; n >>= 1u) {\n    if (thread < n) { found[thread] |= found[thread + n]; }\n"
+      "    workgroupBarrier();\n  }\n  if (thread == 0u) { put_outcomes(group, found[0]); }\n}\n";
   text = std::make_unique<const std::string>(std::move(body));
   return *text;
 }
@@ -71,8 +73,9 @@ void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbe
   const Step step(kind, numbers, state);
   std::array<ElementOperand, 2 + kUpdateSlots> operands{{{w.data, Access::Both}, {g.data, Access::Read}}};
   for (std::size_t s = 0; s < step.slots; ++s) operands[2 + s] = {state[s].data, Access::Both};
-  record_elements(exec, step.name, 1, w.rows * w.cols, std::span<const ElementOperand>(operands).first(2 + step.slots),
-                  step.numbers, [&](Trace& t) { call(t, kind, numbers, step.slots); }, failed.data);
+  record_elements(
+      exec, step.name, 1, w.rows * w.cols, std::span<const ElementOperand>(operands).first(2 + step.slots),
+      step.numbers, [&](Trace& t) { call(t, kind, numbers, step.slots); }, failed.data);
 }
 
 void try_update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, ConstTensor w, ConstTensor g,
