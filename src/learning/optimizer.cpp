@@ -199,7 +199,10 @@ Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights
                                std::span<const ConstTensor> gradients, double learning_rate, Figures& figures,
                                Tensor failed) {
   if (exec.rehearsal()) {
-    for (const ConstTensor& gradient : gradients) magnitude_bound(exec, gradient, {});
+    for (const ConstTensor& gradient : gradients) {
+      magnitude_bound(exec, gradient, {});
+      try_update(exec, rule_, gradient, gradient, {}, {}, 0, {});
+    }
     return {};
   }
   LOOM_TRY_VOID(check_step(weights, gradients, learning_rate));

@@ -59,8 +59,9 @@ TEST(Gpu, convolutions_of_what_is_not_finite_have_the_bits_of_the_cpu) {
     const PatchLayout layout = PatchLayout::create(g, out).value();
     const ConvSizes n{2, 1, 2, 5};
     const std::size_t inputs = 4 * 36, weights = 5 * 2 * 12, outputs = 10 * ConvGeometry::product(out);
-    const Values in[] = {{1, inputs, special_values<float>(inputs, 1)},
-                         {1, weights, special_values<float>(weights, 2)}};
+    Values in[] = {{1, inputs, special_values<float>(inputs, 1)}, {1, weights, special_values<float>(weights, 2)}};
+    for (Values& v : in)  // as stored ones are: a card may take a subnormal for 0, whose product with infinity is NaN
+      std::ranges::transform(v.numbers, v.numbers.begin(), [](float x) { return op_test::snapped(x); });
     expect_equal(*device, in, 1, outputs, [&](const Exec& exec, Inputs t, Tensor y) {
       convolve(exec, layout, n, t[0].data, t[1].data, nullptr, y.data, Element::f32);
     });
