@@ -473,7 +473,12 @@ def check(text, functions, in_kernel=False, structs=()):
 def main(files):
     functions, structs, bad = prelude_functions(), {}, False
     bodies = [p for p in sorted((ROOT / "src").rglob("*.wgsl")) if p.parent != PRELUDE]
+    names = {}
     for path in bodies:
+        if path.stem in names:  # each is a constant of this name (cmake/LoomWgsl.cmake)
+            print(f"{path}:1: a shader of this name is {names[path.stem]} too")
+            bad = True
+        names[path.stem] = path
         found = read_signatures(path)
         functions.update(found.functions)
         structs.update(found.structs)

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostScores = std::size_t{1} << 22;  // that are held at a time, unless one sample has more
 
-std::string body_of(std::string_view last) {
+std::string attention_body(std::string_view last) {
   return recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
          joined({wgsl::lanes, wgsl::largest, wgsl::sequence_scores, last});
 }
@@ -58,7 +58,7 @@ struct Sequences {
 
 void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                         ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
-  static const std::string body = body_of(wgsl::sequence_attend);
+  static const std::string body = attention_body(wgsl::sequence_attend);
   const ArenaScope scope(exec.arena);
   const Sequences all(config, samples, q, k);
   float* const p = exec.arena.take<float>(all.scores());
@@ -70,7 +70,7 @@ void sequence_attention(const Exec& exec, const AttentionConfig& config, std::si
 void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                                  ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
                                  Tensor dk, Tensor dv) {
-  static const std::string body = body_of(wgsl::sequence_backward);
+  static const std::string body = attention_body(wgsl::sequence_backward);
   const ArenaScope scope(exec.arena);
   const Sequences all(config, samples, q, k);
   float* const p = exec.arena.take<float>(all.scores());

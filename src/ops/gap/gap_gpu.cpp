@@ -9,7 +9,7 @@
 #include "ops/gap/column_mean.wgsl.h"
 #include "ops/gap/deviation.wgsl.h"
 #include "ops/gap/direction.wgsl.h"
-#include "ops/gap/figures.wgsl.h"
+#include "ops/gap/gap_figures.wgsl.h"
 #include "ops/gap/gap.h"
 #include "ops/gap/norm_gap.wgsl.h"
 #include "ops/gap/simplex.wgsl.h"
@@ -166,7 +166,7 @@ void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor 
 }
 
 void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
-  static const std::string block = block_text({wgsl::agreement}), fold = fold_text({wgsl::figures});
+  static const std::string block = block_text({wgsl::agreement}), fold = fold_text({wgsl::gap_figures});
   record_sums(exec, elements_of(a), 4,
               Kernel("agreement", block)
                   .reads("a", a.data)

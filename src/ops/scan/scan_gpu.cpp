@@ -14,7 +14,7 @@
 namespace loom::gpu {
 namespace {
 
-std::string body_of(std::string_view run) { return recorder::math_function("exp_f") + joined({wgsl::step, run}); }
+std::string scan_body(std::string_view run) { return recorder::math_function("exp_f") + joined({wgsl::step, run}); }
 
 // What all kernels read, and the size of their grid.
 Kernel& with_scan(const Exec& exec, const Scan& scan, Kernel& kernel) {
@@ -55,7 +55,7 @@ void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, void* a
 }
 
 void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y) {
-  static const std::string body = body_of(wgsl::scan);
+  static const std::string body = scan_body(wgsl::scan);
   const bool keeps = before.data != nullptr;
   Kernel kernel("scan", body);
   kernel.updates("h", h.data).writes("before", keeps ? before.data : h.data).writes("y", y.data).fixed("keeps", keeps);
@@ -64,7 +64,7 @@ void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before,
 
 void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
                              const ScanGradients& to) {
-  static const std::string steps = body_of(wgsl::scan_backward), sums = body_of(wgsl::scan_projections);
+  static const std::string steps = scan_body(wgsl::scan_backward), sums = scan_body(wgsl::scan_projections);
   const ScanShape& s = scan.shape;
   const ArenaScope scope(exec.arena);
   void *const carry = exec.arena.take<float>(s.batch * s.states * s.channels), *const slopes = exec.arena.take<float>(
@@ -91,7 +91,7 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 }
 
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
-  static const std::string body = body_of(wgsl::scan_gap);
+  static const std::string body = scan_body(wgsl::scan_gap);
   const ArenaScope scope(exec.arena);
   const std::size_t states = scan.shape.batch * scan.shape.states * scan.shape.channels;
   void *const carry = exec.arena.take<float>(states), *const paths = exec.arena.take<float>(states);

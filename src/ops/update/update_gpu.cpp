@@ -17,12 +17,12 @@ using recorder::Trace;
 constexpr std::size_t kGroup = 4096;  // elements that a workgroup of try_update() has
 
 // Numbers of a rule as a kernel reads them; its choices are in the text, which `name` tells apart.
-struct Step {
+struct RuleStep {
   std::string name;
   std::array<float, 14> numbers;
   std::size_t slots = 0;
 
-  Step(UpdateKind kind, const UpdateNumbers<float>& n, const UpdateState& state)
+  RuleStep(UpdateKind kind, const UpdateNumbers<float>& n, const UpdateState& state)
       : numbers{n.rate,     n.decay, n.shrink, n.beta1, n.beta2,    n.alpha,    n.eps,
                 n.momentum, n.rest1, n.rest2,  n.rest,  n.undamped, n.correct1, n.correct2} {
     while (slots < kUpdateSlots && state[slots].data != nullptr) ++slots;
@@ -43,7 +43,7 @@ void call(Trace& t, UpdateKind kind, const UpdateNumbers<float>& given, std::siz
 }
 
 // The update tried: what it would store is looked at.
-const std::string& trial_text(const Step& step, UpdateKind kind, const UpdateNumbers<float>& numbers) {
+const std::string& trial_text(const RuleStep& step, UpdateKind kind, const UpdateNumbers<float>& numbers) {
   static Mutex& mutex = *new Mutex;
   static auto& known = *new std::map<std::string, std::unique_ptr<const std::string>>;
   const Mutex::Guard lock(mutex);
@@ -70,7 +70,7 @@ const std::string& trial_text(const Step& step, UpdateKind kind, const UpdateNum
 
 void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, Tensor w, ConstTensor g,
             const UpdateState& state, ConstTensor failed) {
-  const Step step(kind, numbers, state);
+  const RuleStep step(kind, numbers, state);
   std::array<ElementOperand, 2 + kUpdateSlots> operands{{{w.data, Access::Both}, {g.data, Access::Read}}};
   for (std::size_t s = 0; s < step.slots; ++s) operands[2 + s] = {state[s].data, Access::Both};
   record_elements(
@@ -84,7 +84,7 @@ void try_update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& n
   const std::size_t n = w.rows * w.cols, groups = ceil_div(n, kGroup);
   auto* const outcomes = exec.arena.take<std::uint32_t>(groups);
   if (exec.rehearsal()) return;
-  const Step step(kind, numbers, state);
+  const RuleStep step(kind, numbers, state);
   Kernel kernel("try_update", trial_text(step, kind, numbers), 256);
   kernel.reads("0", w.data).reads("1", g.data);
   for (std::size_t s = 0; s < step.slots; ++s) kernel.reads(kOperandNames[2 + s], state[s].data);
