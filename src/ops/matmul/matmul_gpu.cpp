@@ -1,5 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
+#include "ops/gemm/gemm.h"
 #include "ops/matmul/code_panels.wgsl.h"
 #include "ops/matmul/code_terms.wgsl.h"
 #include "ops/matmul/float_panels.wgsl.h"
@@ -177,9 +178,24 @@ bool same_layout(const Matrix& a, const Matrix& b) {
          x.scale_offset == y.scale_offset && x.own_input_scales == y.own_input_scales;
 }
 
+// Many rows and weights that are f32 as they lie.
+void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
+  for (const MatmulJob& job : jobs) {
+    const Matrix& m = *job.weight;
+    if (exec.rehearsal()) continue;
+    auto at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
+    if (!at) {
+      if (!exec.status) exec.status = std::move(at).error();
+      return;
+    }
+    gemm_panels(exec, x, *at, m.panel_bytes() / 4, job.bias, job.y);
+  }
+}
+
 // Jobs of one layout, whose floors are the same.
 void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, Inputs& inputs) {
   const Matrix& first = *jobs[0].weight;
+  if (first.layout().kind == PanelKind::Float32 && x.rows > kFewRows) return multiply_floats(exec, x, jobs);
   const bool codes = holds_codes(first), few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   Kernel kernel("matmul", product_body(codes, few, jobs.size()), 256);
   add_layout(first, kernel);

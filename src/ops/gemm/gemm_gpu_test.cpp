@@ -1,0 +1,61 @@
+#include "ops/gemm/gemm.h"
+
+#include "dtypes/matrix.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/gpu_test.h"
+#include "ops/matmul/matmul.h"
+
+namespace loom {
+namespace {
+
+using op_test::expect_equal;
+using op_test::Inputs;
+using op_test::values;
+using op_test::Values;
+
+// Few tiles and many, sizes beside their multiples, either operand as it lies or transposed, all ways into c.
+TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  struct Size {
+    std::size_t m, n, k, block;
+  };
+  for (const Size s : {Size{5, 3, 1, 0}, Size{67, 33, 130, 16}, Size{131, 65, 1000, 100}, Size{770, 705, 81, 0}})
+    for (const bool turned : {false, true})
+      for (const Into into : {Into::Store, Into::Add, Into::Partial}) {
+        SCOPED_TRACE(fmt::format("{} {} {} by {}, {} {}", s.m, s.n, s.k, s.block, turned, static_cast<int>(into)));
+        if (into == Into::Partial && s.block != 0) continue;
+        const Values inputs[] = {{turned ? s.k : s.m, turned ? s.m : s.k, values<float>(s.m * s.k, 1)},
+                                 {turned ? s.n : s.k, turned ? s.k : s.n, values<float>(s.k * s.n, 2)},
+                                 {s.m, s.n, values<float>(s.m * s.n, 3)}};
+        expect_equal(*device, inputs, s.m + 1, s.n, [&](const Exec& exec, Inputs in, Tensor y) {
+          const Operand a = turned ? Operand::transposed(in[0]) : Operand::of(in[0]),
+                        b = turned ? Operand::transposed(in[1]) : Operand::of(in[1]);
+          const Tensor c{y.data, s.m, s.n, Element::f32}, sums{y.row(s.m), 1, s.n, Element::f32};
+          copy(exec, in[2], c);
+          // Partial takes panels, of which it goes on with the chain.
+          const ArenaScope scope(exec.arena);
+          into == Into::Partial ? gemm(exec, a, pack(exec, {&b, 1}, s.k, s.n, Element::f32), c, into)
+                                : gemm(exec, a, b, s.k, c, into, s.block);
+          fill(exec, sums, 0.5);
+          add_column_sums(exec, in[2], s.block, sums.data);
+        });
+      }
+}
+
+TEST(Gpu, products_of_many_rows_with_float_weights_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const std::size_t outputs : {41, 1030})
+    for (const std::size_t rows : {9, 300}) {
+      const std::size_t cols = 203;
+      SCOPED_TRACE(fmt::format("{} rows, {} outputs", rows, outputs));
+      const auto matrix = Matrix::from_floats(DType::float32, values<float>(outputs * cols, 5), outputs, cols).value();
+      const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)}, {1, outputs, values<float>(outputs, 7)}};
+      expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+        const MatmulJob job{&matrix, y, in[1].as(), 0};
+        matmul(exec, in[0], {&job, 1});
+      });
+    }
+}
+
+}  // namespace
+}  // namespace loom
