@@ -4,7 +4,7 @@
 usage: wgsl_lint.py [FILE...]      without files: all src/**/*.wgsl
 
 Floats have no operators but in src/backend/webgpu/wgsl, whose functions have the bits of the CPU kernels: + - * / % and comparisons, min, max,
-exp and their like, select of floats, conversions. Variables of functions begin with a value. A line that may have one all the same, since it is exact however it is compiled, ends in a
+exp and their like, select of floats, conversions. Variables of functions begin with a value, and remainders are those of unsigned numbers. A line that may have one all the same, since it is exact however it is compiled, ends in a
 comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
 
 Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions and structs of one are known in all, tensors are read by load_x() and
@@ -161,6 +161,8 @@ class Reader:
             self.fault(line, f"{operator} of floats")
         elif left == right == UNKNOWN:
             self.fault(line, f"{operator} of operands whose types are not known")
+        elif operator == "%" and INT in (left, right):
+            self.fault(line, "% of signed numbers, which Vulkan leaves open where one is negative")
         if compares:
             return BOOL
         if left in (UNKNOWN, SOME_INT, SOME_FLOAT) or right[0].startswith(("vec", "mat")):

@@ -49,6 +49,7 @@ BAD = [
     ("let a = load_0(i) * 2.0;  // exact:", "* of floats"),
     ("let a = ;", "where a value should stand"),
     ("var chain: array<f32, 4>;", "a variable without a value"),
+    ("let a = bitcast<i32>(i); let b = a % 3;", "% of signed numbers"),
 ]
 
 

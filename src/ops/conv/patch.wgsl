@@ -22,7 +22,7 @@ fn axis_of(a: u32) -> Axis {
 fn input_of(axis: Axis, o: u32, k: u32) -> i32 {
   let at = bitcast<i32>(o) * axis.step + bitcast<i32>(k) * axis.reach + axis.begin;
   if (spreads == 0u) { return select(at, is_padding, at < 0 || at >= bitcast<i32>(axis.extent)); }
-  if (at % axis.spread != 0) { return is_hole; }
+  if (bitcast<u32>(abs(at)) % bitcast<u32>(axis.spread) != 0u) { return is_hole; }
   let element = at / axis.spread;
   return select(element, is_padding, at < 0 || element >= bitcast<i32>(axis.extent));
 }

@@ -17,7 +17,7 @@ fn run(group: u32, thread: u32) {
     let at = bitcast<i32>(q - bits_axes(words));
     let spread = bitcast<i32>(bits_axes(words + 1u));
     let extent = bits_axes(words + 2u);
-    is_inside = is_inside && at >= 0 && at % spread == 0 && at / spread < bitcast<i32>(extent);
+    is_inside = is_inside && at >= 0 && bitcast<u32>(at) % bitcast<u32>(spread) == 0u && at / spread < bitcast<i32>(extent);
     source += bitcast<u32>(at / spread) * step;
     step *= extent;
   }
