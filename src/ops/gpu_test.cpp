@@ -62,6 +62,21 @@ TEST(Gpu, uploads_last_until_their_kernels_have_run) {
     });
 }
 
+// Weights that are gone make room for others while ids wait for their kernel.
+TEST(Gpu, uploads_outlast_weights_that_go) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t rows = 40, cols = 64;
+  const Values tables[] = {{rows, cols, values<float>(rows * cols, 17)}};
+  for (std::uint32_t turn = 0; turn < 3; ++turn) {
+    const auto matrix = Matrix::from_floats(DType::float32, values<float>(rows * cols, 18 + turn), rows, cols).value();
+    const std::int32_t first[] = {3, 1, 4}, second[] = {15, 9, 26};
+    expect_equal(*device, tables, 6, cols, [&](const Exec& exec, Inputs in, Tensor y) {
+      gather_rows(exec, matrix, first, 1, {y.data, 3, cols, Element::f32});
+      take_rows(exec, in[0], second, {y.row(3), 3, cols, Element::f32});
+    });
+  }
+}
+
 // Scratch of one op is given to the next: rows of the two share memory, and not row by row.
 TEST(Gpu, rows_of_tensors_that_take_turns_in_memory_are_not_mixed) {
   LOOM_NEEDS_GPU_DEVICE(device);

@@ -110,7 +110,9 @@ Result<std::byte*> GpuDevice::allocate(std::size_t bytes) {
 }
 
 void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) {
-  flush();  // what was recorded may name it
+  // What was recorded may name it. Notes stay: kernels that come next in a pass were told where theirs lie.
+  settle_rows();
+  submit_commands();
   const auto range = ranges_.find(memory);
   LOOM_ASSERT(range != ranges_.end());
   const std::size_t heap = range->second.heap;
