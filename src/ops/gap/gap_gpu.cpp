@@ -7,7 +7,6 @@
 #include "ops/gap/agreement.wgsl.h"
 #include "ops/gap/close.wgsl.h"
 #include "ops/gap/column_mean.wgsl.h"
-#include "ops/gap/deviation.wgsl.h"
 #include "ops/gap/direction.wgsl.h"
 #include "ops/gap/gap_figures.wgsl.h"
 #include "ops/gap/gap.h"
@@ -16,6 +15,7 @@
 #include "ops/gap/sizes.wgsl.h"
 #include "ops/gap/squares.wgsl.h"
 #include "ops/gap/width.wgsl.h"
+#include "ops/norm/moments.wgsl.h"
 #include "ops/recorded.h"
 #include "ops/sums/sums_gpu.h"
 
@@ -118,7 +118,7 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
 }
 
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out) {
-  static const std::string body = joined({wgsl::lanes, wgsl::deviation, wgsl::norm_gap});
+  static const std::string body = joined({wgsl::lanes, wgsl::moments, wgsl::norm_gap});
   const std::size_t groups = norm.deviation != nullptr ? 1 : norm.groups;
   exec.gpu()->record(exec,
                      Kernel("norm_gap", body, GpuDevice::kRowThreads)
@@ -133,6 +133,7 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
                          .fixed("positions", norm.shape.positions)
                          .fixed("groups", groups)
                          .fixed("has_deviation", norm.deviation != nullptr)
+                         .fixed("snaps_mean", 1)
                          .fixed("centred", norm.centred),
                      norm.shape.samples * groups);
 }

@@ -5,7 +5,7 @@ fn run(row: u32, thread: u32) {
   let base = row * cols;
   let first = row % groups * (cols / positions);
   var s = 0.0;
-  if (has_deviation == 0u) { s = deviation_of(base, thread); }
+  if (has_deviation == 0u) { s = moments_of(base, thread).y; }
   for (var i = thread; i < cols; i += 256u) {
     let channel = i / positions;
     var own = s;

@@ -1,6 +1,6 @@
+#include "backend/webgpu/wgsl/first_largest.wgsl.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "backend/webgpu/wgsl/largest.wgsl.h"
-#include "ops/loss/first_largest.wgsl.h"
 #include "ops/loss/row_scale_gpu.h"
 #include "ops/loss/softmax_class_loss.wgsl.h"
 #include "ops/loss/softmax_loss.h"

@@ -1,6 +1,6 @@
 
 // The mean of a row of `cols` elements and its deviation, the root of the mean square of x - mean plus eps; without
-// `centred` the mean is left out.
+// `centred` the mean is left out, with `snaps_mean` it is snapped first.
 // f32: eps
 fn moments_of(base: u32, thread: u32) -> vec2<f32> {
   let count = to_float_u(cols);
@@ -16,6 +16,7 @@ fn moments_of(base: u32, thread: u32) -> vec2<f32> {
       add_lane_parts(thread, part);
     }
     mean = div(fold_lanes(), count);
+    if (snaps_mean != 0u) { mean = snap(mean); }
   }
   begin_lanes(thread);
   for (var first = 0u; first < cols; first += 16u * lane_block) {

@@ -69,6 +69,7 @@ void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::siz
                              .fixed("positions", s.positions)
                              .fixed("groups", groups)
                              .fixed("has_beta", beta != nullptr)
+                             .fixed("snaps_mean", 0)
                              .fixed("centred", 1),
                          s.samples * groups);
 }
@@ -89,6 +90,7 @@ void norm_backward(const Exec& exec, bool centred, std::size_t rows, std::size_t
                              .fixed("positions", positions)
                              .fixed("groups", groups)
                              .fixed("wants_dx", dx.data != nullptr)
+                             .fixed("snaps_mean", 0)
                              .fixed("centred", centred),
                          rows);
 }

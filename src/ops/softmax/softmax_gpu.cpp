@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "backend/webgpu/gpu_device.h"
+#include "backend/webgpu/wgsl/first_largest.wgsl.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
@@ -83,10 +84,10 @@ void add_gumbel_noise(const Exec& exec, ConstTensor x, const RandomStream& strea
 }
 
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y) {
-  static const std::string body = joined({wgsl::largest, wgsl::one_hot});
+  static const std::string body = joined({wgsl::largest, wgsl::first_largest, wgsl::one_hot});
   exec.gpu()->record_row(exec,
                          Kernel("one_hot", body, GpuDevice::kRowThreads)
-                             .reads("p", p.data, p.cols)
+                             .reads("x", p.data, p.cols)
                              .writes("y", y.data, y.cols)
                              .number("cols", p.cols),
                          p.rows);

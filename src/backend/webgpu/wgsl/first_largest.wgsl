@@ -1,14 +1,9 @@
 
-// The first of the largest entries of a row, found by a workgroup of 256 threads. A NaN loses, but one that stands first is
-// the largest, and then there is no first: `at` is n.
+// Where the first of the largest of `n` numbers stands, from element `base` of x on, found by a workgroup of 256 threads. A
+// NaN loses; of nothing but NaN it is 0.
 var<workgroup> first_of: array<u32, 256>;
 
-struct Largest {
-  value: f32,
-  at: u32,
-}
-
-fn first_largest(base: u32, n: u32, thread: u32) -> Largest {
+fn first_largest(base: u32, n: u32, thread: u32) -> u32 {
   var largest = 0u;
   var at = 0u;
   for (var i = thread; i < n; i += 256u) {
@@ -28,6 +23,5 @@ fn first_largest(base: u32, n: u32, thread: u32) -> Largest {
   }
   let first = first_of[0];
   workgroupBarrier();
-  if (is_nan(load_x(base))) { return Largest(load_x(base), n); }
-  return Largest(load_x(base + first), first);
+  return first;
 }
