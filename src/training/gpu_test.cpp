@@ -57,6 +57,20 @@ TEST(GpuTraining, every_optimiser_ends_with_the_weights_of_the_cpu) {
   }
 }
 
+TEST(GpuTraining, losses_of_rows_against_rows_end_with_the_weights_of_the_cpu) {
+  const GoldenTraining mlp = gpu_trainings().front();
+  for (const char* const loss : {"cosine", "contrastive"}) {
+    GoldenTraining training = mlp;
+    training.loss.name = loss;
+    expect_the_weights_of_the_cpu(training);
+  }
+  GoldenTraining heads = mlp;
+  heads.loss = {.name = "multi_head_softmax_ce", .heads = {2, 3}};
+  heads.labels = 2, heads.classes = 2;
+  expect_the_weights_of_the_cpu(heads);
+  expect_the_weights_of_the_cpu(heads, 3, 16);
+}
+
 TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu) {
   for (const GoldenTraining& training : golden_trainings())
     if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training);
