@@ -61,6 +61,16 @@ Result<Device*> open_device(const CommonOptions& options) {
   return *device;
 }
 
+Result<NetworkSessionOptions> session_options(const CommonOptions& options) {
+  NetworkSessionOptions session;
+  session.threads = options.threads;
+  if (!options.isa.empty()) {
+    LOOM_TRY(session.isa, isa_from_name(options.isa));
+  }
+  LOOM_TRY(session.device, open_device(options));
+  return session;
+}
+
 void add_model_dtype(CLI::App& app, CommonOptions& options) {
   app.add_option(
          "--dtype", options.dtype,

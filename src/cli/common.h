@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/json_fwd.h"
 #include "lm/generator.h"
+#include "network/network_session.h"
 
 namespace loom::cli {
 
@@ -34,6 +35,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --device, and what it names; null: this computer.
 void add_device(CLI::App& app, CommonOptions& options);
 Result<Device*> open_device(const CommonOptions& options);
+// Threads, instruction set and device of a training.
+Result<NetworkSessionOptions> session_options(const CommonOptions& options);
 // --dtype of commands that read a language model's weights.
 void add_model_dtype(CLI::App& app, CommonOptions& options);
 

@@ -25,14 +25,6 @@ struct FinetuneFlags {
   std::vector<std::pair<const CLI::Option*, std::string>> settings;
 };
 
-Result<void> set_session(const CommonOptions& common, NetworkSessionOptions& session) {
-  session.threads = common.threads;
-  if (!common.isa.empty()) {
-    LOOM_TRY(session.isa, isa_from_name(common.isa));
-  }
-  return {};
-}
-
 // A bar on a terminal, a line every so often elsewhere.
 class FinetuneReporter {
  public:
@@ -120,7 +112,7 @@ Result<int> run(const FinetuneFlags& o) {
   FinetuneOptions options{.out = o.out, .sources = o.sources, .config = o.config};
   options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   options.sources.dtype = o.common.dtype;
-  LOOM_TRY_VOID(set_session(o.common, options.config.session));
+  LOOM_TRY(options.config.session, session_options(o.common));
   for (const auto& [option, path] : o.settings)
     if (option->count() > 0) options.given.push_back(path);
   options.look = [&](const FinetuneConfig&, const FinetuneSources& sources) -> Result<void> {
@@ -151,8 +143,7 @@ Result<int> run(const FinetuneFlags& o) {
 
 Result<int> replay_finetune_command(const std::string& journal, const std::string& folder,
                                     const CommonOptions& common) {
-  NetworkSessionOptions session;
-  LOOM_TRY_VOID(set_session(common, session));
+  LOOM_TRY(const NetworkSessionOptions session, session_options(common));
   watch_interrupts();
   CommonOptions silent = common;
   silent.json = true;  // the bar alone
@@ -239,6 +230,7 @@ Run finetune_command(CLI::App& app) {
   add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   add_settings(app, *o);
   add_common(app, o->common, false);
+  add_device(app, o->common);
   add_model_dtype(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run(*o)); };

@@ -24,16 +24,6 @@ struct TrainFlags {
   std::uint64_t epochs = 0;
 };
 
-Result<NetworkSessionOptions> session_options(const CommonOptions& common) {
-  NetworkSessionOptions options;
-  options.threads = common.threads;
-  if (!common.isa.empty()) {
-    LOOM_TRY(options.isa, isa_from_name(common.isa));
-  }
-  LOOM_TRY(options.device, open_device(common));
-  return options;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

@@ -113,6 +113,10 @@ class Finetuning {
   std::uint64_t tokens() const { return (position_.epoch * batches_->samples() + position_.samples) * length_; }
   bool recorded() const { return !record_.folder.empty(); }
   bool watched() const { return recorded() || record_.on_journal; }
+  Result<Digest> hash() {
+    LOOM_TRY_VOID(trainer_->fetch_weights());
+    return adapter_hash(model_, config_.adapter.name);
+  }
 
   Result<void> open() {
     if (config_.hash_steps == 0) return fail(Code::InvalidConfig, "hash_steps: 0, 1 or more expected");
@@ -223,12 +227,13 @@ class Finetuning {
       position_.loss_history.push_back(report.loss);
       ++result_.new_steps, new_tokens_ += batch.size * length_;
       if (watched() && steps() % config_.hash_steps == 0) {
+        LOOM_TRY(const Digest digest, hash());
         LOOM_TRY_VOID(journal_.write({{"event", "steps"},
                                       {"step", steps()},
                                       {"epoch", position_.epoch + 1},
                                       {"losses", last_losses(config_.hash_steps)},
                                       {"learning_rate", report.learning_rate},
-                                      {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
+                                      {"hash", to_hex(digest)}}));
       }
       LOOM_TRY_VOID(tell({.loss = report.loss, .learning_rate = report.learning_rate}));
       if (recorded() && clock_.due()) LOOM_TRY_VOID(save());
@@ -241,7 +246,7 @@ class Finetuning {
     if (recorded()) LOOM_TRY_VOID(save());
     result_.scratch_bytes = trainer_->session().scratch_bytes();
     result_.steps = steps(), result_.tokens = tokens(), result_.losses = position_.loss_history;
-    result_.hash = adapter_hash(model_, config_.adapter.name);
+    LOOM_TRY(result_.hash, hash());
     if (!result_.stopped) {
       Json line{{"event", "end"},
                 {"stop_reason", "finished"},

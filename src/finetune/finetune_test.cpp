@@ -11,6 +11,7 @@
 #include "lm/model_entity.h"
 #include "lm/session.h"
 #include "support/divided.h"
+#include "support/gpu.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -18,11 +19,11 @@ namespace {
 
 const std::string kModel = test::source_path("tests/golden/models/llama2_untied");
 
-DecoderModel open_model() {
+DecoderModel open_model(const DecoderOptions& options = {}) {
   const auto pool = ThreadPool::create(1).value();
   const auto source = read_source(kModel);
   EXPECT_TRUE(source) << (source ? "" : source.error().text());
-  auto model = build_decoder(*source, *pool, {});
+  auto model = build_decoder(*source, *pool, options);
   EXPECT_TRUE(model) << (model ? "" : model.error().text());
   return std::move(*model);
 }
@@ -88,6 +89,33 @@ TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
       if (!first) first = result->hash;
       EXPECT_EQ(result->hash, *first) << name(isa) << " " << threads;
     }
+}
+
+TEST(GpuFinetune, L_141_adapters_and_journal_are_those_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const char* const dtype : {"", "int8", "bfloat16"}) {
+    SCOPED_TRACE(dtype);
+    std::vector<std::string> journals[2];
+    Digest hashes[2];
+    for (const bool there : {false, true}) {
+      DecoderOptions options;
+      if (*dtype != '\0') options.dtype = dtype_from_name(dtype).value();
+      DecoderModel model = open_model(options);
+      FinetuneConfig config = small_config();
+      config.steps = 6, config.hash_steps = 3;
+      if (there) config.session.device = device;
+      FinetuneRecord record;
+      record.on_journal = [&](const Json& line) -> Result<void> {
+        journals[there].push_back(line.dump());
+        return {};
+      };
+      const auto result = finetune(model, *windows(model, 400), config, nullptr, record);
+      ASSERT_TRUE(result) << result.error().text();
+      hashes[there] = result->hash;
+    }
+    EXPECT_EQ(journals[1], journals[0]);
+    EXPECT_EQ(hashes[1], hashes[0]);
+  }
 }
 
 TEST(Finetune, L_141_fresh_adapters_leave_every_answer_as_it_was) {

@@ -80,7 +80,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   LOOM_TRY(Network network, network_of(t, shape));
   const bool sgd = t.optimizer == "sgd";
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy";
+  config.loss = t.loss;
   if (t.tween.empty() || t.tween == "mirror" || t.tween == "dtp")
     config.optimizer = {.name = t.optimizer, .momentum = sgd ? 0.9 : 0};
   config.schedule.learning_rate = sgd ? 0.05 : 0.01;

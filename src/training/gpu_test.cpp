@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "learning/tween/mesh_tween.h"
 #include "support/gpu.h"
 #include "training/golden.h"
+#include "training/training_test.h"
 
 namespace loom {
 namespace {
@@ -57,6 +59,20 @@ TEST(GpuTraining, every_optimiser_ends_with_the_weights_of_the_cpu) {
   }
 }
 
+TEST(GpuTraining, losses_of_rows_against_rows_end_with_the_weights_of_the_cpu) {
+  const GoldenTraining mlp = gpu_trainings().front();
+  for (const char* const loss : {"cosine", "contrastive"}) {
+    GoldenTraining training = mlp;
+    training.loss.name = loss;
+    expect_the_weights_of_the_cpu(training);
+  }
+  GoldenTraining heads = mlp;
+  heads.loss = {.name = "multi_head_softmax_ce", .heads = {2, 3}};
+  heads.labels = 2, heads.classes = 2;
+  expect_the_weights_of_the_cpu(heads);
+  expect_the_weights_of_the_cpu(heads, 3, 16);
+}
+
 TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu) {
   for (const GoldenTraining& training : golden_trainings())
     if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training);
@@ -73,6 +89,101 @@ TEST(GpuTraining, quantised_weights_and_mixed_precision_end_with_the_weights_of_
     training.mixed = mixed;
     expect_the_weights_of_the_cpu(training, 5);
   }
+}
+
+// What a step mesh leaves in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, by which
+// weights move, then weights and states.
+struct Ticked {
+  std::vector<std::uint32_t> bits;
+  std::string weights, states;
+};
+Ticked twenty_ticks(Device* device, const Json& layers, const Shape& input, const std::string& mode) {
+  Ticked out;
+  const auto see = [&](const ConstView& view) {
+    out.bits.resize(out.bits.size() + view.shape.elements());
+    const std::span to = std::as_writable_bytes(std::span(out.bits).last(view.shape.elements()));
+    device != nullptr ? device->read(view.as<std::byte>(), to)
+                      : void(std::copy_n(view.as<std::byte>(), to.size(), to.data()));
+  };
+  const auto seeded = [](std::uint32_t step, std::size_t n) {
+    const RandomStream random{.seed = 4, .step = step};
+    std::vector<float> v(n);
+    for (std::size_t i = 0; i < n; ++i) v[i] = 2 * random.uniform(i) - 1;
+    return v;
+  };
+  Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
+  EXPECT_TRUE(network.initialise());
+  const std::string before = to_hex(weight_hash(network));
+  EXPECT_TRUE(network.prepare_steps(input));
+  auto mesh = StepMesh::create(
+      network,
+      {.threads = 2, .isa = {}, .history_capacity = 4, .backward = true, .keep_inputs = true, .device = device});
+  EXPECT_TRUE(mesh);
+  TweenConfig config;
+  config.mode = mode;
+  auto tween = MeshTween::create(network, **mesh, config, {.ticks = mode == "chain" ? std::size_t{3} : 0});
+  EXPECT_TRUE(tween);
+  StepState a = (*mesh)->create_state().value(), b = (*mesh)->create_state().value();
+  StepState* const both[] = {&a, &b};
+  Memory target;
+  for (std::uint32_t tick = 0; tick < 20; ++tick) {
+    const std::vector<float> x = seeded(tick, input.elements());
+    EXPECT_TRUE(both[tick % 2]->set_input({x.data(), input, Element::f32}, tick % 3 != 0));
+    EXPECT_TRUE((*mesh)->step(both, {.capture = true, .training = true}));
+    for (const StepState* state : both)
+      if (const auto y = state->output()) see(*y);
+    if (tick % 5 != 4) continue;
+    const Shape shape = a.output()->shape;
+    target = Memory::create(device, shape.elements() * sizeof(float)).value();
+    const std::vector<float> t = seeded(100 + tick, shape.elements());
+    target.write(0, std::as_bytes(std::span(t)));
+    const ConstView dy{target.data(), shape, Element::f32};
+    const auto ports = (*mesh)->backward(a, dy);
+    EXPECT_TRUE(ports);
+    for (const ConstView& port : *ports)
+      if (port.data != nullptr) see(port);
+    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+      see({(*mesh)->gradients().of(w), Shape::of({1, w.elements()}), Element::f32});
+    });
+    const TweenTarget targets[] = {{.values = dy}, {.values = dy}};
+    EXPECT_TRUE((*tween)->step(both, targets, 0.1));
+  }
+  network.visit_weights([](const std::string&, Weight& w, Layer&) { EXPECT_TRUE(w.fetch()); });
+  EXPECT_TRUE(device == nullptr || device->check());
+  out.weights = to_hex(weight_hash(network));
+  EXPECT_NE(out.weights, before);
+  out.states = to_hex(a.hash()) + to_hex(b.hash());
+  // A state goes from one device to another as a snapshot.
+  const std::vector<std::byte> snapshot = a.snapshot();
+  EXPECT_TRUE(b.restore(snapshot));
+  EXPECT_EQ(b.hash(), a.hash());
+  return out;
+}
+
+TEST(GpuTraining, ticks_of_a_step_mesh_leave_what_those_of_the_cpu_leave) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto dense = [](std::size_t from, std::size_t to, const char* activation) {
+    return Json{
+        {"type", "dense"}, {"input_height", from}, {"output_height", to}, {"bias", true}, {"activation", activation}};
+  };
+  Json back = dense(130, 33, "tanh");  // adds what the last cell left in the tick before
+  back["is_remote_link"] = true, back["link_mode"] = "feed", back["link_merge"] = "add";
+  back["target_z"] = 0, back["target_y"] = 0, back["target_x"] = 0, back["target_l"] = 2;
+  const Json lstm{{"type", "lstm"}, {"input_height", 19}, {"output_height", 37}, {"stateful", true}};
+  const struct {
+    Json layers;
+    Shape input;
+  } cases[] = {{{dense(70, 130, "gelu"), back, dense(33, 130, "relu")}, Shape::of({67, 70})},
+               {{lstm, {{"type", "dropout"}, {"rate", 0.3}}, dense(37, 5, "linear")}, Shape::of({6, 5, 19})}};
+  for (const auto& [layers, input] : cases)
+    for (const std::string mode : {"layerwise", "chain"}) {
+      SCOPED_TRACE(input.text() + " " + mode);
+      const Ticked wanted = twenty_ticks(nullptr, layers, input, mode), got = twenty_ticks(device, layers, input, mode);
+      EXPECT_GT(wanted.bits.size(), 40'000u);
+      EXPECT_EQ(got.bits, wanted.bits);
+      EXPECT_EQ(got.weights, wanted.weights);
+      EXPECT_EQ(got.states, wanted.states);
+    }
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct Units {
 
 Units units_of(const Exec& exec, ConstTensor x) {
   const Units out{exec.arena.tensor(x.rows, x.cols, x.element), exec.arena.tensor(x.rows, 1, x.element)};
+  if (exec.gpu() != nullptr) return gpu::unit_rows(exec, x, out.unit, out.norm), out;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
       exec.kernels.direction_loss.of<T>().unit_row(x.row<T>(r), x.cols, out.unit.row<T>(r), out.norm.row<T>(r));
@@ -30,6 +31,7 @@ void units_backward(const Exec& exec, const Operand& slopes, const Units& x, con
                     Tensor dx) {
   if (dx.data == nullptr) return;
   gemm(exec, slopes, Operand::of(others.unit), others.unit.rows, du);
+  if (exec.gpu() != nullptr) return gpu::unit_rows_backward(exec, x.unit, x.norm, du, dx);
   with_element(dx.element, [&]<class T>() {
     for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
       exec.kernels.direction_loss.of<T>().unit_backward(x.unit.row<T>(r), x.norm.row<T>(r), du.row<T>(r), dx.cols,
@@ -42,6 +44,7 @@ void units_backward(const Exec& exec, const Operand& slopes, const Units& x, con
 
 void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
                  Tensor gradient) {
+  if (exec.gpu() != nullptr) return gpu::cosine_loss(exec, o, t, scale, values, gradient);
   with_element(o.element, [&]<class T>() {
     for_rows(exec, o.rows, o.cols, [&](std::size_t r) {
       exec.kernels.direction_loss.of<T>().cosine_row(o.row<T>(r), t.row<T>(r), scale.of<T>(r), o.cols,
@@ -61,7 +64,7 @@ void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double tem
   const Tensor slopes = wanted ? exec.arena.tensor(rows, rows, o.element) : Tensor{};
   const Tensor du = wanted ? exec.arena.tensor(rows, o.cols, o.element) : Tensor{};
   std::int64_t* own = exec.arena.note<std::int64_t>(rows);
-  if (exec.computes()) std::iota(own, own + rows, 0);
+  if (!exec.rehearsal()) std::iota(own, own + rows, 0);
   gemm(exec, Operand::of(from.unit), Operand::transposed(to.unit), o.cols, cosines);
   loom::scale(exec, cosines, 1 / temperature, cosines);
   RowScale of_cosines = scale;

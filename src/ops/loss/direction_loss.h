@@ -7,6 +7,8 @@
 
 namespace loom {
 
+inline constexpr double kLeastNorm = 1e-8;
+
 // values[r] = 1 - cos(o, t) = |o / |o| - t / |t||^2 / 2 by lanes16, which has its digits where the cosine is near 1
 // too; where a norm stands at its floor, 1 less the product of the two by lanes16. gradient = -(t / |t| - cos o / |o|)
 // / |o| scale[r]. o and t [rows, n], values [rows, 1], gradient [rows, n] or without data.
@@ -17,6 +19,12 @@ void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale&
 // without data. Scratch: [rows, 2 rows + 3 n + 2], and notes for a class per row.
 void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double temperature, const RowScale& scale,
                       Tensor values, Tensor gradient, Tensor target_gradient);
+
+namespace gpu {
+void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values, Tensor gradient);
+void unit_rows(const Exec& exec, ConstTensor x, Tensor unit, Tensor norm);
+void unit_rows_backward(const Exec& exec, ConstTensor unit, ConstTensor norm, ConstTensor du, Tensor dx);
+}  // namespace gpu
 
 template <class T>
 struct DirectionLossKernels {

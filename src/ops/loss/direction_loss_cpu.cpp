@@ -5,8 +5,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kLeastNorm = 1e-8;
-
 template <class T>
 struct Norm {
   T size;

@@ -35,6 +35,7 @@ struct MultiHeadTargets {
   ConstTensor mask{};  // f32 [rows, heads], above 0.5 where a head counts; without data: all do
 };
 
+inline constexpr double kHeadFloor = 1e-7;
 // values[r] = sum over the heads, ascending by chain64, of -log(p_c + 1e-7), c the head's target and p its own softmax.
 // gradient[r, k] = (p_k - [k = c]) p_c / (p_c + 1e-7) scale[r]; 0 where a head does not count.
 void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
@@ -44,6 +45,8 @@ namespace gpu {
 // `weights`: those of the classes, in the element type.
 void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets,
                           std::span<const float> weights, const RowScale& scale, Tensor values, Tensor gradient);
+void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
+                             Tensor values, Tensor gradient);
 }  // namespace gpu
 
 template <class T>

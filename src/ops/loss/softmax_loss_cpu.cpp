@@ -6,8 +6,6 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-constexpr double kHeadFloor = 1e-7;
-
 LOOM_INLINE float log_one(float x) { return log(x); }
 LOOM_INLINE double log_one(double x) { return log64(x); }
 LOOM_INLINE float log1p_one(float x) { return log1p(x); }

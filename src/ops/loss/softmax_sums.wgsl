@@ -30,6 +30,3 @@ fn softmax_sums(base: u32, n: u32, thread: u32) -> Sums {
 }
 
 fn exponential(at: u32, top: f32) -> f32 { return snap(exp_f(snap(sub(load_x(at), top)))); }
-
-// A factor of gradients: a subnormal one is 0.
-fn flush_factor(x: f32) -> f32 { return select_f(magnitude_of(x) < 0x800000u, 0.0, x); }
