@@ -117,8 +117,24 @@ void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, co
   if (call.is_done()) return;
   with_element(a.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b == nullptr ? nullptr : b->as<T>(), begin, end,
-                                             block == 0 ? s.samples : block, static_cast<T*>(c));
+      const bool dots = b != nullptr;
+      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), dots ? b->as<T>() : nullptr, begin, end,
+                                             block == 0 ? s.samples : block, dots ? static_cast<T*>(c) : nullptr,
+                                             dots ? nullptr : static_cast<T*>(c));
+    });
+  });
+}
+
+void add_both_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, ConstTensor b, std::size_t block,
+                           void* dots, void* sums) {
+  if (exec.gpu() != nullptr) {
+    gpu::add_channel_sums(exec, s, a, &b, block, dots);
+    return gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
+  }
+  with_element(a.element, [&]<class T>() {
+    for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
+      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b.as<T>(), begin, end, block == 0 ? s.samples : block,
+                                             static_cast<T*>(dots), static_cast<T*>(sums));
     });
   });
 }
