@@ -23,7 +23,6 @@ constexpr std::size_t kParameterWords = kParameterBytes / 4;
 
 std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); }
 
-
 }  // namespace
 
 GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options)
@@ -280,13 +279,18 @@ void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t
   if (auto done = add_row(kernel, rows); !done) exec.status = std::move(done).error();
 }
 
+// Whether a kernel can be run as it comes: in an attempt, one that is not known is noted, and ends it.
+Result<bool> GpuDevice::knows(const Kernel& kernel, std::uint64_t workgroups) {
+  if (mode_ != Mode::Attempt) return true;
+  if (attempt_.meets_stranger) return false;
+  LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
+  attempt_.meets_stranger = !shader->is_trusted(sizes_of({&kernel, 1}, workgroups));
+  return !attempt_.meets_stranger;
+}
+
 Result<void> GpuDevice::add(const Kernel& kernel, std::uint64_t workgroups) {
-  if (mode_ == Mode::Attempt) {
-    if (attempt_.meets_stranger) return {};
-    LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
-    attempt_.meets_stranger = !shader->is_trusted();
-    if (attempt_.meets_stranger) return {};
-  }
+  LOOM_TRY(const bool is_known, knows(kernel, workgroups));
+  if (!is_known) return {};
   LOOM_TRY_VOID(end_rows());
   return submit_alone(kernel, workgroups);
 }
@@ -304,12 +308,8 @@ bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::u
 }
 
 Result<void> GpuDevice::add_row(const Kernel& kernel, std::uint64_t rows) {
-  if (mode_ == Mode::Attempt) {
-    if (attempt_.meets_stranger) return {};
-    LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
-    attempt_.meets_stranger = !shader->is_trusted();
-    if (attempt_.meets_stranger) return {};
-  }
+  LOOM_TRY(const bool is_known, knows(kernel, rows));
+  if (!is_known) return {};
   rows_.push_back(kernel);
   std::size_t operands = 0;
   for (const Kernel& k : rows_) operands += k.operands().size();
@@ -346,8 +346,8 @@ Result<void> GpuDevice::end_rows() {
 Result<void> GpuDevice::submit_rows(Kernels kernels) {
   if (kernels.size() == 1) return submit_alone(kernels[0], num_rows_);
   LOOM_TRY(Shader* const shader, shader_of(kernels));
-  if (shader->is_trusted()) return submit(kernels, num_rows_, *shader);
-  if (shader->state != Shader::State::Refused) {
+  if (shader->is_trusted(sizes_of(kernels, num_rows_))) return submit(kernels, num_rows_, *shader);
+  if (!shader->is_refused) {
     if (mode_ == Mode::Attempt) return void(attempt_.meets_stranger = true), Result<void>();
     return prover_->prove_joined(kernels, num_rows_, *shader);
   }

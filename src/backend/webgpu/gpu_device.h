@@ -124,6 +124,7 @@ class GpuDevice final : public Device {
   const std::byte* end_of_range(const void* address) const;
   void begin_attempt();
   bool keep_attempt();  // or forgets it
+  Result<bool> knows(const Kernel& kernel, std::uint64_t workgroups);
   Result<void> add(const Kernel& kernel, std::uint64_t workgroups);
   Result<void> add_row(const Kernel& kernel, std::uint64_t rows);
   Result<Shader*> shader_of(Kernels kernels);

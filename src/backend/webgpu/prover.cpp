@@ -53,14 +53,14 @@ bool Prover::record(const Exec& exec, const Form& form) {
     if (!result) exec.status = std::move(result).error();
     return !result;
   };
-  on_trial_.clear(), kernels_on_trial_.clear();
+  on_trial_.clear();
   is_refused_ = false;
-  for (std::size_t i = 0; i < device_.recorded_.size(); ++i) {
-    auto shader = device_.shader_of({&device_.recorded_[i].kernel, 1});
+  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_) {
+    auto shader = device_.shader_of({&kernel, 1});
     if (failed(shader)) return true;
-    is_refused_ |= (*shader)->state == Shader::State::Refused;
-    if ((*shader)->is_trusted() || std::ranges::find(on_trial_, *shader) != on_trial_.end()) continue;
-    on_trial_.push_back(*shader), kernels_on_trial_.push_back(i);
+    is_refused_ |= (*shader)->is_refused;
+    const std::uint64_t sizes = sizes_of({&kernel, 1}, workgroups);
+    if (!(*shader)->is_trusted(sizes)) on_trial_.push_back({*shader, &kernel, sizes});
   }
   if (on_trial_.empty()) {
     for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
@@ -99,7 +99,7 @@ Result<void> Prover::copy_here(const Exec& exec) {
   for (const Piece& piece : filled_)
     if (!os::fill_addresses(piece.begin, piece.size()))
       return fail(Code::OutOfMemory, "{}: no memory for copies of {} bytes, to prove {} by", device_.adapter().name,
-                  piece.size(), on_trial_[0]->name);
+                  piece.size(), on_trial_[0].shader->name);
   for (const Piece& piece : read) LOOM_TRY_VOID(device_.fetch(piece.begin, piece.bytes()));
   before_.clear();
   for (const Piece& piece : written_) before_.emplace_back(piece.begin, piece.end);
@@ -162,9 +162,9 @@ Result<void> Prover::judge() {
   ++report_.trials;
   LOOM_TRY(bool equal, results_are(expected, written_));
   bool other_level = false;
-  for (std::size_t i = 0; i < on_trial_.size() && !equal; ++i) {
-    if (on_trial_[i]->sums == Sums::Kept) continue;
-    shaders_.set_sums(*on_trial_[i], {&device_.recorded_[kernels_on_trial_[i]].kernel, 1}, Sums::Kept);
+  for (const OnTrial& one : on_trial_) {
+    if (equal || one.shader->sums == Sums::Kept) continue;
+    shaders_.set_sums(*one.shader, {one.kernel, 1}, Sums::Kept);
     other_level = true;
   }
   if (other_level) {
@@ -172,14 +172,15 @@ Result<void> Prover::judge() {
     LOOM_TRY_VOID(run_alone());
     LOOM_TRY(equal, results_are(expected, written_));
   }
-  for (Shader* const shader : on_trial_) equal ? shaders_.pass(*shader) : refuse(*shader);
+  const unsigned trials = trials_for(written_);
+  for (const OnTrial& one : on_trial_) equal ? shaders_.pass(*one.shader, one.sizes, trials) : refuse(*one.shader);
   if (!equal) send(expected, written_);
   return {};
 }
 
 void Prover::refuse(Shader& shader) {
-  shader.state = Shader::State::Refused;
-  report_.refused.emplace_back(shader.name);
+  if (!shader.is_refused) report_.refused.emplace_back(shader.name);
+  shader.is_refused = true;
 }
 
 Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader) {
@@ -203,13 +204,20 @@ Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& s
     shaders_.set_sums(shader, kernels, Sums::Kept);
     LOOM_TRY(equal, shows_it());
   }
-  equal ? shaders_.pass(shader) : refuse(shader);
+  equal ? shaders_.pass(shader, sizes_of(kernels, rows), trials_for(written)) : refuse(shader);
   if (!equal) send(expected, written);
   report_.ms += ms_since(begin);
   return {};
 }
 
 // ---- memory ----
+
+// A number or two may be right by chance.
+unsigned Prover::trials_for(std::span<const Piece> written) {
+  std::size_t bytes = 0;
+  for (const Piece& piece : written) bytes += piece.size();
+  return bytes < 256 ? 8 : 1;
+}
 
 void Prover::merge(std::vector<Piece>& pieces) {
   std::ranges::sort(pieces, {}, &Piece::begin);

@@ -1,6 +1,6 @@
 #pragma once
 // Proof before use: a shader's results count when they were, for the very tensors of its first use, those of this
-// computer's kernels, bit by bit; after a thousand uses it must show that again. What a compiler makes of a text is
+// computer's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. What a compiler makes of a text is
 // known no other way. Three cases:
 //   a kernel of an op     the op runs here as well, on copies of its tensors (Call)
 //   kernels in one shader their results are compared with those of each alone, which have been proved before
@@ -47,6 +47,11 @@ class Prover {
     std::size_t size() const { return static_cast<std::size_t>(end - begin); }
     std::span<std::byte> bytes() const { return {begin, size()}; }
   };
+  struct OnTrial {
+    Shader* shader;
+    const Kernel* kernel;
+    std::uint64_t sizes;
+  };
   using Bytes = std::vector<std::vector<std::byte>>;
 
   bool record(const Exec& exec, const Form& form);
@@ -59,6 +64,7 @@ class Prover {
   Result<Bytes> fetch(std::span<const Piece> pieces);
   void send(const Bytes& bytes, std::span<const Piece> pieces);
   std::vector<Piece> pieces_of(Kernels kernels, std::uint64_t rows, const Arena* arena, bool written) const;
+  static unsigned trials_for(std::span<const Piece> written);
   static void merge(std::vector<Piece>& pieces);
   void empty_addresses();
 
@@ -71,8 +77,7 @@ class Prover {
   const Exec* exec_ = nullptr;
   Arena arena_, other_arena_;  // of this computer; the one of the call, or the other way round
   Arena::Mark scratch_;        // that ops take here, as far as they were rehearsed
-  std::vector<Shader*> on_trial_;
-  std::vector<std::size_t> kernels_on_trial_;  // of device_.recorded_, one for each of on_trial_
+  std::vector<OnTrial> on_trial_;
   bool is_refused_ = false, is_rehearsal_ = false;
   std::vector<Piece> written_, filled_;
   Bytes before_;

@@ -1,6 +1,10 @@
 #include "backend/webgpu/shaders.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <bit>
+#include <charconv>
 #include <cstring>
 
 #include "core/file.h"
@@ -10,9 +14,8 @@
 namespace loom::gpu {
 namespace {
 
-// A line of the file of passes: the hash of a text, and how often it has passed.
-constexpr std::string_view kOnce = " 1\n", kAgain = " 2\n";
-constexpr std::size_t kHashLetters = 64, kLine = kHashLetters + kOnce.size();
+// A line of the file of passes: the hash of a text, the sizes of tensors, and 2 where that was the second time.
+constexpr std::size_t kHashLetters = 64, kSizesLetters = 16, kLine = kHashLetters + kSizesLetters + 4;
 
 void append_line(const std::string& path, std::string_view line) {
   int file = os::open(path, os::Access::append);
@@ -24,6 +27,14 @@ void append_line(const std::string& path, std::string_view line) {
 
 }  // namespace
 
+std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups) {
+  std::uint64_t sizes = std::bit_width(workgroups);
+  for (const Kernel& kernel : kernels)
+    for (const Kernel::Number& n : kernel.numbers())
+      if (!n.is_float) sizes = sizes * 0x100000001b3 + std::bit_width(n.bits);
+  return sizes;
+}
+
 void Shaders::read_passes() {
   if (options_.passes.empty()) return;
   const auto text = read_text_file(options_.passes);
@@ -32,9 +43,14 @@ void Shaders::read_passes() {
     const std::size_t end = rest.find('\n');
     if (end == rest.npos) break;
     const std::string_view line = rest.substr(0, end + 1);
-    if (line.size() == kLine && (line.ends_with(kOnce) || line.ends_with(kAgain)))
-      passes_[std::string(line.substr(0, kHashLetters))] |= line.ends_with(kAgain);
     rest.remove_prefix(end + 1);
+    if (line.size() != kLine) continue;
+    const char* const digits = line.data() + kHashLetters + 1;
+    std::uint64_t sizes = 0;
+    if (std::from_chars(digits, digits + kSizesLetters, sizes, 16).ptr != digits + kSizesLetters) continue;
+    Earlier& earlier = earlier_[std::string(line.substr(0, kHashLetters))];
+    earlier.passes.push_back({sizes});
+    earlier.again |= line[kLine - 2] == '2';
   }
 }
 
@@ -74,10 +90,10 @@ Result<Shader*> Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   shader.bindings = bindings, shader.name = kernels.back().name(), shader.sums = sums_;
   judge(shader, kernels);
   // One that has passed with the second level of sums alone is known by the text of that.
-  if (shader.state == Shader::State::Unknown && sums_ == Sums::Left && !passes_.empty()) {
+  if (shader.passes.empty() && sums_ == Sums::Left && !earlier_.empty()) {
     shader.sums = Sums::Kept;
     judge(shader, kernels);
-    if (shader.state == Shader::State::Unknown) set_sums(shader, kernels, Sums::Left);
+    if (shader.passes.empty()) set_sums(shader, kernels, Sums::Left);
   }
   return &shader;
 }
@@ -92,9 +108,9 @@ void Shaders::judge(Shader& shader, Kernels kernels) {
   const std::string text = text_of(shader, kernels);
   hash.update(std::as_bytes(std::span(text)));
   shader.text_hash = to_hex(hash.finish());
-  const auto pass = passes_.find(shader.text_hash);
-  shader.state = pass != passes_.end() ? Shader::State::Passed : Shader::State::Unknown;
-  shader.passed_again = pass != passes_.end() && pass->second;
+  const auto known = earlier_.find(shader.text_hash);
+  const Earlier earlier = known == earlier_.end() ? Earlier{} : known->second;
+  shader.passes = earlier.passes, shader.passed_again = earlier.again;
 }
 
 void Shaders::set_sums(Shader& shader, Kernels kernels, Sums sums) {
@@ -111,12 +127,15 @@ Result<Id> Shaders::compile(Shader& shader, Kernels kernels) {
   return shader.pipeline;
 }
 
-void Shaders::pass(Shader& shader) {
-  shader.passed_again = shader.state == Shader::State::Passed && shader.uses >= Shader::kUsesToNextTrial;
-  shader.state = Shader::State::Passed;
+void Shaders::pass(Shader& shader, std::uint64_t sizes, unsigned trials) {
+  auto pass = std::ranges::find(shader.passes, sizes, &Shader::Pass::sizes);
+  if (pass == shader.passes.end()) pass = shader.passes.insert(pass, {sizes, trials});
+  if (pass->missing != 0 && --pass->missing != 0) return;
+  shader.passed_again |= shader.uses >= Shader::kUsesToNextTrial;
   if (options_.passes.empty()) return;
   // A pass that cannot be kept is shown anew by the next run.
-  append_line(options_.passes, joined({shader.text_hash, shader.passed_again ? kAgain : kOnce}));
+  append_line(options_.passes,
+              fmt::format("{} {:0{}x} {}\n", shader.text_hash, sizes, kSizesLetters, shader.passed_again ? 2 : 1));
 }
 
 Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffers) {

@@ -2,10 +2,11 @@
 // The shaders of a device, by what its kernels are made of, and which of them have passed: a shader may be used when
 // its results were those of this computer (prover.h). Passes of earlier runs are kept in a file.
 
+#include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "backend/webgpu/driver.h"
 #include "backend/webgpu/kernel.h"
@@ -14,25 +15,37 @@
 namespace loom::gpu {
 
 struct Shader {
-  enum class State : std::uint8_t { Unknown, Passed, Refused };
   Bindings bindings;
   std::string_view name;
   std::string text_hash;  // of the whole text, in hex
   Sums sums = Sums::Left;
-  State state = State::Unknown;
+  struct Pass {
+    std::uint64_t sizes;   // of the tensors (sizes_of())
+    unsigned missing = 0;  // trials that it has yet to pass with such
+  };
+  std::vector<Pass> passes;
   bool passed_again = false;  // after kUsesToNextTrial uses
+  bool is_refused = false;
   std::uint32_t uses = 0;
   Id pipeline = 0;  // compiled when it is first used
 
   static constexpr std::uint32_t kUsesToNextTrial = 1000;
-  bool is_trusted() const { return state == State::Passed && (passed_again || uses < kUsesToNextTrial); }
+  bool is_trusted(std::uint64_t sizes) const {
+    const auto pass = std::ranges::find(passes, sizes, &Pass::sizes);
+    return pass != passes.end() && pass->missing == 0 && !is_refused && (passed_again || uses < kUsesToNextTrial);
+  }
 };
+
+// What is the same for uses of a shader whose numbers differ by less than a power of two: an error that shows in long
+// rows alone is not found in short ones.
+std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups);
 
 // What tests change in a device, and where it keeps what it has learnt.
 struct GpuOptions {
   std::string passes;             // a file of passes, made where it is missing; empty: none are kept
   bool checks_arithmetic = true;  // at creation
-  std::string (*alter)(std::string_view text) = nullptr;  // of every shader: a wrong compiler, for tests
+  // Of every shader, in place of its text: a compiler that errs, for tests.
+  std::string (*alter)(std::string_view text) = nullptr;
 };
 
 class Shaders {
@@ -52,7 +65,8 @@ class Shaders {
   Result<Id> compile(Shader& shader, Kernels kernels);
   // Another level of sums; what was known of the shader is forgotten.
   void set_sums(Shader& shader, Kernels kernels, Sums sums);
-  void pass(Shader& shader);
+  // It has passed a trial, of so many that are asked for with tensors of these sizes.
+  void pass(Shader& shader, std::uint64_t sizes, unsigned trials);
   std::uint64_t compiled() const { return compiled_; }
 
   Id group(const Shader& shader, Id parameters, std::span<const Id> buffers);
@@ -69,7 +83,11 @@ class Shaders {
   std::string prelude_left_ = prelude(Sums::Left), prelude_kept_ = prelude(Sums::Kept);
   std::unordered_map<std::string, Shader> shaders_;
   std::map<std::string, Id> groups_;
-  std::map<std::string, bool, std::less<>> passes_;  // by hash: whether it has passed again
+  struct Earlier {
+    std::vector<Shader::Pass> passes;
+    bool again = false;
+  };
+  std::map<std::string, Earlier, std::less<>> earlier_;  // runs, by hash
   std::string key_;
   std::uint64_t compiled_ = 0;
 };

@@ -72,7 +72,8 @@ void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets&
 
 void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
                              Tensor values, Tensor gradient) {
-  if (exec.gpu() != nullptr) return gpu::multi_head_crossentropy(exec, x, targets, scale, values, gradient);
+  const gpu::Call call(exec, [&] { gpu::multi_head_crossentropy(exec, x, targets, scale, values, gradient); });
+  if (call.is_done()) return;
   const std::size_t heads = targets.heads.size();
   const bool by_class = !targets.classes.empty();
   with_element(x.element, [&]<class T>() {

@@ -127,10 +127,11 @@ void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, co
 
 void add_both_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, ConstTensor b, std::size_t block,
                            void* dots, void* sums) {
-  if (exec.gpu() != nullptr) {
+  const gpu::Call call(exec, [&] {
     gpu::add_channel_sums(exec, s, a, &b, block, dots);
-    return gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
-  }
+    gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
+  });
+  if (call.is_done()) return;
   with_element(a.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
       exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b.as<T>(), begin, end, block == 0 ? s.samples : block,

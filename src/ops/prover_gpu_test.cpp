@@ -1,0 +1,84 @@
+// What a graphics card has to show before its results count (backend/webgpu/prover.h).
+#include <array>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/gpu_test.h"
+#include "ops/norm/norm.h"
+#include "support/files.h"
+
+namespace loom::op_test {
+namespace {
+
+constexpr std::size_t kRows = 7, kCols = 300;
+
+// A norm and an add behind it: two kernels by rows, which become one.
+void norm_and_add(gpu::GpuDevice& device, std::size_t rows = kRows) {
+  const Values x{rows, kCols, values<float>(rows * kCols, 1)}, gains{1, kCols, values<float>(kCols, 2)};
+  expect_equal(device, std::array{x, gains}, rows, kCols, [](const Exec& exec, Inputs in, Tensor y) {
+    rms_norm(exec, in[0], in[1].data, 1e-5, y);
+    add(exec, in[0], y, y);
+  });
+}
+
+TEST(GpuProof, a_shader_is_tried_once_and_again_for_other_sizes_and_after_a_thousand_uses) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  const gpu::Prover::Report& report = device->prover().report();
+  norm_and_add(*device);
+  norm_and_add(*device);  // as one shader now
+  const std::uint64_t trials = report.trials;
+  EXPECT_GE(trials, 2u);
+  norm_and_add(*device);
+  EXPECT_EQ(report.trials, trials);
+  norm_and_add(*device, 100 * kRows);
+  EXPECT_GT(report.trials, trials);
+  norm_and_add(*device, 100 * kRows);
+  const std::uint64_t all = report.trials;
+  for (std::uint32_t i = 0; i < 100; ++i) norm_and_add(*device);
+  EXPECT_EQ(report.trials, all);
+  for (std::uint32_t i = 0; i < gpu::Shader::kUsesToNextTrial; ++i) norm_and_add(*device);
+  EXPECT_EQ(report.trials, all + 1);
+  EXPECT_EQ(test::refused_kernels(*device), "");
+}
+
+TEST(GpuProof, passes_are_kept_in_a_file_that_may_hold_anything) {
+  gpu::GpuOptions options;
+  const test::TempFolder folder;
+  options.passes = folder.path() + "/passes";
+  const auto trials_of_a_run = [&] {
+    const auto device = test::make_gpu_device(options);
+    if (device == nullptr) return std::uint64_t{0};
+    for (int i = 0; i < 3; ++i) norm_and_add(*device);
+    return device->prover().report().trials;
+  };
+  if (test::gpu_device() == nullptr) GTEST_SKIP() << "no graphics card";
+  EXPECT_GE(trials_of_a_run(), 2u);
+  EXPECT_EQ(trials_of_a_run(), 0u);
+  const std::string whole = test::read_all(options.passes);
+  test::write_all(options.passes, "rubbish\n" + std::string(1000, 'x') + "\n" + whole.substr(0, 50));
+  EXPECT_GE(trials_of_a_run(), 2u);
+  test::write_all(options.passes, "rubbish\n" + whole + std::string(64, 'z') + " zzzzzzzzzzzzzzzz 1\nhalf a line");
+  EXPECT_EQ(trials_of_a_run(), 0u);
+  options.passes = folder.path() + "/no such folder/passes";
+  EXPECT_GE(trials_of_a_run(), 2u);
+}
+
+TEST(GpuProof, a_kernel_that_fails_is_refused_by_name_and_its_op_computed_here) {
+  gpu::GpuOptions options;
+  options.alter = [](std::string_view text) {  // errs in kernels, not in what is tried when a device is opened
+    constexpr std::string_view kSnap = "fn snap(x: f32) -> f32 {";
+    std::string out(text);
+    if (text.find("fn canary(") == text.npos)
+      out.replace(out.find(kSnap), kSnap.size(),
+                  std::string(kSnap) + " return x + x; }\nfn right_snap(x: f32) -> f32 {");
+    return out;
+  };
+  const auto device = test::make_gpu_device(options);
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  for (int i = 0; i < 3; ++i) norm_and_add(*device);
+  EXPECT_NE(test::refused_kernels(*device).find("rms_norm"), std::string::npos);
+  EXPECT_GE(device->prover().report().calls_here, 2u);
+}
+
+}  // namespace
+}  // namespace loom::op_test
