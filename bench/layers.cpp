@@ -1,6 +1,6 @@
 // Times layers of a table (bench/layers.json), forward and forward with backward, per row and pass a line of
 // microseconds, "name <tab> pass <tab> least <tab> median". bench/torch_layers.py runs it beside PyTorch.
-//   bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]
+//   bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA]
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/isa.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
@@ -42,7 +43,8 @@ void report(const std::string& name, const char* pass, double seconds, F&& f) {
   fmt::print("{}\t{}\t{:.2f}\t{:.2f}\n", name, pass, times[0], times[times.size() / 2]);
 }
 
-Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, int threads) {
+Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, int threads,
+                       Isa isa) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -50,11 +52,11 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   LOOM_TRY_VOID(network.prepare(shape));
   const std::vector<float> x = random_floats(shape.elements(), 1);
   {
-    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, false}));
     LOOM_TRY_VOID(session->forward({x.data(), shape}));
     report(name, "forward", seconds, [&] { (void)session->forward({x.data(), shape}); });
   }
-  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, true}));
+  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
   LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
   const std::vector<float> dy = random_floats(y.shape.elements(), 2);
   const Shape out = y.shape;
@@ -67,7 +69,9 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   return {};
 }
 
-Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads) {
+Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads,
+                         std::string_view isa_name) {
+  LOOM_TRY(const Isa isa, isa_from_name(isa_name));
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
   for (const Json& row : table) {
@@ -76,7 +80,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row["layer"], shape, seconds, threads); !done)
+    if (auto done = bench_row(name, row["layer"], shape, seconds, threads, isa); !done)
       return at(name, std::move(done).error());
   }
   return {};
@@ -86,10 +90,10 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS]\n"), 2;
-  const auto done =
-      loom::bench_table(arguments[1], count > 2 ? arguments[2] : "",
-                        count > 3 ? std::strtod(arguments[3], nullptr) : 0.5, count > 4 ? std::atoi(arguments[4]) : 1);
+  if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA]\n"), 2;
+  const auto done = loom::bench_table(
+      arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
+      count > 4 ? std::atoi(arguments[4]) : 1, count > 5 ? arguments[5] : loom::name(loom::best_isa()));
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -1,6 +1,6 @@
 // Times steps of training and single forwards of a table (bench/training.json), one line of microseconds per row,
 // "name <tab> least <tab> median". bench/torch_training.py runs it beside PyTorch.
-//   bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE]      DEVICE as of loom train --device
+//   bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA]    DEVICE as of loom train --device
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/isa.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
@@ -41,7 +42,7 @@ std::size_t count_of(const Json& row, const char* key) {
 }
 
 Result<void> bench_row(const std::string& name, const Json& row, const Shape& shape, double seconds, int threads,
-                       Device* device) {
+                       Device* device, Isa isa) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(row["layer"]));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -55,7 +56,7 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
     x[i] = ids != 0 ? static_cast<float>(random.below(i, ids)) : random.uniform(i) - 0.5f;
   if (find(row, "optimizer") == nullptr) {
     if (device != nullptr) return {};  // steps alone
-    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, std::nullopt, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, false}));
     report(name, seconds, [&] { (void)session->forward({x.data(), shape}); });
     return {};
   }
@@ -65,7 +66,7 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   config.optimizer.name = *as_string(optimizer["name"]);
   if (const Json* momentum = find(optimizer, "momentum")) config.optimizer.momentum = *as_number(*momentum);
   config.schedule.learning_rate = 1e-3;
-  config.session.threads = threads, config.session.device = device;
+  config.session.threads = threads, config.session.device = device, config.session.isa = isa;
   LOOM_TRY(const auto trainer, Trainer::create(network, config));
   const Shape out = network.shape_after(0);
   std::vector<std::int32_t> labels(classes != 0 ? out.rows() : 0);
@@ -79,7 +80,9 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   return {};
 }
 
-Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads, Device* device) {
+Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads, Device* device,
+                         std::string_view isa_name) {
+  LOOM_TRY(const Isa isa, isa_from_name(isa_name));
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
   for (const Json& row : table) {
@@ -88,7 +91,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row, shape, seconds, threads, device); !done)
+    if (auto done = bench_row(name, row, shape, seconds, threads, device, isa); !done)
       return at(name, std::move(done).error());
   }
   return {};
@@ -99,12 +102,12 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 
 int main(int count, char** arguments) {
   if (count < 2)
-    return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE]\n"), 2;
+    return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA]\n"), 2;
   const auto device = loom::device_from_name(count > 5 ? arguments[5] : "cpu");
   if (!device) return fmt::print(stderr, "{}\n", device.error().text()), 1;
-  const auto done = loom::bench_table(arguments[1], count > 2 ? arguments[2] : "",
-                                      count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-                                      count > 4 ? std::atoi(arguments[4]) : 1, *device);
+  const auto done = loom::bench_table(
+      arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
+      count > 4 ? std::atoi(arguments[4]) : 1, *device, count > 6 ? arguments[6] : loom::name(loom::best_isa()));
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "backend/cpu/isa.h"
 #include "backend/device.h"
@@ -156,7 +157,7 @@ class Arena {
     return {take<std::byte>(shape.elements() * bytes_of(element)), shape, element};
   }
   Mark mark() const { return {tensors_.used, notes_.used}; }
-  void rewind(const Mark& mark) { tensors_.used = mark.tensors, notes_.used = mark.notes; }
+  void rewind(const Mark& mark) { tensors_.rewind(mark.tensors), notes_.rewind(mark.notes); }
   void clear() { rewind({}); }
   Mark peak() const { return {tensors_.peak, notes_.peak}; }
   std::size_t size() const { return tensors_.size + notes_.size; }
@@ -166,16 +167,36 @@ class Arena {
   bool measures() const { return measures_; }
   Device* device() const { return device_; }
 
+  // Whether an address is one of tensors' memory, and there whether it lies behind what is taken.
+  bool holds(const void* address) const { return tensors_.offset(address) < tensors_.size; }
+  bool is_free(const void* address) const { return holds(address) && tensors_.offset(address) >= tensors_.used; }
+  // Where the piece ends that holds an address of a graphics card, as it was taken.
+  const std::byte* end_of_piece(const void* address) const { return tensors_.end_of_piece(address); }
+
  private:
   struct Stack {
     Memory memory;
     std::byte* base = nullptr;
     std::size_t size = 0, used = 0, peak = 0;
     bool measures = false, overflowed = false;
+    bool lists_pieces = false;
+    std::vector<std::size_t> pieces;  // where those begin that were taken, on a graphics card
 
+    std::size_t offset(const void* address) const {
+      return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base);  // huge for one before the first
+    }
+    const std::byte* end_of_piece(const void* address) const {
+      const auto next = std::ranges::upper_bound(pieces, offset(address));
+      return base + (next == pieces.end() ? used : *next);
+    }
+    void rewind(std::size_t to) {
+      used = to;
+      while (!pieces.empty() && pieces.back() >= to) pieces.pop_back();
+    }
     Result<void> reserve(Device* device, std::size_t bytes) {
       LOOM_TRY(memory, Memory::create(device, bytes));
       base = memory.data(), size = memory.size();
+      lists_pieces = device != nullptr && device->gpu() != nullptr;
       return {};
     }
     void measure() {
@@ -192,6 +213,7 @@ class Arena {
         overflowed = true;
         return reinterpret_cast<T*>(base);
       }
+      if (lists_pieces) pieces.push_back(begin);
       used = begin + count * sizeof(T);
       peak = used > peak ? used : peak;
       return reinterpret_cast<T*>(base + begin);

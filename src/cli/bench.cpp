@@ -102,7 +102,7 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"numerics_version", kNumericsVersion}};
   if (session.device() != nullptr && session.device()->gpu() != nullptr) {
     const gpu::GpuDevice& gpu = *session.device()->gpu();
-    const gpu::GpuDevice::Counters& c = gpu.counters();
+    const gpu::GpuDevice::Counters c = gpu.counters();
     json["gpu"] = Json{{"adapter", gpu.adapter().name},
                        {"driver", gpu.adapter().driver},
                        {"dispatches", c.dispatches},

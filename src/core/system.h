@@ -84,6 +84,11 @@ void give_aligned_back(std::byte* begin) noexcept;
 // Null when there are none left.
 std::byte* reserve_addresses(std::size_t bytes);
 void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept;
+// Puts memory behind a part of them, zeros, until it is taken away again. Whole pieces of kAddressPiece bytes. False
+// where there is no memory, or no such thing.
+constexpr std::size_t kAddressPiece = std::size_t{1} << 16;
+bool fill_addresses(std::byte* begin, std::size_t bytes);
+void empty_addresses(std::byte* begin, std::size_t bytes) noexcept;
 
 // A shared library, and what it exports by name; null where it or the name is not found. A library stays open.
 void* open_library(const char* path);

@@ -21,9 +21,14 @@ inline Result<Shape> check_channels(std::string_view kind, const Shape& input, s
 inline void add_gain_gradients(const Run& run, const ChannelShape& s, ConstTensor dy, ConstTensor xh,
                                const Weight& gamma, const Weight& beta, std::size_t block) {
   if (run.gradients == nullptr) return;
-  if (void* dgamma = run.gradients->of(run, gamma)) add_channel_sums(run, s, dy, &xh, block, dgamma);
-  if (beta.declared())
-    if (void* dbeta = run.gradients->of(run, beta)) add_channel_sums(run, s, dy, nullptr, block, dbeta);
+  void* const dgamma = run.gradients->of(run, gamma);
+  void* const dbeta = beta.declared() ? run.gradients->of(run, beta) : nullptr;
+  if (dgamma != nullptr && dbeta != nullptr)
+    add_both_channel_sums(run, s, dy, xh, block, dgamma, dbeta);
+  else if (dgamma != nullptr)
+    add_channel_sums(run, s, dy, &xh, block, dgamma);
+  else if (dbeta != nullptr)
+    add_channel_sums(run, s, dy, nullptr, block, dbeta);
 }
 
 }  // namespace loom

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/webgpu/call.h"
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
 #include "dtypes/scales.h"
@@ -262,6 +263,16 @@ bool has_scales(const Weight& w) {
   return is_typed && !is_block_format(w.dtype()) && traits(info(w.dtype()).panel.kind).scales != PanelScales::None;
 }
 
+// Makes the panels of a matrix on a graphics card anew, of values that lie there.
+void refill_part(const Exec& exec, Matrix& matrix, std::span<const float> values) {
+  Device& device = *exec.arena.device();
+  const gpu::Call call(exec, [&] { gpu::refill(exec, matrix, values.data()); });
+  if (call.is_done() || !exec.computes()) return;
+  const std::span<const std::byte> panels{matrix.panel(0), matrix.panels() * matrix.panel_bytes()};
+  matrix.refill(values, 0, matrix.panels());
+  if (auto at = device.place(matrix.token(), panels)) std::ranges::copy(panels, const_cast<std::byte*>(*at));
+}
+
 }  // namespace
 
 // f32 values go where the old ones lie, unless somebody shares the version.
@@ -368,7 +379,7 @@ Result<void> Weight::commit_update(const Exec& exec) {
   }
   const std::size_t part_size = elements() / parts_;
   for (std::size_t p = 0; role_ == WeightRole::Matrix && p < parts_; ++p)
-    gpu::refill(exec, *active_->parts[p], moved.as<float>() + p * part_size);
+    refill_part(exec, const_cast<Matrix&>(*active_->parts[p]), {moved.as<float>() + p * part_size, part_size});
   if (exec.status) return tl::make_unexpected(*exec.status);
   ahead_ = exec.arena.device();
   return {};

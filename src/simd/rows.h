@@ -25,19 +25,31 @@ struct FullLanes {
   }
 };
 
+// Less than sixteen elements, in pieces of eight, four, two and one: of a loop compilers make a call.
+template <class T>
+LOOM_INLINE void copy_tail(T* to, const T* from, std::size_t n) {
+  const auto piece = [&]<std::size_t kSize>(std::integral_constant<std::size_t, kSize>) {
+    if ((n & kSize) == 0) return;
+    __builtin_memcpy(to, from, kSize * sizeof(T));
+    to += kSize, from += kSize;
+  };
+  piece(std::integral_constant<std::size_t, 8>{}), piece(std::integral_constant<std::size_t, 4>{});
+  piece(std::integral_constant<std::size_t, 2>{}), piece(std::integral_constant<std::size_t, 1>{});
+}
+
 struct TailLanes {
   std::size_t n;  // 1..15
   template <class T>
   LOOM_INLINE Lanes<T> load(const T* p) const {
     alignas(64) T lanes[kLanes] = {};
-    for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
+    copy_tail(lanes, p, n);
     return LOOM_TARGET::load(lanes);
   }
   template <class T>
   LOOM_INLINE void store(T* p, const Lanes<T>& v) const {
     alignas(64) T lanes[kLanes];
     LOOM_TARGET::store(lanes, v);
-    for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+    copy_tail(p, lanes, n);
   }
   // v with the lanes beyond the row set to +0.
   template <class V>

@@ -207,9 +207,13 @@ LOOM_INLINE F32x16 snap(const F32x16& a) {
   return select(a == a, kept, as_float(splat(static_cast<std::int32_t>(kQuietNan))));
 }
 LOOM_INLINE float fold(const F32x16& v) {
+  using Eight [[gnu::vector_size(32), gnu::may_alias]] = float;
   alignas(64) float a[kLanes];
   store(a, v);
-  return fold(a);
+  const Eight sum = *reinterpret_cast<const Eight*>(a) + *reinterpret_cast<const Eight*>(a + 8);
+  const auto four = __builtin_shufflevector(sum, sum, 0, 1, 2, 3) + __builtin_shufflevector(sum, sum, 4, 5, 6, 7);
+  const auto two = four + __builtin_shufflevector(four, four, 2, 3, 2, 3);
+  return two[0] + two[1];
 }
 // A NaN loses, as in max; -infinity where every lane is NaN.
 LOOM_INLINE float max_lane(const F32x16& v) {

@@ -1,13 +1,13 @@
 #include "backend/webgpu/gpu_device.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "backend/exec.h"
-#include "backend/webgpu/prelude.h"
 #include "backend/webgpu/probe.h"
+#include "backend/webgpu/prover.h"
 #include "core/checked.h"
+#include "core/clock.h"
 #include "core/system.h"
 
 namespace loom::gpu {
@@ -17,33 +17,33 @@ constexpr auto kAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
-constexpr std::size_t kBatch = 32;  // dispatches with which the device begins while others are recorded
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostFaults = 256;  // between two calls of check()
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
 
 std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); }
 
-// Of the counters that tell where the time of a pass goes.
-using Clock = std::chrono::steady_clock;
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 }  // namespace
 
-Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> driver) {
-  std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver)));
+GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options)
+    : driver_(std::move(driver)),
+      shaders_(*driver_, std::move(options)),
+      prover_(std::make_unique<Prover>(*this, shaders_)) {}
+
+Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> driver, GpuOptions options) {
+  const bool checks_arithmetic = options.checks_arithmetic;
+  std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver), std::move(options)));
   device->addresses_ = os::reserve_addresses(kAddresses);
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
   LOOM_TRY(device->parameter_buffer_, device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
   LOOM_TRY(device->fault_memory_, device->allocate(kMostFaults * 8));
-  if (auto proved = prove_arithmetic(*device); !proved) {
-    device->sums_ = Sums::Kept, device->prelude_ = prelude(device->sums_);
-    device->shaders_.clear();
+  if (checks_arithmetic && !prove_arithmetic(*device)) {
+    device->shaders_.set_sums(Sums::Kept);
     LOOM_TRY_VOID(prove_arithmetic(*device));
   }
+  device->shaders_.read_passes();
   return device;
 }
 
@@ -69,16 +69,7 @@ Result<std::size_t> GpuDevice::new_heap(std::uint64_t bytes) {
 
 void GpuDevice::drop_heap(std::size_t heap) {
   const Id buffer = heaps_[heap].buffer;
-  for (auto group = groups_.begin(); group != groups_.end();) {
-    bool holds = false;
-    for (std::size_t at = 8; at < group->first.size(); at += 4) {
-      Id id = 0;
-      std::memcpy(&id, group->first.data() + at, 4);
-      holds |= id == buffer;
-    }
-    if (holds) driver_->destroy_group(group->second);
-    group = holds ? groups_.erase(group) : std::next(group);
-  }
+  shaders_.drop_groups(buffer);
   driver_->destroy_buffer(buffer);
   heaps_[heap] = {};
   if (small_heap_ == heap) small_heap_ = kNone;
@@ -110,6 +101,7 @@ Result<std::byte*> GpuDevice::allocate(std::size_t bytes) {
 }
 
 void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) {
+  if (mode_ == Mode::Attempt) return attempt_.freed.push_back(memory);  // it may yet be forgotten
   // What was recorded may name it. Notes stay: kernels that come next in a pass were told where theirs lie.
   settle_rows();
   submit_commands();
@@ -130,6 +122,12 @@ std::optional<GpuDevice::Spot> GpuDevice::find_spot(const void* address) const {
   return Spot{heaps_[range->second.heap].buffer, range->second.offset + inside};
 }
 
+// Where the memory ends that an address lies in.
+const std::byte* GpuDevice::end_of_range(const void* address) const {
+  const auto range = std::prev(ranges_.upper_bound(static_cast<const std::byte*>(address)));
+  return range->first + range->second.bytes;
+}
+
 GpuDevice::Spot GpuDevice::spot_of(const void* address) const {
   const auto spot = find_spot(address);
   LOOM_ASSERT(spot);
@@ -139,6 +137,13 @@ GpuDevice::Spot GpuDevice::spot_of(const void* address) const {
 void GpuDevice::read(const std::byte* from, std::span<std::byte> to) {
   if (to.empty()) return;
   flush();
+  if (auto done = fetch(from, to); !done) {
+    failed_ = std::move(done).error();
+    std::ranges::fill(to, std::byte{0xff});
+  }
+}
+
+Result<void> GpuDevice::fetch(const std::byte* from, std::span<std::byte> to) {
   const Spot spot = spot_of(from);
   const std::uint64_t begin = spot.offset / 4 * 4, end = round_up(spot.offset + to.size(), 4);
   std::vector<std::byte> whole;
@@ -146,29 +151,29 @@ void GpuDevice::read(const std::byte* from, std::span<std::byte> to) {
   if (!aligned) whole.resize(end - begin);
   const std::span<std::byte> target = aligned ? to : std::span<std::byte>(whole);
   const auto start = Clock::now();
-  auto ticket = driver_->begin_read(spot.buffer, begin, target.size());
+  LOOM_TRY(const Ticket ticket, driver_->begin_read(spot.buffer, begin, target.size()));
   Result<bool> done = false;
-  if (!ticket) done = tl::make_unexpected(ticket.error());
-  while (done && !*done) done = driver_->poll(*ticket, target, true);
+  while (done && !*done) done = driver_->poll(ticket, target, true);
   counters_.wait_ms += ms_since(start);
   counters_.bytes_read += target.size();
-  if (!done) {
-    failed_ = std::move(done).error();
-    std::ranges::fill(to, std::byte{0xff});
-    return;
-  }
+  LOOM_TRY_VOID(done);
   if (!aligned) std::memcpy(to.data(), whole.data() + (spot.offset - begin), to.size());
+  return {};
 }
 
 void GpuDevice::write(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return;
   flush();  // what was recorded comes before
+  send(to, from);
+}
+
+void GpuDevice::send(std::byte* to, std::span<const std::byte> from) {
   const Spot spot = spot_of(to);
   counters_.bytes_written += from.size();
   if (spot.offset % 4 == 0 && from.size() % 4 == 0) return driver_->write(spot.buffer, spot.offset, from);
   const std::size_t before = spot.offset % 4;
   std::vector<std::byte> whole(round_up(before + from.size(), 4));
-  read(to - before, whole);
+  if (auto done = fetch(to - before, whole); !done) return void(failed_ = std::move(done).error());
   std::memcpy(whole.data() + before, from.data(), from.size());
   driver_->write(spot.buffer, spot.offset - before, whole);
 }
@@ -223,6 +228,7 @@ Result<const std::byte*> GpuDevice::place(const std::shared_ptr<const void>& own
     driver_->write(spot.buffer, spot.offset + whole, last);
   }
   placed_[bytes.data()] = {owner, at, bytes.size()};
+  ranges_[at].of_host = const_cast<std::byte*>(bytes.data());
   return at;
 }
 
@@ -239,55 +245,50 @@ void GpuDevice::drop_expired() {
 
 // ---- recording ----
 
-Result<const GpuDevice::Shader*> GpuDevice::shader_of(Kernels kernels, std::span<const Id> buffers) {
-  Bindings bindings;
-  std::array<Id, kMostOperands> slots{};
-  std::uint32_t written = 0;
-  key_.clear();
-  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  std::size_t i = 0;
-  for (const Kernel& kernel : kernels) {
-    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads());
-    for (const Kernel::Number& c : kernel.constants()) add(c.bits);
-    for (const Kernel::Operand& operand : kernel.operands()) {
-      std::uint32_t s = 0;
-      while (s < bindings.buffers && slots[s] != buffers[i]) ++s;
-      if (s == bindings.buffers) slots[bindings.buffers++] = buffers[i];
-      bindings.slot[i] = static_cast<std::uint8_t>(s);
-      add(bindings.slot[i++]);
-      if (operand.access != Access::Read) written |= 1u << s;
-    }
-  }
-  bindings.read_only = ~written & ((1u << bindings.buffers) - 1);
-  add(bindings.read_only);
-  if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
-
-  const std::string_view name = kernels.back().name();
-  if (bindings.buffers > adapter().limits.storage_buffers)
-    return fail(Code::Unsupported, "{}: {} needs {} storage buffers, the device binds {}", adapter().name, name,
-                bindings.buffers, adapter().limits.storage_buffers);
-  LOOM_TRY(const Id pipeline, driver_->create_pipeline(name, shader_text(kernels, bindings, prelude_), bindings.buffers,
-                                                       bindings.read_only));
-  ++counters_.pipelines;
-  return &(shaders_[key_] = {pipeline, bindings});
+void GpuDevice::begin_attempt() {
+  mode_ = Mode::Attempt;
+  attempt_.commands = commands_.size(), attempt_.parameters = parameters_.size(), attempt_.batches = batches_.size();
+  attempt_.notes = notes_.size(), attempt_.faults = faults_.size();
+  attempt_.rows = rows_.size(), attempt_.num_rows = num_rows_, attempt_.dispatches = counters_.dispatches;
+  attempt_.meets_stranger = attempt_.has_ended_rows = false;
 }
 
-Id GpuDevice::group_of(const Shader& shader, std::span<const Id> buffers) {
-  key_.clear();
-  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  add(shader.bindings.buffers), add(shader.bindings.read_only);
-  std::array<Id, kMostOperands> bound{};
-  for (std::size_t i = 0; i < buffers.size(); ++i) bound[shader.bindings.slot[i]] = buffers[i];
-  for (std::uint32_t s = 0; s < shader.bindings.buffers; ++s) add(bound[s]);
-  Id& group = groups_[key_];
-  if (group == 0)
-    group = driver_->create_group(shader.pipeline, parameter_buffer_, {bound.data(), shader.bindings.buffers});
-  return group;
+bool GpuDevice::keep_attempt() {
+  mode_ = Mode::Plain;
+  if (attempt_.meets_stranger) {
+    commands_.resize(attempt_.commands), parameters_.resize(attempt_.parameters), batches_.resize(attempt_.batches);
+    notes_.resize(attempt_.notes), faults_.resize(attempt_.faults);
+    if (attempt_.has_ended_rows) rows_.swap(attempt_.ended_rows);
+    rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(attempt_.rows), rows_.end());
+    num_rows_ = attempt_.num_rows, counters_.dispatches = attempt_.dispatches;
+  }
+  for (std::byte* const memory : std::exchange(attempt_.freed, {})) free(memory, 0);
+  return !attempt_.meets_stranger;
 }
 
 void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups) {
+  LOOM_ASSERT(prover_->is_in_call());
   if (exec.rehearsal() || exec.status || workgroups == 0) return;
-  if (auto done = dispatch(kernel, workgroups); !done) exec.status = std::move(done).error();
+  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, workgroups, false}));
+  if (auto done = add(kernel, workgroups); !done) exec.status = std::move(done).error();
+}
+
+void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
+  LOOM_ASSERT(prover_->is_in_call() && kernel.threads() == kRowThreads);
+  if (exec.rehearsal() || exec.status || rows == 0) return;
+  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, rows, true}));
+  if (auto done = add_row(kernel, rows); !done) exec.status = std::move(done).error();
+}
+
+Result<void> GpuDevice::add(const Kernel& kernel, std::uint64_t workgroups) {
+  if (mode_ == Mode::Attempt) {
+    if (attempt_.meets_stranger) return {};
+    LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
+    attempt_.meets_stranger = !shader->is_trusted();
+    if (attempt_.meets_stranger) return {};
+  }
+  LOOM_TRY_VOID(end_rows());
+  return submit_alone(kernel, workgroups);
 }
 
 // Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the
@@ -296,17 +297,19 @@ bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::u
   if ((a.access == Access::Read && b.access == Access::Read) || (a.at == b.at && a.row == b.row)) return false;
   const auto begin = [](const Kernel::Operand& o) { return static_cast<const std::byte*>(o.at); };
   const auto end = [&](const Kernel::Operand& o) {
-    if (o.row != 0) return begin(o) + rows * o.row * 4;
-    const auto range = std::prev(ranges_.upper_bound(begin(o)));  // as far as its memory goes
-    return range->first + range->second.bytes;
+    return o.row != 0 ? begin(o) + rows * o.row * 4 : end_of_range(o.at);
   };
   const Kernel::Operand& first = begin(a) < begin(b) ? a : b;
   return end(first) > begin(begin(a) < begin(b) ? b : a);
 }
 
-void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
-  if (exec.rehearsal() || exec.status || rows == 0) return;
-  LOOM_ASSERT(kernel.threads() == kRowThreads);
+Result<void> GpuDevice::add_row(const Kernel& kernel, std::uint64_t rows) {
+  if (mode_ == Mode::Attempt) {
+    if (attempt_.meets_stranger) return {};
+    LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
+    attempt_.meets_stranger = !shader->is_trusted();
+    if (attempt_.meets_stranger) return {};
+  }
   rows_.push_back(kernel);
   std::size_t operands = 0;
   for (const Kernel& k : rows_) operands += k.operands().size();
@@ -319,30 +322,46 @@ void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t
       rows_.size() <= kMostKernels && operands <= kMostOperands && parameter_words(rows_) <= kParameterWords;
   if (rows_.size() > 1 && (rows != num_rows_ || !fits || std::any_of(rows_.begin(), rows_.end() - 1, clashes))) {
     rows_.pop_back();
-    if (auto done = end_rows(); !done) return void(exec.status = std::move(done).error());
+    LOOM_TRY_VOID(end_rows());
     rows_.push_back(kernel);
   }
   num_rows_ = rows;
+  return {};
 }
 
 Result<void> GpuDevice::end_rows() {
   if (rows_.empty()) return {};
   std::vector<Kernel> kernels;
   kernels.swap(rows_);
-  auto done = submit(kernels, num_rows_);
+  auto done = submit_rows(kernels);
+  if (mode_ == Mode::Attempt && !attempt_.has_ended_rows) {
+    attempt_.has_ended_rows = true;
+    attempt_.ended_rows.swap(kernels);
+  }
   kernels.clear();
-  rows_.swap(kernels);  // keeps its memory
+  if (rows_.empty()) rows_.swap(kernels);  // keeps its memory
   return done;
+}
+
+Result<void> GpuDevice::submit_rows(Kernels kernels) {
+  if (kernels.size() == 1) return submit_alone(kernels[0], num_rows_);
+  LOOM_TRY(Shader* const shader, shader_of(kernels));
+  if (shader->is_trusted()) return submit(kernels, num_rows_, *shader);
+  if (shader->state != Shader::State::Refused) {
+    if (mode_ == Mode::Attempt) return void(attempt_.meets_stranger = true), Result<void>();
+    return prover_->prove_joined(kernels, num_rows_, *shader);
+  }
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(submit_alone(kernel, num_rows_));
+  return {};
 }
 
 Result<void> GpuDevice::dispatch(const Kernel& kernel, std::uint64_t workgroups) {
   LOOM_TRY_VOID(end_rows());
-  return submit({&kernel, 1}, workgroups);
+  return submit_alone(kernel, workgroups);
 }
 
-Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
+Result<Shader*> GpuDevice::shader_of(Kernels kernels) {
   std::array<Id, kMostOperands> buffers{};
-  std::array<std::uint32_t, kMostOperands> offsets{};
   std::size_t operands = 0;
   for (const Kernel& kernel : kernels)
     for (const Kernel::Operand& operand : kernel.operands()) {
@@ -350,28 +369,44 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups) {
       if (!spot || spot->offset % 4 != 0)
         return fail(Code::Unsupported, "{}: {} of {} is not in the memory of the device", adapter().name, operand.name,
                     kernel.name());
-      buffers[operands] = spot->buffer, offsets[operands++] = words(spot->offset);
+      buffers[operands++] = spot->buffer;
     }
-  LOOM_TRY(const Shader* const shader, shader_of(kernels, {buffers.data(), operands}));
-  const Id group = group_of(*shader, {buffers.data(), operands});
+  return shaders_.find(kernels, {buffers.data(), operands});
+}
+
+Result<void> GpuDevice::submit_alone(const Kernel& kernel, std::uint64_t workgroups) {
+  LOOM_TRY(Shader* const shader, shader_of({&kernel, 1}));
+  return submit({&kernel, 1}, workgroups, *shader);
+}
+
+Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader& shader) {
+  LOOM_TRY(const Id pipeline, shaders_.compile(shader, kernels));
   const std::size_t begin = parameters_.size();
   parameters_.resize(begin + kParameterWords);
   std::uint32_t* word = parameters_.data() + begin;
   *word++ = 0, *word++ = static_cast<std::uint32_t>(workgroups);
-  operands = 0;
+  std::array<Id, kMostOperands> buffers{};
+  std::size_t operands = 0;
   for (const Kernel& kernel : kernels) {
-    for (std::size_t i = 0; i < kernel.operands().size(); ++i) *word++ = offsets[operands++];
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      const auto range = std::prev(ranges_.upper_bound(static_cast<const std::byte*>(operand.at)));
+      range->second.moved |= operand.access != Access::Read;
+      const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(operand.at) - range->first);
+      buffers[operands++] = heaps_[range->second.heap].buffer;
+      *word++ = words(range->second.offset + inside);
+    }
     for (const Kernel::Number& n : kernel.numbers()) *word++ = n.bits;
   }
   LOOM_ASSERT(word <= parameters_.data() + parameters_.size() && workgroups <= 0xffffffffu);
+  const Id group = shaders_.group(shader, parameter_buffer_, {buffers.data(), operands});
   const std::uint64_t most = adapter().limits.workgroups;
   const std::uint64_t x = std::min(workgroups, most), y = ceil_div(workgroups, x);
   LOOM_ASSERT(y <= most);
-  commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Dispatch), shader->pipeline, group,
-                                     static_cast<std::uint32_t>(begin * 4), static_cast<std::uint32_t>(x),
+  commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Dispatch), pipeline, group,
+                                     static_cast<std::uint32_t>(begin % kBatchWords * 4), static_cast<std::uint32_t>(x),
                                      static_cast<std::uint32_t>(y)});
-  ++counters_.dispatches;
-  if (parameters_.size() == kBatch * kParameterWords) submit_commands();
+  if (parameters_.size() % kBatchWords == 0) batches_.push_back(commands_.size());
+  ++shader.uses, ++counters_.dispatches;
   return {};
 }
 
@@ -384,11 +419,26 @@ const void* GpuDevice::upload_bytes(const Exec& exec, std::span<const std::byte>
     return note_memory_;
   }
   const std::size_t room = round_up(bytes.size(), 16) / 4;
-  if ((notes_.size() + room) * 4 > kNoteBytes) flush();
+  if ((notes_.size() + room) * 4 > kNoteBytes) {
+    if (mode_ == Mode::Attempt) return void(attempt_.meets_stranger = true), note_memory_;
+    flush();
+  }
   const std::size_t begin = notes_.size();
   notes_.resize(begin + room);
   std::memcpy(notes_.data() + begin, bytes.data(), bytes.size());
   return note_memory_ + begin * 4;
+}
+
+void GpuDevice::make_room() {
+  if (2 * faults_.size() >= kMostFaults)
+    if (auto none = check(); !none) failed_ = std::move(none).error();
+  if (2 * notes_.size() * 4 >= kNoteBytes) flush();
+}
+
+GpuDevice::Counters GpuDevice::counters() const {
+  Counters all = counters_;
+  all.pipelines = shaders_.compiled();
+  return all;
 }
 
 void GpuDevice::settle_rows() {
@@ -407,17 +457,29 @@ void GpuDevice::submit_commands() {
     const Spot spot = spot_of(note_memory_);
     driver_->write(spot.buffer, spot.offset + notes_written_ * 4, notes);
   }
-  if (!parameters_.empty()) driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_)));
   const auto begin = Clock::now();
-  if (!commands_.empty()) driver_->submit(commands_), ++counters_.submits;
+  // Dispatches by as many as the parameter buffer holds.
+  std::size_t command = 0, parameter = 0;
+  if (batches_.empty() || batches_.back() != commands_.size()) batches_.push_back(commands_.size());
+  for (const std::size_t end : batches_) {
+    const std::size_t count = std::min(kBatchWords, parameters_.size() - parameter);
+    if (count != 0)
+      driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_).subspan(parameter, count)));
+    if (end != command) driver_->submit(std::span(commands_).subspan(command, end - command)), ++counters_.submits;
+    command = end, parameter += count;
+  }
   counters_.submit_ms += ms_since(begin);
   counters_.bytes_written += notes.size() + parameters_.size() * 4;
   notes_written_ = notes_.size();
-  parameters_.clear(), commands_.clear();
+  parameters_.clear(), commands_.clear(), batches_.clear();
 }
 
 void* GpuDevice::fault(const Exec& exec, std::function<Error(std::uint32_t, std::uint32_t)> error) {
   if (exec.rehearsal()) return nullptr;
+  if (faults_.size() == kMostFaults && mode_ == Mode::Attempt) {
+    attempt_.meets_stranger = true;
+    return fault_memory_;
+  }
   if (faults_.size() == kMostFaults)
     if (auto none = check(); !none && !exec.status) exec.status = std::move(none).error();
   faults_.push_back(std::move(error));
@@ -425,6 +487,7 @@ void* GpuDevice::fault(const Exec& exec, std::function<Error(std::uint32_t, std:
 }
 
 Result<void> GpuDevice::check() {
+  prover_->end_pass();
   if (!faults_.empty()) {
     const auto faults = std::exchange(faults_, {});
     std::vector<std::uint32_t> words(faults.size() * 2);

@@ -13,7 +13,7 @@
 #include "backend/device.h"
 #include "backend/webgpu/driver.h"
 #include "backend/webgpu/kernel.h"
-#include "backend/webgpu/prelude.h"
+#include "backend/webgpu/shaders.h"
 
 namespace loom {
 struct Exec;
@@ -21,10 +21,12 @@ struct Exec;
 
 namespace loom::gpu {
 
+class Prover;
+
 class GpuDevice final : public Device {
  public:
   // Proves the arithmetic of the device first (probe.h); Unsupported where it is not exact. OutOfMemory.
-  static Result<std::unique_ptr<GpuDevice>> create(std::unique_ptr<Driver> driver);
+  static Result<std::unique_ptr<GpuDevice>> create(std::unique_ptr<Driver> driver, GpuOptions options = {});
   ~GpuDevice() override;
 
   Result<std::byte*> allocate(std::size_t bytes) override;
@@ -37,15 +39,15 @@ class GpuDevice final : public Device {
   Result<void> check() override;
   GpuDevice* gpu() override { return this; }
 
-  // Records so many workgroups of a kernel behind what was recorded before. Nothing in a
-  // rehearsal. What goes wrong is in exec.status.
+  // Forms of ops record by these, inside a Call (call.h). Record so many workgroups of a kernel behind what was
+  // recorded before. Nothing in a rehearsal. What goes wrong is in exec.status.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
   // The same of a kernel whose workgroup r, of kRowThreads threads, looks at row r alone of operands that have rows.
   // Such kernels, one behind the other over as many rows, become one, unless memory of one row is written that
   // another's lies in: a tensor and what is later put into its place, say.
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
   static constexpr std::uint32_t kRowThreads = 256;
-  // record() outside of a pass.
+  // record() outside of a pass, of a kernel that nobody has proved.
   Result<void> dispatch(const Kernel& kernel, std::uint64_t workgroups);
   // Where kernels of this pass find numbers of the host: positions, ids, lengths. Null in a rehearsal.
   template <class T>
@@ -65,12 +67,14 @@ class GpuDevice final : public Device {
     std::uint64_t dispatches = 0, submits = 0, pipelines = 0, bytes_read = 0, bytes_written = 0;
     double submit_ms = 0, wait_ms = 0;
   };
-  const Counters& counters() const { return counters_; }
+  Counters counters() const;
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
-  Sums sums() const { return sums_; }
+  Sums sums() const { return shaders_.sums(); }
   std::uint64_t buffer_bytes() const { return driver_->buffer_bytes(); }
+  Prover& prover() { return *prover_; }
 
  private:
+  friend class Prover;
   // A buffer and what of it has been handed out, front to back; it goes when all of that has come back.
   struct Heap {
     Id buffer = 0;
@@ -79,7 +83,9 @@ class GpuDevice final : public Device {
   };
   struct Range {
     std::size_t bytes = 0, heap = 0;
-    std::uint64_t offset = 0;  // of the first byte in the heap
+    std::uint64_t offset = 0;      // of the first byte in the heap
+    std::byte* of_host = nullptr;  // what it is a copy of (place())
+    bool moved = false;            // kernels have written there since
   };
   struct Spot {
     Id buffer = 0;
@@ -90,26 +96,49 @@ class GpuDevice final : public Device {
     std::byte* at = nullptr;
     std::size_t bytes = 0;
   };
-  struct Shader {
-    Id pipeline = 0;
-    Bindings bindings;
+  // A kernel that a form has recorded.
+  struct Recorded {
+    Kernel kernel;
+    std::uint64_t workgroups = 0;
+    bool by_rows = false;
+  };
+  // What becomes of kernels: run as they come; run as they come as long as all are known, and otherwise forgotten
+  // (forget()); listed in recorded_ alone.
+  enum class Mode : std::uint8_t { Plain, Attempt, List };
+  // How far things were when an attempt began, and what was then done that cannot be seen from that.
+  struct Attempt {
+    std::size_t commands = 0, parameters = 0, batches = 0, notes = 0, faults = 0, rows = 0;
+    std::uint64_t num_rows = 0, dispatches = 0;
+    bool meets_stranger = false, has_ended_rows = false;
+    std::vector<Kernel> ended_rows;
+    std::vector<std::byte*> freed;
   };
 
-  explicit GpuDevice(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+  GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options);
   Result<std::byte*> take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes);
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
   bool clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
-  Result<const Shader*> shader_of(Kernels kernels, std::span<const Id> buffers);
-  Result<void> submit(Kernels kernels, std::uint64_t workgroups);
+  const std::byte* end_of_range(const void* address) const;
+  void begin_attempt();
+  bool keep_attempt();  // or forgets it
+  Result<void> add(const Kernel& kernel, std::uint64_t workgroups);
+  Result<void> add_row(const Kernel& kernel, std::uint64_t rows);
+  Result<Shader*> shader_of(Kernels kernels);
+  Result<void> submit(Kernels kernels, std::uint64_t workgroups, Shader& shader);
+  Result<void> submit_alone(const Kernel& kernel, std::uint64_t workgroups);
+  Result<void> submit_rows(Kernels kernels);
   Result<void> end_rows();
-  Id group_of(const Shader& shader, std::span<const Id> buffers);
   const void* upload_bytes(const Exec& exec, std::span<const std::byte> bytes);
+  void make_room();    // for what one op tells its kernels
   void settle_rows();  // end_rows() where nobody waits for its error: check() tells it
   void flush();
   void submit_commands();
+  // Reads and writes of memory as it is behind all that was submitted; notes stay.
+  Result<void> fetch(const std::byte* from, std::span<std::byte> to);
+  void send(std::byte* to, std::span<const std::byte> from);
   void drop_expired();
 
   std::unique_ptr<Driver> driver_;
@@ -122,16 +151,20 @@ class GpuDevice final : public Device {
   std::uint64_t next_weight_heap_ = 0;
   std::map<const std::byte*, Placed> placed_;  // by where the host has it
 
-  Sums sums_ = Sums::Left;
-  std::string prelude_ = prelude(sums_);
-  std::map<std::string, Shader> shaders_;
-  std::map<std::string, Id> groups_;
-  std::string key_;
+  Shaders shaders_;
+  std::unique_ptr<Prover> prover_;
+
+  Mode mode_ = Mode::Plain;
+  Attempt attempt_;
+  std::vector<Recorded> recorded_;
 
   // Recorded, not yet submitted.
+  static constexpr std::size_t kBatch = 32;  // dispatches with which the device begins while others are recorded
+  static constexpr std::size_t kBatchWords = kBatch * kParameterBytes / 4;
   std::vector<Kernel> rows_;  // of record_row(), to become one
   std::uint64_t num_rows_ = 0;
   std::vector<std::uint32_t> commands_, parameters_;
+  std::vector<std::size_t> batches_;  // where in commands_ those end that share the parameter buffer
   std::vector<std::uint32_t>
       notes_;  // since the last flush: kernels that are recorded later may name the first of them
   std::size_t notes_written_ = 0;

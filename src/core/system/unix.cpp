@@ -74,6 +74,13 @@ std::byte* reserve_addresses(std::size_t bytes) {
   return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
 }
 void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept { ::munmap(begin, bytes); }
+bool fill_addresses(std::byte* begin, std::size_t bytes) {
+  return ::mprotect(begin, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
+  ::madvise(begin, bytes, MADV_DONTNEED);
+  ::mprotect(begin, bytes, PROT_NONE);
+}
 
 void* open_library(const char* path) { return ::dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 void* symbol_of(void* library, const char* name) { return ::dlsym(library, name); }

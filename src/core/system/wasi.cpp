@@ -46,6 +46,8 @@ std::byte* reserve_addresses(std::size_t bytes) {
   return bytes <= kUpperHalf ? reinterpret_cast<std::byte*>(kUpperHalf) : nullptr;
 }
 void give_addresses_back(std::byte*, std::size_t) noexcept {}
+bool fill_addresses(std::byte*, std::size_t) { return false; }
+void empty_addresses(std::byte*, std::size_t) noexcept {}
 
 void* open_library(const char*) { return nullptr; }
 void* symbol_of(void*, const char*) { return nullptr; }

@@ -243,6 +243,10 @@ std::byte* reserve_addresses(std::size_t bytes) {
   return static_cast<std::byte*>(VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_NOACCESS));
 }
 void give_addresses_back(std::byte* begin, std::size_t) noexcept { VirtualFree(begin, 0, MEM_RELEASE); }
+bool fill_addresses(std::byte* begin, std::size_t bytes) {
+  return VirtualAlloc(begin, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
+}
+void empty_addresses(std::byte* begin, std::size_t bytes) noexcept { VirtualFree(begin, bytes, MEM_DECOMMIT); }
 
 void* open_library(const char* path) { return LoadLibraryW(WidePath(path).text); }
 void* symbol_of(void* library, const char* name) {

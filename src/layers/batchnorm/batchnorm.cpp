@@ -91,14 +91,12 @@ void BatchNorm::backward(const Run& run, const ConstView& dy, const View& dx) co
   add_gains(run, x, mean, deviation, dy, xh);
   if (dx.data == nullptr) return;
   const View mean_dy = run.view(mean.shape, x.element), mean_dot = run.view(mean.shape, x.element);
-  const auto take_mean = [&](const ConstTensor* b, const View& to) {
-    fill_zero(run, to);
-    add_channel_sums(run, s, dy, b, 0, to.data);
-    scale(run, to, 1 / static_cast<double>(s.samples * s.positions), to);
-  };
-  const ConstTensor normalised = xh;
   // A batch's own statistics move with x; the running ones do not.
-  if (run.training) take_mean(nullptr, mean_dy), take_mean(&normalised, mean_dot);
+  if (run.training) {
+    fill_zero(run, mean_dy), fill_zero(run, mean_dot);
+    add_both_channel_sums(run, s, dy, xh, 0, mean_dot.data, mean_dy.data);
+    for (const View& to : {mean_dy, mean_dot}) scale(run, to, 1 / static_cast<double>(s.samples * s.positions), to);
+  }
   with_element(x.element, [&]<class T>() {
     batch_norm_backward(run, dy, xh, s, gamma_.values<T>(run), deviation.data, run.training ? mean_dy.data : nullptr,
                         run.training ? mean_dot.data : nullptr, dx);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 
@@ -52,7 +53,8 @@ template double attention_scale<double>(const AttentionConfig&);
 
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
-  if (exec.gpu() != nullptr) return gpu::attention(exec, config, q, k, v, runs, caches, out);
+  const gpu::Call call(exec, [&] { gpu::attention(exec, config, q, k, v, runs, caches, out); });
+  if (call.is_done()) return;
   const AttentionKernels& kernels = exec.kernels.attention;
   const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
   const auto scale = attention_scale<float>(config), softcap = static_cast<float>(config.softcap);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -162,15 +163,17 @@ void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_
 
 void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                         ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
-  if (exec.gpu() != nullptr) return gpu::sequence_attention(exec, config, samples, q, k, v, mask, out);
+  const gpu::Call call(exec, [&] { gpu::sequence_attention(exec, config, samples, q, k, v, mask, out); });
+  if (call.is_done()) return;
   with_element(q.element, [&]<class T>() { attend<T>(exec, config, samples, q, k, v, mask, out); });
 }
 
 void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                                  ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
                                  Tensor dk, Tensor dv) {
-  if (exec.gpu() != nullptr)
-    return gpu::sequence_attention_backward(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv);
+  const gpu::Call call(
+      exec, [&] { gpu::sequence_attention_backward(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
+  if (call.is_done()) return;
   with_element(q.element,
                [&]<class T>() { attend_backward<T>(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
 }

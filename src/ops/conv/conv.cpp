@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -373,7 +374,8 @@ class WeightGradient {
 
 void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w,
               const void* bias, void* y, Element element) {
-  if (exec.gpu() != nullptr) return gpu::convolve(exec, layout, sizes, x, w, bias, y);
+  const gpu::Call call(exec, [&] { gpu::convolve(exec, layout, sizes, x, w, bias, y); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w),
@@ -386,11 +388,12 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& size
 }
 
 void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, const void* w, void* to, Element element) {
-  if (exec.gpu() != nullptr) {
+  const gpu::Call call(exec, [&] {
     const std::size_t all = n.filters * n.channels * taps;
-    return gpu::permute(exec, w, std::array{n.groups, n.channels, n.filters, taps},
-                        std::array{all, taps, n.channels * taps, std::size_t{1}}, to);
-  }
+    gpu::permute(exec, w, std::array{n.groups, n.channels, n.filters, taps},
+                 std::array{all, taps, n.channels * taps, std::size_t{1}}, to);
+  });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     for_rows(exec, n.groups * n.channels, n.filters * taps, [&](std::size_t row) {
       const std::size_t group = row / n.channels, c = row % n.channels;
@@ -403,12 +406,12 @@ void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, cons
 
 void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
                               const void* g, bool reversed, void* d, void* d_bias, Element element) {
-  if (exec.gpu() != nullptr) {
+  const gpu::Call call(exec, [&] {
     gpu::convolve_weight_gradient(exec, layout, n, x, g, reversed, d);
     if (d_bias != nullptr)
       gpu::convolve_bias_gradient(exec, n.samples, n.groups * n.filters, layout.positions(), g, d_bias);
-    return;
-  }
+  });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     WeightGradient<T> gradient(exec, layout, n);
@@ -421,7 +424,8 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
 
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
                             const void* g, void* d, Element element) {
-  if (exec.gpu() != nullptr) return gpu::convolve_bias_gradient(exec, samples, channels, positions, g, d);
+  const gpu::Call call(exec, [&] { gpu::convolve_bias_gradient(exec, samples, channels, positions, g, d); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -15,7 +16,8 @@ double least_uniform(double rate) { return (std::ceil(rate * 0x1p23 - 0.5) + 0.5
 }  // namespace
 
 void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y, std::size_t first) {
-  if (exec.gpu() != nullptr) return gpu::dropout(exec, x, least_uniform(rate), 1 - rate, stream, y, first);
+  const gpu::Call call(exec, [&] { gpu::dropout(exec, x, least_uniform(rate), 1 - rate, stream, y, first); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
       exec.kernels.dropout.of<T>().dropout(x.as<T>() + at, static_cast<T>(least_uniform(rate)),

@@ -1,5 +1,6 @@
 #include "ops/effect/effect.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -33,7 +34,8 @@ void each_effect_group(const Exec& exec, Effect effect, const RandomStream& stre
 
 void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y,
                   std::size_t counted) {
-  if (exec.gpu() != nullptr) return gpu::apply_effect(exec, effect, stream, y0, m, y, counted);
+  const gpu::Call call(exec, [&] { gpu::apply_effect(exec, effect, stream, y0, m, y, counted); });
+  if (call.is_done()) return;
   each_effect_group(exec, effect, stream, counted, y0, m,
                     [&]<class T>(const EffectGroup<T>& group, std::size_t, std::size_t at) {
                       exec.kernels.effect.of<T>().apply(group, y0.as<T>() + at, y.as<T>() + at);
@@ -42,13 +44,15 @@ void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, C
 
 void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0,
                            ConstTensor m, Tensor dy0, Tensor dm, std::size_t counted) {
-  if (exec.gpu() != nullptr)
+  const gpu::Call call(exec, [&] {
     gpu::apply_effect_backward(exec, effect, stream, dy, y0, m, dy0, dm, counted);
-  else
-    each_effect_group(
-        exec, effect, stream, counted, y0, m, [&]<class T>(const EffectGroup<T>& group, std::size_t g, std::size_t at) {
-          exec.kernels.effect.of<T>().backward(group, dy.as<T>() + at, y0.as<T>() + at, dy0.as<T>() + at, dm.row<T>(g));
-        });
+    if (effect == Effect::Gate) activate_backward(exec, Activation::Sigmoid, m, dm, dm);
+  });
+  if (call.is_done()) return;
+  each_effect_group(
+      exec, effect, stream, counted, y0, m, [&]<class T>(const EffectGroup<T>& group, std::size_t g, std::size_t at) {
+        exec.kernels.effect.of<T>().backward(group, dy.as<T>() + at, y0.as<T>() + at, dy0.as<T>() + at, dm.row<T>(g));
+      });
   if (effect == Effect::Gate) activate_backward(exec, Activation::Sigmoid, m, dm, dm);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -68,28 +69,32 @@ void each_piece(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::add(exec, a, b, y);
+  const gpu::Call call(exec, [&] { gpu::add(exec, a, b, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::multiply(exec, a, b, y);
+  const gpu::Call call(exec, [&] { gpu::multiply(exec, a, b, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::scale(exec, x, factor, y);
+  const gpu::Call call(exec, [&] { gpu::scale(exec, x, factor, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.scale(x.as<T>() + at, factor, n, y.as<T>() + at);
   });
 }
 
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::add_to_rows(exec, x, row, y);
+  const gpu::Call call(exec, [&] { gpu::add_to_rows(exec, x, row, y); });
+  if (call.is_done()) return;
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r));
@@ -98,7 +103,8 @@ void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
 }
 
 void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::divide(exec, x, divisor, y);
+  const gpu::Call call(exec, [&] { gpu::divide(exec, x, divisor, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.divide(x.as<T>() + at, static_cast<T>(divisor), n, y.as<T>() + at);
   });
@@ -107,14 +113,16 @@ void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
 void fill_zero(const Exec& exec, Tensor y) { fill(exec, y, 0); }
 
 void fill(const Exec& exec, Tensor y, double value) {
-  if (exec.gpu() != nullptr) return gpu::fill(exec, y, value);
+  const gpu::Call call(exec, [&] { gpu::fill(exec, y, value); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.fill(static_cast<T>(value), n, y.as<T>() + at);
   });
 }
 
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::copy(exec, x, y);
+  const gpu::Call call(exec, [&] { gpu::copy(exec, x, y); });
+  if (call.is_done()) return;
   each_piece(exec, y,
              [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.copy(x.as<T>() + at, n, y.as<T>() + at); });
 }
@@ -127,21 +135,24 @@ void convert(const Exec& exec, ConstTensor x, Tensor y) {
 }
 
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::activate(exec, fn, x, y);
+  const gpu::Call call(exec, [&] { gpu::activate(exec, fn, x, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.activate(fn, x.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::activate_backward(exec, fn, x, dy, dx);
+  const gpu::Call call(exec, [&] { gpu::activate_backward(exec, fn, x, dy, dx); });
+  if (call.is_done()) return;
   each_piece(exec, dx, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.activate_backward(fn, x.as<T>() + at, dy.as<T>() + at, n, dx.as<T>() + at);
   });
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::gated(exec, fn, gate, up, y);
+  const gpu::Call call(exec, [&] { gpu::gated(exec, fn, gate, up, y); });
+  if (call.is_done()) return;
   each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at);
   });
@@ -149,7 +160,8 @@ void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTens
 
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
                     Tensor dgate, Tensor dup) {
-  if (exec.gpu() != nullptr) return gpu::gated_backward(exec, fn, gate, up, dy, dgate, dup);
+  const gpu::Call call(exec, [&] { gpu::gated_backward(exec, fn, gate, up, dy, dgate, dup); });
+  if (call.is_done()) return;
   each_piece(exec, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at, dup.as<T>() + at);
   });

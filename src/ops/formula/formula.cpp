@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -73,7 +74,8 @@ void evaluate(const Exec& exec, const Formula& formula, std::span<const FormulaI
   LOOM_ASSERT(inputs.size() == formula.num_inputs() && dims.size() <= kFormulaAxes);
   std::size_t n = 1;
   for (const std::size_t d : dims) n *= d;
-  if (exec.gpu() != nullptr) return gpu::evaluate(exec, formula, task_of<float>(formula, inputs, dims, y), n);
+  const gpu::Call call(exec, [&] { gpu::evaluate(exec, formula, task_of<float>(formula, inputs, dims, y), n); });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     const FormulaTask<T> task = task_of<T>(formula, inputs, dims, y);
     const FormulaKernels<T>& kernels = exec.kernels.formula.of<T>();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "ops/sums/sums.h"
@@ -55,7 +56,8 @@ void each_short_piece(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
-  if (exec.gpu() != nullptr) return gpu::secant_width(exec, x, step, width);
+  const gpu::Call call(exec, [&] { gpu::secant_width(exec, x, step, width); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t n = x.rows * x.cols;
   with_element(x.element, [&]<class T>() {
@@ -68,7 +70,8 @@ void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width) {
 }
 
 void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor width, ConstTensor e, Tensor out) {
-  if (exec.gpu() != nullptr) return gpu::secant_gap(exec, fn, x, width, e, out);
+  const gpu::Call call(exec, [&] { gpu::secant_gap(exec, fn, x, width, e, out); });
+  if (call.is_done()) return;
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T above[kPiece], below[kPiece];
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
@@ -81,7 +84,8 @@ void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTe
 
 void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor e, Tensor out) {
   const Range range = range_of(fn);
-  if (exec.gpu() != nullptr) return gpu::plain_gap(exec, fn, range.low, range.high, x, e, out);
+  const gpu::Call call(exec, [&] { gpu::plain_gap(exec, fn, range.low, range.high, x, e, out); });
+  if (call.is_done()) return;
   each_short_piece(exec, out, [&]<class T>(std::size_t at, std::size_t n) {
     alignas(64) T y[kPiece], slope[kPiece];
     const ElementwiseKernels<T>& activation = exec.kernels.elementwise.of<T>();
@@ -94,14 +98,16 @@ void plain_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTen
 }
 
 void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::signed_gap(exec, x, e, y);
+  const gpu::Call call(exec, [&] { gpu::signed_gap(exec, x, e, y); });
+  if (call.is_done()) return;
   each_gap_piece(exec, y, [&]<class T>(std::size_t at, std::size_t n) {
     kernels<T>(exec).with_sign(x.as<T>() + at, e.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
-  if (exec.gpu() != nullptr) return gpu::add_size_of_columns(exec, w, sums);
+  const gpu::Call call(exec, [&] { gpu::add_size_of_columns(exec, w, sums); });
+  if (call.is_done()) return;
   constexpr std::size_t kTile = 64;
   with_element(w.element, [&]<class T>() {
     for_ranges(exec, (w.cols + kTile - 1) / kTile, w.rows * kTile, [&](std::size_t begin, std::size_t end) {
@@ -112,7 +118,8 @@ void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums) {
 }
 
 void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d) {
-  if (exec.gpu() != nullptr) return gpu::close_gap(exec, sums, threshold, divide, base, d);
+  const gpu::Call call(exec, [&] { gpu::close_gap(exec, sums, threshold, divide, base, d); });
+  if (call.is_done()) return;
   with_element(d.element, [&]<class T>() {
     for_rows(exec, d.rows, d.cols, [&](std::size_t r) {
       kernels<T>(exec).close(static_cast<const T*>(sums), static_cast<T>(threshold), divide,
@@ -122,14 +129,16 @@ void close_gap(const Exec& exec, const void* sums, double threshold, bool divide
 }
 
 void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed) {
-  if (exec.gpu() != nullptr) return gpu::clamp(exec, limit, d, failed);
+  const gpu::Call call(exec, [&] { gpu::clamp(exec, limit, d, failed); });
+  if (call.is_done()) return;
   each_gap_piece(exec, d, [&]<class T>(std::size_t at, std::size_t n) {
     kernels<T>(exec).clamp(static_cast<T>(limit), failed.as<float>(), n, d.as<T>() + at);
   });
 }
 
 void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out) {
-  if (exec.gpu() != nullptr) return gpu::simplex_gap(exec, p, e, runs, out);
+  const gpu::Call call(exec, [&] { gpu::simplex_gap(exec, p, e, runs, out); });
+  if (call.is_done()) return;
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols, [&](std::size_t r) {
       for (const SoftmaxRun& run : runs)
@@ -142,7 +151,8 @@ void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const
 }
 
 void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out) {
-  if (exec.gpu() != nullptr) return gpu::norm_gap(exec, norm, x, gamma, e, out);
+  const gpu::Call call(exec, [&] { gpu::norm_gap(exec, norm, x, gamma, e, out); });
+  if (call.is_done()) return;
   const auto [samples, channels, positions] = norm.shape;
   const std::size_t parts = norm.deviation != nullptr ? 1 : norm.groups, width = channels / parts,
                     size = width * positions;
@@ -163,7 +173,8 @@ void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* 
 }
 
 void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q) {
-  if (exec.gpu() != nullptr) return gpu::direction_gap(exec, e, b, y, branch, q);
+  const gpu::Call call(exec, [&] { gpu::direction_gap(exec, e, b, y, branch, q); });
+  if (call.is_done()) return;
   const std::size_t n = y.rows * y.cols / q.rows;
   with_element(q.element, [&]<class T>() {
     for_rows(exec, q.rows, n, [&](std::size_t g) {
@@ -173,7 +184,8 @@ void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y
 }
 
 void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean) {
-  if (exec.gpu() != nullptr) return gpu::mean_of_column(exec, p, i, factor, mean);
+  const gpu::Call call(exec, [&] { gpu::mean_of_column(exec, p, i, factor, mean); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(p.element, [&]<class T>() {
     kernels<T>(exec).column_mean(p.as<T>() + i, p.rows, p.cols, factor.as<T>(), mean.as<T>());
@@ -181,7 +193,8 @@ void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor 
 }
 
 void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed) {
-  if (exec.gpu() != nullptr) return gpu::gap_figures(exec, a, e, aim, figures, failed);
+  const gpu::Call call(exec, [&] { gpu::gap_figures(exec, a, e, aim, figures, failed); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t n = a.rows * a.cols;
   with_element(a.element, [&]<class T>() {

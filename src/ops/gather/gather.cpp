@@ -1,5 +1,6 @@
 #include "ops/gather/gather.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -24,7 +25,8 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
                             fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
-  if (exec.gpu() != nullptr) return gpu::gather_rows(exec, table, ids, factor, y);
+  const gpu::Call call(exec, [&] { gpu::gather_rows(exec, table, ids, factor, y); });
+  if (call.is_done()) return;
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();
@@ -37,7 +39,8 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
 
 void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols);
-  if (exec.gpu() != nullptr) return gpu::take_rows(exec, table, ids, y);
+  const gpu::Call call(exec, [&] { gpu::take_rows(exec, table, ids, y); });
+  if (call.is_done()) return;
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
       const ElementwiseKernels<T>& k = exec.kernels.elementwise.of<T>();
@@ -49,7 +52,8 @@ void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t
 
 void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
   LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
-  if (exec.gpu() != nullptr) return gpu::decode_matrix(exec, matrix, y);
+  const gpu::Call call(exec, [&] { gpu::decode_matrix(exec, matrix, y); });
+  if (call.is_done()) return;
   with_element(y.element, [&]<class T>() {
     for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); });
   });
@@ -57,7 +61,8 @@ void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
 
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,
                      std::span<std::int32_t> ids) {
-  if (exec.gpu() != nullptr) return gpu::ids_from_values(exec, x, table_rows, out, ids);
+  const gpu::Call call(exec, [&] { gpu::ids_from_values(exec, x, table_rows, out, ids); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(x.element, [&]<class T>() {
     const std::size_t r = exec.kernels.gather.of<T>().ids(x.as<T>(), ids.size(), table_rows, ids.data());
@@ -68,7 +73,8 @@ void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, Ou
 
 void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy,
                       std::size_t table_rows, void* dtable) {
-  if (exec.gpu() != nullptr) return gpu::scatter_add_rows(exec, ids, scale, dy, dtable);
+  const gpu::Call call(exec, [&] { gpu::scatter_add_rows(exec, ids, scale, dy, dtable); });
+  if (call.is_done()) return;
   with_element(dy.element, [&]<class T>() {
     const auto factor = static_cast<T>(scale);
     // Every row of the table has one author, who walks all ids.

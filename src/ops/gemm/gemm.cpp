@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices.h"
 #include "simd/orders.h"
 
 namespace loom {
@@ -109,25 +111,40 @@ template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, st
 template void pack_panel(const Exec&, const double*, std::size_t, std::size_t, std::size_t, std::size_t, double*);
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
-  if (exec.gpu() != nullptr) return gpu::gemm(exec, a, b, k, c, into, block);
+  const gpu::Call call(exec, [&] { gpu::gemm(exec, a, b, k, c, into, block); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   if (is_direct(b, c.rows, k, into, block))
     return with_element(c.element, [&]<class T>() { direct_gemm<T>(exec, a, b, k, c, into, block); });
   gemm(exec, a, pack(exec, {&b, 1}, k, c.cols, c.element), c, into, block);
 }
 
+// A graphics card has them as rows, one part below the other.
+static const float* lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n) {
+  float* const rows = exec.arena.take<float>(parts.size() * k * n);
+  const gpu::Call call(exec, [&] { gpu::lay_out(exec, parts, k, n, rows); });
+  for (std::size_t i = 0; i < parts.size() && !call.is_done(); ++i)
+    exec.run(1, [&](std::size_t) {
+      exec.kernels.slices.of<float>().move({k, n}, static_cast<const float*>(parts[i].data),
+                                           {.stride = parts[i].row_stride, .step = parts[i].col_stride},
+                                           rows + i * k * n, {.stride = n});
+    });
+  return rows;
+}
+
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element) {
-  if (exec.gpu() != nullptr) return gpu::pack(exec, parts, k, n);
+  if (exec.gpu() != nullptr) return {lay_out(exec, parts, k, n), parts.size() * k, n};
   return with_element(element, [&]<class T>() { return pack_of<T>(exec, parts, k, n); });
 }
 
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
-  if (exec.gpu() != nullptr) return gpu::gemm(exec, a, {b.panels, b.n, 1}, b.k, c, into, block);
+  if (exec.gpu() != nullptr) return gemm(exec, a, Operand{b.panels, b.n, 1}, b.k, c, into, block);
   with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
-  if (exec.gpu() != nullptr) return gpu::add_column_sums(exec, x, block, c);
+  const gpu::Call call(exec, [&] { gpu::add_column_sums(exec, x, block, c); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     constexpr std::size_t kColumns = 64;
     for_ranges(exec, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {

@@ -49,7 +49,7 @@ void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c
 
 namespace gpu {
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block);
-PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n);  // as rows
+void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows);
 // y = x w (+ bias, unless it is null) with w in panels of f32, [k][16], `panel_words` from one to the next.
 void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_t panel_words, const void* bias,
                  Tensor y);

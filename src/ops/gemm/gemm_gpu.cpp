@@ -55,8 +55,7 @@ void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_
                  Into::Store, 0);
 }
 
-PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n) {
-  float* const rows = exec.arena.take<float>(parts.size() * k * n);
+void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     exec.gpu()->record(exec,
                        Kernel("lay_out", wgsl::lay_out)
@@ -68,7 +67,6 @@ PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t
                            .number("row_stride", parts[i].row_stride)
                            .number("col_stride", parts[i].col_stride),
                        ceil_div(k * n, Kernel::kThreads));
-  return {rows, parts.size() * k, n};
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {

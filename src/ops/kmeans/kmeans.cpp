@@ -1,12 +1,14 @@
 #include "ops/kmeans/kmeans.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
 namespace loom {
 
 void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double t2, Tensor l) {
-  if (exec.gpu() != nullptr) return gpu::kmeans_scores(exec, x, centers, t2, l);
+  const gpu::Call call(exec, [&] { gpu::kmeans_scores(exec, x, centers, t2, l); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * l.cols, [&](std::size_t r) {
       exec.kernels.kmeans.of<T>().scores(x.row<T>(r), static_cast<const T*>(centers), l.cols, x.cols,
@@ -16,7 +18,8 @@ void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double 
 }
 
 void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, double t2, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::kmeans_input_gradient(exec, x, centers, u, t2, dx);
+  const gpu::Call call(exec, [&] { gpu::kmeans_input_gradient(exec, x, centers, u, t2, dx); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols * u.cols, [&](std::size_t r) {
       exec.kernels.kmeans.of<T>().input_gradient(x.row<T>(r), static_cast<const T*>(centers), u.row<T>(r), u.cols,
@@ -27,7 +30,8 @@ void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers,
 
 void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a,
                             ConstTensor g, double t2, std::size_t block, void* dcenters) {
-  if (exec.gpu() != nullptr) return gpu::kmeans_center_gradient(exec, x, centers, u, a, g, t2, block, dcenters);
+  const gpu::Call call(exec, [&] { gpu::kmeans_center_gradient(exec, x, centers, u, a, g, t2, block, dcenters); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const KmeansTask<T> task{x.as<T>(), static_cast<const T*>(centers),
                              u.as<T>(), a.as<T>(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/webgpu/call.h"
 #include "ops/sums/sums.h"
 
 namespace loom {
@@ -19,7 +20,8 @@ T limit_of(double limit) {
 }  // namespace
 
 void l2_norm(const Exec& exec, ConstTensor x, Tensor norm) {
-  if (exec.gpu() != nullptr) return gpu::l2_norm(exec, x, norm);
+  const gpu::Call call(exec, [&] { gpu::l2_norm(exec, x, norm); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const L2NormKernels<T>& kernels = exec.kernels.l2_norm.of<T>();
     const ArenaScope scope(exec.arena);
@@ -38,7 +40,8 @@ void l2_norm(const Exec& exec, ConstTensor x, Tensor norm) {
 }
 
 void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip) {
-  if (exec.gpu() != nullptr) return gpu::clip_factors(exec, norms, limit_of<float>(limit), clip);
+  const gpu::Call call(exec, [&] { gpu::clip_factors(exec, norms, limit_of<float>(limit), clip); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(clip.element, [&]<class T>() {
     exec.kernels.l2_norm.of<T>().clip(norms.as<T>(), norms.rows, limit_of<T>(limit), clip.as<T>());
@@ -46,7 +49,8 @@ void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip
 }
 
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x) {
-  if (exec.gpu() != nullptr) return gpu::scale_by(exec, clip, x);
+  const gpu::Call call(exec, [&] { gpu::scale_by(exec, clip, x); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_elements(exec, x.rows * x.cols, [&](std::size_t first, std::size_t count) {
       exec.kernels.l2_norm.of<T>().scale(clip.as<T>(), count, x.as<T>() + first);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -9,7 +10,8 @@ namespace loom {
 
 void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
                   const RowScale& scale, Tensor values, Tensor gradient) {
-  if (exec.gpu() != nullptr) return gpu::element_loss(exec, loss, parameter, o, t, scale, values, gradient);
+  const gpu::Call call(exec, [&] { gpu::element_loss(exec, loss, parameter, o, t, scale, values, gradient); });
+  if (call.is_done()) return;
   with_element(o.element, [&]<class T>() {
     const auto kernel = exec.kernels.element_loss.of<T>().rows[static_cast<std::size_t>(loss)];
     constexpr std::size_t kCost = 2;  // of an element with its function, in units of for_ranges

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -36,11 +37,12 @@ const T* weights_of(const Exec& exec, std::span<const double> weights) {
 
 void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets, const RowScale& scale,
                           Tensor values, Tensor gradient) {
-  if (exec.gpu() != nullptr) {
+  const gpu::Call call(exec, [&] {
     std::vector<float> weights(targets.class_weights.size());
     round_weights(targets.class_weights, weights.data());
-    return gpu::softmax_crossentropy(exec, x, targets, weights, scale, values, gradient);
-  }
+    gpu::softmax_crossentropy(exec, x, targets, weights, scale, values, gradient);
+  });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   with_element(x.element, [&]<class T>() {
     const T* weights = weights_of<T>(exec, targets.class_weights);

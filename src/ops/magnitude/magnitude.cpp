@@ -1,12 +1,14 @@
 #include "ops/magnitude/magnitude.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
 namespace loom {
 
 void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
-  if (exec.gpu() != nullptr) return gpu::magnitude_bound(exec, x, bound);
+  const gpu::Call call(exec, [&] { gpu::magnitude_bound(exec, x, bound); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const MagnitudeKernels<T>& kernels = exec.kernels.magnitude.of<T>();
     const std::size_t n = x.rows * x.cols;
@@ -20,7 +22,8 @@ void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
 }
 
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed) {
-  if (exec.gpu() != nullptr) return gpu::check_finite(exec, x, failed);
+  const gpu::Call call(exec, [&] { gpu::check_finite(exec, x, failed); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(x.element, [&]<class T>() {
     exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>());

@@ -1,5 +1,6 @@
 #include "ops/matmul/matmul.h"
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -53,7 +54,8 @@ struct QuantizedInputs {
 }  // namespace
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
-  if (exec.gpu() != nullptr) return gpu::matmul(exec, x, jobs);
+  const gpu::Call call(exec, [&] { gpu::matmul(exec, x, jobs); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
   std::size_t panels = 0, bytes = 0;

@@ -1,4 +1,5 @@
 #include "ops/all.h"
+#include "backend/webgpu/call.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/mix/mix.h"
 
@@ -19,8 +20,8 @@ Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
 // f_i of every branch, [1, n].
 Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
   const Tensor shares = exec.arena.tensor(1, z.cols, z.element);
-  if (exec.gpu() != nullptr) gpu::top_shares(exec, rule, z, shares);
-  if (exec.gpu() != nullptr || !exec.computes()) return shares;
+  const gpu::Call call(exec, [&] { gpu::top_shares(exec, rule, z, shares); });
+  if (call.is_done() || !exec.computes()) return shares;
   with_element(z.element,
                [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
   return shares;
@@ -31,7 +32,8 @@ Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
 void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum) {
   const ArenaScope scope(exec.arena);
   const ConstTensor shares = top_shares(exec, rule, z), p = whole_weights(exec, rule, z);
-  if (exec.gpu() != nullptr) return gpu::add_balance(exec, shares, p, weight * static_cast<double>(z.cols), sum);
+  const gpu::Call call(exec, [&] { gpu::add_balance(exec, shares, p, weight * static_cast<double>(z.cols), sum); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(z.element, [&]<class T>() {
     const T factor = static_cast<T>(weight * static_cast<double>(z.cols));

@@ -1,5 +1,6 @@
 #include "ops/mix/mix.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -8,7 +9,8 @@
 namespace loom {
 
 void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::mean_of_rows(exec, x, rows, y);
+  const gpu::Call call(exec, [&] { gpu::mean_of_rows(exec, x, rows, y); });
+  if (call.is_done()) return;
   if (exec.rehearsal()) return;  // it takes no memory, and there may be more groups than memory holds
   fill_zero(exec, y);
   for (std::size_t g = 0; g < y.rows; ++g) {
@@ -20,7 +22,8 @@ void mean_of_rows(const Exec& exec, ConstTensor x, std::size_t rows, Tensor y) {
 }
 
 void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::mean_of_rows_backward(exec, dy, rows, dx);
+  const gpu::Call call(exec, [&] { gpu::mean_of_rows_backward(exec, dy, rows, dx); });
+  if (call.is_done()) return;
   with_element(dx.element, [&]<class T>() {
     for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
       exec.kernels.elementwise.of<T>().divide(dy.row<T>(r / rows), static_cast<T>(rows), dx.cols, dx.row<T>(r));
@@ -29,7 +32,8 @@ void mean_of_rows_backward(const Exec& exec, ConstTensor dy, std::size_t rows, T
 }
 
 void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor p) {
-  if (exec.gpu() != nullptr) return gpu::gate_weights(exec, rule, z, p);
+  const gpu::Call call(exec, [&] { gpu::gate_weights(exec, rule, z, p); });
+  if (call.is_done()) return;
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols * 8,
              [&](std::size_t g) { exec.kernels.mix.of<T>().weights(rule, z.row<T>(g), p.cols, p.row<T>(g)); });
@@ -38,7 +42,8 @@ void gate_weights(const Exec& exec, const GateRule& rule, ConstTensor z, Tensor 
 
 void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z, ConstTensor p, ConstTensor q,
                            Tensor dz) {
-  if (exec.gpu() != nullptr) return gpu::gate_weights_backward(exec, rule, z, p, q, dz);
+  const gpu::Call call(exec, [&] { gpu::gate_weights_backward(exec, rule, z, p, q, dz); });
+  if (call.is_done()) return;
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols * 4, [&](std::size_t g) {
       exec.kernels.mix.of<T>().weights_backward(rule, z.row<T>(g), p.row<T>(g), q.row<T>(g), p.cols, dz.row<T>(g));
@@ -47,7 +52,8 @@ void gate_weights_backward(const Exec& exec, const GateRule& rule, ConstTensor z
 }
 
 void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::mix(exec, p, branches, y);
+  const gpu::Call call(exec, [&] { gpu::mix(exec, p, branches, y); });
+  if (call.is_done()) return;
   const std::size_t width = y.rows * y.cols / p.rows;
   with_element(y.element, [&]<class T>() {
     const T* const* b = reinterpret_cast<const T* const*>(branches);
@@ -58,7 +64,8 @@ void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y)
 }
 
 void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTensor dy, Tensor d) {
-  if (exec.gpu() != nullptr) return gpu::mix_backward(exec, p, branch, dy, d);
+  const gpu::Call call(exec, [&] { gpu::mix_backward(exec, p, branch, dy, d); });
+  if (call.is_done()) return;
   const std::size_t width = d.rows * d.cols / p.rows;
   with_element(d.element, [&]<class T>() {
     for_pieces(exec, p.rows, width, [&](std::size_t g, std::size_t, std::size_t at, std::size_t n) {
@@ -69,7 +76,8 @@ void mix_backward(const Exec& exec, ConstTensor p, std::size_t branch, ConstTens
 }
 
 void mix_gate_backward(const Exec& exec, ConstTensor dy, ConstTensor b, std::size_t branch, Tensor q) {
-  if (exec.gpu() != nullptr) return gpu::mix_gate_backward(exec, dy, b, branch, q);
+  const gpu::Call call(exec, [&] { gpu::mix_gate_backward(exec, dy, b, branch, q); });
+  if (call.is_done()) return;
   const std::size_t width = dy.rows * dy.cols / q.rows;
   with_element(q.element, [&]<class T>() {
     for_rows(exec, q.rows, width, [&](std::size_t g) {

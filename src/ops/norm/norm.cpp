@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -24,8 +25,10 @@ enum class RowNorm { Rms, Layer };
 void backward_rows(const Exec& exec, RowNorm kind, std::size_t rows, std::size_t cols, std::size_t positions,
                    std::size_t groups, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
                    Tensor dx) {
-  if (exec.gpu() != nullptr)
-    return gpu::norm_backward(exec, kind == RowNorm::Layer, rows, cols, positions, groups, x, gamma, eps, dy, xh, dx);
+  const gpu::Call call(exec, [&] {
+    gpu::norm_backward(exec, kind == RowNorm::Layer, rows, cols, positions, groups, x, gamma, eps, dy, xh, dx);
+  });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const NormKernels<T>& kernels = exec.kernels.norm.of<T>();
     const auto kernel = kind == RowNorm::Layer ? kernels.layer_backward_row : kernels.rms_backward_row;
@@ -55,7 +58,8 @@ void for_planes(const Exec& exec, const ChannelShape& s, F&& f) {
 }  // namespace
 
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::rms_norm(exec, x, gamma, eps, y);
+  const gpu::Call call(exec, [&] { gpu::rms_norm(exec, x, gamma, eps, y); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
       exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r));
@@ -78,7 +82,8 @@ void layer_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, dou
 }
 
 void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_t n, Element element, void* y) {
-  if (exec.gpu() != nullptr) return gpu::offset_gains(exec, gamma, offset, n, y);
+  const gpu::Call call(exec, [&] { gpu::offset_gains(exec, gamma, offset, n, y); });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     for_elements(exec, n, [&](std::size_t at, std::size_t count) {
       exec.kernels.norm.of<T>().offset(of<T>(gamma) + at, offset, count, static_cast<T*>(y) + at);
@@ -88,7 +93,8 @@ void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_
 
 void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma,
                 const void* beta, double eps, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::group_norm(exec, x, s, groups, gamma, beta, eps, y);
+  const gpu::Call call(exec, [&] { gpu::group_norm(exec, x, s, groups, gamma, beta, eps, y); });
+  if (call.is_done()) return;
   const std::size_t channels = s.channels / groups, cols = channels * s.positions;
   with_element(x.element, [&]<class T>() {
     for_rows(exec, s.samples * groups, cols, [&](std::size_t r) {
@@ -107,18 +113,36 @@ void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& s,
 
 void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, const ConstTensor* b, std::size_t block,
                       void* c) {
-  if (exec.gpu() != nullptr) return gpu::add_channel_sums(exec, s, a, b, block, c);
+  const gpu::Call call(exec, [&] { gpu::add_channel_sums(exec, s, a, b, block, c); });
+  if (call.is_done()) return;
   with_element(a.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b == nullptr ? nullptr : b->as<T>(), begin, end,
-                                             block == 0 ? s.samples : block, static_cast<T*>(c));
+      const bool dots = b != nullptr;
+      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), dots ? b->as<T>() : nullptr, begin, end,
+                                             block == 0 ? s.samples : block, dots ? static_cast<T*>(c) : nullptr,
+                                             dots ? nullptr : static_cast<T*>(c));
+    });
+  });
+}
+
+void add_both_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, ConstTensor b, std::size_t block,
+                           void* dots, void* sums) {
+  if (exec.gpu() != nullptr) {
+    gpu::add_channel_sums(exec, s, a, &b, block, dots);
+    return gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
+  }
+  with_element(a.element, [&]<class T>() {
+    for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
+      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b.as<T>(), begin, end, block == 0 ? s.samples : block,
+                                             static_cast<T*>(dots), static_cast<T*>(sums));
     });
   });
 }
 
 void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, double eps,
                         const ChannelStatistics& to) {
-  if (exec.gpu() != nullptr) return gpu::channel_statistics(exec, x, s, eps, to);
+  const gpu::Call call(exec, [&] { gpu::channel_statistics(exec, x, s, eps, to); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
       exec.kernels.norm.of<T>().channel_statistics(s, x.as<T>(), begin, end, eps, static_cast<T*>(to.mean),
@@ -129,7 +153,8 @@ void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, 
 
 void channel_deviations(const Exec& exec, const void* variance, double eps, std::size_t channels, Element element,
                         void* deviation) {
-  if (exec.gpu() != nullptr) return gpu::channel_deviations(exec, variance, eps, channels, deviation);
+  const gpu::Call call(exec, [&] { gpu::channel_deviations(exec, variance, eps, channels, deviation); });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     for_elements(exec, channels, [&](std::size_t at, std::size_t n) {
       exec.kernels.norm.of<T>().deviations(of<T>(variance) + at, eps, n, static_cast<T*>(deviation) + at);
@@ -139,7 +164,8 @@ void channel_deviations(const Exec& exec, const void* variance, double eps, std:
 
 void blend(const Exec& exec, const void* a, double factor_a, const void* b, double factor_b, std::size_t n,
            Element element, void* y) {
-  if (exec.gpu() != nullptr) return gpu::blend(exec, a, factor_a, b, factor_b, n, y);
+  const gpu::Call call(exec, [&] { gpu::blend(exec, a, factor_a, b, factor_b, n, y); });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     for_elements(exec, n, [&](std::size_t at, std::size_t count) {
       exec.kernels.norm.of<T>().blend(of<T>(a) + at, factor_a, of<T>(b) + at, factor_b, count, static_cast<T*>(y) + at);
@@ -149,7 +175,8 @@ void blend(const Exec& exec, const void* a, double factor_a, const void* b, doub
 
 void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, const void* mean, const void* deviation,
                 const void* gamma, const void* beta, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::batch_norm(exec, x, s, mean, deviation, gamma, beta, y);
+  const gpu::Call call(exec, [&] { gpu::batch_norm(exec, x, s, mean, deviation, gamma, beta, y); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
       exec.kernels.norm.of<T>().batch_norm(x.as<T>() + at, of<T>(mean) + first, of<T>(deviation) + first,
@@ -161,7 +188,9 @@ void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, const vo
 
 void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const ChannelShape& s, const void* gamma,
                          const void* deviation, const void* mean_dy, const void* mean_dot, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::batch_norm_backward(exec, dy, xh, s, gamma, deviation, mean_dy, mean_dot, dx);
+  const gpu::Call call(exec,
+                       [&] { gpu::batch_norm_backward(exec, dy, xh, s, gamma, deviation, mean_dy, mean_dot, dx); });
+  if (call.is_done()) return;
   with_element(dy.element, [&]<class T>() {
     for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
       exec.kernels.norm.of<T>().batch_backward(dy.as<T>() + at, xh.as<T>() + at, of<T>(gamma) + first,

@@ -45,6 +45,9 @@ void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& sh
 // c[channel] = snap(c + sum of a * b), for each block of samples (0: all), ascending; without b the sum of a.
 void add_channel_sums(const Exec& exec, const ChannelShape& shape, ConstTensor a, const ConstTensor* b,
                       std::size_t block, void* c);
+// Both of one reading: dots takes the sums of a * b, sums those of a.
+void add_both_channel_sums(const Exec& exec, const ChannelShape& shape, ConstTensor a, ConstTensor b, std::size_t block,
+                           void* dots, void* sums);
 
 // Statistics of each channel; `variance` is the biased one, deviation = sqrt(variance + eps).
 struct ChannelStatistics {
@@ -99,9 +102,9 @@ struct NormKernels {
   void (*layer_backward_row)(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols,
                              std::size_t positions, T* xh, T* dx);
   void (*offset)(const T* x, double offset, std::size_t n, T* y);
-  // Channels [begin, end).
+  // Channels [begin, end); dots or sums may be null.
   void (*channel_sums)(const ChannelShape& shape, const T* a, const T* b, std::size_t begin, std::size_t end,
-                       std::size_t block, T* c);
+                       std::size_t block, T* dots, T* sums);
   void (*channel_statistics)(const ChannelShape& shape, const T* x, std::size_t begin, std::size_t end, double eps,
                              T* mean, T* variance, T* deviation);
   void (*deviations)(const T* variance, double eps, std::size_t n, T* deviation);

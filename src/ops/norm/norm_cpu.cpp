@@ -15,6 +15,23 @@ struct RowScale {
   T mean, deviation;
 };
 
+// lanes16 of a row, two blocks side by side: each is a chain whose sums wait for each other.
+template <class T, class F>
+LOOM_INLINE T lanes16_of_pairs(std::size_t n, F&& term) {
+  LaneSum<T> sum, other;
+  std::size_t first = 0;
+  for (; n - first >= 2 * kLaneBlock; first += 2 * kLaneBlock) {
+    for (std::size_t i = first; i < first + kLaneBlock; i += kLanes)
+      sum.add(term(i, FullLanes{})), other.add(term(i + kLaneBlock, FullLanes{}));
+    sum.end_block();
+    sum.block = other.block, other.block = zeros<T>();
+    sum.end_block();
+  }
+  for_lane_blocks(
+      n - first, [&](std::size_t i, auto lanes) { sum.add(term(first + i, lanes)); }, [&] { sum.end_block(); });
+  return fold(sum.total);
+}
+
 template <class T>
 LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
   const T squares = lanes16<T>(cols, [&](std::size_t i, auto tail) {
@@ -27,9 +44,9 @@ LOOM_INLINE RowScale<T> rms_scale(const T* x, double eps, std::size_t cols) {
 template <class T>
 LOOM_INLINE RowScale<T> layer_scale(const T* x, double eps, std::size_t cols) {
   const auto n = static_cast<T>(cols);
-  const T mean = lanes16<T>(cols, [&](std::size_t i, auto tail) { return tail.load(x + i); }) / n;
+  const T mean = lanes16_of_pairs<T>(cols, [&](std::size_t i, auto tail) { return tail.load(x + i); }) / n;
   const Lanes<T> means = splat(mean);
-  const T squares = lanes16<T>(cols, [&](std::size_t i, auto tail) {
+  const T squares = lanes16_of_pairs<T>(cols, [&](std::size_t i, auto tail) {
     const Lanes<T> d = tail.keep(flush(tail.load(x + i) - means));
     return d * d;
   });
@@ -78,32 +95,61 @@ void layer_norm_row(const T* x, const T* gamma, const T* beta, double eps, std::
   });
 }
 
+// The sums of g and of g xh over a row.
+template <class T>
+struct GradientSums {
+  LaneSum<T> g, dots;
+  LOOM_INLINE void add(const Lanes<T>& gradient, const Lanes<T>& xh) { g.add(gradient), dots.add(gradient * xh); }
+  LOOM_INLINE void end_block() { g.end_block(), dots.end_block(); }
+};
+
+template <class T, bool kCentred>
+LOOM_INLINE Lanes<T> row_normalised(Lanes<T> v, const Lanes<T>& mean, const Lanes<T>& inverse) {
+  if (kCentred) v = flush(v - mean);
+  return snap(v * inverse);
+}
+
 template <class T, bool kCentred>
 void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size_t cols, std::size_t positions, T* xh,
                   T* dx) {
   const RowScale<T> row = kCentred ? layer_scale(x, eps, cols) : rms_scale(x, eps, cols);
   const Lanes<T> mean = splat(row.mean), inverse = splat(T{1} / row.deviation);
-  for_lanes(cols, [&](std::size_t i, auto lanes) {
-    Lanes<T> v = lanes.load(x + i);
-    if (kCentred) v = flush(v - mean);
-    lanes.store(xh + i, snap(v * inverse));
-  });
-  if (dx == nullptr) return;
-  // dx holds g = dy gamma until its means are known.
-  for_channel_lanes<T>(cols / positions, positions, [&](auto by_channel) {
-    const Lanes<T> gain = by_channel(gamma);
-    return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(lanes.load(dy + i) * gain)); };
-  });
-  LaneSum<T> sum, dots;
-  for_lane_blocks(
-      cols,
-      [&](std::size_t i, auto lanes) {
-        const Lanes<T> g = lanes.load(dx + i);
-        sum.add(g), dots.add(g * lanes.load(xh + i));
-      },
-      [&] { sum.end_block(), dots.end_block(); });
+  if (dx == nullptr) {
+    for_lanes(cols, [&](std::size_t i, auto lanes) {
+      lanes.store(xh + i, row_normalised<T, kCentred>(lanes.load(x + i), mean, inverse));
+    });
+    return;
+  }
+  // dx holds g = dy gamma until its means are known. Rows of the tensors often lie at the same place of their pages, so
+  // loads come before stores: one behind them would wait.
+  GradientSums<T> sums;
+  if (positions == 1) {
+    for_lane_blocks(
+        cols,
+        [&](std::size_t i, auto lanes) {
+          const Lanes<T> g = snap(lanes.load(dy + i) * lanes.load(gamma + i)),
+                         v = row_normalised<T, kCentred>(lanes.load(x + i), mean, inverse);
+          lanes.store(xh + i, v), lanes.store(dx + i, g);
+          sums.add(g, v);
+        },
+        [&] { sums.end_block(); });
+  } else {
+    // Planes have other tails than the row.
+    for_channel_lanes<T>(cols / positions, positions, [&](auto by_channel) {
+      const Lanes<T> gain = by_channel(gamma);
+      return [=](std::size_t i, auto lanes) { lanes.store(dx + i, snap(lanes.load(dy + i) * gain)); };
+    });
+    for_lane_blocks(
+        cols,
+        [&](std::size_t i, auto lanes) {
+          const Lanes<T> v = row_normalised<T, kCentred>(lanes.load(x + i), mean, inverse);
+          lanes.store(xh + i, v);
+          sums.add(lanes.load(dx + i), v);
+        },
+        [&] { sums.end_block(); });
+  }
   const auto n = static_cast<T>(cols);
-  const Lanes<T> mean_g = splat(snap(fold(sum.total) / n)), mean_dot = splat(snap(fold(dots.total) / n));
+  const Lanes<T> mean_g = splat(snap(fold(sums.g.total) / n)), mean_dot = splat(snap(fold(sums.dots.total) / n));
   for_lanes(cols, [&](std::size_t i, auto lanes) {
     Lanes<T> g = lanes.load(dx + i);
     if (kCentred) g = g - mean_g;
@@ -117,6 +163,17 @@ void offset_row(const T* x, double offset, std::size_t n, T* y) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(y + i, snap(lanes.load(x + i) + o)); });
 }
 
+// N numbers, or lanes of them, that are added together.
+template <class V, std::size_t N>
+struct Several {
+  V v[N]{};
+  LOOM_INLINE friend Several operator+(const Several& a, const Several& b) {
+    Several sum;
+    for (std::size_t k = 0; k < N; ++k) sum.v[k] = a.v[k] + b.v[k];
+    return sum;
+  }
+};
+
 // Channels that are summed and stored together: sixteen channels of one position each, one per lane...
 template <class T, class L>
 struct ChannelsOfRows {
@@ -125,10 +182,11 @@ struct ChannelsOfRows {
   L lanes;
   LOOM_INLINE Lanes<T> get(const T* p) const { return lanes.load(p + channel); }
   LOOM_INLINE void put(T* p, const Lanes<T>& v) const { lanes.store(p + channel, v); }
-  // Sum of term(lanes, element) over samples [begin, end).
-  template <class Term>
-  LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
-    return chain64<Lanes<T>>(begin, end, [&](std::size_t r) { return term(lanes, r * s.channels + channel); });
+  // N sums over samples [begin, end); term(lanes, element) gives a term of each.
+  template <std::size_t N, class Term>
+  LOOM_INLINE Several<Lanes<T>, N> sum(std::size_t begin, std::size_t end, Term term) const {
+    return chain64<Several<Lanes<T>, N>>(
+        begin, end, [&](std::size_t r) { return Several<Lanes<T>, N>(term(lanes, r * s.channels + channel)); });
   }
 };
 // ... or one channel with its planes of positions, the same value in every lane.
@@ -138,12 +196,27 @@ struct ChannelOfPlanes {
   std::size_t channel;
   LOOM_INLINE Lanes<T> get(const T* p) const { return splat(p[channel]); }
   LOOM_INLINE void put(T* p, const Lanes<T>& v) const { TailLanes{1}.store(p + channel, v); }
-  template <class Term>
-  LOOM_INLINE Lanes<T> sum(std::size_t begin, std::size_t end, Term term) const {
-    return splat(chain64<T>(begin, end, [&](std::size_t r) {
+  template <std::size_t N, class Term>
+  LOOM_INLINE Several<Lanes<T>, N> sum(std::size_t begin, std::size_t end, Term term) const {
+    const auto sums = chain64<Several<T, N>>(begin, end, [&](std::size_t r) {
       const std::size_t plane = (r * s.channels + channel) * s.positions;
-      return lanes16<T>(s.positions, [&](std::size_t i, auto lanes) { return lanes.keep(term(lanes, plane + i)); });
-    }));
+      LaneSum<T> of[N];
+      for_lane_blocks(
+          s.positions,
+          [&](std::size_t i, auto lanes) {
+            const Several<Lanes<T>, N> terms = term(lanes, plane + i);
+            for (std::size_t k = 0; k < N; ++k) of[k].add(lanes.keep(terms.v[k]));
+          },
+          [&] {
+            for (LaneSum<T>& each : of) each.end_block();
+          });
+      Several<T, N> folded;
+      for (std::size_t k = 0; k < N; ++k) folded.v[k] = fold(of[k].total);
+      return folded;
+    });
+    Several<Lanes<T>, N> result;
+    for (std::size_t k = 0; k < N; ++k) result.v[k] = splat(sums.v[k]);
+    return result;
   }
 };
 
@@ -158,32 +231,45 @@ LOOM_INLINE void for_channels(const ChannelShape& s, std::size_t begin, std::siz
 
 template <class T>
 void channel_sums(const ChannelShape& s, const T* a, const T* b, std::size_t begin, std::size_t end, std::size_t block,
-                  T* c) {
-  const auto add = [&](auto term) {
+                  T* dots, T* sums) {
+  const auto add = [&]<std::size_t N>(T* const(&to)[N], auto term) {
     for_channels<T>(s, begin, end, [&](auto channel) {
-      Lanes<T> sum = channel.get(c);
-      for (std::size_t first = 0; first < s.samples; first += block)
-        sum = snap(sum + channel.sum(first, s.samples - first < block ? s.samples : first + block, term));
-      channel.put(c, sum);
+      Several<Lanes<T>, N> sum;
+      for (std::size_t k = 0; k < N; ++k) sum.v[k] = channel.get(to[k]);
+      for (std::size_t first = 0; first < s.samples; first += block) {
+        sum = sum + channel.template sum<N>(first, s.samples - first < block ? s.samples : first + block, term);
+        for (Lanes<T>& v : sum.v) v = snap(v);
+      }
+      for (std::size_t k = 0; k < N; ++k) channel.put(to[k], sum.v[k]);
     });
   };
-  if (b == nullptr)
-    add([&](auto lanes, std::size_t at) { return lanes.load(a + at); });
+  using Both = Several<Lanes<T>, 2>;
+  using One = Several<Lanes<T>, 1>;
+  if (dots == nullptr)
+    add({sums}, [&](auto lanes, std::size_t at) { return One{{lanes.load(a + at)}}; });
+  else if (sums == nullptr)
+    add({dots}, [&](auto lanes, std::size_t at) { return One{{lanes.load(a + at) * lanes.load(b + at)}}; });
   else
-    add([&](auto lanes, std::size_t at) { return lanes.load(a + at) * lanes.load(b + at); });
+    add({dots, sums}, [&](auto lanes, std::size_t at) {
+      const Lanes<T> v = lanes.load(a + at);
+      return Both{{v * lanes.load(b + at), v}};
+    });
 }
 
 template <class T>
 void channel_statistics(const ChannelShape& s, const T* x, std::size_t begin, std::size_t end, double eps, T* mean,
                         T* variance, T* deviation) {
   const Lanes<T> n = splat(static_cast<T>(s.samples * s.positions)), e = splat(static_cast<T>(eps));
+  using One = Several<Lanes<T>, 1>;
   for_channels<T>(s, begin, end, [&](auto channel) {
-    const Lanes<T> m =
-        snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) { return lanes.load(x + at); }) / n);
-    const Lanes<T> v = snap(channel.sum(0, s.samples, [&](auto lanes, std::size_t at) {
+    const One sum =
+        channel.template sum<1>(0, s.samples, [&](auto lanes, std::size_t at) { return One{{lanes.load(x + at)}}; });
+    const Lanes<T> m = snap(sum.v[0] / n);
+    const One squares = channel.template sum<1>(0, s.samples, [&](auto lanes, std::size_t at) {
       const Lanes<T> d = snap(lanes.load(x + at) - m);
-      return d * d;
-    }) / n);
+      return One{{d * d}};
+    });
+    const Lanes<T> v = snap(squares.v[0] / n);
     channel.put(mean, m), channel.put(variance, v), channel.put(deviation, sqrt(v + e));
   });
 }

@@ -38,7 +38,7 @@ void row_of(const T* x, const T* gamma, const T* beta, const T* dy, std::size_t 
 }
 
 using Extents = std::pair<std::size_t, std::size_t>;
-const Extents kShapes[] = {{1, 1}, {17, 15}, {3, 17}, {2, 1003}, {2, 2100}, {1100, 65}};
+const Extents kShapes[] = {{1, 1}, {17, 15}, {3, 17}, {2, 1003}, {2, 5200}, {1100, 65}};
 
 template <class T>
 void check_rows() {
@@ -186,6 +186,12 @@ void check_channels() {
                           const ConstTensor other = as(dy);
                           add_channel_sums(exec, s, as(x), nullptr, 16, a.data());
                           add_channel_sums(exec, s, as(x), &other, 0, b.data());
+                          // Two sums of one reading: those of whole blocks and of blocks of 16 samples.
+                          std::vector<T> dots = before, sums_too = before, sums_of_blocks = before;
+                          add_both_channel_sums(exec, s, as(x), other, 0, dots.data(), sums_too.data());
+                          EXPECT_EQ(dots, b);
+                          add_both_channel_sums(exec, s, as(x), other, 16, sums_too.data(), sums_of_blocks.data());
+                          EXPECT_EQ(sums_of_blocks, a);
                           channel_statistics(exec, as(x), s, kEps, {m.data(), v.data(), d.data()});
                           channel_deviations(exec, sizes.data(), kEps, s.channels, element_of<T>, k.data());
                           blend(exec, gamma.data(), 0.9, beta.data(), 0.1, s.channels, element_of<T>, mixed.data());

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "ops/slices/slices.h"
@@ -14,11 +15,12 @@ void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> 
   std::array<std::size_t, Shape::kMaxRank> of_x{}, step{};  // elements from one index of an axis to the next
   for (std::size_t axis = rank, stride = 1; axis-- > 0; stride *= x.shape[axis]) of_x[axis] = stride;
   for (std::size_t axis = 0; axis < rank; ++axis) step[axis] = of_x[axes[axis]];
-  if (exec.gpu() != nullptr) {
+  const gpu::Call call(exec, [&] {
     std::array<std::size_t, Shape::kMaxRank> extents{};
     for (std::size_t axis = 0; axis < rank; ++axis) extents[axis] = y.shape[axis];
-    return gpu::permute(exec, x.data, std::span(extents).first(rank), std::span(step).first(rank), y.data);
-  }
+    gpu::permute(exec, x.data, std::span(extents).first(rank), std::span(step).first(rank), y.data);
+  });
+  if (call.is_done()) return;
   const std::size_t cols = y.shape.cols(), last = step[rank - 1];
   with_element(x.element, [&]<class T>() {
     for_rows(exec, y.shape.rows(), cols, [&](std::size_t r) {

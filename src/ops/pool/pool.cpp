@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -82,7 +83,8 @@ void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, s
 }  // namespace
 
 void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::max_pool(exec, g, out, x, planes, y);
+  const gpu::Call call(exec, [&] { gpu::max_pool(exec, g, out, x, planes, y); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
@@ -94,7 +96,8 @@ void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTen
 
 void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                   Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::average_pool(exec, g, out, x, planes, y);
+  const gpu::Call call(exec, [&] { gpu::average_pool(exec, g, out, x, planes, y); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const PoolTap* taps = taps_of(exec, g, out);
   with_element(x.element, [&]<class T>() {
@@ -107,7 +110,8 @@ void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, Cons
 }
 
 void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
-  if (exec.gpu() != nullptr) return gpu::mean_of_planes(exec, x, y);
+  const gpu::Call call(exec, [&] { gpu::mean_of_planes(exec, x, y); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
     for_rows(exec, x.rows, x.cols, [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.mean(x.row<T>(p), x.cols); });
@@ -115,7 +119,8 @@ void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
 }
 
 void largest_of_planes(const Exec& exec, ConstTensor x, void* y) {
-  if (exec.gpu() != nullptr) return gpu::largest_of_planes(exec, x, y);
+  const gpu::Call call(exec, [&] { gpu::largest_of_planes(exec, x, y); });
+  if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
     for_rows(exec, x.rows, x.cols,
@@ -135,7 +140,8 @@ bool windows_overlap(const PoolGeometry& g) {
 
 void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                        ConstTensor dy, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::max_pool_backward(exec, g, out, x, planes, dy, dx);
+  const gpu::Call call(exec, [&] { gpu::max_pool_backward(exec, g, out, x, planes, dy, dx); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   std::size_t* winners = exec.arena.take<std::size_t>(planes * outputs);
@@ -154,7 +160,8 @@ void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out,
 
 void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy,
                            Tensor dx, bool divides) {
-  if (exec.gpu() != nullptr) return gpu::average_pool_backward(exec, g, out, planes, dy, dx, divides);
+  const gpu::Call call(exec, [&] { gpu::average_pool_backward(exec, g, out, planes, dy, dx, divides); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t inputs = volume(g.in), outputs = volume(out);
   with_element(dy.element, [&]<class T>() {

@@ -1,5 +1,6 @@
 #include "ops/recurrent/recurrent.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -12,7 +13,8 @@ constexpr std::size_t kCost = 8;
 }  // namespace
 
 void cell_forward(const Exec& exec, const CellForward& task, std::size_t t) {
-  if (exec.gpu() != nullptr) return gpu::cell_forward(exec, task, t);
+  const gpu::Call call(exec, [&] { gpu::cell_forward(exec, task, t); });
+  if (call.is_done()) return;
   with_element(task.h.element, [&]<class T>() {
     const auto kernel = exec.kernels.cell.of<T>().forward[static_cast<std::size_t>(task.shape.cell)];
     for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell) * kCost,
@@ -21,7 +23,8 @@ void cell_forward(const Exec& exec, const CellForward& task, std::size_t t) {
 }
 
 void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t) {
-  if (exec.gpu() != nullptr) return gpu::cell_backward(exec, task, t);
+  const gpu::Call call(exec, [&] { gpu::cell_backward(exec, task, t); });
+  if (call.is_done()) return;
   with_element(task.dh.element, [&]<class T>() {
     const auto kernel = exec.kernels.cell.of<T>().backward[static_cast<std::size_t>(task.shape.cell)];
     for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell) * kCost,
@@ -30,7 +33,8 @@ void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t) {
 }
 
 void gate_slopes(const Exec& exec, const GateSlopes& task) {
-  if (exec.gpu() != nullptr) return gpu::gate_slopes(exec, task);
+  const gpu::Call call(exec, [&] { gpu::gate_slopes(exec, task); });
+  if (call.is_done()) return;
   with_element(task.sums[0].element, [&]<class T>() {
     const auto kernel = exec.kernels.cell.of<T>().slopes[static_cast<std::size_t>(task.cell)];
     for_ranges(exec, task.rows, task.units * gates_of(task.cell) * kCost,
@@ -39,7 +43,8 @@ void gate_slopes(const Exec& exec, const GateSlopes& task) {
 }
 
 void cell_gap(const Exec& exec, const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t) {
-  if (exec.gpu() != nullptr) return gpu::cell_gap(exec, task, slopes, carry, t);
+  const gpu::Call call(exec, [&] { gpu::cell_gap(exec, task, slopes, carry, t); });
+  if (call.is_done()) return;
   with_element(task.dh.element, [&]<class T>() {
     const auto kernel = exec.kernels.cell.of<T>().gap[static_cast<std::size_t>(task.shape.cell)];
     for_ranges(exec, task.shape.batch, task.shape.units * gates_of(task.shape.cell),

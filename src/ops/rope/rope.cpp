@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -127,13 +128,15 @@ void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim,
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
           Tensor x) {
-  if (exec.gpu() != nullptr) return gpu::rope(exec, table, positions, head_dim, x);
+  const gpu::Call call(exec, [&] { gpu::rope(exec, table, positions, head_dim, x); });
+  if (call.is_done()) return;
   rotate_rows(exec, table, head_dim, x, false, [&](std::size_t r) { return positions[r]; });
 }
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
-  if (exec.gpu() != nullptr) return gpu::rope_sequences(exec, table, steps, head_dim, x, back);
+  const gpu::Call call(exec, [&] { gpu::rope_sequences(exec, table, steps, head_dim, x, back); });
+  if (call.is_done()) return;
   rotate_rows(exec, table, head_dim, x, back, [&](std::size_t r) { return r % steps; });
 }
 

@@ -1,5 +1,6 @@
 #include "ops/rounding/rounding.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -34,7 +35,8 @@ void round_fp8(const Exec& exec, Tensor x, float most, Kernel kernel) {
 
 void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients) {
   if (x.element != Element::f32) return;
-  if (exec.gpu() != nullptr) return gpu::round_to(exec, x, mixed, gradients);
+  const gpu::Call call(exec, [&] { gpu::round_to(exec, x, mixed, gradients); });
+  if (call.is_done()) return;
   const RoundingKernels& k = exec.kernels.rounding;
   switch (mixed) {
     case Mixed::none: return;

@@ -1,5 +1,6 @@
 #include "ops/scan/scan.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
@@ -44,7 +45,8 @@ void add_blocks(const Exec& exec, const ScanShape& s, const Tensor& parts, Tenso
 }  // namespace
 
 void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element element, void* a) {
-  if (exec.gpu() != nullptr) return gpu::scan_rates(exec, a_log, s, a);
+  const gpu::Call call(exec, [&] { gpu::scan_rates(exec, a_log, s, a); });
+  if (call.is_done()) return;
   with_element(element, [&]<class T>() {
     for_rows(exec, s.states, s.channels * kStateCost, [&](std::size_t n) {
       T* const row = static_cast<T*>(a) + n * s.channels;
@@ -55,7 +57,8 @@ void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element
 }
 
 void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::selective_scan(exec, scan, h, before, y);
+  const gpu::Call call(exec, [&] { gpu::selective_scan(exec, scan, h, before, y); });
+  if (call.is_done()) return;
   with_element(y.element, [&]<class T>() {
     for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
       exec.kernels.scan.of<T>().forward(scan, b, first, count, h, before, y);
@@ -65,7 +68,8 @@ void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before,
 
 void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
                              const ScanGradients& to) {
-  if (exec.gpu() != nullptr) return gpu::selective_scan_backward(exec, scan, before, dy, to);
+  const gpu::Call call(exec, [&] { gpu::selective_scan_backward(exec, scan, before, dy, to); });
+  if (call.is_done()) return;
   const ScanShape& s = scan.shape;
   const std::size_t rows = s.batch * s.steps;
   const ArenaScope scope(exec.arena);
@@ -86,7 +90,8 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 }
 
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
-  if (exec.gpu() != nullptr) return gpu::selective_scan_gap(exec, scan, e, d, reads, dskip);
+  const gpu::Call call(exec, [&] { gpu::selective_scan_gap(exec, scan, e, d, reads, dskip); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t states = scan.shape.states * scan.shape.channels;
   const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element),

@@ -1,5 +1,6 @@
 #include "ops/slices/slices.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -24,7 +25,8 @@ void each_run_of_slices(const Exec& exec, Slices s, Element element, SlicePlace 
 }  // namespace
 
 void move_slices(const Exec& exec, Slices s, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place) {
-  if (exec.gpu() != nullptr) return gpu::move_slices(exec, s, from, from_place, to, to_place, false);
+  const gpu::Call call(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, false); });
+  if (call.is_done()) return;
   each_run_of_slices(exec, s, to.element, from_place, to_place,
                      [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
                        exec.kernels.slices.of<T>().move(part, from.as<T>(), source, to.as<T>(), target);
@@ -32,7 +34,8 @@ void move_slices(const Exec& exec, Slices s, ConstTensor from, SlicePlace from_p
 }
 
 void add_slices(const Exec& exec, Slices s, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place) {
-  if (exec.gpu() != nullptr) return gpu::move_slices(exec, s, from, from_place, to, to_place, true);
+  const gpu::Call call(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, true); });
+  if (call.is_done()) return;
   each_run_of_slices(exec, s, to.element, from_place, to_place,
                      [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
                        exec.kernels.slices.of<T>().add(part, from.as<T>(), source, to.as<T>(), target);

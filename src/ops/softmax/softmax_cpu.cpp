@@ -25,11 +25,21 @@ template <class T>
 void softmax_row(const T* x, T temperature, std::size_t n, T* p) {
   const Lanes<T> t = splat(temperature);
   Lanes<T> largest = splat(kLowest<T>);
-  for_lanes(
-      n, [&](std::size_t i, auto lanes) { largest = max(or_lowest<T>(lanes, snap(lanes.load(x + i) / t)), largest); });
+  // p holds x / t until it holds the exponentials. Divisions are most of the work: a quotient by 1 is what it was.
+  const auto find_largest = [&](auto divided) {
+    for_lanes(n, [&](std::size_t i, auto lanes) {
+      const Lanes<T> v = snap(divided(lanes.load(x + i)));
+      lanes.store(p + i, v);
+      largest = max(or_lowest<T>(lanes, v), largest);
+    });
+  };
+  if (temperature == 1)
+    find_largest([](const Lanes<T>& v) { return v; });
+  else
+    find_largest([&](const Lanes<T>& v) { return v / t; });
   const Lanes<T> top = splat(static_cast<T>(max_lane(largest)));
   const Lanes<T> total = splat(lanes16<T>(n, [&](std::size_t i, auto lanes) {
-    const Lanes<T> e = lanes.keep(snap(exp(snap(snap(lanes.load(x + i) / t) - top))));
+    const Lanes<T> e = lanes.keep(snap(exp(snap(lanes.load(p + i) - top))));
     lanes.store(p + i, e);
     return e;
   }));
@@ -39,9 +49,13 @@ void softmax_row(const T* x, T temperature, std::size_t n, T* p) {
 template <class T>
 void backward_row(const T* p, const T* dy, T temperature, std::size_t n, T* dx) {
   const Lanes<T> mean = splat(row_dot(p, dy, n)), t = splat(temperature);
-  for_lanes(n, [&](std::size_t i, auto lanes) {
-    lanes.store(dx + i, snap(snap(lanes.load(p + i) * snap(lanes.load(dy + i) - mean)) / t));
-  });
+  const auto slope = [&](std::size_t i, auto lanes) {
+    return snap(lanes.load(p + i) * snap(lanes.load(dy + i) - mean));
+  };
+  if (temperature == 1)
+    for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(dx + i, slope(i, lanes)); });
+  else
+    for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(dx + i, snap(slope(i, lanes) / t)); });
 }
 
 // Returns whether entry i of a row counts.

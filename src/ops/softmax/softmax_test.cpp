@@ -10,11 +10,12 @@ constexpr double kTemperature = 0.7;
 
 // z = x / T less its largest.
 template <class T>
-std::vector<T> shifted(const T* x, std::size_t n, const std::vector<bool>& seen = {}) {
+std::vector<T> shifted(const T* x, std::size_t n, const std::vector<bool>& seen = {},
+                       double temperature = kTemperature) {
   std::vector<T> z(n);
   T top = std::numeric_limits<T>::lowest();
   for (std::size_t i = 0; i < n; ++i) {
-    z[i] = snapped<T>(x[i] / static_cast<T>(kTemperature));
+    z[i] = snapped<T>(x[i] / static_cast<T>(temperature));
     if ((seen.empty() || seen[i]) && z[i] > top) top = z[i];
   }
   for (T& v : z) v = snapped<T>(v - top);
@@ -22,8 +23,9 @@ std::vector<T> shifted(const T* x, std::size_t n, const std::vector<bool>& seen 
 }
 
 template <class T>
-std::vector<T> softmax_of(const T* x, std::size_t n, const std::vector<bool>& seen = {}) {
-  std::vector<T> p = shifted(x, n, seen);
+std::vector<T> softmax_of(const T* x, std::size_t n, const std::vector<bool>& seen = {},
+                          double temperature = kTemperature) {
+  std::vector<T> p = shifted(x, n, seen, temperature);
   for (std::size_t i = 0; i < n; ++i) p[i] = seen.empty() || seen[i] ? snapped<T>(exp_of(p[i])) : T{0};
   const T total = lanes_sum<T>(n, [&](std::size_t i) { return p[i]; });
   for (T& v : p) v = snapped<T>(v / total);
@@ -31,11 +33,11 @@ std::vector<T> softmax_of(const T* x, std::size_t n, const std::vector<bool>& se
 }
 
 template <class T>
-std::vector<T> softmax_gradient(const T* p, const T* dy, std::size_t n) {
+std::vector<T> softmax_gradient(const T* p, const T* dy, std::size_t n, double temperature) {
   const T mean = snapped<T>(lanes_sum<T>(n, [&](std::size_t i) { return p[i] * dy[i]; }));
   std::vector<T> dx(n);
   for (std::size_t i = 0; i < n; ++i)
-    dx[i] = snapped<T>(snapped<T>(p[i] * snapped<T>(dy[i] - mean)) / static_cast<T>(kTemperature));
+    dx[i] = snapped<T>(snapped<T>(p[i] * snapped<T>(dy[i] - mean)) / static_cast<T>(temperature));
   return dx;
 }
 
@@ -55,23 +57,26 @@ const Extents kShapes[] = {{1, 1}, {17, 15}, {3, 17}, {2, 1003}, {2, 2100}, {110
 
 template <class T>
 void check_softmax() {
-  for (const auto& [rows, cols] : kShapes) {
-    const std::vector<T> x = values<T>(rows * cols, 1, 6), dy = values<T>(rows * cols, 2);
-    const SoftmaxRun whole[] = {{0, cols, 1}};
-    const std::vector<T> p = by_row<T>(rows, cols, [&](std::size_t at) { return softmax_of(x.data() + at, cols); });
-    const std::vector<T> dx =
-        by_row<T>(rows, cols, [&](std::size_t at) { return softmax_gradient(p.data() + at, dy.data() + at, cols); });
-    EXPECT_TRUE(same(everywhere(rows == 1100,
-                                [&](const Exec& exec) {
-                                  std::vector<T> a(x.size()), b(x.size());
-                                  softmax(exec, tensor(x, rows, cols), kTemperature, whole, tensor(a, rows, cols));
-                                  softmax_backward(exec, tensor(p, rows, cols), tensor(dy, rows, cols), kTemperature,
-                                                   whole, tensor(b, rows, cols));
-                                  return joined({a, b});
-                                }),
-                     joined({p, dx})))
-        << rows << " rows of " << cols;
-  }
+  for (const auto& [rows, cols] : kShapes)
+    for (const double temperature : {kTemperature, 1.0}) {
+      const std::vector<T> x = values<T>(rows * cols, 1, 6), dy = values<T>(rows * cols, 2);
+      const SoftmaxRun whole[] = {{0, cols, 1}};
+      const std::vector<T> p =
+          by_row<T>(rows, cols, [&](std::size_t at) { return softmax_of(x.data() + at, cols, {}, temperature); });
+      const std::vector<T> dx = by_row<T>(rows, cols, [&](std::size_t at) {
+        return softmax_gradient(p.data() + at, dy.data() + at, cols, temperature);
+      });
+      EXPECT_TRUE(same(everywhere(rows == 1100,
+                                  [&](const Exec& exec) {
+                                    std::vector<T> a(x.size()), b(x.size());
+                                    softmax(exec, tensor(x, rows, cols), temperature, whole, tensor(a, rows, cols));
+                                    softmax_backward(exec, tensor(p, rows, cols), tensor(dy, rows, cols), temperature,
+                                                     whole, tensor(b, rows, cols));
+                                    return joined({a, b});
+                                  }),
+                       joined({p, dx})))
+          << rows << " rows of " << cols << ", T " << temperature;
+    }
 }
 LOOM_OP_TEST(Softmax, rows_and_their_gradients_by_definition, check_softmax)
 

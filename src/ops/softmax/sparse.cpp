@@ -1,6 +1,7 @@
 // Sparsemax and entmax: a threshold tau per row, found in the sorted row or by bisection.
 
 #include "ops/all.h"
+#include "backend/webgpu/call.h"
 #include "ops/for_rows.h"
 #include "ops/softmax/softmax.h"
 
@@ -21,14 +22,16 @@ void each_sparse_row(const Exec& exec, ConstTensor x, std::size_t cost, F&& f) {
 }  // namespace
 
 void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p) {
-  if (exec.gpu() != nullptr) return gpu::sparsemax(exec, x, temperature, p);
+  const gpu::Call call(exec, [&] { gpu::sparsemax(exec, x, temperature, p); });
+  if (call.is_done()) return;
   each_sparse_row(exec, x, 8, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     k.sparsemax(x.row<T>(r), static_cast<T>(temperature), x.cols, scratch, p.row<T>(r));
   });
 }
 
 void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::sparsemax_backward(exec, p, dy, temperature, dx);
+  const gpu::Call call(exec, [&] { gpu::sparsemax_backward(exec, p, dy, temperature, dx); });
+  if (call.is_done()) return;
   with_element(p.element, [&]<class T>() {
     for_rows(exec, p.rows, p.cols, [&](std::size_t r) {
       exec.kernels.sparse_softmax.of<T>().sparsemax_backward(p.row<T>(r), dy.row<T>(r), static_cast<T>(temperature),
@@ -38,7 +41,8 @@ void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double 
 }
 
 void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p) {
-  if (exec.gpu() != nullptr) return gpu::entmax(exec, x, temperature, alpha, p);
+  const gpu::Call call(exec, [&] { gpu::entmax(exec, x, temperature, alpha, p); });
+  if (call.is_done()) return;
   const bool sorts = alpha == 1.5;
   each_sparse_row(exec, x, sorts ? 8 : 1024, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     const T t = static_cast<T>(temperature);
@@ -48,7 +52,8 @@ void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, T
 }
 
 void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx) {
-  if (exec.gpu() != nullptr) return gpu::entmax_backward(exec, p, dy, temperature, alpha, dx);
+  const gpu::Call call(exec, [&] { gpu::entmax_backward(exec, p, dy, temperature, alpha, dx); });
+  if (call.is_done()) return;
   const bool sorts = alpha == 1.5;
   each_sparse_row(exec, p, sorts ? 4 : 64, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
     const T t = static_cast<T>(temperature);

@@ -1,5 +1,6 @@
 #include "ops/statistics/statistics.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/sums/sums.h"
 
@@ -13,7 +14,8 @@ TensorStats TensorStats::read(const ConstTensor& figures) {
 void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
   const std::size_t n = x.rows * x.cols;
   if (n == 0) return fill_zero(exec, figures);
-  if (exec.gpu() != nullptr) return gpu::tensor_statistics(exec, x, figures);
+  const gpu::Call call(exec, [&] { gpu::tensor_statistics(exec, x, figures); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   const std::size_t blocks = pieces_of(n);
   with_element(x.element, [&]<class T>() {

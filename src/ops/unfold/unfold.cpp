@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -172,7 +173,8 @@ StoredPlane PatchLayout::stored() const {
 
 void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element,
                   void* to) {
-  if (exec.gpu() != nullptr) return gpu::store_planes(exec, layout, x, n, to);
+  const gpu::Call call(exec, [&] { gpu::store_planes(exec, layout, x, n, to); });
+  if (call.is_done()) return;
   const StoredPlane stored = layout.stored();
   with_element(element, [&]<class T>() {
     for_rows(exec, n, layout.plane(), [&](std::size_t i) {
@@ -184,7 +186,8 @@ void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, st
 
 void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first,
             Tensor patches) {
-  if (exec.gpu() != nullptr) return gpu::unfold(exec, layout, planes, first, patches);
+  const gpu::Call call(exec, [&] { gpu::unfold(exec, layout, planes, first, patches); });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   auto* offsets = exec.arena.note<std::size_t>(patches.cols);
   exec.run(1, [&](std::size_t) { layout.write_offsets(channels, offsets); });
@@ -202,9 +205,11 @@ void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std
 }
 
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y) {
-  if (exec.gpu() != nullptr)
-    return move_slices(exec, {rows.cols, rows.rows}, rows, {.stride = 1, .step = rows.cols},
-                       {y, rows.cols, positions, rows.element}, {.offset = first, .stride = positions});
+  const gpu::Call call(exec, [&] {
+    move_slices(exec, {rows.cols, rows.rows}, rows, {.stride = 1, .step = rows.cols},
+                {y, rows.cols, positions, rows.element}, {.offset = first, .stride = positions});
+  });
+  if (call.is_done()) return;
   with_element(rows.element, [&]<class T>() {
     for_rows(exec, rows.cols, rows.rows, [&](std::size_t c) {
       exec.kernels.slices.of<T>().move({1, rows.rows}, rows.as<T>() + c, {.step = rows.cols},

@@ -1,5 +1,6 @@
 #include "ops/update/update.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "ops/magnitude/magnitude.h"
@@ -43,7 +44,8 @@ std::span<const UpdateRow> update_rows() {
 
 void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state,
             ConstTensor failed) {
-  if (exec.gpu() != nullptr) return gpu::update(exec, rule.kind, numbers_of<float>(rule), w, g, state, failed);
+  const gpu::Call call(exec, [&] { gpu::update(exec, rule.kind, numbers_of<float>(rule), w, g, state, failed); });
+  if (call.is_done()) return;
   with_element(w.element, [&]<class T>() {
     const auto kernel = exec.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
     const UpdateNumbers<T> numbers = numbers_of<T>(rule);
@@ -58,9 +60,10 @@ void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, c
 
 void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
                 ConstTensor bound, double most, Tensor outcome) {
-  if (exec.gpu() != nullptr)
-    return gpu::try_update(exec, rule.kind, numbers_of<float>(rule), w, g, state, bound, static_cast<float>(most),
-                           outcome);
+  const gpu::Call call(exec, [&] {
+    gpu::try_update(exec, rule.kind, numbers_of<float>(rule), w, g, state, bound, static_cast<float>(most), outcome);
+  });
+  if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   with_element(w.element, [&]<class T>() {
     const UpdateKernels<T>& kernels = exec.kernels.update.of<T>();

@@ -1,5 +1,6 @@
 #include "ops/velocity/velocity.h"
 
+#include "backend/webgpu/call.h"
 #include "ops/sums/sums.h"
 
 namespace loom {
@@ -18,7 +19,8 @@ void each_moved(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor factor, Tensor rate) {
-  if (exec.gpu() != nullptr) return gpu::move_rate(exec, base, figures, factor, rate);
+  const gpu::Call call(exec, [&] { gpu::move_rate(exec, base, figures, factor, rate); });
+  if (call.is_done()) return;
   if (!exec.computes()) return;
   with_element(rate.element, [&]<class T>() {
     exec.kernels.velocity.of<T>().rate(static_cast<T>(base), figures.as<T>(), factor.as<T>(), rate.as<T>());
@@ -26,7 +28,8 @@ void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor f
 }
 
 void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum, Tensor moved) {
-  if (exec.gpu() != nullptr) return gpu::add_products(exec, rate, g, sum, moved);
+  const gpu::Call call(exec, [&] { gpu::add_products(exec, rate, g, sum, moved); });
+  if (call.is_done()) return;
   each_moved(exec, sum, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.products(rate.as<T>(), g.as<T>() + at, n, sum.as<T>() + at);
   });
@@ -36,7 +39,8 @@ void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum,
 
 void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v,
               Tensor figures, Tensor failed) {
-  if (exec.gpu() != nullptr) return gpu::velocity(exec, step, rate, g, w, v, figures, failed);
+  const gpu::Call call(exec, [&] { gpu::velocity(exec, step, rate, g, w, v, figures, failed); });
+  if (call.is_done()) return;
   with_element(v.element, [&]<class T>() {
     const VelocityKernels<T>& kernels = exec.kernels.velocity.of<T>();
     sum_blocks(exec, v.rows * v.cols, kVelocityFigures, figures.as<T>(),
@@ -50,21 +54,24 @@ void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, Cons
 
 void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v,
                   double limit, Tensor w) {
-  if (exec.gpu() != nullptr) return gpu::add_velocity(exec, rate, figures, failed, v, limit, w);
+  const gpu::Call call(exec, [&] { gpu::add_velocity(exec, rate, figures, failed, v, limit, w); });
+  if (call.is_done()) return;
   each_moved(exec, w, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.move(rate.as<T>(), figures.as<T>(), failed.as<float>(), v.as<T>() + at, static_cast<T>(limit), n, w.as<T>() + at);
   });
 }
 
 void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::add_scaled(exec, factor, x, y);
+  const gpu::Call call(exec, [&] { gpu::add_scaled(exec, factor, x, y); });
+  if (call.is_done()) return;
   each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.scaled(static_cast<T>(factor), x.as<T>() + at, n, y.as<T>() + at);
   });
 }
 
 void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y) {
-  if (exec.gpu() != nullptr) return gpu::add_change(exec, before, now, y);
+  const gpu::Call call(exec, [&] { gpu::add_change(exec, before, now, y); });
+  if (call.is_done()) return;
   each_moved(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
     k.change(before.as<T>() + at, now.as<T>() + at, n, y.as<T>() + at);
   });

@@ -1,0 +1,272 @@
+#include "backend/webgpu/prover.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/checked.h"
+#include "core/clock.h"
+#include "core/system.h"
+
+namespace loom::gpu {
+void Call::begin(const Exec& exec, const Form& form) {
+  Prover& prover = exec.gpu()->prover();
+  done_ = prover.begin(exec, form);
+  if (!done_) prover_ = &prover;
+}
+void Call::end() { prover_->end(); }
+
+bool Prover::begin(const Exec& exec, const Form& form) {
+  if (exec.status) return true;
+  if (in_call_) {  // a part of another op's form
+    form();
+    return true;
+  }
+  in_call_ = true;
+  exec_ = &exec;
+  if (exec.rehearsal()) {  // what the op takes here is planned like what it takes there
+    form();
+    is_rehearsal_ = true;
+    other_arena_ = Arena::measuring();
+    std::swap(exec.arena, other_arena_);
+    return false;
+  }
+  const bool done = record(exec, form);
+  if (done) in_call_ = false;
+  if (done && device_.parameters_.size() >= GpuDevice::kBatchWords) device_.submit_commands();
+  return done;
+}
+
+bool Prover::record(const Exec& exec, const Form& form) {
+  if (!looks_first_) {
+    device_.begin_attempt();
+    form();
+    if (device_.keep_attempt()) return true;
+    looks_first_ = true;
+  }
+  device_.make_room();
+  device_.recorded_.clear();
+  device_.mode_ = GpuDevice::Mode::List;
+  form();
+  device_.mode_ = GpuDevice::Mode::Plain;
+  if (exec.status) return true;
+  const auto failed = [&](auto&& result) {
+    if (!result) exec.status = std::move(result).error();
+    return !result;
+  };
+  on_trial_.clear(), kernels_on_trial_.clear();
+  is_refused_ = false;
+  for (std::size_t i = 0; i < device_.recorded_.size(); ++i) {
+    auto shader = device_.shader_of({&device_.recorded_[i].kernel, 1});
+    if (failed(shader)) return true;
+    is_refused_ |= (*shader)->state == Shader::State::Refused;
+    if ((*shader)->is_trusted() || std::ranges::find(on_trial_, *shader) != on_trial_.end()) continue;
+    on_trial_.push_back(*shader), kernels_on_trial_.push_back(i);
+  }
+  if (on_trial_.empty()) {
+    for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
+      if (failed(by_rows ? device_.add_row(kernel, workgroups) : device_.add(kernel, workgroups))) return true;
+    return true;
+  }
+  met_stranger_ = true;
+  began_ = Clock::now();
+  const bool failed_to_prepare = failed(copy_here(exec));
+  if (failed_to_prepare) empty_addresses();
+  report_.ms += ms_since(began_);
+  return failed_to_prepare;
+}
+
+// The tensors of the call as they are before it, at their own addresses; the kernels run on the card.
+Result<void> Prover::copy_here(const Exec& exec) {
+  const std::vector<Kernel> joined = std::exchange(device_.rows_, {});
+  for (const Kernel& kernel : joined) LOOM_TRY_VOID(device_.submit_alone(kernel, device_.num_rows_));
+  device_.submit_commands();
+
+  std::vector<Piece> read;
+  written_.clear();
+  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_) {
+    const std::uint64_t rows = by_rows ? workgroups : 0;
+    std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, false), std::back_inserter(read));
+    std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, true), std::back_inserter(written_));
+  }
+  merge(read), merge(written_);
+  filled_ = read;
+  for (Piece& piece : filled_) {
+    const auto begin = static_cast<std::size_t>(piece.begin - device_.addresses_) / os::kAddressPiece;
+    const auto end = ceil_div(static_cast<std::size_t>(piece.end - device_.addresses_), os::kAddressPiece);
+    piece = {device_.addresses_ + begin * os::kAddressPiece, device_.addresses_ + end * os::kAddressPiece};
+  }
+  merge(filled_);
+  for (const Piece& piece : filled_)
+    if (!os::fill_addresses(piece.begin, piece.size()))
+      return fail(Code::OutOfMemory, "{}: no memory for copies of {} bytes, to prove {} by", device_.adapter().name,
+                  piece.size(), on_trial_[0]->name);
+  for (const Piece& piece : read) LOOM_TRY_VOID(device_.fetch(piece.begin, piece.bytes()));
+  before_.clear();
+  for (const Piece& piece : written_) before_.emplace_back(piece.begin, piece.end);
+  LOOM_TRY_VOID(use_current_weights());
+  if (!arena_.holds(scratch_)) {
+    LOOM_TRY(arena_, Arena::create(scratch_.plus(Buffer::kAlignment)));
+  }
+  if (!is_refused_) LOOM_TRY_VOID(run_alone());
+  arena_.clear();
+  std::swap(exec.arena, arena_);
+  return {};
+}
+
+// What kernels of this computer read where the host has it, though the card has moved it.
+Result<void> Prover::use_current_weights() {
+  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      const auto range = std::prev(device_.ranges_.upper_bound(static_cast<const std::byte*>(operand.at)));
+      if (range->second.of_host == nullptr || !range->second.moved) continue;
+      std::vector<std::byte> now(range->second.bytes);
+      LOOM_TRY_VOID(device_.fetch(range->first, now));
+      if (std::memcmp(now.data(), range->second.of_host, now.size()) != 0)
+        std::memcpy(range->second.of_host, now.data(), now.size());
+    }
+  return {};
+}
+
+Result<void> Prover::run_alone() {
+  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
+    LOOM_TRY_VOID(device_.submit_alone(kernel, workgroups));
+  device_.submit_commands();
+  return {};
+}
+
+void Prover::end() {
+  in_call_ = false;
+  if (is_rehearsal_) {
+    is_rehearsal_ = false;
+    std::swap(exec_->arena, other_arena_);
+    scratch_ = scratch_.max(other_arena_.peak());
+    return;
+  }
+  std::swap(exec_->arena, arena_);
+  const auto begin = Clock::now();
+  // A value that is an error leaves results that nobody reads.
+  if (!exec_->status)
+    if (auto judged = judge(); !judged) exec_->status = std::move(judged).error();
+  empty_addresses();
+  report_.ms += ms_since(begin);
+}
+
+Result<void> Prover::judge() {
+  Bytes expected;
+  for (const Piece& piece : written_) expected.emplace_back(piece.begin, piece.end);
+  if (is_refused_) {
+    ++report_.calls_here;
+    send(expected, written_);
+    return {};
+  }
+  ++report_.trials;
+  LOOM_TRY(bool equal, results_are(expected, written_));
+  bool other_level = false;
+  for (std::size_t i = 0; i < on_trial_.size() && !equal; ++i) {
+    if (on_trial_[i]->sums == Sums::Kept) continue;
+    shaders_.set_sums(*on_trial_[i], {&device_.recorded_[kernels_on_trial_[i]].kernel, 1}, Sums::Kept);
+    other_level = true;
+  }
+  if (other_level) {
+    send(before_, written_);
+    LOOM_TRY_VOID(run_alone());
+    LOOM_TRY(equal, results_are(expected, written_));
+  }
+  for (Shader* const shader : on_trial_) equal ? shaders_.pass(*shader) : refuse(*shader);
+  if (!equal) send(expected, written_);
+  return {};
+}
+
+void Prover::refuse(Shader& shader) {
+  shader.state = Shader::State::Refused;
+  report_.refused.emplace_back(shader.name);
+}
+
+Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader) {
+  const auto begin = Clock::now();
+  met_stranger_ = true;
+  device_.submit_commands();
+  const std::vector<Piece> written = pieces_of(kernels, rows, nullptr, true);
+  LOOM_TRY(const Bytes before, fetch(written));
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(device_.submit_alone(kernel, rows));
+  device_.submit_commands();
+  LOOM_TRY(const Bytes expected, fetch(written));
+  const auto shows_it = [&]() -> Result<bool> {
+    send(before, written);
+    LOOM_TRY_VOID(device_.submit(kernels, rows, shader));
+    device_.submit_commands();
+    return results_are(expected, written);
+  };
+  ++report_.trials;
+  LOOM_TRY(bool equal, shows_it());
+  if (!equal && shader.sums == Sums::Left) {
+    shaders_.set_sums(shader, kernels, Sums::Kept);
+    LOOM_TRY(equal, shows_it());
+  }
+  equal ? shaders_.pass(shader) : refuse(shader);
+  if (!equal) send(expected, written);
+  report_.ms += ms_since(begin);
+  return {};
+}
+
+// ---- memory ----
+
+void Prover::merge(std::vector<Piece>& pieces) {
+  std::ranges::sort(pieces, {}, &Piece::begin);
+  std::size_t kept = 0;
+  for (const Piece& piece : pieces) {
+    if (kept != 0 && piece.begin <= pieces[kept - 1].end)
+      pieces[kept - 1].end = std::max(pieces[kept - 1].end, piece.end);
+    else
+      pieces[kept++] = piece;
+  }
+  pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(kept), pieces.end());
+}
+
+// What kernels touch, or write, without scratch of their forms: that lies behind what `arena` has handed out.
+std::vector<Prover::Piece> Prover::pieces_of(Kernels kernels, std::uint64_t rows, const Arena* arena,
+                                             bool written) const {
+  std::vector<Piece> pieces;
+  for (const Kernel& kernel : kernels)
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      auto* const begin = static_cast<std::byte*>(const_cast<void*>(operand.at));
+      if ((written && operand.access == Access::Read) || (arena != nullptr && arena->is_free(begin))) continue;
+      const auto range = std::prev(device_.ranges_.upper_bound(begin));
+      if (range->first == device_.fault_memory_) continue;
+      const std::byte* end = range->first + range->second.bytes;
+      if (range->first == device_.note_memory_)
+        end = range->first + device_.notes_.size() * 4;
+      else if (operand.row != 0 && rows != 0)
+        end = begin + rows * operand.row * 4;
+      else if (arena != nullptr && arena->holds(begin))
+        end = arena->end_of_piece(begin);
+      if (end > begin) pieces.push_back({begin, const_cast<std::byte*>(end)});
+    }
+  merge(pieces);
+  return pieces;
+}
+
+Result<Prover::Bytes> Prover::fetch(std::span<const Piece> pieces) {
+  Bytes bytes;
+  for (const Piece& piece : pieces) {
+    bytes.emplace_back(piece.size());
+    LOOM_TRY_VOID(device_.fetch(piece.begin, bytes.back()));
+  }
+  return bytes;
+}
+
+void Prover::send(const Bytes& bytes, std::span<const Piece> pieces) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) device_.send(pieces[i].begin, bytes[i]);
+}
+
+Result<bool> Prover::results_are(const Bytes& expected, std::span<const Piece> pieces) {
+  LOOM_TRY(const Bytes got, fetch(pieces));
+  return got == expected;
+}
+
+void Prover::empty_addresses() {
+  for (const Piece& piece : filled_) os::empty_addresses(piece.begin, piece.size());
+  filled_.clear();
+}
+
+}  // namespace loom::gpu

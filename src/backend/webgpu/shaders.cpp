@@ -1,0 +1,147 @@
+#include "backend/webgpu/shaders.h"
+
+#include <array>
+#include <cstring>
+
+#include "core/file.h"
+#include "core/sha256.h"
+#include "core/system.h"
+
+namespace loom::gpu {
+namespace {
+
+// A line of the file of passes: the hash of a text, and how often it has passed.
+constexpr std::string_view kOnce = " 1\n", kAgain = " 2\n";
+constexpr std::size_t kHashLetters = 64, kLine = kHashLetters + kOnce.size();
+
+void append_line(const std::string& path, std::string_view line) {
+  int file = os::open(path, os::Access::append);
+  if (file < 0) file = os::open(path, os::Access::create);
+  if (file < 0) return;
+  (void)os::write(file, std::as_bytes(std::span(line)));
+  os::close(file);
+}
+
+}  // namespace
+
+void Shaders::read_passes() {
+  if (options_.passes.empty()) return;
+  const auto text = read_text_file(options_.passes);
+  if (!text) return;
+  for (std::string_view rest = *text; rest.size() >= kLine;) {
+    const std::size_t end = rest.find('\n');
+    if (end == rest.npos) break;
+    const std::string_view line = rest.substr(0, end + 1);
+    if (line.size() == kLine && (line.ends_with(kOnce) || line.ends_with(kAgain)))
+      passes_[std::string(line.substr(0, kHashLetters))] |= line.ends_with(kAgain);
+    rest.remove_prefix(end + 1);
+  }
+}
+
+void Shaders::set_sums(Sums sums) {
+  sums_ = sums;
+  shaders_.clear();
+}
+
+Result<Shader*> Shaders::find(Kernels kernels, std::span<const Id> buffers) {
+  Bindings bindings;
+  std::array<Id, kMostOperands> slots{};
+  std::uint32_t written = 0;
+  key_.clear();
+  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  std::size_t i = 0;
+  for (const Kernel& kernel : kernels) {
+    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads());
+    for (const Kernel::Number& c : kernel.constants()) add(c.bits);
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      std::uint32_t s = 0;
+      while (s < bindings.buffers && slots[s] != buffers[i]) ++s;
+      if (s == bindings.buffers) slots[bindings.buffers++] = buffers[i];
+      bindings.slot[i] = static_cast<std::uint8_t>(s);
+      add(bindings.slot[i++]);
+      if (operand.access != Access::Read) written |= 1u << s;
+    }
+  }
+  bindings.read_only = ~written & ((1u << bindings.buffers) - 1);
+  add(bindings.read_only);
+  if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
+
+  const AdapterInfo& adapter = driver_.adapter();
+  if (bindings.buffers > adapter.limits.storage_buffers)
+    return fail(Code::Unsupported, "{}: {} needs {} storage buffers, the device binds {}", adapter.name,
+                kernels.back().name(), bindings.buffers, adapter.limits.storage_buffers);
+  Shader& shader = shaders_[key_];
+  shader.bindings = bindings, shader.name = kernels.back().name(), shader.sums = sums_;
+  judge(shader, kernels);
+  // One that has passed with the second level of sums alone is known by the text of that.
+  if (shader.state == Shader::State::Unknown && sums_ == Sums::Left && !passes_.empty()) {
+    shader.sums = Sums::Kept;
+    judge(shader, kernels);
+    if (shader.state == Shader::State::Unknown) set_sums(shader, kernels, Sums::Left);
+  }
+  return &shader;
+}
+
+std::string Shaders::text_of(const Shader& shader, Kernels kernels) const {
+  std::string text = shader_text(kernels, shader.bindings, shader.sums == Sums::Left ? prelude_left_ : prelude_kept_);
+  return options_.alter != nullptr ? options_.alter(text) : text;
+}
+
+void Shaders::judge(Shader& shader, Kernels kernels) {
+  Sha256 hash;
+  const std::string text = text_of(shader, kernels);
+  hash.update(std::as_bytes(std::span(text)));
+  shader.text_hash = to_hex(hash.finish());
+  const auto pass = passes_.find(shader.text_hash);
+  shader.state = pass != passes_.end() ? Shader::State::Passed : Shader::State::Unknown;
+  shader.passed_again = pass != passes_.end() && pass->second;
+}
+
+void Shaders::set_sums(Shader& shader, Kernels kernels, Sums sums) {
+  shader.sums = sums, shader.pipeline = 0;
+  judge(shader, kernels);
+}
+
+Result<Id> Shaders::compile(Shader& shader, Kernels kernels) {
+  if (shader.pipeline == 0) {
+    LOOM_TRY(shader.pipeline, driver_.create_pipeline(shader.name, text_of(shader, kernels), shader.bindings.buffers,
+                                                      shader.bindings.read_only));
+    ++compiled_;
+  }
+  return shader.pipeline;
+}
+
+void Shaders::pass(Shader& shader) {
+  shader.passed_again = shader.state == Shader::State::Passed && shader.uses >= Shader::kUsesToNextTrial;
+  shader.state = Shader::State::Passed;
+  if (options_.passes.empty()) return;
+  // A pass that cannot be kept is shown anew by the next run.
+  append_line(options_.passes, joined({shader.text_hash, shader.passed_again ? kAgain : kOnce}));
+}
+
+Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffers) {
+  key_.clear();
+  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  add(shader.bindings.buffers), add(shader.bindings.read_only);
+  std::array<Id, kMostOperands> bound{};
+  for (std::size_t i = 0; i < buffers.size(); ++i) bound[shader.bindings.slot[i]] = buffers[i];
+  for (std::uint32_t s = 0; s < shader.bindings.buffers; ++s) add(bound[s]);
+  Id& group = groups_[key_];
+  if (group == 0) group = driver_.create_group(shader.pipeline, parameters, {bound.data(), shader.bindings.buffers});
+  return group;
+}
+
+void Shaders::drop_groups(Id buffer) {
+  for (auto group = groups_.begin(); group != groups_.end();) {
+    bool holds = false;
+    for (std::size_t at = 8; at < group->first.size(); at += 4) {
+      Id id = 0;
+      std::memcpy(&id, group->first.data() + at, 4);
+      holds |= id == buffer;
+    }
+    if (holds) driver_.destroy_group(group->second);
+    group = holds ? groups_.erase(group) : std::next(group);
+  }
+}
+
+}  // namespace loom::gpu
