@@ -103,9 +103,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 int main(int count, char** arguments) {
   if (count < 2)
     return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA]\n"), 2;
-  const char* const library = std::getenv("LOOM_WEBGPU_LIB");
-  const auto device =
-      loom::device_from_name(count > 5 ? arguments[5] : "cpu", library == nullptr ? std::string() : library);
+  const auto device = loom::device_from_name(count > 5 ? arguments[5] : "cpu");
   if (!device) return fmt::print(stderr, "{}\n", device.error().text()), 1;
   const auto done = loom::bench_table(
       arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,

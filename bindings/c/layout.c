@@ -24,7 +24,7 @@ AT(loom_model_options, dtype, 32, 40);
 AT(loom_model_options, adapters, 36, 48);
 AT(loom_model_options, adapters_count, 40, 56);
 
-SIZE(loom_session_options, 48, 56);
+SIZE(loom_session_options, 48, 64);
 AT(loom_session_options, struct_size, 0, 0);
 AT(loom_session_options, threads, 8, 8);
 AT(loom_session_options, thread_count, 16, 16);
@@ -33,6 +33,7 @@ AT(loom_session_options, context_tokens, 24, 24);
 AT(loom_session_options, kv_dtype, 32, 32);
 AT(loom_session_options, int8_activations, 36, 40);
 AT(loom_session_options, isa, 40, 48);
+AT(loom_session_options, device, 44, 56);
 
 SIZE(loom_generation_options, 96, 104);
 AT(loom_generation_options, struct_size, 0, 0);
@@ -60,7 +61,7 @@ AT(loom_network_options, lenient, 4, 4);
 AT(loom_network_options, uninitialised, 8, 8);
 AT(loom_network_options, max_bytes, 16, 16);
 
-SIZE(loom_network_session_options, 64, 64);
+SIZE(loom_network_session_options, 72, 72);
 AT(loom_network_session_options, struct_size, 0, 0);
 AT(loom_network_session_options, threads, 8, 8);
 AT(loom_network_session_options, thread_count, 16, 16);
@@ -70,6 +71,7 @@ AT(loom_network_session_options, max_bytes, 32, 32);
 AT(loom_network_session_options, context, 40, 40);
 AT(loom_network_session_options, kv_dtype, 48, 48);
 AT(loom_network_session_options, checkpoint_every, 56, 56);
+AT(loom_network_session_options, device, 64, 64);
 
 SIZE(loom_pass, 64, 104);
 AT(loom_pass, struct_size, 0, 0);
@@ -87,12 +89,13 @@ AT(loom_pass, mask_shape, 44, 80);
 AT(loom_pass, mask_shape_count, 48, 88);
 AT(loom_pass, cancel, 56, 96);
 
-SIZE(loom_trainer_options, 32, 40);
+SIZE(loom_trainer_options, 40, 48);
 AT(loom_trainer_options, struct_size, 0, 0);
 AT(loom_trainer_options, threads, 8, 8);
 AT(loom_trainer_options, thread_count, 16, 16);
 AT(loom_trainer_options, isa, 20, 24);
 AT(loom_trainer_options, max_bytes, 24, 32);
+AT(loom_trainer_options, device, 32, 40);
 
 SIZE(loom_batch, 36, 72);
 AT(loom_batch, struct_size, 0, 0);
@@ -114,7 +117,7 @@ AT(loom_training_step, skipped, 32, 32);
 AT(loom_training_step, why, 36, 40);
 AT(loom_training_step, why_size, 40, 48);
 
-SIZE(loom_train_options, 64, 96);
+SIZE(loom_train_options, 64, 104);
 AT(loom_train_options, struct_size, 0, 0);
 AT(loom_train_options, out, 4, 8);
 AT(loom_train_options, folder, 8, 16);
@@ -127,6 +130,7 @@ AT(loom_train_options, cancel, 40, 64);
 AT(loom_train_options, progress, 48, 72);
 AT(loom_train_options, user, 52, 80);
 AT(loom_train_options, shards, 56, 88);
+AT(loom_train_options, device, 60, 96);
 
 SIZE(loom_evolve_options, 56, 88);
 AT(loom_evolve_options, struct_size, 0, 0);
@@ -141,7 +145,7 @@ AT(loom_evolve_options, progress, 40, 64);
 AT(loom_evolve_options, user, 44, 72);
 AT(loom_evolve_options, judging, 48, 80);
 
-SIZE(loom_step_mesh_options, 40, 48);
+SIZE(loom_step_mesh_options, 48, 56);
 AT(loom_step_mesh_options, struct_size, 0, 0);
 AT(loom_step_mesh_options, threads, 8, 8);
 AT(loom_step_mesh_options, thread_count, 16, 16);
@@ -149,6 +153,7 @@ AT(loom_step_mesh_options, isa, 20, 24);
 AT(loom_step_mesh_options, history, 24, 32);
 AT(loom_step_mesh_options, backward, 32, 40);
 AT(loom_step_mesh_options, keep_inputs, 36, 44);
+AT(loom_step_mesh_options, device, 40, 48);
 
 SIZE(loom_tick_options, 32, 32);
 AT(loom_tick_options, struct_size, 0, 0);
@@ -199,12 +204,13 @@ AT(loom_graph_session_options, threads, 8, 8);
 AT(loom_graph_session_options, thread_count, 16, 16);
 AT(loom_graph_session_options, isa, 20, 24);
 
-SIZE(loom_encoder_options, 32, 40);
+SIZE(loom_encoder_options, 32, 48);
 AT(loom_encoder_options, struct_size, 0, 0);
 AT(loom_encoder_options, threads, 8, 8);
 AT(loom_encoder_options, thread_count, 16, 16);
 AT(loom_encoder_options, isa, 20, 24);
 AT(loom_encoder_options, dtype, 24, 32);
+AT(loom_encoder_options, device, 28, 40);
 
 SIZE(loom_load_options, 48, 72);
 AT(loom_load_options, struct_size, 0, 0);
@@ -260,6 +266,7 @@ int main(void) {
   SHOW(loom_session_options, kv_dtype);
   SHOW(loom_session_options, int8_activations);
   SHOW(loom_session_options, isa);
+  SHOW(loom_session_options, device);
   printf("loom_generation_options %lu\n", (unsigned long)sizeof(loom_generation_options));
   SHOW(loom_generation_options, struct_size);
   SHOW(loom_generation_options, max_tokens);
@@ -294,6 +301,7 @@ int main(void) {
   SHOW(loom_network_session_options, context);
   SHOW(loom_network_session_options, kv_dtype);
   SHOW(loom_network_session_options, checkpoint_every);
+  SHOW(loom_network_session_options, device);
   printf("loom_pass %lu\n", (unsigned long)sizeof(loom_pass));
   SHOW(loom_pass, struct_size);
   SHOW(loom_pass, training);
@@ -315,6 +323,7 @@ int main(void) {
   SHOW(loom_trainer_options, thread_count);
   SHOW(loom_trainer_options, isa);
   SHOW(loom_trainer_options, max_bytes);
+  SHOW(loom_trainer_options, device);
   printf("loom_batch %lu\n", (unsigned long)sizeof(loom_batch));
   SHOW(loom_batch, struct_size);
   SHOW(loom_batch, inputs);
@@ -346,6 +355,7 @@ int main(void) {
   SHOW(loom_train_options, progress);
   SHOW(loom_train_options, user);
   SHOW(loom_train_options, shards);
+  SHOW(loom_train_options, device);
   printf("loom_evolve_options %lu\n", (unsigned long)sizeof(loom_evolve_options));
   SHOW(loom_evolve_options, struct_size);
   SHOW(loom_evolve_options, out);
@@ -366,6 +376,7 @@ int main(void) {
   SHOW(loom_step_mesh_options, history);
   SHOW(loom_step_mesh_options, backward);
   SHOW(loom_step_mesh_options, keep_inputs);
+  SHOW(loom_step_mesh_options, device);
   printf("loom_tick_options %lu\n", (unsigned long)sizeof(loom_tick_options));
   SHOW(loom_tick_options, struct_size);
   SHOW(loom_tick_options, ticks);
@@ -415,6 +426,7 @@ int main(void) {
   SHOW(loom_encoder_options, thread_count);
   SHOW(loom_encoder_options, isa);
   SHOW(loom_encoder_options, dtype);
+  SHOW(loom_encoder_options, device);
   printf("loom_load_options %lu\n", (unsigned long)sizeof(loom_load_options));
   SHOW(loom_load_options, struct_size);
   SHOW(loom_load_options, hints);

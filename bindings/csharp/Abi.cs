@@ -162,6 +162,8 @@ namespace Welvet
         public int Int8Activations;
         /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
         public byte* Isa;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static SessionOptions Create()
         {
@@ -256,6 +258,8 @@ namespace Welvet
         /// <summary>above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest
         /// anew</summary>
         public ulong CheckpointEvery;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static NetworkSessionOptions Create()
         {
@@ -307,6 +311,8 @@ namespace Welvet
         public byte* Isa;
         /// <summary>of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit</summary>
         public ulong MaxBytes;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static TrainerOptions Create()
         {
@@ -388,6 +394,8 @@ namespace Welvet
         public void* User;
         /// <summary>gives the gradients of every step; NULL: the run computes them</summary>
         public IntPtr Shards;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static TrainOptions Create()
         {
@@ -443,6 +451,8 @@ namespace Welvet
         public int Backward;
         /// <summary>every tick leaves what it read, which learning by targets starts from</summary>
         public int KeepInputs;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static StepMeshOptions Create()
         {
@@ -595,6 +605,8 @@ namespace Welvet
         public byte* Isa;
         /// <summary>quantises the matrices on load to this type, by name; NULL: float32</summary>
         public byte* Dtype;
+        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        public byte* Device;
 
         public static EncoderOptions Create()
         {
@@ -862,6 +874,12 @@ namespace Welvet
         /// physical core)</summary>
         [DllImport(Library, EntryPoint = "loom_verify", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int Verify(byte* isa, int threads, ulong* digest);
+
+        /// <summary>Gives a JSON object with the graphics cards that options can name in their field device:
+        /// adapters, each with device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in
+        /// one line where there is none.</summary>
+        [DllImport(Library, EntryPoint = "loom_gpu_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GpuReport(ulong* report);
 
         /// <summary>Counts one more owner.</summary>
         [DllImport(Library, EntryPoint = "loom_retain", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]

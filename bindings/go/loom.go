@@ -366,6 +366,8 @@ type SessionOptions struct {
 	Int8Activations int32
 	// an instruction set by name, to compare; NULL: the best one
 	Isa *byte
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewSessionOptions sets the size of the struct.
@@ -452,6 +454,8 @@ type NetworkSessionOptions struct {
 	KvDtype *byte
 	// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
 	CheckpointEvery uint64
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewNetworkSessionOptions sets the size of the struct.
@@ -499,6 +503,8 @@ type TrainerOptions struct {
 	Isa *byte
 	// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
 	MaxBytes uint64
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewTrainerOptions sets the size of the struct.
@@ -573,6 +579,8 @@ type TrainOptions struct {
 	User unsafe.Pointer
 	// gives the gradients of every step; NULL: the run computes them
 	Shards unsafe.Pointer
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewTrainOptions sets the size of the struct.
@@ -624,6 +632,8 @@ type StepMeshOptions struct {
 	Backward int32
 	// every tick leaves what it read, which learning by targets starts from
 	KeepInputs int32
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewStepMeshOptions sets the size of the struct.
@@ -760,6 +770,8 @@ type EncoderOptions struct {
 	Isa *byte
 	// quantises the matrices on load to this type, by name; NULL: float32
 	Dtype *byte
+	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	Device *byte
 }
 
 // NewEncoderOptions sets the size of the struct.
@@ -844,6 +856,7 @@ var _ [unsafe.Offsetof(SessionOptions{}.ContextTokens)]byte = [unsafe.Offsetof(C
 var _ [unsafe.Offsetof(SessionOptions{}.KvDtype)]byte = [unsafe.Offsetof(C.loom_session_options{}.kv_dtype)]byte{}
 var _ [unsafe.Offsetof(SessionOptions{}.Int8Activations)]byte = [unsafe.Offsetof(C.loom_session_options{}.int8_activations)]byte{}
 var _ [unsafe.Offsetof(SessionOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_session_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(SessionOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_session_options{}.device)]byte{}
 var _ [unsafe.Sizeof(GenerationOptions{})]byte = [C.sizeof_loom_generation_options]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_generation_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.MaxTokens)]byte = [unsafe.Offsetof(C.loom_generation_options{}.max_tokens)]byte{}
@@ -878,6 +891,7 @@ var _ [unsafe.Offsetof(NetworkSessionOptions{}.MaxBytes)]byte = [unsafe.Offsetof
 var _ [unsafe.Offsetof(NetworkSessionOptions{}.Context)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.context)]byte{}
 var _ [unsafe.Offsetof(NetworkSessionOptions{}.KvDtype)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.kv_dtype)]byte{}
 var _ [unsafe.Offsetof(NetworkSessionOptions{}.CheckpointEvery)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.checkpoint_every)]byte{}
+var _ [unsafe.Offsetof(NetworkSessionOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_network_session_options{}.device)]byte{}
 var _ [unsafe.Sizeof(Pass{})]byte = [C.sizeof_loom_pass]byte{}
 var _ [unsafe.Offsetof(Pass{}.StructSize)]byte = [unsafe.Offsetof(C.loom_pass{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Pass{}.Training)]byte = [unsafe.Offsetof(C.loom_pass{}.training)]byte{}
@@ -899,6 +913,7 @@ var _ [unsafe.Offsetof(TrainerOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(TrainerOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.thread_count)]byte{}
 var _ [unsafe.Offsetof(TrainerOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.isa)]byte{}
 var _ [unsafe.Offsetof(TrainerOptions{}.MaxBytes)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.max_bytes)]byte{}
+var _ [unsafe.Offsetof(TrainerOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_trainer_options{}.device)]byte{}
 var _ [unsafe.Sizeof(Batch{})]byte = [C.sizeof_loom_batch]byte{}
 var _ [unsafe.Offsetof(Batch{}.StructSize)]byte = [unsafe.Offsetof(C.loom_batch{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Batch{}.Inputs)]byte = [unsafe.Offsetof(C.loom_batch{}.inputs)]byte{}
@@ -930,6 +945,7 @@ var _ [unsafe.Offsetof(TrainOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_tra
 var _ [unsafe.Offsetof(TrainOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_train_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(TrainOptions{}.User)]byte = [unsafe.Offsetof(C.loom_train_options{}.user)]byte{}
 var _ [unsafe.Offsetof(TrainOptions{}.Shards)]byte = [unsafe.Offsetof(C.loom_train_options{}.shards)]byte{}
+var _ [unsafe.Offsetof(TrainOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_train_options{}.device)]byte{}
 var _ [unsafe.Sizeof(EvolveOptions{})]byte = [C.sizeof_loom_evolve_options]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.Out)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.out)]byte{}
@@ -950,6 +966,7 @@ var _ [unsafe.Offsetof(StepMeshOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_ste
 var _ [unsafe.Offsetof(StepMeshOptions{}.History)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.history)]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.Backward)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.backward)]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.KeepInputs)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.keep_inputs)]byte{}
+var _ [unsafe.Offsetof(StepMeshOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.device)]byte{}
 var _ [unsafe.Sizeof(TickOptions{})]byte = [C.sizeof_loom_tick_options]byte{}
 var _ [unsafe.Offsetof(TickOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_tick_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(TickOptions{}.Ticks)]byte = [unsafe.Offsetof(C.loom_tick_options{}.ticks)]byte{}
@@ -999,6 +1016,7 @@ var _ [unsafe.Offsetof(EncoderOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(EncoderOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.thread_count)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.isa)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.dtype)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.device)]byte{}
 var _ [unsafe.Sizeof(LoadOptions{})]byte = [C.sizeof_loom_load_options]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_load_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.Hints)]byte = [unsafe.Offsetof(C.loom_load_options{}.hints)]byte{}
@@ -1050,6 +1068,13 @@ func SystemInfo(info *Blob) Status {
 // machine. Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
 func Verify(isa *byte, threads int32, digest *Blob) Status {
 	return Status(C.loom_verify((*C.char)(unsafe.Pointer(isa)), C.int32_t(threads), (*C.uint64_t)(unsafe.Pointer(digest))))
+}
+
+// GpuReport: Gives a JSON object with the graphics cards that options can name in their field device: adapters, each
+// with device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
+// none.
+func GpuReport(report *Blob) Status {
+	return Status(C.loom_gpu_report((*C.uint64_t)(unsafe.Pointer(report))))
 }
 
 // Retain: Counts one more owner.

@@ -390,6 +390,8 @@ pub struct SessionOptions {
     pub int8_activations: i32,
     /// an instruction set by name, to compare; NULL: the best one
     pub isa: *const c_char,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for SessionOptions {
@@ -497,6 +499,8 @@ pub struct NetworkSessionOptions {
     pub kv_dtype: *const c_char,
     /// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
     pub checkpoint_every: u64,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for NetworkSessionOptions {
@@ -558,6 +562,8 @@ pub struct TrainerOptions {
     pub isa: *const c_char,
     /// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
     pub max_bytes: u64,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for TrainerOptions {
@@ -653,6 +659,8 @@ pub struct TrainOptions {
     pub user: *mut c_void,
     /// gives the gradients of every step; NULL: the run computes them
     pub shards: OnShards,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for TrainOptions {
@@ -718,6 +726,8 @@ pub struct StepMeshOptions {
     pub backward: i32,
     /// every tick leaves what it read, which learning by targets starts from
     pub keep_inputs: i32,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for StepMeshOptions {
@@ -903,6 +913,8 @@ pub struct EncoderOptions {
     pub isa: *const c_char,
     /// quantises the matrices on load to this type, by name; NULL: float32
     pub dtype: *const c_char,
+    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for EncoderOptions {
@@ -1005,6 +1017,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
+    assert!(core::mem::offset_of!(SessionOptions, device) == 44);
     assert!(core::mem::size_of::<GenerationOptions>() == 96);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
@@ -1029,7 +1042,7 @@ const _: () = {
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
     assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
     assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
-    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 72);
     assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
@@ -1039,6 +1052,7 @@ const _: () = {
     assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
     assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
     assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, device) == 64);
     assert!(core::mem::size_of::<Pass>() == 64);
     assert!(core::mem::offset_of!(Pass, struct_size) == 0);
     assert!(core::mem::offset_of!(Pass, training) == 4);
@@ -1054,12 +1068,13 @@ const _: () = {
     assert!(core::mem::offset_of!(Pass, mask_shape) == 44);
     assert!(core::mem::offset_of!(Pass, mask_shape_count) == 48);
     assert!(core::mem::offset_of!(Pass, cancel) == 56);
-    assert!(core::mem::size_of::<TrainerOptions>() == 32);
+    assert!(core::mem::size_of::<TrainerOptions>() == 40);
     assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
     assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(TrainerOptions, isa) == 20);
     assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 24);
+    assert!(core::mem::offset_of!(TrainerOptions, device) == 32);
     assert!(core::mem::size_of::<Batch>() == 36);
     assert!(core::mem::offset_of!(Batch, struct_size) == 0);
     assert!(core::mem::offset_of!(Batch, inputs) == 4);
@@ -1091,6 +1106,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, progress) == 48);
     assert!(core::mem::offset_of!(TrainOptions, user) == 52);
     assert!(core::mem::offset_of!(TrainOptions, shards) == 56);
+    assert!(core::mem::offset_of!(TrainOptions, device) == 60);
     assert!(core::mem::size_of::<EvolveOptions>() == 56);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 4);
@@ -1103,7 +1119,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 40);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 44);
     assert!(core::mem::offset_of!(EvolveOptions, judging) == 48);
-    assert!(core::mem::size_of::<StepMeshOptions>() == 40);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 48);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
     assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
@@ -1111,6 +1127,7 @@ const _: () = {
     assert!(core::mem::offset_of!(StepMeshOptions, history) == 24);
     assert!(core::mem::offset_of!(StepMeshOptions, backward) == 32);
     assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 36);
+    assert!(core::mem::offset_of!(StepMeshOptions, device) == 40);
     assert!(core::mem::size_of::<TickOptions>() == 32);
     assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
@@ -1160,6 +1177,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 20);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 24);
+    assert!(core::mem::offset_of!(EncoderOptions, device) == 28);
     assert!(core::mem::size_of::<LoadOptions>() == 48);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 4);
@@ -1199,7 +1217,7 @@ const _: () = {
     assert!(core::mem::offset_of!(ModelOptions, dtype) == 40);
     assert!(core::mem::offset_of!(ModelOptions, adapters) == 48);
     assert!(core::mem::offset_of!(ModelOptions, adapters_count) == 56);
-    assert!(core::mem::size_of::<SessionOptions>() == 56);
+    assert!(core::mem::size_of::<SessionOptions>() == 64);
     assert!(core::mem::offset_of!(SessionOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(SessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(SessionOptions, thread_count) == 16);
@@ -1208,6 +1226,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 48);
+    assert!(core::mem::offset_of!(SessionOptions, device) == 56);
     assert!(core::mem::size_of::<GenerationOptions>() == 104);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
@@ -1232,7 +1251,7 @@ const _: () = {
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
     assert!(core::mem::offset_of!(NetworkOptions, uninitialised) == 8);
     assert!(core::mem::offset_of!(NetworkOptions, max_bytes) == 16);
-    assert!(core::mem::size_of::<NetworkSessionOptions>() == 64);
+    assert!(core::mem::size_of::<NetworkSessionOptions>() == 72);
     assert!(core::mem::offset_of!(NetworkSessionOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkSessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(NetworkSessionOptions, thread_count) == 16);
@@ -1242,6 +1261,7 @@ const _: () = {
     assert!(core::mem::offset_of!(NetworkSessionOptions, context) == 40);
     assert!(core::mem::offset_of!(NetworkSessionOptions, kv_dtype) == 48);
     assert!(core::mem::offset_of!(NetworkSessionOptions, checkpoint_every) == 56);
+    assert!(core::mem::offset_of!(NetworkSessionOptions, device) == 64);
     assert!(core::mem::size_of::<Pass>() == 104);
     assert!(core::mem::offset_of!(Pass, struct_size) == 0);
     assert!(core::mem::offset_of!(Pass, training) == 4);
@@ -1257,12 +1277,13 @@ const _: () = {
     assert!(core::mem::offset_of!(Pass, mask_shape) == 80);
     assert!(core::mem::offset_of!(Pass, mask_shape_count) == 88);
     assert!(core::mem::offset_of!(Pass, cancel) == 96);
-    assert!(core::mem::size_of::<TrainerOptions>() == 40);
+    assert!(core::mem::size_of::<TrainerOptions>() == 48);
     assert!(core::mem::offset_of!(TrainerOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainerOptions, threads) == 8);
     assert!(core::mem::offset_of!(TrainerOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(TrainerOptions, isa) == 24);
     assert!(core::mem::offset_of!(TrainerOptions, max_bytes) == 32);
+    assert!(core::mem::offset_of!(TrainerOptions, device) == 40);
     assert!(core::mem::size_of::<Batch>() == 72);
     assert!(core::mem::offset_of!(Batch, struct_size) == 0);
     assert!(core::mem::offset_of!(Batch, inputs) == 8);
@@ -1281,7 +1302,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainingStep, skipped) == 32);
     assert!(core::mem::offset_of!(TrainingStep, why) == 40);
     assert!(core::mem::offset_of!(TrainingStep, why_size) == 48);
-    assert!(core::mem::size_of::<TrainOptions>() == 96);
+    assert!(core::mem::size_of::<TrainOptions>() == 104);
     assert!(core::mem::offset_of!(TrainOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainOptions, out) == 8);
     assert!(core::mem::offset_of!(TrainOptions, folder) == 16);
@@ -1294,6 +1315,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, progress) == 72);
     assert!(core::mem::offset_of!(TrainOptions, user) == 80);
     assert!(core::mem::offset_of!(TrainOptions, shards) == 88);
+    assert!(core::mem::offset_of!(TrainOptions, device) == 96);
     assert!(core::mem::size_of::<EvolveOptions>() == 88);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
@@ -1306,7 +1328,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 64);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 72);
     assert!(core::mem::offset_of!(EvolveOptions, judging) == 80);
-    assert!(core::mem::size_of::<StepMeshOptions>() == 48);
+    assert!(core::mem::size_of::<StepMeshOptions>() == 56);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
     assert!(core::mem::offset_of!(StepMeshOptions, thread_count) == 16);
@@ -1314,6 +1336,7 @@ const _: () = {
     assert!(core::mem::offset_of!(StepMeshOptions, history) == 32);
     assert!(core::mem::offset_of!(StepMeshOptions, backward) == 40);
     assert!(core::mem::offset_of!(StepMeshOptions, keep_inputs) == 44);
+    assert!(core::mem::offset_of!(StepMeshOptions, device) == 48);
     assert!(core::mem::size_of::<TickOptions>() == 32);
     assert!(core::mem::offset_of!(TickOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(TickOptions, ticks) == 8);
@@ -1357,12 +1380,13 @@ const _: () = {
     assert!(core::mem::offset_of!(GraphSessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 24);
-    assert!(core::mem::size_of::<EncoderOptions>() == 40);
+    assert!(core::mem::size_of::<EncoderOptions>() == 48);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 24);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 32);
+    assert!(core::mem::offset_of!(EncoderOptions, device) == 40);
     assert!(core::mem::size_of::<LoadOptions>() == 72);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 8);
@@ -1406,6 +1430,11 @@ extern "C" {
     /// Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
     /// Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
     pub fn loom_verify(isa: *const c_char, threads: i32, digest: *mut Blob) -> Status;
+
+    /// Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
+    /// device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
+    /// none.
+    pub fn loom_gpu_report(report: *mut Blob) -> Status;
 
     /// Counts one more owner.
     pub fn loom_retain(handle: Handle) -> Status;

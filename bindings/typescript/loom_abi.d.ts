@@ -273,7 +273,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly session_options: Layout<
-    'threads' | 'thread_count' | 'sequences' | 'context_tokens' | 'kv_dtype' | 'int8_activations' | 'isa'
+    'threads' | 'thread_count' | 'sequences' | 'context_tokens' | 'kv_dtype' | 'int8_activations' | 'isa' | 'device'
   >;
   /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
   readonly generation_options: Layout<
@@ -287,7 +287,8 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly network_session_options: Layout<
-    'threads' | 'thread_count' | 'backward' | 'isa' | 'max_bytes' | 'context' | 'kv_dtype' | 'checkpoint_every'
+    'threads' | 'thread_count' | 'backward' | 'isa' | 'max_bytes' | 'context' | 'kv_dtype' | 'checkpoint_every' |
+    'device'
   >;
   /** What a forward takes beside its input. Fields that are 0 mean none. */
   readonly pass: Layout<
@@ -296,7 +297,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly trainer_options: Layout<
-    'threads' | 'thread_count' | 'isa' | 'max_bytes'
+    'threads' | 'thread_count' | 'isa' | 'max_bytes' | 'device'
   >;
   /** Samples that a network learns from: classes or target values, as its loss takes them. */
   readonly batch: Layout<
@@ -309,7 +310,7 @@ export interface Layouts {
   /** Fields that are 0 mean the default. */
   readonly train_options: Layout<
     'out' | 'folder' | 'start' | 'epochs' | 'threads' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user' |
-    'shards'
+    'shards' | 'device'
   >;
   /** Fields that are 0 mean the default. */
   readonly evolve_options: Layout<
@@ -317,7 +318,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly step_mesh_options: Layout<
-    'threads' | 'thread_count' | 'isa' | 'history' | 'backward' | 'keep_inputs'
+    'threads' | 'thread_count' | 'isa' | 'history' | 'backward' | 'keep_inputs' | 'device'
   >;
   /** Fields that are 0 mean the default. */
   readonly tick_options: Layout<
@@ -346,7 +347,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly encoder_options: Layout<
-    'threads' | 'thread_count' | 'isa' | 'dtype'
+    'threads' | 'thread_count' | 'isa' | 'dtype' | 'device'
   >;
   /** Fields that are 0 mean the default. */
   readonly load_options: Layout<
@@ -463,6 +464,12 @@ export interface Functions<Pointer = number> {
    * Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
    */
   loom_verify(isa: Pointer, threads: number, digest: Pointer): Status;
+  /**
+   * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
+   * device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
+   * none.
+   */
+  loom_gpu_report(report: Pointer): Status;
   /** Counts one more owner. */
   loom_retain(handle: Handle): Status;
   /**

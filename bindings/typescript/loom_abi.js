@@ -158,6 +158,7 @@ export const layouts = {
         kv_dtype: { offset: 32, size: 4, kind: 'pointer' },
         int8_activations: { offset: 36, size: 4, kind: 'i32' },
         isa: { offset: 40, size: 4, kind: 'pointer' },
+        device: { offset: 44, size: 4, kind: 'pointer' },
       },
     },
     generation_options: {
@@ -193,7 +194,7 @@ export const layouts = {
       },
     },
     network_session_options: {
-      size: 64,
+      size: 72,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -204,6 +205,7 @@ export const layouts = {
         context: { offset: 40, size: 8, kind: 'u64' },
         kv_dtype: { offset: 48, size: 4, kind: 'pointer' },
         checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+        device: { offset: 64, size: 4, kind: 'pointer' },
       },
     },
     pass: {
@@ -226,13 +228,14 @@ export const layouts = {
       },
     },
     trainer_options: {
-      size: 32,
+      size: 40,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 20, size: 4, kind: 'pointer' },
         max_bytes: { offset: 24, size: 8, kind: 'u64' },
+        device: { offset: 32, size: 4, kind: 'pointer' },
       },
     },
     batch: {
@@ -276,6 +279,7 @@ export const layouts = {
         progress: { offset: 48, size: 4, kind: 'pointer' },
         user: { offset: 52, size: 4, kind: 'pointer' },
         shards: { offset: 56, size: 4, kind: 'pointer' },
+        device: { offset: 60, size: 4, kind: 'pointer' },
       },
     },
     evolve_options: {
@@ -295,7 +299,7 @@ export const layouts = {
       },
     },
     step_mesh_options: {
-      size: 40,
+      size: 48,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -304,6 +308,7 @@ export const layouts = {
         history: { offset: 24, size: 8, kind: 'u64' },
         backward: { offset: 32, size: 4, kind: 'i32' },
         keep_inputs: { offset: 36, size: 4, kind: 'i32' },
+        device: { offset: 40, size: 4, kind: 'pointer' },
       },
     },
     tick_options: {
@@ -381,6 +386,7 @@ export const layouts = {
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 20, size: 4, kind: 'pointer' },
         dtype: { offset: 24, size: 4, kind: 'pointer' },
+        device: { offset: 28, size: 4, kind: 'pointer' },
       },
     },
     load_options: {
@@ -437,7 +443,7 @@ export const layouts = {
       },
     },
     session_options: {
-      size: 56,
+      size: 64,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -447,6 +453,7 @@ export const layouts = {
         kv_dtype: { offset: 32, size: 8, kind: 'pointer' },
         int8_activations: { offset: 40, size: 4, kind: 'i32' },
         isa: { offset: 48, size: 8, kind: 'pointer' },
+        device: { offset: 56, size: 8, kind: 'pointer' },
       },
     },
     generation_options: {
@@ -482,7 +489,7 @@ export const layouts = {
       },
     },
     network_session_options: {
-      size: 64,
+      size: 72,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -493,6 +500,7 @@ export const layouts = {
         context: { offset: 40, size: 8, kind: 'u64' },
         kv_dtype: { offset: 48, size: 8, kind: 'pointer' },
         checkpoint_every: { offset: 56, size: 8, kind: 'u64' },
+        device: { offset: 64, size: 8, kind: 'pointer' },
       },
     },
     pass: {
@@ -515,13 +523,14 @@ export const layouts = {
       },
     },
     trainer_options: {
-      size: 40,
+      size: 48,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 24, size: 8, kind: 'pointer' },
         max_bytes: { offset: 32, size: 8, kind: 'u64' },
+        device: { offset: 40, size: 8, kind: 'pointer' },
       },
     },
     batch: {
@@ -551,7 +560,7 @@ export const layouts = {
       },
     },
     train_options: {
-      size: 96,
+      size: 104,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 8, size: 8, kind: 'pointer' },
@@ -565,6 +574,7 @@ export const layouts = {
         progress: { offset: 72, size: 8, kind: 'pointer' },
         user: { offset: 80, size: 8, kind: 'pointer' },
         shards: { offset: 88, size: 8, kind: 'pointer' },
+        device: { offset: 96, size: 8, kind: 'pointer' },
       },
     },
     evolve_options: {
@@ -584,7 +594,7 @@ export const layouts = {
       },
     },
     step_mesh_options: {
-      size: 48,
+      size: 56,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -593,6 +603,7 @@ export const layouts = {
         history: { offset: 32, size: 8, kind: 'u64' },
         backward: { offset: 40, size: 4, kind: 'i32' },
         keep_inputs: { offset: 44, size: 4, kind: 'i32' },
+        device: { offset: 48, size: 8, kind: 'pointer' },
       },
     },
     tick_options: {
@@ -663,13 +674,14 @@ export const layouts = {
       },
     },
     encoder_options: {
-      size: 40,
+      size: 48,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 24, size: 8, kind: 'pointer' },
         dtype: { offset: 32, size: 8, kind: 'pointer' },
+        device: { offset: 40, size: 8, kind: 'pointer' },
       },
     },
     load_options: {

@@ -300,6 +300,8 @@ typedef struct loom_session_options {
   const char* kv_dtype; /* of keys and values: float32 (the default), bfloat16, int8 */
   int32_t int8_activations; /* activations in 8 bits instead of 16: faster, a little less exact */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_session_options;
 
 /* Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
@@ -347,6 +349,8 @@ typedef struct loom_network_session_options {
   const char* kv_dtype; /* of kept keys and values: float32 (the default), bfloat16, int8 */
   /* above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
   uint64_t checkpoint_every;
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_network_session_options;
 
 /* What a forward takes beside its input. Fields that are 0 mean none. */
@@ -374,6 +378,8 @@ typedef struct loom_trainer_options {
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   uint64_t max_bytes; /* of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_trainer_options;
 
 /* Samples that a network learns from: classes or target values, as its loss takes them. */
@@ -415,6 +421,8 @@ typedef struct loom_train_options {
   loom_on_training progress; /* NULL: none */
   void* user; /* first argument of progress and shards */
   loom_on_shards shards; /* gives the gradients of every step; NULL: the run computes them */
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_train_options;
 
 /* Fields that are 0 mean the default. */
@@ -441,6 +449,8 @@ typedef struct loom_step_mesh_options {
   uint64_t history; /* captured ticks that a state keeps, at most 65536; 0: none */
   int32_t backward; /* loom_step_mesh_backward() will be called */
   int32_t keep_inputs; /* every tick leaves what it read, which learning by targets starts from */
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_step_mesh_options;
 
 /* Fields that are 0 mean the default. */
@@ -515,6 +525,8 @@ typedef struct loom_encoder_options {
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   const char* dtype; /* quantises the matrices on load to this type, by name; NULL: float32 */
+  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  const char* device;
 } loom_encoder_options;
 
 /* Fields that are 0 mean the default. */
@@ -567,6 +579,11 @@ LOOM_API loom_status loom_system_info(loom_blob* info);
 /* Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
    Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core) */
 LOOM_API loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest);
+
+/* Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
+   device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
+   none. */
+LOOM_API loom_status loom_gpu_report(loom_blob* report);
 
 /* ---- handles ---- */
 /* Handles are numbers, not pointers: a wrong or released one is BAD_HANDLE, never a crash. Objects that others were

@@ -2093,6 +2093,13 @@ inline Result<Blob> verify(const char* isa, int32_t threads) {
   return detail::finish<Blob>(loom_verify(isa, threads, &digest), [&] { return Blob(digest); });
 }
 
+// Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with device
+// ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is none.
+inline Result<Blob> gpu_report() {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_gpu_report(&report), [&] { return Blob(report); });
+}
+
 // Gives what the handle stands for.
 inline Result<loom_kind> kind_of(loom_handle handle) {
   loom_kind kind{};

@@ -24,7 +24,7 @@ What there is:
     texts to vectors  Encoder
     files             load, export, inspect, convert, quantize, schema
     layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
-    this machine      system_info, verify, version
+    this machine      gpu_report, system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
     clusters          welvet.ray: trainings, populations and models over the workers of Ray (pip install welvet[ray])
@@ -44,7 +44,7 @@ from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, 
 from .files import convert, export, inspect, load, quantize, schema
 from .graph import Graph
 from .kinds import Layer, Tensor, register_kind, unregister_kind
-from .library import system_info, verify, version
+from .library import gpu_report, system_info, verify, version
 from .lm import LM, Generation, Stream
 from .mesh import MeshTween, StepMesh, StepState
 from .network import Network, Session
@@ -79,5 +79,6 @@ __version__ = version()
 __all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "Layer", "LayerEvent",
            "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh",
            "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna",
-           "convert", "dna", "draw_dna", "evolve", "export", "inspect", "load", "mutate", "quantize", "register_kind",
-           "replay", "schema", "splice", "system_info", "train", "unregister_kind", "verify", "version"]
+           "convert", "dna", "draw_dna", "evolve", "export", "gpu_report", "inspect", "load", "mutate", "quantize",
+           "register_kind", "replay", "schema", "splice", "system_info", "train", "unregister_kind", "verify",
+           "version"]

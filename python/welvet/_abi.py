@@ -231,6 +231,7 @@ class SessionOptions(Structure):
         ("kv_dtype", c_char_p),
         ("int8_activations", c_int32),
         ("isa", c_char_p),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -286,6 +287,7 @@ class NetworkSessionOptions(Structure):
         ("context", c_uint64),
         ("kv_dtype", c_char_p),
         ("checkpoint_every", c_uint64),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -321,6 +323,7 @@ class TrainerOptions(Structure):
         ("thread_count", c_int32),
         ("isa", c_char_p),
         ("max_bytes", c_uint64),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -373,6 +376,7 @@ class TrainOptions(Structure):
         ("progress", OnTraining),
         ("user", c_void_p),
         ("shards", OnShards),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -407,6 +411,7 @@ class StepMeshOptions(Structure):
         ("history", c_uint64),
         ("backward", c_int32),
         ("keep_inputs", c_int32),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -505,6 +510,7 @@ class EncoderOptions(Structure):
         ("thread_count", c_int32),
         ("isa", c_char_p),
         ("dtype", c_char_p),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -553,6 +559,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_numerics_version", c_int32, [POINTER(c_uint32)])
     _declare(library, "loom_system_info", c_int32, [POINTER(c_uint64)])
     _declare(library, "loom_verify", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_gpu_report", c_int32, [POINTER(c_uint64)])
     _declare(library, "loom_retain", c_int32, [c_uint64])
     _declare(library, "loom_release", c_int32, [c_uint64])
     _declare(library, "loom_kind_of", c_int32, [c_uint64, POINTER(c_int32)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import operator
 import os
@@ -317,6 +318,19 @@ def records(function: Function, *args: object) -> list[Json]:
     """The same of a list of objects."""
     out: list[Json] = json.loads(blob(function, *args))
     return out
+
+
+def device_name(name: str | None) -> bytes | None:
+    """The name of a device as C takes it. Graphics cards are reached through the library of the package wgpu, where it is
+    installed and LOOM_WEBGPU_LIB names no other."""
+    if not name:
+        return None
+    if name != "cpu" and not os.environ.get("LOOM_WEBGPU_LIB"):
+        found = importlib.util.find_spec("wgpu")
+        folders = found.submodule_search_locations if found else None
+        for library_path in pathlib.Path(folders[0], "resources").glob("*wgpu_native*") if folders else ():
+            os.environ["LOOM_WEBGPU_LIB"] = str(library_path)
+    return utf8(name, "device")
 
 
 def utf8(text: Path, what: str) -> bytes:

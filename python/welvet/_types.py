@@ -103,6 +103,7 @@ class LoadOptions(TypedDict, total=False):
     threads: int | None
     context: int | None
     progress: Told | None
+    device: str | None
 
 
 class SessionOptions(TypedDict, total=False):
@@ -114,6 +115,7 @@ class SessionOptions(TypedDict, total=False):
     kv_dtype: str | None
     isa: str | None
     checkpoint_every: int
+    device: str | None
 
 
 class ForwardOptions(TypedDict, total=False):

@@ -22,15 +22,18 @@ class Encoder(_native.Owner):
     model: the folder of such a model, or a hub id that is in huggingface_hub's cache.
     dtype: quantises the matrices on load, as "int8"; None: float32.
     threads: workers, 1 to 256; None: one per physical core. The vectors do not depend on it.
+    device: "cpu" (or None) or a card of gpu_report(), as "gpu", likewise.
 
     >>> encoder = Encoder("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
     >>> encoder.embed(["It rains.", "The sun shines."]).shape  # doctest: +SKIP
     (2, 384)
     """
 
-    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None) -> None:
+    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
+                 device: str | None = None) -> None:
         options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
-                                      thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+                                      thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
+                                      device=_native.device_name(device))
         self._take(_native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"),
                                 ctypes.byref(options)))
 

@@ -22,6 +22,16 @@ def system_info() -> Json:
     return _native.record(library.loom_system_info)
 
 
+def gpu_report() -> Json:
+    """Returns a dict with the graphics cards that `device` can name: "adapters", each with device ("gpu:0"), name, driver,
+    backend, kind and limits.
+
+    LoomError with the code IoError where there is none.
+    """
+    _native.device_name("gpu")
+    return _native.record(library.loom_gpu_report)
+
+
 def verify(isa: str | None = None, threads: int | None = None) -> str:
     """Runs the golden set and returns the SHA-256 of its table: equal on every machine. Takes seconds.
 

@@ -30,14 +30,16 @@ class StepMesh(_native.Owner):
     The states of its users are StepStates, made by state(). shape: of the input, samples first.
     history: captured ticks that a state keeps, for backward().
     keep_inputs: every tick leaves what it read, which a MeshTween starts from.
+    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The results do not depend on it.
     """
 
     def __init__(self, network: Network, shape: Shape, *, threads: int | None = None, history: int = 0,
-                 backward: bool = False, keep_inputs: bool = False, isa: str | None = None) -> None:
+                 backward: bool = False, keep_inputs: bool = False, isa: str | None = None,
+                 device: str | None = None) -> None:
         options = _abi.StepMeshOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, history=_native.whole(history, "history", 0, 65536),
-            backward=backward, keep_inputs=keep_inputs)
+            backward=backward, keep_inputs=keep_inputs, device=_native.device_name(device))
         extents = _tensors.shape_of(shape, "shape")
         self.network, self._shape = network, tuple(extents)
         self._handle = _native.make(library.loom_step_mesh_create, network._handle.value, extents, len(extents),

@@ -264,16 +264,19 @@ class Session(_native.Owner):
     backward: a forward keeps what backward() needs.
     context: above 0 attention and recurrent layers go on from call to call, up to so many positions.
     isa: instruction set, as "avx2"; None: the best one of this processor. The results do not depend on it.
+    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The results do not depend on it.
     checkpoint_every: above 0 backward computes the cells between such segments anew, for less memory.
     """
 
     def __init__(self, network: Network, *, threads: int | None = None, backward: bool = False, context: int = 0,
-                 kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0) -> None:
+                 kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0,
+                 device: str | None = None) -> None:
         options = _abi.NetworkSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), backward=backward,
             context=_native.whole(context, "context", 0, 2**24), isa=_native.utf8(isa, "isa") if isa else None,
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
-            checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
+            checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24),
+            device=_native.device_name(device))
         self.network = network
         self._bound: object = None
         self._watch: Watch | None = None

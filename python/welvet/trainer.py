@@ -41,6 +41,8 @@ class Trainer(_native.Owner):
     shape: of the input of a batch, samples first.
     config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
     threads: workers; None: one per physical core. The weights do not depend on it.
+    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The weights do not depend on it; they come from there
+    when something else reads them.
 
     >>> from welvet import Network
     >>> net = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
@@ -51,11 +53,11 @@ class Trainer(_native.Owner):
     """
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, **more: Any) -> None:
+                 isa: str | None = None, device: str | None = None, **more: Any) -> None:
         data = json.dumps({**(config or {}), **more}).encode()
         options = _abi.TrainerOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
-            isa=_native.utf8(isa, "isa") if isa else None)
+            isa=_native.utf8(isa, "isa") if isa else None, device=_native.device_name(device))
         extents = _tensors.shape_of(shape, "shape")
         self.network = network
         self._watch: Watch | None = None

@@ -37,6 +37,26 @@ class Device {
   virtual Result<void> check() { return {}; }
   // The recorder of ops of a device that computes; null for one that does not.
   virtual gpu::GpuDevice* gpu() { return nullptr; }
+  // See DeviceTurn; nothing on a device of one thread.
+  virtual void enter() {}
+  virtual void leave() {}
+};
+
+// A pass and the reading of its results, of a device that several threads share: others wait. A thread may take a turn
+// within its own. Null: this computer, where nobody waits.
+class DeviceTurn {
+ public:
+  explicit DeviceTurn(Device* device) : device_(device) {
+    if (device_ != nullptr) device_->enter();
+  }
+  ~DeviceTurn() {
+    if (device_ != nullptr) device_->leave();
+  }
+  DeviceTurn(DeviceTurn&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
+  DeviceTurn& operator=(DeviceTurn&&) = delete;
+
+ private:
+  Device* device_;
 };
 
 // Memory of a session, where its tensors lie. Ops read and write it in a pass; the host does between passes, by the

@@ -73,6 +73,15 @@ loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest) {
   });
 }
 
+loom_status loom_gpu_report(loom_blob* report) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(report));
+    LOOM_TRY(const Json found, gpu_report());
+    LOOM_TRY(*report, make_blob(found));
+    return {};
+  });
+}
+
 loom_status loom_retain(loom_handle handle) {
   return guard([&] { return retain(handle); });
 }

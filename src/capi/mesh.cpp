@@ -13,6 +13,7 @@ struct StepStateObject : Object {
   StepStateObject(std::shared_ptr<StepMeshObject> of, StepState given) : mesh(std::move(of)), state(std::move(given)) {}
   const std::shared_ptr<StepMeshObject> mesh;
   StepState state;
+  Buffer output;  // of a device
   Extents output_shape;
 };
 
@@ -32,12 +33,13 @@ struct TakenMesh {
   std::shared_ptr<StepMeshObject> object;
   Turn turn;
   Access access;
+  DeviceTurn device_turn{object->mesh->device()};
   StepMesh& mesh() const { return *object->mesh; }
 };
 template <class Access>
 Result<TakenMesh<Access>> take_mesh(std::shared_ptr<StepMeshObject> object) {
   LOOM_TRY(Turn turn, Turn::of(*object, "step mesh"));
-  LOOM_TRY(Access access, Access::of(*object->network));
+  LOOM_TRY(Access access, Access::of(*object->network, object->mesh->device()));
   if (object->network->plan != object->plan)
     return fail(Code::InvalidState, "the network's layers or types were changed: make another step mesh");
   return TakenMesh<Access>{std::move(object), std::move(turn), std::move(access)};
@@ -115,6 +117,7 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
                                                            .history_capacity = static_cast<std::size_t>(given.history),
                                                            .backward = given.backward != 0,
                                                            .keep_inputs = given.keep_inputs != 0,
+                                                           .device = running.device,
                                                            .pool = running.pool}));
     LOOM_TRY(*mesh, make_handle<StepMeshObject>(taken.use.shared(), std::move(made)));
     return {};
@@ -131,7 +134,7 @@ loom_status loom_step_mesh_step(loom_step_mesh mesh, const loom_step_state* stat
     const StepOptions tick{.capture = given.capture != 0, .training = given.training != 0, .cancel = cancel.flag()};
     for (std::uint64_t i = 0; i < std::max<std::uint64_t>(given.ticks, 1); ++i)
       LOOM_TRY_VOID(taken.mesh().step(std::span<StepState* const>(moved.states), tick));
-    return {};
+    return taken.mesh().device() == nullptr ? Result<void>() : taken.mesh().device()->check();
   });
 }
 
@@ -144,11 +147,14 @@ loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state, 
     LOOM_TRY(const States of, states_of(taken.object.get(), &state, 1));
     LOOM_TRY(const ConstView output, of.states[0]->output());
     LOOM_TRY(const ConstView dy, tensor_of(output_gradient, output_gradient_count, output.shape, "output_gradient"));
-    LOOM_TRY(const auto ports,
-             taken.mesh().backward(*of.states[0], dy, ticks == 0 ? ~std::size_t{0} : static_cast<std::size_t>(ticks)));
+    Device* const device = taken.mesh().device();
+    Memory memory;
+    LOOM_TRY(const ConstView there, sent(device, dy, memory));
+    LOOM_TRY(const auto ports, taken.mesh().backward(*of.states[0], there,
+                                                     ticks == 0 ? ~std::size_t{0} : static_cast<std::size_t>(ticks)));
     const bool any = !ports.empty() && ports[0].data != nullptr;
-    *input_gradient = any ? ports[0].as<float>() : nullptr;
-    *input_gradient_count = any ? ports[0].shape.elements() : 0;
+    LOOM_TRY(const ConstView dx, brought(device, any ? ports[0] : ConstView{}, taken.object->input_gradient));
+    *input_gradient = dx.as<float>(), *input_gradient_count = any ? dx.shape.elements() : 0;
     return {};
   });
 }
@@ -160,8 +166,7 @@ loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, flo
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const Weight* found, weight_of(taken.object->network->network, path));
     LOOM_TRY_VOID(need_room(*found, path, room.size()));
-    give_gradient(taken.mesh().gradients(), *found, Element::f32, values);
-    return {};
+    return give_gradient(taken.mesh().gradients(), *found, taken.mesh().device(), values);
   });
 }
 
@@ -216,7 +221,8 @@ loom_status loom_step_state_output(loom_step_state state, int64_t cell, const fl
     const std::size_t cells = s.mesh.mesh().num_cells();
     if (cell < -1 || (cell >= 0 && static_cast<std::uint64_t>(cell) >= cells))
       return fail(Code::OutOfRange, "cell {}: the mesh has {}", cell, cells);
-    LOOM_TRY(const ConstView y, s->state.output(cell < 0 ? cells - 1 : static_cast<std::size_t>(cell)));
+    LOOM_TRY(const ConstView there, s->state.output(cell < 0 ? cells - 1 : static_cast<std::size_t>(cell)));
+    LOOM_TRY(const ConstView y, brought(s.mesh.mesh().device(), there, s->output));
     give_output(y, s->output_shape, output, output_count, output_shape, output_shape_count);
     return {};
   });
@@ -301,10 +307,14 @@ loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* s
     const std::size_t each = output.shape.elements();
     if (values.size() != each * of.states.size())
       return fail(Code::ShapeMismatch, "{} targets for {} states of {} outputs", values.size(), of.states.size(), each);
+    Device* const device = taken.mesh().device();
     std::vector<TweenTarget> wanted(of.states.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      wanted[i].values = {values.data() + i * each, output.shape, Element::f32};
+    std::vector<Memory> memories(of.states.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      LOOM_TRY(wanted[i].values, sent(device, {values.data() + i * each, output.shape, Element::f32}, memories[i]));
+    }
     ++taken.object->network->values;
+    if (device != nullptr) taken.object->network->ahead = device;
     return use->tween->step(std::span<StepState* const>(of.states), wanted, learning_rate);
   });
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "capi/objects.h"
+#include "backend/travel.h"
 #include "capi/watching.h"
 #include "network/network_session.h"
 #include "network/step_mesh.h"
@@ -45,13 +46,19 @@ struct NetworkObject : Object {
   std::atomic<int> passes{0};  // that read the network now; -1: a call that changes it
   // How often layers, their types or shapes were changed, and how often values were: a Reading or Writing keeps them.
   std::uint64_t plan = 1, values = 1;
+  std::atomic<Device*> ahead{nullptr};  // where a training moved its values; who reads them elsewhere brings them first
   Extents output_shape;
 };
+// Values that another device than `on` has. Busy while another call uses the network; errors of the device.
+Result<void> bring_values(NetworkObject& object, const Device* on);
+// For the holder of a Writing: values of any device.
+Result<void> fetch_values(NetworkObject& object);
 
-// A pass over a network that leaves it as it is. Busy while a call changes it.
+// A pass on a device over a network that leaves it as it is. Busy while a call changes it.
 class Reading {
  public:
-  static Result<Reading> of(NetworkObject& object) {
+  static Result<Reading> of(NetworkObject& object, const Device* on = nullptr) {
+    LOOM_TRY_VOID(bring_values(object, on));
     int passes = object.passes.load(std::memory_order_relaxed);
     while (passes >= 0)
       if (object.passes.compare_exchange_weak(passes, passes + 1, std::memory_order_acquire)) return Reading(&object);
@@ -68,10 +75,11 @@ class Reading {
   NetworkObject* object_;
 };
 
-// A call that changes a network. Busy while another call uses it.
+// A call that changes a network, on a device. Busy while another call uses it.
 class Writing {
  public:
-  static Result<Writing> of(NetworkObject& object) {
+  static Result<Writing> of(NetworkObject& object, const Device* on = nullptr) {
+    LOOM_TRY_VOID(bring_values(object, on));
     int none = 0;
     if (!object.passes.compare_exchange_strong(none, -1, std::memory_order_acquire))
       return fail(Code::Busy, "the network is in use by another call");
@@ -108,7 +116,7 @@ Result<Weight*> weight_of(const Network& network, std::string_view path);
 // ShapeMismatch unless the caller's array takes the weight's values.
 Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room);
 // Writes the gradient of a weight, 0 where none was added, for room that need_room() has found right.
-void give_gradient(const Gradients& gradients, const Weight& weight, Element element, float* to);
+Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, float* to);
 
 // What target propagation did at each weight of the last step: a list of objects.
 Json json_of(std::span<const TweenUse> uses);
@@ -175,10 +183,11 @@ struct NetworkSessionObject : Object {
 
 struct TrainerObject : Object {
   static constexpr Kind kKind = Kind::Trainer;
-  TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given)
-      : network(std::move(of)), trainer(std::move(given)), plan(network->plan), values(network->values) {}
+  TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given, Device* on)
+      : network(std::move(of)), trainer(std::move(given)), device(on), plan(network->plan), values(network->values) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<Trainer> trainer;
+  Device* const device;
   std::uint64_t plan, values;  // of the network, that the trainer knows
   std::string why;             // of the last step, where it was skipped
   Extents output_shape;
@@ -201,6 +210,7 @@ struct StepMeshObject : Object {
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<StepMesh> mesh;
   const std::uint64_t plan;
+  Buffer input_gradient;  // of a device
   Watching watching;
 };
 

@@ -70,13 +70,13 @@ template <class F>
 Result<void> with_session(NetworkSessionObject& s, const Shape* input, bool writes, F&& call) {
   for (;;) {
     if (writes) {
-      LOOM_TRY(const Writing writing, Writing::of(*s.network));
+      LOOM_TRY(const Writing writing, Writing::of(*s.network, s.options.device));
       if (is_ready(s)) {
         ++s.network->values;
         return call(*s.session);
       }
     } else {
-      LOOM_TRY(const Reading reading, Reading::of(*s.network));
+      LOOM_TRY(const Reading reading, Reading::of(*s.network, s.options.device));
       if (is_ready(s)) return call(*s.session);
     }
     LOOM_TRY_VOID(make_ready(s, input));
@@ -141,7 +141,7 @@ loom_status forward(loom_network_session session, const T* input, std::size_t co
     LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
     if (s->options.backward) x = kept_copy(input, shape, s->kept.input);
     return with_session(*s.operator->(), &shape, extras.training, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY(const ConstView y, running.forward(x, extras));
+      LOOM_TRY(const ConstView y, running.forward_here(x, extras));
       give_output(y, s->output_shape, output, output_count, output_shape, output_rank);
       return {};
     });
@@ -161,7 +161,7 @@ loom_status backward(loom_network_session session, const T* gradient, std::size_
       return fail(Code::InvalidState, "backward needs a forward of the network as it is now");
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const ConstView view, tensor_of(dy.data(), dy.size(), running.output_shape(), "output_gradient"));
-      LOOM_TRY(const ConstView dx, running.backward(view, nullptr, stop.flag()));
+      LOOM_TRY(const ConstView dx, running.backward_here(view, stop.flag()));
       *input_gradient = dx.as<T>(), *input_count = dx.shape.elements();
       return {};
     });
@@ -246,7 +246,7 @@ loom_status loom_network_session_run(loom_network_session session) {
     const NetworkSessionObject::Bound& bound = s->bound;
     if (bound.output == nullptr) return fail(Code::InvalidState, "nothing is bound to the session");
     return with_session(*s.operator->(), &bound.input.shape, false, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY(const ConstView y, running.forward(bound.input));
+      LOOM_TRY(const ConstView y, running.forward_here(bound.input));
       if (y.shape.elements() != bound.outputs)
         return fail(Code::InvalidState, "the network's output has another size since it was bound");
       std::memcpy(bound.output, y.data, bound.outputs * sizeof(float));
@@ -277,8 +277,7 @@ loom_status loom_network_session_gradient(loom_network_session session, const ch
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
       LOOM_TRY_VOID(need_room(*found, path, room.size()));
-      give_gradient(running.gradients(), *found, running.element(), values);
-      return {};
+      return give_gradient(running.gradients(), *found, s->options.device, values);
     });
   });
 }

@@ -44,17 +44,35 @@ Result<void> need_room(const Weight& weight, std::string_view path, std::size_t 
               weight.shape().text(), room);
 }
 
-void give_gradient(const Gradients& gradients, const Weight& weight, Element element, float* to) {
+Result<void> bring_values(NetworkObject& object, const Device* on) {
+  Device* const ahead = object.ahead.load(std::memory_order_acquire);
+  if (ahead == nullptr || ahead == on) return {};
+  LOOM_TRY(const Writing writing, Writing::of(object, ahead));
+  return fetch_values(object);
+}
+
+Result<void> fetch_values(NetworkObject& object) {
+  Result<void> done;
+  object.network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
+    if (auto fetched = w.fetch(); !fetched && done) done = at(path, std::move(fetched).error());
+  });
+  if (done) object.ahead.store(nullptr, std::memory_order_release);
+  return done;
+}
+
+Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, float* to) {
   const void* const from = gradients.written(weight) ? gradients.of(weight) : nullptr;
   const std::size_t count = weight.elements();
   if (from == nullptr) {  // frozen, or nothing has been added
     std::fill_n(to, count, 0.0F);
-    return;
+    return {};
   }
-  with_element(element, [&]<class T>() {
-    std::transform(static_cast<const T*>(from), static_cast<const T*>(from) + count, to,
-                   [](T v) { return static_cast<float>(v); });
+  Buffer memory;
+  LOOM_TRY(const ConstView here, brought(device, {from, Shape::of({1, count}), gradients.element()}, memory));
+  with_element(here.element, [&]<class T>() {
+    std::transform(here.as<T>(), here.as<T>() + count, to, [](T v) { return static_cast<float>(v); });
   });
+  return {};
 }
 
 Result<void> need_values(const Network& network) {

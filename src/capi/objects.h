@@ -13,6 +13,7 @@
 #include "core/json_fwd.h"
 #include "core/run_folder.h"
 #include "core/thread_pool.h"
+#include "host/device.h"
 #include "lm/generator.h"
 
 namespace loom::capi {
@@ -67,7 +68,7 @@ struct ThreadsObject : Object {
   const std::shared_ptr<ThreadPool> pool;
 };
 
-// Workers and instruction set, as far as the options name them, into those of the engine.
+// Workers, instruction set and device, as far as the options name them, into those of the engine.
 template <class Given, class Options>
 Result<void> read_workers(const Given& given, Options& to) {
   if constexpr (requires { given.threads; }) {
@@ -84,6 +85,10 @@ Result<void> read_workers(const Given& given, Options& to) {
   if constexpr (requires { given.isa; })
     if (given.isa != nullptr) {
       LOOM_TRY(to.isa, isa_from_name(given.isa));
+    }
+  if constexpr (requires { given.device; })
+    if (given.device != nullptr) {
+      LOOM_TRY(to.device, device_from_name(given.device));
     }
   return {};
 }

@@ -24,10 +24,13 @@ Result<TakenTrainer> take_trainer(loom_trainer handle) {
   LOOM_TRY(auto use, Use<TrainerObject>::of(handle));
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "trainer"));
   NetworkObject& network = *use->network;
-  LOOM_TRY(Writing writing, Writing::of(network));
+  LOOM_TRY(Writing writing, Writing::of(network, use->device));
   if (network.plan != use->plan)
     return fail(Code::InvalidState, "the network's layers or types were changed: make another trainer");
-  if (network.values != use->values) LOOM_TRY_VOID(use->trainer->commit_masters());
+  if (network.values != use->values) {
+    LOOM_TRY_VOID(fetch_values(network));
+    LOOM_TRY_VOID(use->trainer->commit_masters());
+  }
   use->values = network.values;
   return TakenTrainer{std::move(use), std::move(turn), std::move(writing)};
 }
@@ -88,7 +91,7 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     LOOM_TRY(auto made, Trainer::create(taken.network(), wanted.trainer));
-    LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made)));
+    LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made), wanted.trainer.session.device));
     return {};
   });
 }
@@ -102,6 +105,7 @@ loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loo
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
     LOOM_TRY(StepReport report, t->trainer->step(samples, stop.flag()));
     t->values = ++t->network->values;
+    if (t->device != nullptr) t->network->ahead = t->device;
     t->why = std::move(report.why);
     loom_training_step out{};
     out.loss = report.loss, out.learning_rate = report.learning_rate, out.gradient_norm = report.gradient_norm;

@@ -10,12 +10,15 @@ namespace loom::capi {
 
 struct TweenObject : Object {
   static constexpr Kind kKind = Kind::Tween;
-  TweenObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<TweenSession> given)
-      : network(std::move(of)), tween(std::move(given)), plan(network->plan) {}
+  TweenObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<TweenSession> given, Device* on)
+      : network(std::move(of)), tween(std::move(given)), plan(network->plan), device(on) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<TweenSession> tween;
   const std::uint64_t plan;
+  Device* const device;
   std::vector<std::byte> input;  // of the last forward, which the step reads again
+  Memory input_there, target_there;
+  Buffer output_here;
   Shape output;
   Extents output_shape;
 };
@@ -37,21 +40,23 @@ struct TakenTween {
   Use<TweenObject> use;
   Turn turn;
   Writing writing;
+  DeviceTurn device_turn{use->device};
   TweenObject* operator->() const { return use.operator->(); }
 };
 Result<TakenTween> take_tween(loom_tween handle) {
   LOOM_TRY(auto use, Use<TweenObject>::of(handle));
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "tween"));
-  LOOM_TRY(Writing writing, Writing::of(*use->network));
+  LOOM_TRY(Writing writing, Writing::of(*use->network, use->device));
   if (use->network->plan != use->plan)
     return fail(Code::InvalidState, "the network's layers or types were changed: make another tween");
   return TakenTween{std::move(use), std::move(turn), std::move(writing)};
 }
 
-Result<TweenTarget> target_of(const TweenObject& t, const float* target, std::size_t count) {
+Result<TweenTarget> target_of(TweenObject& t, const float* target, std::size_t count) {
   if (t.output_shape.count == 0) return fail(Code::InvalidState, "a target without a forward");
   LOOM_TRY(const ConstView values, tensor_of(target, count, t.output, "target"));
-  return TweenTarget{.values = values};
+  LOOM_TRY(const ConstView there, sent(t.device, values, t.target_there));
+  return TweenTarget{.values = there};
 }
 
 Json info_of(const TweenSession& t) {
@@ -82,7 +87,7 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     LOOM_TRY(auto made, TweenSession::create(taken.network(), wanted, running));
-    LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made)));
+    LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made), running.device));
     return {};
   });
 }
@@ -95,8 +100,9 @@ loom_status loom_tween_forward(loom_tween tween, const float* input, size_t inpu
     LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
     LOOM_TRY_VOID(tensor_of(input, input_count, extents, "input"));
     LOOM_TRY(const TakenTween t, take_tween(tween));
-    const ConstView x = kept_copy(input, extents, t->input);
-    LOOM_TRY(const ConstView y, t->tween->forward(x));
+    LOOM_TRY(const ConstView x, sent(t->device, kept_copy(input, extents, t->input), t->input_there));
+    LOOM_TRY(const ConstView there, t->tween->forward(x));
+    LOOM_TRY(const ConstView y, brought(t->device, there, t->output_here));
     t->output = y.shape;
     give_output(y, t->output_shape, output, output_count, output_shape, output_shape_count);
     return {};
@@ -108,6 +114,7 @@ loom_status loom_tween_step(loom_tween tween, const float* target, size_t target
     LOOM_TRY(const TakenTween t, take_tween(tween));
     LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target, target_count));
     ++t->network->values;
+    if (t->device != nullptr) t->network->ahead = t->device;
     return t->tween->step(wanted, learning_rate);
   });
 }
@@ -131,6 +138,7 @@ loom_status loom_tween_apply(loom_tween tween, double learning_rate) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenTween t, take_tween(tween));
     ++t->network->values;
+    if (t->device != nullptr) t->network->ahead = t->device;
     return t->tween->apply(learning_rate);
   });
 }

@@ -89,9 +89,14 @@ Result<std::unique_ptr<Observer>> watcher(const char* address) {
   return remote_observer(address);
 }
 
+Result<void> need_values_here(const Device* device) {
+  return device == nullptr ? Result<void>() : fail(Code::Unsupported, "layers are watched on the CPU alone");
+}
+
 // set(handle, role, observer) for each kind of object that can be watched.
 Result<void> watch_session(loom_network_session session, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
+  LOOM_TRY_VOID(need_values_here(s->options.device));
   LOOM_TRY(const Reading reading, Reading::of(*s->network));
   LOOM_TRY_VOID(s->watching.set(role, s->network->network, std::move(observer)));
   if (s->session != nullptr) s->session->observe(s->watching.watch());
@@ -99,6 +104,7 @@ Result<void> watch_session(loom_network_session session, Watching::Role role, st
 }
 Result<void> watch_trainer(loom_trainer trainer, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+  LOOM_TRY_VOID(need_values_here(t->device));
   if (t->trainer->carried().size() > 1)
     return fail(Code::Unsupported, "the trainer's shards run side by side: their layers have no order");
   LOOM_TRY_VOID(t->watching.set(role, t->network->network, std::move(observer)));
@@ -107,6 +113,7 @@ Result<void> watch_trainer(loom_trainer trainer, Watching::Role role, std::uniqu
 }
 Result<void> watch_mesh(loom_step_mesh mesh, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const auto m, take<StepMeshObject>(mesh, "step mesh"));
+  LOOM_TRY_VOID(need_values_here(m->mesh->device()));
   LOOM_TRY(const Reading reading, Reading::of(*m->network));
   if (m->network->plan != m->plan)
     return fail(Code::InvalidState, "the network's layers or types were changed: make another step mesh");

@@ -56,7 +56,7 @@ void add_device(CLI::App& app, CommonOptions& options) {
 }
 
 Result<Device*> open_device(const CommonOptions& options) {
-  auto device = device_from_name(options.device, webgpu_library());
+  auto device = device_from_name(options.device);
   if (!device) return fail(Code::InvalidArgument, "--device {}: {}", options.device, device.error().text());
   return *device;
 }
@@ -254,11 +254,6 @@ void add_speculate(CLI::App& app, std::string& speculate) {
            "Check several drafted tokens at once, for the same text in less time; drafts come from ngram, what "
            "followed these words before, or from a smaller MODEL with the same tokens")
       ->type_name("ngram|MODEL");
-}
-
-std::string webgpu_library() {
-  const char* const path = std::getenv("LOOM_WEBGPU_LIB");
-  return path == nullptr ? std::string() : path;
 }
 
 Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, const LanguageModel& model,

@@ -60,8 +60,6 @@ CLI::Validator number_within(double low, double high);
 CLI::Validator isa_name();
 CLI::Validator dtype_name();
 CLI::Validator network_dtype_name();  // of the 21 alone
-// The path of the WebGPU library that LOOM_WEBGPU_LIB names; empty: whichever the system finds.
-std::string webgpu_library();
 // The same of a name that is no option's whole value. InvalidArgument.
 Result<DType> network_dtype_from_name(std::string_view text);
 

@@ -74,10 +74,7 @@ Result<int> run_embed(const EmbedFlags& o) {
   if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, OutputKind::npy, o.overwrite, {o.file}));
   LOOM_TRY(const std::vector<std::string> texts, texts_of(o));
   EncoderOptions options;
-  options.session.threads = o.common.threads;
-  if (!o.common.isa.empty()) {
-    LOOM_TRY(options.session.isa, isa_from_name(o.common.isa));
-  }
+  LOOM_TRY(options.session, session_options(o.common));
   if (!o.common.dtype.empty()) {
     LOOM_TRY(options.dtype, network_dtype_from_name(o.common.dtype));
   }
@@ -106,6 +103,7 @@ Run embed_command(CLI::App& app) {
   add_path(app, "-f,--file", o->file, "A text per line; - for standard input")->excludes(texts);
   add_path(app, "-o,--output", o->output, "FILE.npy for the vectors, a row per text");
   add_overwrite(app, o->overwrite);
+  add_device(app, o->common);
   add_model_dtype(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);

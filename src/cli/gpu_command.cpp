@@ -4,37 +4,29 @@
 #include <cstdio>
 #include <memory>
 
-#include "backend/webgpu/native.h"
 #include "cli/commands.h"
 #include "core/json.h"
+#include "host/device.h"
 
 namespace loom::cli {
 namespace {
 
 Result<int> run_report(const CommonOptions& o) {
-  LOOM_TRY(const auto adapters, gpu::native_adapters(webgpu_library()));
-  Json list = Json::array();
-  for (std::size_t i = 0; i < adapters.size(); ++i) {
-    const gpu::AdapterInfo& a = adapters[i];
-    if (o.json)
-      list.push_back(Json{{"device", fmt::format("gpu:{}", i)},
-                          {"name", a.name},
-                          {"driver", a.driver},
-                          {"backend", a.backend},
-                          {"kind", a.kind},
-                          {"limits", Json{{"binding_bytes", a.limits.binding_bytes},
-                                          {"buffer_bytes", a.limits.buffer_bytes},
-                                          {"storage_buffers", a.limits.storage_buffers},
-                                          {"workgroup_bytes", a.limits.workgroup_bytes},
-                                          {"threads", a.limits.threads},
-                                          {"workgroups", a.limits.workgroups}}}});
-    else
-      std::printf("gpu:%zu  %s (%s, %s)\n  %s\n  %.0f MB in one buffer, %u threads and %u KB in a workgroup\n", i,
-                  a.name.c_str(), a.kind.c_str(), a.backend.c_str(), a.driver.c_str(),
-                  static_cast<double>(std::min(a.limits.binding_bytes, a.limits.buffer_bytes)) / 1e6, a.limits.threads,
-                  a.limits.workgroup_bytes / 1024);
+  LOOM_TRY(const Json report, gpu_report());
+  if (o.json) {
+    print_json(report);
+    return kOk;
   }
-  if (o.json) print_json(Json{{"adapters", list}});
+  const auto text = [](const Json& of, const char* key) { return *as_string(of[key]); };
+  const auto number = [](const Json& of, const char* key) { return *as_number(of[key]); };
+  for (const Json& a : report["adapters"]) {
+    const Json& limits = a["limits"];
+    std::printf("%s  %s (%s, %s)\n  %s\n  %.0f MB in one buffer, %.0f threads and %.0f KB in a workgroup\n",
+                text(a, "device").c_str(), text(a, "name").c_str(), text(a, "kind").c_str(), text(a, "backend").c_str(),
+                text(a, "driver").c_str(),
+                std::min(number(limits, "binding_bytes"), number(limits, "buffer_bytes")) / 1e6,
+                number(limits, "threads"), number(limits, "workgroup_bytes") / 1024);
+  }
   return kOk;
 }
 

@@ -2,7 +2,10 @@
 
 #include <cstdio>
 #include <fstream>
+#include <set>
+#include <sstream>
 
+#include "backend/webgpu/gpu_device.h"
 #include "cli/commands.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
@@ -81,13 +84,63 @@ Result<int> run_random(const VerifyOptions& o) {
   return kOk;
 }
 
+// The golden set on a graphics card, line by line beside this computer's, whose digest is known.
+Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
+  LOOM_TRY(const std::string here, golden_table({.isa = run.isa, .threads = run.threads}));
+  if (digest_of_text(here) != kGoldenDigest)
+    return fail(Code::InvalidState, "this computer fails by itself: loom verify without --device says more");
+  std::vector<std::string> refused, differ;
+  run.refused = &refused;
+  LOOM_TRY(const std::string there, golden_table(run));
+  const auto lines = [](const std::string& table) {
+    std::vector<std::string> out;
+    std::istringstream in(table);
+    for (std::string line; std::getline(in, line);) out.push_back(line);
+    return out;
+  };
+  const std::vector<std::string> wanted = lines(here), got = lines(there);
+  std::size_t next = 0;  // both tables have one order
+  for (const std::string& line : got) {
+    const std::string_view name = std::string_view(line).substr(0, line.find('\t') + 1);
+    while (!wanted[next].starts_with(name)) ++next;
+    if (wanted[next] != line) differ.emplace_back(name.substr(0, name.size() - 1));
+  }
+  if (o.common.json) {
+    print_json(Json{{"pass", differ.empty()},
+                    {"device", o.common.device},
+                    {"adapter", run.device->gpu()->adapter().name},
+                    {"lines", got.size()},
+                    {"differ", differ},
+                    {"refused", refused},
+                    {"numerics_version", kNumericsVersion}});
+  } else if (o.table) {
+    std::printf("%s", there.c_str());
+  } else {
+    std::printf("%s  %zu lines as on this computer, %zu differ  (%s, numerics version %u)\n",
+                differ.empty() ? "PASS" : "FAIL", got.size() - differ.size(), differ.size(),
+                run.device->gpu()->adapter().name.c_str(), kNumericsVersion);
+    for (const std::string& name : differ) std::printf("differs: %s\n", name.c_str());
+    std::set<std::string> kinds;  // by type, where a case has that alone
+    for (const std::string& name : refused) {
+      const std::string type = name.substr(name.rfind(' ') + 1);
+      kinds.insert(dtype_from_name(type) ? type : name);
+    }
+    std::printf("%zu cases have no form: %s\n", refused.size(), fmt::format("{}", fmt::join(kinds, ", ")).c_str());
+  }
+  return differ.empty() ? kOk : kFailed;
+}
+
 Result<int> run_verify(const VerifyOptions& o) {
+  if ((o.random > 0 || !o.kept.empty()) && o.common.device != "cpu")
+    return fail(Code::Unsupported, "--device {}: random networks run on the CPU alone", o.common.device);
   if (o.random > 0 || !o.kept.empty()) return run_random(o);
   GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
   if (!o.common.isa.empty()) {
     LOOM_TRY(run.isa, isa_from_name(o.common.isa));
   }
+  LOOM_TRY(run.device, open_device(o.common));
+  if (run.device != nullptr) return run_on_device(o, run);
   LOOM_TRY(const std::string table, golden_table(run));
   const std::string digest = digest_of_text(table);
   const bool pass = digest == kGoldenDigest;
@@ -176,6 +229,7 @@ Run verify_command(CLI::App& app) {
                "Every instruction set with every number of threads, not a handful that rotates")
       ->needs(random);
   add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
+  add_device(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };
 }

@@ -32,4 +32,19 @@ class Mutex {
 #endif
 };
 
+// One that its holder may lock again.
+class RecursiveMutex {
+ public:
+#if defined(__wasi__)
+  void lock() {}
+  void unlock() {}
+#else
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  std::recursive_mutex mutex_;
+#endif
+};
+
 }  // namespace loom

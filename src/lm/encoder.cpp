@@ -195,7 +195,7 @@ Result<void> TextEncoder::run_batch(std::span<const std::vector<std::int32_t>* c
   PassExtras extras;
   extras.cancel = cancel;
   const Shape shape = Shape::of({batch.size(), steps});
-  LOOM_TRY(const ConstView y, session_->forward({ids.data(), shape}, extras));
+  LOOM_TRY(const ConstView y, session_->forward_here({ids.data(), shape}, extras));
   for (std::size_t b = 0; b < batch.size(); ++b)
     results[b]->values = pooled(y.as() + b * steps * config_.hidden_size, steps);
   return {};

@@ -174,6 +174,7 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
   options.activations = run.activations, options.kv_dtype = run.kv_dtype;
   options.context_tokens = 128;
   options.sequences = run.neighbours + 1;
+  options.device = run.device;
   LOOM_TRY(const auto session, Session::create(model, options));
   const auto vocab = static_cast<std::uint32_t>(model->config.vocab_size);
   const auto prompt_of = [&](std::size_t sequence) {
@@ -234,10 +235,15 @@ Result<std::string> golden_table(const GoldenOptions& run) {
     GoldenOptions own = run;
     own.activations = c.activations, own.kv_dtype = c.kv_dtype;
     auto digest = golden_digest(model, own);
-    if (!digest) return at(c.name, std::move(digest).error());
-    table += c.name + "\t" + *digest + "\n";
+    if (!digest && run.refused != nullptr && digest.error().code == Code::Unsupported)
+      run.refused->push_back(c.name);
+    else if (!digest)
+      return at(c.name, std::move(digest).error());
+    else
+      table += c.name + "\t" + *digest + "\n";
   }
-  LOOM_TRY(const std::string layers, layer_golden_table(run.isa.value_or(best_isa()), run.threads));
+  LOOM_TRY(const std::string layers,
+           layer_golden_table(run.isa.value_or(best_isa()), run.threads, run.device, run.refused));
   return table + layers;
 }
 

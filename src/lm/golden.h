@@ -33,6 +33,8 @@ struct GoldenOptions {
   bool through_snapshot = false;                 // saved and restored between prompt and generation
   Activations activations = Activations::int16;  // the case's own,
   DType kv_dtype = DType::float32;               // and this
+  Device* device = nullptr;                      // a golden_table() leaves out what it has no form for,
+  std::vector<std::string>* refused = nullptr;   // and names it here
 };
 
 // SHA-256 over the logits after the prompt and after each of 8 greedy tokens, and over the tokens.

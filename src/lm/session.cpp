@@ -122,6 +122,7 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
 
 Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel) {
   const FpEnvironment environment;
+  const DeviceTurn turn(device_);
   std::size_t last = 0;
   for (const SequenceRows& run : rows.runs) last = std::max(last, run.position + run.count);
   LOOM_TRY_VOID(states_.begin(last));

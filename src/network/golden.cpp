@@ -177,34 +177,44 @@ std::vector<float> golden_input(const GoldenLayer& c) {
   return x;
 }
 
-Result<std::string> layer_golden_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads) {
+Result<std::string> layer_golden_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, Device* device) {
   const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
   LOOM_TRY(const Network network, golden_network(c, dtype));
-  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
+  LOOM_TRY(const auto session,
+           NetworkSession::create(network, {.threads = threads, .isa = isa, .backward = true, .device = device}));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   const std::vector<float> x = golden_input(c);
   PassExtras extras;
   extras.training = c.training, extras.step = 3;
-  LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
+  LOOM_TRY(const ConstView y, session->forward_here({x.data(), shape}, extras));
   std::string lines = fmt::format("{} forward{}\t{}\n", c.name, type, digest_of({y.as(), y.shape.elements()}));
   const std::vector<float> dy = seeded(std::string(c.name) + "/dy", y.shape.elements());
-  LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape}));
+  LOOM_TRY(const ConstView dx, session->backward_here({dy.data(), y.shape}));
   Sha256 hash;
   hash.update_floats({dx.as(), dx.shape.elements()});
+  Buffer memory;
+  std::optional<Error> failed;
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
-    if (const auto* g = static_cast<const float*>(session->gradients().of(w))) hash.update_floats({g, w.elements()});
+    const auto g = session->gradient_here(w, memory);
+    if (!g) failed = g.error();
+    if (g && g->data != nullptr) hash.update_floats({g->as(), w.elements()});
   });
+  if (failed) return tl::make_unexpected(*std::move(failed));
   lines += fmt::format("{} backward{}\t{}\n", c.name, type, to_hex(hash.finish()));
   return lines;
 }
 
-Result<std::string> layer_golden_table(Isa isa, int threads) {
+Result<std::string> layer_golden_table(Isa isa, int threads, Device* device, std::vector<std::string>* refused) {
   std::string table;
   for (const GoldenLayer& c : cases())
     for (std::size_t t = 0; t < golden_types(c); ++t) {
-      auto lines = layer_golden_lines(c, static_cast<DType>(t), isa, threads);
-      if (!lines) return at(std::string(c.name), std::move(lines).error());
-      table += *lines;
+      auto lines = layer_golden_lines(c, static_cast<DType>(t), isa, threads, device);
+      if (!lines && refused != nullptr && lines.error().code == Code::Unsupported)
+        refused->push_back(fmt::format("{} {}", c.name, name(static_cast<DType>(t))));
+      else if (!lines)
+        return at(std::string(c.name), std::move(lines).error());
+      else
+        table += *lines;
     }
   return table;
 }

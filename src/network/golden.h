@@ -30,8 +30,10 @@ std::vector<float> golden_input(const GoldenLayer& layer);
 
 // name TAB digest, the output, then the gradients of input and weights together: "cnn2 forward int8", "cnn2 backward
 // int8".
-Result<std::string> layer_golden_lines(const GoldenLayer& layer, DType dtype, Isa isa, int threads);
-// The lines of every case in every type.
-Result<std::string> layer_golden_table(Isa isa, int threads);
+Result<std::string> layer_golden_lines(const GoldenLayer& layer, DType dtype, Isa isa, int threads,
+                                       Device* device = nullptr);
+// The lines of every case in every type. Those that the device has no form for are named in `refused`.
+Result<std::string> layer_golden_table(Isa isa, int threads, Device* device = nullptr,
+                                       std::vector<std::string>* refused = nullptr);
 
 }  // namespace loom

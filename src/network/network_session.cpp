@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/rehearsal.h"
+#include "backend/travel.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "layers/metacognition/metacognition.h"
@@ -336,6 +337,44 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   call_.d_external = nullptr;
   if (now.status) return tl::make_unexpected(*now.status);
   return dx;
+}
+
+Result<ConstView> NetworkSession::forward_here(const ConstView& x, const PassExtras& extras) {
+  Device* const device = options_.device;
+  if (device == nullptr) return forward(x, extras);
+  const DeviceTurn turn(device);
+  Travelling& t = travelling_;
+  PassExtras there = extras;
+  LOOM_TRY(const ConstView input, sent(device, x, t.input));
+  if (extras.external != nullptr) {
+    LOOM_TRY(t.external_view, sent(device, *extras.external, t.external));
+    there.external = &t.external_view;
+  }
+  if (extras.mask != nullptr) {
+    LOOM_TRY(t.mask_view, sent(device, *extras.mask, t.mask));
+    there.mask = &t.mask_view;
+  }
+  LOOM_TRY(const ConstView y, forward(input, there));
+  auto here = brought(device, y, t.output);
+  if (!here) {
+    has_forward_ = false;
+    if (is_stateful()) reset();
+  }
+  return here;
+}
+
+Result<ConstView> NetworkSession::backward_here(const ConstView& dy, const std::atomic<bool>* cancel) {
+  Device* const device = options_.device;
+  if (device == nullptr) return backward(dy, nullptr, cancel);
+  const DeviceTurn turn(device);
+  LOOM_TRY(const ConstView there, sent(device, dy, travelling_.dy));
+  LOOM_TRY(const ConstView dx, backward(there, nullptr, cancel));
+  return brought(device, dx, travelling_.dx);
+}
+
+Result<ConstView> NetworkSession::gradient_here(const Weight& weight, Buffer& memory) const {
+  const DeviceTurn turn(options_.device);
+  return brought(options_.device, {gradients_.of(weight), Shape::of({1, weight.elements()}), element()}, memory);
 }
 
 }  // namespace loom

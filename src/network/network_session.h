@@ -85,6 +85,13 @@ class NetworkSession {
   Result<ConstView> backward(const ConstView& dy, const View* d_external = nullptr,
                              const std::atomic<bool>* cancel = nullptr);
 
+  // The same of values that lie here whatever the device: what goes in is sent there, what comes out is read, as one
+  // turn. Results are valid until the next call of either.
+  Result<ConstView> forward_here(const ConstView& x, const PassExtras& extras = {});
+  Result<ConstView> backward_here(const ConstView& dy, const std::atomic<bool>* cancel = nullptr);
+  // The gradient of a weight, [1, elements], in `memory` where the session runs on a device; without data: none.
+  Result<ConstView> gradient_here(const Weight& weight, Buffer& memory) const;
+
   // State of recurrent layers (engine L-62), by number in execution order, [directions, samples, units] in the
   // network's element type. state() is what the last call left; given values are where the next call starts. A layer
   // that is `stateful` goes on from its own. Needs prepare(). OutOfRange, ShapeMismatch; InvalidArgument for a cell
@@ -208,6 +215,12 @@ class NetworkSession {
   Watches watches_;
   StateStore states_;
   Memory gate_loss_;  // one element
+  // Of forward_here() and backward_here(), on a device.
+  struct Travelling {
+    Memory input, external, mask, dy;
+    ConstView external_view, mask_view;
+    Buffer output, dx;
+  } travelling_;
   std::optional<Planned> planned_;
   Shape output_;
   bool has_forward_ = false;  // the tape holds a forward that no backward has taken

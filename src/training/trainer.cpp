@@ -7,6 +7,7 @@
 #include <map>
 
 #include "backend/rehearsal.h"
+#include "backend/travel.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "core/nearest.h"
@@ -52,19 +53,6 @@ ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
   const std::size_t each = x.shape.elements() / extents[0];
   extents[0] = count;
   return {x.as<std::byte>() + first * each * bytes_of(x.element), *Shape::create(extents), x.element};
-}
-
-// Makes room for `bytes`; where the buffer has to grow its contents are lost.
-Result<void> make_room(std::size_t bytes, Buffer& memory) {
-  if (memory.size() >= bytes) return {};
-  LOOM_TRY(memory, Buffer::create(bytes));
-  return {};
-}
-
-Result<void> make_room(Device* device, std::size_t bytes, Memory& memory) {
-  if (memory.size() >= bytes) return {};
-  LOOM_TRY(memory, Memory::create(device, bytes));
-  return {};
 }
 
 // The error of ops that could not be recorded.
@@ -264,7 +252,8 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
     if (batch.values.data == nullptr || batch.values.shape.elements() != output.shape.elements())
       return fail(Code::ShapeMismatch, "targets {} for an output of shape {}", batch.values.shape.text(),
                   output.shape.text());
-    LOOM_TRY(call.target, on_device({batch.values.data, output.shape, batch.values.element}, worker.targets));
+    LOOM_TRY(call.target,
+             sent(config_.session.device, {batch.values.data, output.shape, batch.values.element}, worker.targets));
     return call;
   }
   const std::size_t rows = output.shape.rows(), classes = output.shape.cols();
@@ -286,7 +275,7 @@ Result<LossCall> Trainer::loss_call(Worker& worker, const Samples& batch, const 
       return fail(Code::IndexOutOfRange, "row {}: class {} of {}", r, batch.classes[r], classes);
     with_element(output.element, [&]<class T>() { one_hot.as<T>()[r * classes + c] = T{1}; });
   }
-  LOOM_TRY(call.target, on_device({one_hot.data(), output.shape, output.element}, worker.targets));
+  LOOM_TRY(call.target, sent(config_.session.device, {one_hot.data(), output.shape, output.element}, worker.targets));
   return call;
 }
 
@@ -297,22 +286,13 @@ Result<double> Trainer::joint_count(const Samples& batch) {
   return loss_.count(call);
 }
 
-// The values themselves; on a device what was sent there of them.
-Result<ConstView> Trainer::on_device(const ConstView& values, Memory& memory) {
-  if (config_.session.device == nullptr || values.data == nullptr) return values;
-  const std::size_t bytes = values.shape.elements() * bytes_of(values.element);
-  LOOM_TRY_VOID(make_room(config_.session.device, bytes, memory));
-  memory.write(0, {values.as<std::byte>(), bytes});
-  return ConstView{memory.data(), values.shape, values.element};
-}
-
 // Forward, loss and backward of samples [first, first + part.size()) of a batch; gradients are added to the session's.
 Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t first, double joint) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
   extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(running_.elements),
   extras.loss_scale = state_.loss_scale, extras.cancel = running_.cancel;
-  LOOM_TRY(const ConstView x, on_device(part.inputs, worker.inputs));
+  LOOM_TRY(const ConstView x, sent(config_.session.device, part.inputs, worker.inputs));
   if (&worker == workers_.data()) running_.part = x.shape;
   LOOM_TRY(const ConstView y, worker.session->forward(x, extras));
   LOOM_TRY(LossCall call, loss_call(worker, part, y));
@@ -625,6 +605,7 @@ void Trainer::clamp_masters(const Exec& exec, ConstTensor failed) {
 double Trainer::learning_rate() const { return schedule_.rate(config_.schedule_by_epoch ? epoch_ : state_.steps); }
 
 Result<StepReport> Trainer::step(const Samples& given, const std::atomic<bool>* cancel) {
+  const DeviceTurn turn(config_.session.device);
   running_.cancel = cancel;
   auto report = run_step(given);
   running_.cancel = nullptr;
@@ -761,7 +742,7 @@ Result<void> Trainer::record_update(double learning_rate) {
 Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) {
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.cancel = running_.cancel;
-  LOOM_TRY(const ConstView x, on_device(batch.inputs, workers_[0].inputs));
+  LOOM_TRY(const ConstView x, sent(config_.session.device, batch.inputs, workers_[0].inputs));
   running_.part = x.shape;
   const auto y = tween_->forward(x, extras);
   if (!y && y.error().code == Code::NonFinite) return skip(batch, std::move(report), &y.error());
@@ -868,23 +849,19 @@ Result<void> Trainer::restore_pairs(std::deque<Lbfgs::Pair> pairs) {
 
 Result<Trainer::Evaluation> Trainer::evaluate(const Samples& given, const std::atomic<bool>* cancel) {
   const FpEnvironment environment;
+  const DeviceTurn turn(config_.session.device);
   LOOM_TRY(const Samples batch, in_element(given));
   Worker& worker = workers_[0];
-  LOOM_TRY(const ConstView x, on_device(batch.inputs, worker.inputs));
+  LOOM_TRY(const ConstView x, sent(config_.session.device, batch.inputs, worker.inputs));
   PassExtras extras;
   extras.cancel = cancel;
-  LOOM_TRY(ConstView y, tween_ ? tween_->forward(x, extras) : session().forward(x, extras));
+  LOOM_TRY(const ConstView y, tween_ ? tween_->forward(x, extras) : session().forward(x, extras));
   LOOM_TRY(const LossCall call, loss_call(worker, batch, y));
   LOOM_TRY_VOID(begin_figures());
   LOOM_TRY(const PendingLoss loss, loss_.record(update_exec(), call, worker.figures, worker.failed));
   LOOM_TRY_VOID(fetch());
-  if (config_.session.device != nullptr) {
-    const std::size_t bytes = y.shape.elements() * bytes_of(y.element);
-    LOOM_TRY_VOID(make_room(bytes, worker.output));
-    config_.session.device->read(y.as<std::byte>(), worker.output.bytes().first(bytes));
-    y.data = worker.output.data();
-  }
-  return Evaluation{y, loss.value(worker.figures)};
+  LOOM_TRY(const ConstView here, brought(config_.session.device, y, worker.output));
+  return Evaluation{here, loss.value(worker.figures)};
 }
 
 const TrainerState& Trainer::state() {

@@ -239,7 +239,6 @@ class Trainer {
   void take_gradients();
   Result<double> take_sums(std::span<const ShardSum> sums);
   Result<void> record_update(double learning_rate);
-  Result<ConstView> on_device(const ConstView& values, Memory& memory);
   Result<void> fetch();
   double loss_of(const Worker& worker, std::size_t shard) const;
   double loss_of_step() const;

@@ -283,7 +283,8 @@ public final class Abi {
         ADDRESS.withName("kv_dtype"),
         JAVA_INT.withName("int8_activations"),
         MemoryLayout.paddingLayout(4),
-        ADDRESS.withName("isa")).withName("session_options");
+        ADDRESS.withName("isa"),
+        ADDRESS.withName("device")).withName("session_options");
     /** shared workers; 0: workers of its own */
     public static final long SESSION_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -298,6 +299,8 @@ public final class Abi {
     public static final long SESSION_OPTIONS_INT8_ACTIVATIONS = 40;
     /** an instruction set by name, to compare; NULL: the best one */
     public static final long SESSION_OPTIONS_ISA = 48;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long SESSION_OPTIONS_DEVICE = 56;
 
     /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
     public static final StructLayout GENERATION_OPTIONS = MemoryLayout.structLayout(
@@ -380,7 +383,8 @@ public final class Abi {
         JAVA_LONG.withName("max_bytes"),
         JAVA_LONG.withName("context"),
         ADDRESS.withName("kv_dtype"),
-        JAVA_LONG.withName("checkpoint_every")).withName("network_session_options");
+        JAVA_LONG.withName("checkpoint_every"),
+        ADDRESS.withName("device")).withName("network_session_options");
     /** shared workers; 0: workers of its own */
     public static final long NETWORK_SESSION_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -400,6 +404,8 @@ public final class Abi {
     public static final long NETWORK_SESSION_OPTIONS_KV_DTYPE = 48;
     /** above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
     public static final long NETWORK_SESSION_OPTIONS_CHECKPOINT_EVERY = 56;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long NETWORK_SESSION_OPTIONS_DEVICE = 64;
 
     /** What a forward takes beside its input. Fields that are 0 mean none. */
     public static final StructLayout PASS = MemoryLayout.structLayout(
@@ -446,7 +452,8 @@ public final class Abi {
         JAVA_INT.withName("thread_count"),
         MemoryLayout.paddingLayout(4),
         ADDRESS.withName("isa"),
-        JAVA_LONG.withName("max_bytes")).withName("trainer_options");
+        JAVA_LONG.withName("max_bytes"),
+        ADDRESS.withName("device")).withName("trainer_options");
     /** shared workers; 0: workers of its own */
     public static final long TRAINER_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -455,6 +462,8 @@ public final class Abi {
     public static final long TRAINER_OPTIONS_ISA = 24;
     /** of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
     public static final long TRAINER_OPTIONS_MAX_BYTES = 32;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long TRAINER_OPTIONS_DEVICE = 40;
 
     /** Samples that a network learns from: classes or target values, as its loss takes them. */
     public static final StructLayout BATCH = MemoryLayout.structLayout(
@@ -520,7 +529,8 @@ public final class Abi {
         JAVA_LONG.withName("cancel"),
         ADDRESS.withName("progress"),
         ADDRESS.withName("user"),
-        ADDRESS.withName("shards")).withName("train_options");
+        ADDRESS.withName("shards"),
+        ADDRESS.withName("device")).withName("train_options");
     /** folder of the run: journal, checkpoint, model, report. NULL: none, or beside a config file */
     public static final long TRAIN_OPTIONS_OUT = 8;
     /** where relative paths of the config start; NULL: where its file lies */
@@ -542,6 +552,8 @@ public final class Abi {
     public static final long TRAIN_OPTIONS_USER = 80;
     /** gives the gradients of every step; NULL: the run computes them */
     public static final long TRAIN_OPTIONS_SHARDS = 88;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long TRAIN_OPTIONS_DEVICE = 96;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout EVOLVE_OPTIONS = MemoryLayout.structLayout(
@@ -589,7 +601,8 @@ public final class Abi {
         ADDRESS.withName("isa"),
         JAVA_LONG.withName("history"),
         JAVA_INT.withName("backward"),
-        JAVA_INT.withName("keep_inputs")).withName("step_mesh_options");
+        JAVA_INT.withName("keep_inputs"),
+        ADDRESS.withName("device")).withName("step_mesh_options");
     /** shared workers; 0: workers of its own */
     public static final long STEP_MESH_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -602,6 +615,8 @@ public final class Abi {
     public static final long STEP_MESH_OPTIONS_BACKWARD = 40;
     /** every tick leaves what it read, which learning by targets starts from */
     public static final long STEP_MESH_OPTIONS_KEEP_INPUTS = 44;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long STEP_MESH_OPTIONS_DEVICE = 48;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout TICK_OPTIONS = MemoryLayout.structLayout(
@@ -736,7 +751,8 @@ public final class Abi {
         JAVA_INT.withName("thread_count"),
         MemoryLayout.paddingLayout(4),
         ADDRESS.withName("isa"),
-        ADDRESS.withName("dtype")).withName("encoder_options");
+        ADDRESS.withName("dtype"),
+        ADDRESS.withName("device")).withName("encoder_options");
     /** shared workers; 0: workers of its own */
     public static final long ENCODER_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -745,6 +761,8 @@ public final class Abi {
     public static final long ENCODER_OPTIONS_ISA = 24;
     /** quantises the matrices on load to this type, by name; NULL: float32 */
     public static final long ENCODER_OPTIONS_DTYPE = 32;
+    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    public static final long ENCODER_OPTIONS_DEVICE = 40;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout LOAD_OPTIONS = MemoryLayout.structLayout(
@@ -1093,6 +1111,25 @@ public final class Abi {
     public static int verify(MemorySegment isa, int threads, MemorySegment digest) {
         try {
             return (int) CallVerify.CALL.invokeExact(isa, threads, digest);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGpuReport {
+        static final MethodHandle CALL = function(
+            "loom_gpu_report",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
+     * device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
+     * none.
+     */
+    public static int gpuReport(MemorySegment report) {
+        try {
+            return (int) CallGpuReport.CALL.invokeExact(report);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

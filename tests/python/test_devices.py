@@ -1,0 +1,155 @@
+"""welvet on a graphics card gives what it gives on the CPU; a card that is not there is told in one line.
+
+Run by tools/with_gpu.sh; without a card the tests of it are skipped, unless LOOM_NEEDS_GPU is set.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import welvet  # noqa: E402
+
+SPEC = {"seed": 5, "input_shape": [40], "layers": [
+    {"type": "dense", "input_height": 40, "output_height": 130, "activation": "tanh", "bias": True},
+    {"type": "dense", "input_height": 130, "output_height": 3, "bias": True}]}
+
+
+def values(rows, cols, seed=1):
+    """Numbers between -1 and 1."""
+    out = []
+    for _ in range(rows):
+        row = []
+        for _ in range(cols):
+            seed = (seed * 1664525 + 1013904223) % 2**32
+            row.append(seed / 2**31 - 1)
+        out.append(row)
+    return out
+
+
+def plain(data):
+    return data.tolist() if hasattr(data, "tolist") else data
+
+
+def has_card():
+    try:
+        return bool(welvet.gpu_report()["adapters"])
+    except welvet.LoomError:
+        if os.environ.get("LOOM_NEEDS_GPU"):
+            raise
+        return False
+
+
+@unittest.skipUnless(has_card(), "no graphics card")
+class OnACard(unittest.TestCase):
+    """The same calls here and there."""
+
+    def same(self, work):
+        here = work("cpu")
+        self.assertEqual(work("gpu"), here)
+        return here
+
+    def test_report(self):
+        card = welvet.gpu_report()["adapters"][0]
+        self.assertEqual(card["device"], "gpu:0")
+        self.assertGreater(card["limits"]["binding_bytes"], 0)
+
+    def test_sessions_trainers_and_targets(self):
+        x, y = values(67, 40), values(67, 3, 2)
+
+        def work(device):
+            net = welvet.Network(SPEC)
+            session = net.session(backward=True, device=device)
+            out = [plain(session.forward(x)), plain(session.backward(y))]
+            trainer = welvet.Trainer(net, (67, 40), loss="mse", optimizer="adam", learning_rate=0.01, device=device)
+            out += [trainer.step(x, y).loss for _ in range(3)]
+            out.append(plain(net(x)))  # on the CPU, by the weights of the card
+            out.append(net.hash())
+            tween = welvet.Tween(net, (67, 40), mode="layerwise", device=device)
+            for _ in range(2):
+                out.append(plain(tween.forward(x)))
+                tween.step(y, 0.05)
+            return out + [net.hash()]
+        self.same(work)
+
+    def test_meshes(self):
+        x, y = values(19, 40), values(19, 3, 2)
+
+        def work(device):
+            net = welvet.Network(SPEC)
+            mesh = welvet.StepMesh(net, (19, 40), keep_inputs=True, device=device)
+            state, tween = mesh.state(), mesh.tween()
+            state.set_input(x)
+            out = []
+            for _ in range(3):
+                mesh.step(state, ticks=2)
+                out.append(plain(state.output()))
+                tween.step(state, y, 0.05)
+            return out + [net.hash(), state.hash()]
+        self.same(work)
+
+    def test_whole_trainings_and_their_replay(self):
+        x, y = values(60, 40), values(60, 3, 2)
+        config = {"epochs": 2, "batch_size": 20, "loss": "mse", "optimizer": "adam", "learning_rate": 0.01}
+
+        def work(device):
+            net = welvet.Network(SPEC)
+            welvet.train(config, net, x, y, progress=False, device=device)
+            return net.hash()
+        self.same(work)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = "".join(f"{i / 30:.3f},{i % 7 / 7:.3f},{i % 2}\n" for i in range(30))
+            pathlib.Path(folder, "x.csv").write_text(rows, encoding="utf-8")
+            config = {"network": {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}, "epochs": 2,
+                      "data": {"format": "csv", "path": "x.csv", "header": False, "class_ids": True}, "batch_size": 10,
+                      "loss": "softmax_crossentropy"}
+            pathlib.Path(folder, "c.json").write_text(json.dumps(config), encoding="utf-8")
+            welvet.train(pathlib.Path(folder, "c.json"), out=folder + "/run", progress=False, device="gpu")
+            for device in (None, "gpu"):
+                welvet.replay(folder + "/run", progress=False, device=device)
+
+    def test_threads_take_turns(self):
+        x = values(67, 40)
+        wanted = plain(welvet.Network(SPEC)(x))
+        got = [None] * 4
+
+        def work(i):
+            session = welvet.Network(SPEC).session(device="gpu")
+            for _ in range(5):
+                got[i] = plain(session.forward(x))
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(got))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(got, [wanted] * len(got))
+
+
+class WithoutACard(unittest.TestCase):
+    """One line says what is missing."""
+
+    def test_errors(self):
+        net = welvet.Network(SPEC)
+        with unittest.mock.patch.dict(os.environ, LOOM_WEBGPU_LIB="/nowhere/lib.so"):
+            with self.assertRaises(welvet.LoomError) as caught:
+                net.session(device="gpu:9")
+            self.assertEqual(caught.exception.code, "IoError")
+            self.assertIn("/nowhere/lib.so", caught.exception.text)
+            self.assertNotIn("\n", caught.exception.text)
+            with self.assertRaises(welvet.LoomError):
+                welvet.gpu_report()
+        with self.assertRaises(welvet.ArgumentError):
+            welvet.Trainer(net, (4, 40), device="tpu")
+        with self.assertRaises(TypeError):
+            net.session(device=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
