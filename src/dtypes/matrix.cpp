@@ -1,6 +1,8 @@
 #include "dtypes/matrix.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "core/checked.h"
@@ -115,10 +117,15 @@ void put_codes(const QuantizedMatrix& q, std::size_t row, const PanelLayout& lay
   const bool by_group = traits(layout.kind).scales == PanelScales::ByGroup;
   for (std::size_t b = 0; b < to.blocks(); ++b) {
     const auto block = to.block(b);
-    for (std::size_t i = 0; i < block.count; ++i) {
-      const int code = codes[block.first + i];
-      block.template put_code<kBits>(i, kBits == 1 ? code > 0 : code + offset);
-    }
+    RowBlock<std::byte>::Codes stored{};
+    const auto take = [&](std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const int code = codes[block.first + i];
+        stored[i] = static_cast<std::uint8_t>((kBits == 1 ? code > 0 : code + offset) & ((1 << kBits) - 1));
+      }
+    };
+    block.count == kBlockCols ? take(kBlockCols) : take(block.count);  // a constant number goes many at a time
+    block.template put_codes<kBits>(stored);
     if (!by_group || block.in_group != 0) continue;
     block.put_scale(layout, 0, static_cast<float>(scale_of(q, row, block.first)));
     if (layout.has_zeros) block.zero_point(layout) = static_cast<std::byte>(zero_point_of(q, row, block.first));
@@ -133,10 +140,9 @@ void get_codes(const PanelRow<const std::byte>& from, const PanelLayout& layout,
   const bool by_group = traits(layout.kind).scales == PanelScales::ByGroup;
   for (std::size_t b = 0; b < from.blocks(); ++b) {
     const auto block = from.block(b);
-    for (std::size_t i = 0; i < block.count; ++i) {
-      const int stored = block.template code<kBits>(i);
-      to[block.first + i] = static_cast<std::byte>(kBits == 1 ? 2 * stored - 1 : stored - offset);
-    }
+    const auto stored = block.template all_codes<kBits>();
+    for (std::size_t i = 0; i < block.count; ++i)
+      to[block.first + i] = static_cast<std::byte>(kBits == 1 ? 2 * stored[i] - 1 : stored[i] - offset);
     if (!by_group || block.in_group != 0) continue;
     q.scales.push_back(static_cast<double>(block.scale(layout, 0)));
     if (layout.has_zeros) q.zero_points.push_back(static_cast<int>(block.zero_point(layout)));
@@ -168,20 +174,29 @@ Result<Matrix> Matrix::from_quantized(const QuantizedMatrix& q, std::shared_ptr<
                 name(q.dtype));
   LOOM_TRY_VOID(check_scales(q));
   LOOM_TRY(Matrix m, create(q.dtype, layout, q.rows, q.cols, std::move(pool)));
-  const std::size_t size = q.code_bytes();
   StopCheck check(stop);
-  for (std::size_t row = 0; row < q.rows && !check.before(q.cols); ++row) {
-    const PanelRow<std::byte> to(layout, m.data_, m.panel_bytes_, row, q.cols);
-    if (layout.has_row_scales()) m.put_row_factors(row, scale_of(q, row, 0), zero_point_of(q, row, 0));
-    if (holds_codes) {
-      with_code_bits(layout.kind, [&]<std::size_t kBits>() { put_codes<kBits>(q, row, layout, to); });
-      continue;
-    }
-    const std::byte* from = q.codes.data() + row * q.cols * size;
-    for (std::size_t c = 0; c < q.cols; ++c) std::memcpy(to.element(c), from + c * size, size);
-  }
+  for (std::size_t row = 0; row < q.rows && !check.before(q.cols); ++row) m.put_row(q, row, row);
   LOOM_TRY_VOID(check.end());
   return m;
+}
+
+void Matrix::put_row(const QuantizedMatrix& q, std::size_t from, std::size_t to) {
+  const PanelRow<std::byte> place(layout_, data_, panel_bytes_, to, cols_);
+  if (layout_.has_row_scales()) put_row_factors(to, scale_of(q, from, 0), zero_point_of(q, from, 0));
+  if (traits(layout_.kind).holds_codes())
+    return with_code_bits(layout_.kind, [&]<std::size_t kBits>() {
+      // codes in two planes are those of blocks from files
+      if constexpr (low_plane_bits(kBits) == kBits) put_codes<kBits>(q, from, layout_, place);
+    });
+  const std::size_t size = q.code_bytes();
+  const std::byte* const codes = q.codes.data() + from * cols_ * size;
+  const auto put = [&](auto constant) {
+    for (std::size_t c = 0; c < cols_; ++c) std::memcpy(place.element(c), codes + c * constant(), constant());
+  };
+  size == 1   ? put(std::integral_constant<std::size_t, 1>{})
+  : size == 2 ? put(std::integral_constant<std::size_t, 2>{})
+  : size == 4 ? put(std::integral_constant<std::size_t, 4>{})
+              : put(std::integral_constant<std::size_t, 8>{});
 }
 
 Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
@@ -215,32 +230,51 @@ Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
   return q;
 }
 
-void Matrix::refill(std::span<const float> values, std::size_t first, std::size_t last) {
-  LOOM_ASSERT(layout_.kind == PanelKind::Float32 && values.size() == rows_ * cols_ && last <= panels());
-  for (std::size_t p = first; p < last; ++p) {
-    const std::size_t row = p * kPanelRows, count = std::min(kPanelRows, rows_ - row);
-    transpose(values.data() + row * cols_, cols_, count, cols_, reinterpret_cast<float*>(data_ + p * panel_bytes_),
+void Matrix::refill(std::span<const float> values, std::size_t first, std::size_t last, QuantizedMatrix& row) {
+  LOOM_ASSERT(values.size() == rows_ * cols_ && last <= panels());
+  for (std::size_t p = first; layout_.kind == PanelKind::Float32 && p < last; ++p) {
+    const std::size_t begin = p * kPanelRows, count = std::min(kPanelRows, rows_ - begin);
+    transpose(values.data() + begin * cols_, cols_, count, cols_, reinterpret_cast<float*>(data_ + p * panel_bytes_),
               kPanelRows);
+  }
+  if (layout_.kind == PanelKind::Float32) return;
+  for (std::size_t r = first * kPanelRows; r < std::min(last * kPanelRows, rows_); ++r) {
+    const auto from = values.subspan(r * cols_, cols_);
+    if (row.span.granularity != Granularity::Tensor) estimate_scales(row, from);
+    encode(row, from);
+    put_row(row, 0, r);
   }
 }
 
 namespace {
 
-// value = scale * code + min for the sub-blocks of a block. A code below eight bits is never negative.
+// What a code stands for, less its zero point. Below eight bits it is never negative.
+template <std::size_t kBits>
+int number_of(std::uint8_t stored, int zero) {
+  if (kBits == 1) return 2 * stored - 1;
+  return (kBits == 8 ? static_cast<std::int8_t>(stored) : stored) - zero;
+}
+
+// value = scale * code + min for the sub-blocks of a block.
 template <std::size_t kBits>
 void decode_block(const PanelLayout& layout, const RowBlock<const std::byte>& block, float* out) {
   const int zero = layout.code_offset + (layout.has_zeros ? static_cast<int>(block.zero_point(layout)) : 0);
-  const auto number = [&](std::size_t i) {
-    const int stored = block.template code<kBits>(i);
-    if (kBits == 4 && layout.kind == PanelKind::BlockFp4) return Fp4E2M1::decode(static_cast<std::uint8_t>(stored));
-    if (kBits == 4 && layout.kind == PanelKind::BlockTwiceFp4) return static_cast<float>(kTwiceFp4[stored] - zero);
-    return static_cast<float>(kBits == 1 ? 2 * stored - 1 : stored - zero);
+  const auto stored = block.template all_codes<kBits>();
+  float numbers[kBlockCols];
+  const auto fill = [&](auto number) {
+    for (std::size_t i = 0; i < kBlockCols; ++i) numbers[i] = static_cast<float>(number(stored[i]));
   };
+  if (kBits == 4 && layout.kind == PanelKind::BlockFp4)
+    fill(Fp4E2M1::decode);
+  else if (kBits == 4 && layout.kind == PanelKind::BlockTwiceFp4)
+    fill([&](std::uint8_t code) { return kTwiceFp4[code] - zero; });
+  else
+    fill([&](std::uint8_t code) { return number_of<kBits>(code, zero); });
   for (std::size_t sub = 0; sub * layout.sub_cols < block.count; ++sub) {
     const std::size_t end = std::min<std::size_t>(block.count, (sub + 1) * layout.sub_cols);
     const float scale = block.scale(layout, sub), min = layout.has_min ? block.min(layout, sub) : 0.0f;
     for (std::size_t i = sub * layout.sub_cols; i < end; ++i)
-      out[i] = snap(layout.has_min ? number(i) * scale + min : number(i) * scale);
+      out[i] = snap(layout.has_min ? numbers[i] * scale + min : numbers[i] * scale);
   }
 }
 
@@ -256,10 +290,12 @@ void decode_codes(const Matrix& m, std::size_t row, float* out) {
   const float scale = m.row_scales()[row];
   for (std::size_t b = 0; b < from.blocks(); ++b) {
     const auto block = from.block(b);
-    for (std::size_t i = 0; i < block.count; ++i) {
-      const int stored = block.template code<kBits>(i);
-      out[block.first + i] = snap(static_cast<float>(kBits == 1 ? 2 * stored - 1 : stored - zero) * scale);
-    }
+    const auto stored = block.template all_codes<kBits>();
+    const auto decode = [&](std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i)
+        out[block.first + i] = snap(static_cast<float>(number_of<kBits>(stored[i], zero)) * scale);
+    };
+    block.count == kBlockCols ? decode(kBlockCols) : decode(block.count);  // a constant number goes many at a time
   }
 }
 
@@ -272,15 +308,19 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     return;
   }
   const PanelRow<const std::byte> from = row_of(*this, row);
-  for (std::size_t c = 0; c < cols_; ++c) {
-    if (traits(layout_.kind).is_wide()) {
-      out[c] = snap(static_cast<float>(wide_value(*this, row, from.element(c))));
-    } else {
-      decode_to_float(dtype_, from.element(c), out + c, 1);
-      if (layout_.has_row_scales())
-        out[c] = snap(static_cast<float>(static_cast<double>(out[c]) * static_cast<double>(row_scales()[row])));
-    }
+  if (traits(layout_.kind).is_wide()) {
+    for (std::size_t c = 0; c < cols_; ++c) out[c] = snap(static_cast<float>(wide_value(*this, row, from.element(c))));
+    return;
   }
+  const std::size_t size = traits(layout_.kind).element_bytes;
+  std::byte some[8 * kBlockCols];  // side by side, as decode_to_float() takes them
+  for (std::size_t first = 0; first < cols_; first += kBlockCols) {
+    const std::size_t count = std::min(kBlockCols, cols_ - first);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(some + i * size, from.element(first + i), size);
+    decode_to_float(dtype_, some, out + first, count);
+  }
+  for (std::size_t c = 0; layout_.has_row_scales() && c < cols_; ++c)
+    out[c] = snap(static_cast<float>(static_cast<double>(out[c]) * static_cast<double>(row_scales()[row])));
 }
 
 void Matrix::decode_row(std::size_t row, double* out) const {

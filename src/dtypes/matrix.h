@@ -66,9 +66,11 @@ class Matrix {
   static Result<Matrix> from_floats(DType dtype, std::span<const float> values, std::size_t rows, std::size_t cols,
                                     std::shared_ptr<PanelPool> pool = nullptr);
 
-  // New f32 values, row-major, in a float32 matrix that no other thread reads meanwhile: panels [first, last) of
-  // panels(), after renew().
-  void refill(std::span<const float> values, std::size_t first, std::size_t last);
+  // New finite f32 values, row-major, in a matrix that no other thread reads meanwhile: panels [first, last) of
+  // panels(), after renew(). They are encoded as quantize() does it: `row` is of one row with the type and span of this
+  // matrix, and has the scale already where one holds for the tensor. Unused in float32; not for float64 and block
+  // formats.
+  void refill(std::span<const float> values, std::size_t first, std::size_t last, QuantizedMatrix& row);
 
   // Chooses the span of the scales of quantised inputs; None: that of the weights' own. It is called before anybody
   // multiplies by the matrix.
@@ -110,6 +112,8 @@ class Matrix {
   static Result<Matrix> create(DType dtype, const PanelLayout& layout, std::size_t rows, std::size_t cols,
                                std::shared_ptr<PanelPool> pool);
 
+  // Row 'from' of q becomes row 'to', codes and factors.
+  void put_row(const QuantizedMatrix& q, std::size_t from, std::size_t to);
   // Writes the scale and the zero point of a row, in kinds of panels that have one per row.
   void put_row_factors(std::size_t row, double scale, std::int64_t zero_point);
 

@@ -3,6 +3,7 @@
 // codes with their factors. Kernels, which read sixteen rows at a time, have their own.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -56,6 +57,32 @@ struct RowBlock {
       codes[64 * kLow + byte_of<kHigh>(i)] |= static_cast<std::byte>(bits >> kLow << shift_of<kHigh>(i));
   }
 
+  // All codes of the block, each in the low bits of a byte whose other bits are 0, four of them in a word.
+  using Codes = std::array<std::uint8_t, kBlockCols>;
+  template <std::size_t kBits>
+  Codes all_codes() const {
+    if constexpr (low_plane_bits(kBits) != kBits) {
+      Codes all{};
+      for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<std::uint8_t>(code<kBits>(i));
+      return all;
+    } else {
+      Words words;
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        std::memcpy(&words[w], codes + byte_of<kBits>(4 * w), 4);
+        if (kBits < 8) words[w] = words[w] >> shift_of<kBits>(4 * w) & 0x01010101u * ((1u << kBits) - 1);
+      }
+      return std::bit_cast<Codes>(words);
+    }
+  }
+  template <std::size_t kBits>
+  void put_codes(const Codes& all) const {
+    static_assert(low_plane_bits(kBits) == kBits);
+    const auto words = std::bit_cast<Words>(all);
+    std::uint32_t packed[kBits] = {};
+    for (std::size_t w = 0; w < words.size(); ++w) packed[w % kBits] |= words[w] << shift_of<kBits>(4 * w);
+    for (std::size_t j = 0; j < kBits; ++j) std::memcpy(codes + byte_of<kBits>(4 * j), &packed[j], 4);
+  }
+
   // `sub` counts the sub-blocks of this block, each of which has a scale and, in some layouts, a minimum.
   float scale(const PanelLayout& layout, std::size_t sub) const {
     if (!layout.has_super_blocks()) return plain_factor(layout, sub * (layout.has_min ? 2 : 1));
@@ -91,6 +118,7 @@ struct RowBlock {
   Byte& zero_point(const PanelLayout& layout) const { return factors[layout.factor_bytes() - kPanelRows + row]; }
 
  private:
+  using Words = std::array<std::uint32_t, kBlockCols / 4>;
   template <std::size_t kBits>
   std::size_t byte_of(std::size_t i) const {
     return 64 * (i / 4 % kBits) + 4 * row + i % 4;

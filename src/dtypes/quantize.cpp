@@ -113,8 +113,8 @@ F4 select(const I4& mask, const F4& a, const F4& b) { return bits_of((bits_of(a)
 F4 size_of(const F4& x) { return bits_of(bits_of(x) & 0x7fffffff); }
 F4 snapped_finite(const F4& x) { return bits_of(bits_of(x) & (size_of(x) >= splat4(kSnap))); }
 F4 clamped(const F4& x, float low, float high) {
-  const F4 least = splat4(low), most = splat4(high), risen = select(x < least, least, x);
-  return select(risen > most, most, risen);
+  const F4 least = splat4(low), most = splat4(high), risen = x < least ? least : x;
+  return risen > most ? most : risen;
 }
 
 // Larger weights count as this when scales are estimated, so that no code times its scale leaves f32; they saturate
@@ -133,9 +133,9 @@ Extremes survey(std::span<const float> w, StopCheck& stop) {
   F4 low{}, high{};
   std::array<F4, 4> total{}, block{};
   const auto add = [&](const F4& given, std::size_t lane) {
-    const F4 x = clamped(snapped_finite(given), -kLargest, kLargest);
-    low = select(x < low, x, low), high = select(x > high, x, high);
-    block[lane] += size_of(x);
+    low = given < low ? given : low, high = given > high ? given : high;  // snapped and bounded below
+    const F4 size = snapped_finite(size_of(given)), most = splat4(kLargest);
+    block[lane] += size > most ? most : size;
   };
   const auto end_block = [&] {
     for (std::size_t lane = 0; lane < 4; ++lane) total[lane] += block[lane], block[lane] = F4{};
@@ -155,6 +155,7 @@ Extremes survey(std::span<const float> w, StopCheck& stop) {
   end_block();
   const F4 four = (total[0] + total[2]) + (total[1] + total[3]);
   Extremes e;
+  low = clamped(snapped_finite(low), -kLargest, kLargest), high = clamped(snapped_finite(high), -kLargest, kLargest);
   for (std::size_t k = 0; k < 4; ++k) e.low = std::min(e.low, low[k]), e.high = std::max(e.high, high[k]);
   e.largest = std::max(-e.low, e.high);
   e.sum = (four[0] + four[2]) + (four[1] + four[3]), e.count = w.size();
@@ -242,7 +243,6 @@ float decode_small(DType t, std::uint8_t code) {
   switch (t) {
     case DType::float64: return std::bit_cast<std::int64_t>(static_cast<double>(x));
     case DType::float32: return std::bit_cast<std::uint32_t>(x);
-    case DType::bfloat16: return float_to_bfloat16_saturated(x);
     default: break;
   }
   const double quotient = narrowed(t, static_cast<double>(x) / scale);
@@ -277,10 +277,12 @@ template <DType t>
 I4 encode_numbers(const F4& x, float scale, float zero_point) {
   constexpr TypeRule kRule = kRules[index(t)];
   const F4 shift = splat4(0x1.8p23f), zero = splat4(zero_point);
-  const F4 quotient = clamped(snapped_finite(x) / splat4(scale), -0x1p21f, 0x1p21f);
+  const bool is_small = scale < 2 * kSnap && scale > -2 * kSnap;  // else what snaps is less than half a step
+  const F4 quotient = clamped((is_small ? snapped_finite(x) : x) / splat4(scale), -0x1p21f, 0x1p21f);
   // ties to even
   const F4 code =
       clamped(quotient + shift - shift + zero, static_cast<float>(kRule.low), static_cast<float>(kRule.high));
+  if (!is_small) return __builtin_convertvector(code, I4);
   const F4 value = size_of((code - zero) * splat4(scale));
   return __builtin_convertvector(select(value < splat4(kSnap), zero, code), I4);
 }
@@ -308,14 +310,23 @@ I4 encode_floats(const F4& x, float scale) {
   return (code | (bits_of(quotient) >> 31 & Float::kSign)) & kept;
 }
 
+// The high halfs, rounded to even; the largest number stands for what is greater.
+inline I4 encode_bfloat16(const F4& x) {
+  const I4 bits = bits_of(snapped_finite(x)), size = bits & 0x7fffffff;
+  const I4 code = (size + 0x7fff + (size >> 16 & 1)) >> 16;
+  return (code > 0x7f7f ? I4{} + 0x7f7f : code) | (bits >> 16 & 0x8000);
+}
+
 // Types of whose elements encode_four() takes four at a time.
 template <DType t>
-constexpr bool kGoesByFour = kIsSmallNumber<t> || t == DType::float16 || t == DType::fp8e4m3 || t == DType::fp8e5m2 ||
-                             t == DType::fp4 || t == DType::binary;
+constexpr bool kGoesByFour = kIsSmallNumber<t> || t == DType::bfloat16 || t == DType::float16 || t == DType::fp8e4m3 ||
+                             t == DType::fp8e5m2 || t == DType::fp4 || t == DType::binary;
 
 template <DType t>
 I4 encode_four(const F4& x, float scale, float zero_point) {
-  if constexpr (t == DType::float16)
+  if constexpr (t == DType::bfloat16)
+    return encode_bfloat16(x);
+  else if constexpr (t == DType::float16)
     return encode_floats<Float16Form, 5, 10>(x, scale);
   else if constexpr (t == DType::fp8e4m3)
     return encode_floats<Fp8E4M3, 4, 3>(x, scale);
@@ -333,13 +344,19 @@ template <DType t>
 void encode_span(QuantizedMatrix& q, std::size_t first, std::span<const float> w, double scale,
                  std::int64_t zero_point) {
   if constexpr (kGoesByFour<t>) {
-    for (std::size_t i = 0; i < w.size(); i += 4) {
-      const std::size_t count = std::min<std::size_t>(4, w.size() - i);
-      F4 x{};
-      count == 4 ? void(x = load4(w.data() + i)) : void(std::memcpy(&x, w.data() + i, count * sizeof(float)));
-      const I4 codes = encode_four<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
-      for (std::size_t k = 0; k < count; ++k) store_code<t>(q, first + i + k, codes[k]);
+    const auto encoded = [&](const F4& x) {
+      return encode_four<t>(x, static_cast<float>(scale), static_cast<float>(zero_point));
+    };
+    std::size_t i = 0;
+    for (; i + 4 <= w.size(); i += 4) {
+      const I4 codes = encoded(load4(w.data() + i));
+      for (std::size_t k = 0; k < 4; ++k) store_code<t>(q, first + i + k, codes[k]);
     }
+    if (i == w.size()) return;
+    F4 rest{};
+    std::memcpy(&rest, w.data() + i, (w.size() - i) * sizeof(float));
+    const I4 codes = encoded(rest);
+    for (std::size_t k = 0; i + k < w.size(); ++k) store_code<t>(q, first + i + k, codes[k]);
   } else {
     for (std::size_t i = 0; i < w.size(); ++i)
       store_code<t>(q, first + i, encode_one(t, snap(w[i]), scale, zero_point));
@@ -355,6 +372,17 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
   for (std::size_t row = 0; row < q.rows; ++row)
     for (std::size_t col = 0; col < q.cols; col += length, ++span)
       visit(span, row * q.cols + col, std::min(length, q.cols - col));
+}
+
+void estimate_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
+  q.scales.clear(), q.zero_points.clear();
+  const Rule rule = kRules[index(q.dtype)].rule;
+  if (rule == Rule::None) return;
+  each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
+    const Extremes e = survey(w.subspan(first, count), stop);
+    q.scales.push_back(final_scale(q.dtype, q.span, w.subspan(first, count), e, stop));
+    if (rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(q.dtype, q.scales.back(), e));
+  });
 }
 
 void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
@@ -373,7 +401,9 @@ void encode_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
 Result<void> check_finite(std::span<const float> w, StopCheck& stop) {
   bool any = false;
   stop.run(w.size(), [&](std::size_t first, std::size_t count) {
-    for (const float x : w.subspan(first, count)) any |= !is_finite(x);
+    std::uint32_t found = 0;  // integers: compilers look at many at once
+    for (const float x : w.subspan(first, count)) found |= static_cast<std::uint32_t>(!is_finite(x));
+    any |= found != 0;
   });
   for (std::size_t i = 0; any && i < w.size(); ++i)
     if (!is_finite(w[i])) return fail(Code::NonFinite, "weight {} is not finite", i);
@@ -422,17 +452,22 @@ Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::siz
   LOOM_TRY_VOID(check_finite(w, check));
   QuantizedMatrix q;
   q.dtype = dtype, q.rows = rows, q.cols = cols, q.span = span;
-  const TypeRule& r = kRules[index(dtype)];
-  if (r.rule != Rule::None) {
-    each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
-      const Extremes e = survey(w.subspan(first, count), check);
-      q.scales.push_back(final_scale(dtype, span, w.subspan(first, count), e, check));
-      if (r.rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(dtype, q.scales.back(), e));
-    });
-  }
+  estimate_all(q, w, check);
   encode_all(q, w, check);
   LOOM_TRY_VOID(check.end());
   return q;
+}
+
+void estimate_scales(QuantizedMatrix& to, std::span<const float> w) {
+  const Stop never;
+  StopCheck check(never);
+  estimate_all(to, w, check);
+}
+
+void encode(QuantizedMatrix& to, std::span<const float> w) {
+  const Stop never;
+  StopCheck check(never);
+  encode_all(to, w, check);
 }
 
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w) {

@@ -275,27 +275,38 @@ void refill_part(const Exec& exec, Matrix& matrix, std::span<const float> values
 
 }  // namespace
 
-// f32 values go where the old ones lie, unless somebody shares the version.
+// New values go where the old ones lie, unless somebody shares the version.
 bool Weight::refill(ThreadPool* pool) {
-  if (active_ == nullptr || versions_.size() != 1 || active_.use_count() != 2 || encoding_.dtype != DType::float32 ||
-      master_.empty())
-    return false;
+  if (active_ == nullptr || !is_own() || master_.empty()) return false;
+  const DType dtype = encoding_.dtype;
   if (role_ != WeightRole::Matrix) {
-    if (active_->decoded.size() != master_.size()) return false;
+    if (dtype != DType::float32 || active_->decoded.size() != master_.size()) return false;
     std::ranges::copy(master_, active_->decoded.begin());
     active_->token.reset();
     find_plain();
     return true;
   }
-  const std::size_t part_size = elements() / parts_;
+  if (dtype == DType::float64 || is_block_format(dtype) || (keeps_scales_ && has_scales(*this))) return false;
+  const PanelLayout layout = panel_layout(dtype, encoding_.span);
   for (const MatrixPtr& part : active_->parts)
-    if (part.use_count() != 1 || part->dtype() != DType::float32) return false;
+    if (part->dtype() != dtype || part->layout().kind != layout.kind || part->layout().sub_cols != layout.sub_cols)
+      return false;
+  QuantizedMatrix row;
+  row.dtype = dtype, row.rows = 1, row.cols = cols(), row.span = resolved(dtype, encoding_.span);
+  if (row.span.granularity == Granularity::Tensor) {
+    row.rows = rows();
+    estimate_scales(row, master_);
+    row.rows = 1;
+  }
+  const std::size_t part_size = elements() / parts_;
   for (std::size_t p = 0; p < parts_; ++p) {
     auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
     const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
     matrix.renew();
-    in_shares(pool, matrix.panels(), part_size,
-              [&](std::size_t begin, std::size_t end) { matrix.refill(values, begin, end); });
+    in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) {
+      QuantizedMatrix own = row;
+      matrix.refill(values, begin, end, own);
+    });
   }
   find_plain();
   return true;
@@ -400,7 +411,8 @@ Result<void> Weight::fetch() {
   const std::size_t part_size = elements() / parts_;
   for (std::size_t p = 0; p < parts_; ++p) {
     auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
-    matrix.refill(std::span<const float>(master_).subspan(p * part_size, part_size), 0, matrix.panels());
+    QuantizedMatrix unused;                                  // these are float32
+    matrix.refill(std::span<const float>(master_).subspan(p * part_size, part_size), 0, matrix.panels(), unused);
   }
   return {};
 }

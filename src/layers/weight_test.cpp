@@ -18,6 +18,7 @@
 #include "dtypes/packing.h"
 #include "layers/linear.h"
 #include "ops/all.h"
+#include "support/divided.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -328,6 +329,52 @@ TEST(Weight, D_37_frozen_scales_outlive_updates) {
     EXPECT_EQ(w.quantized().value().scales, quantize(encoding.dtype, w.master(), 6, 100, encoding.span).value().scales);
     EXPECT_NE(w.quantized().value().scales, before.scales);
   }
+}
+
+// What training does after every step, by several threads and into the memory of the values before, gives what a weight
+// has that was encoded anew.
+TEST(Weight, D_22_updates_are_encoded_where_the_old_values_lie) {
+  constexpr std::size_t kRows = 252, kCols = 300;
+  const auto pool = ThreadPool::create(3).value();
+  std::vector<Encoding> encodings = {{DType::int8, {Granularity::Tensor}},    {DType::uint8, {Granularity::Group, 32}},
+                                     {DType::int4, {Granularity::Group, 64}}, {DType::uint4, {Granularity::Row}},
+                                     {DType::ternary, {Granularity::Row}},    {DType::uint16, {Granularity::Tensor}}};
+  for (std::size_t t = 0; t < kNumTypes; ++t)
+    if (t != index(DType::float64)) encodings.push_back({static_cast<DType>(t)});
+  std::vector<float> values = random_floats(kRows * kCols, 5);
+  for (std::size_t i = 0; i < kCols; ++i) values[i] = 0, values[kCols + i] *= 1e-14f, values[2 * kCols + i] *= 1e30f;
+  for (float& v : values) v = std::abs(v) < 0x1p-51f ? 0.0f : v;  // snapped as masters are
+  for (const Encoding& encoding : encodings)
+    for (const std::size_t parts : {1, 2}) {
+      SCOPED_TRACE(
+          fmt::format("{} {} of {}", name(encoding.dtype), static_cast<int>(encoding.span.granularity), parts));
+      const auto made = [&](std::uint64_t seed) {
+        Weight w;
+        EXPECT_TRUE(w.declare("weight", WeightRole::Matrix, std::array{kRows, kCols}, {}, parts));
+        EXPECT_TRUE(w.set(std::span<const float>(random_floats(kRows * kCols, seed))));
+        EXPECT_TRUE(w.morph(encoding));
+        w.trim_versions();
+        return w;
+      };
+      Weight moved = made(6), fresh = made(7);
+      const std::byte* const before = moved.matrix()->panel(0);
+      std::ranges::copy(values, moved.master_for_update().as<float>());
+      {
+        const test::ExpectDivided divided(3);
+        ASSERT_TRUE(moved.commit_update(*pool));
+      }
+      EXPECT_EQ(moved.matrix()->panel(0), before);
+      // Somebody who holds the version makes it another one.
+      const auto held = fresh.version();
+      std::ranges::copy(values, fresh.master_for_update().as<float>());
+      ASSERT_TRUE(fresh.commit_update(*pool));
+      EXPECT_NE(fresh.version(), held);
+      const QuantizedMatrix a = moved.quantized().value(), b = fresh.quantized().value();
+      EXPECT_EQ(a.codes, b.codes);
+      EXPECT_EQ(a.scales, b.scales);
+      EXPECT_EQ(a.zero_points, b.zero_points);
+      EXPECT_EQ(values_of(moved), values_of(fresh));
+    }
 }
 
 TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {

@@ -195,33 +195,47 @@ LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t
   store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
 }
 
-// One row of x: a panel goes by once, and its lines are asked for ahead.
+// One row of x goes by panels in pairs that lie half of the part from each other, each once, its lines asked for ahead: a
+// core reads two streams faster than one (a Xeon 1.7 times as fast). f(how many, first panel, panels between the two).
+template <class F>
+LOOM_INLINE void for_pairs(std::size_t first, std::size_t last, F&& f) {
+  const std::size_t half = (last - first) / 2;
+  for (std::size_t p = first; p < first + half; ++p) f(std::integral_constant<std::size_t, 2>{}, p, half);
+  if ((last - first) % 2 != 0) f(std::integral_constant<std::size_t, 1>{}, last - 1, std::size_t{0});
+}
+
+// The blocks that share their factors, times those of x.
 template <class Format, bool Wide>
-void block_row(const MatmulTask& task, std::size_t p, std::size_t row) {
+LOOM_INLINE void add_blocks(const std::byte* block, const QuantizedBlock* x, std::int32_t offset, F32x16& total) {
+  const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
+  if constexpr (Format::kSuper) block += Format::kFactors;
+  const SuperScales<Format> super(factors);
+  if constexpr (Format::kSuper) ask_for<Format::kFactors>(factors + kAhead);
+  for (std::size_t k = 0; k < Format::kBlocks; ++k, ++x, block += Format::kCodeBytes) {
+    ask_for<Format::kSuper ? Format::kCodeBytes : Format::kBytes>(block + kAhead);
+#pragma GCC unroll 16
+    for (std::size_t slice = 0; slice < kRegisters; ++slice)
+      each_sub<Format>([&]<std::size_t S>() {
+        const native::I32 dot = Codes<Format, Wide, S>::dot_once(block, slice, *x);
+        reload();
+        const Factors<Format> f(factors, k * Format::kSubs + S, slice, super);
+        total.r[slice] = add_block<Format>(total.r[slice], dot, input_sum<Format>(*x, S), offset, f, *x, S);
+      });
+  }
+}
+
+template <class Format, bool Wide, std::size_t P = 1>
+void block_row(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t apart = 0) {
   const std::int32_t offset = task.weight->layout().code_offset;
+  const std::size_t bytes = apart * task.weight->panel_bytes();
   const std::byte* block = task.weight->panel(p);
   const QuantizedBlock* x = task.quantized->row(row);
   const QuantizedBlock* const end = x + task.quantized->blocks;
-  F32x16 total = zero();
-  while (x < end) {
-    const std::byte* const factors = Format::kSuper ? block : block + Format::kCodeBytes;
-    if constexpr (Format::kSuper) block += Format::kFactors;
-    const SuperScales<Format> super(factors);
-    if constexpr (Format::kSuper) ask_for<Format::kFactors>(factors + kAhead);
-    for (std::size_t k = 0; k < Format::kBlocks; ++k, ++x, block += Format::kCodeBytes) {
-      ask_for<Format::kSuper ? Format::kCodeBytes : Format::kBytes>(block + kAhead);
-#pragma GCC unroll 16
-      for (std::size_t slice = 0; slice < kRegisters; ++slice)
-        each_sub<Format>([&]<std::size_t S>() {
-          const native::I32 dot = Codes<Format, Wide, S>::dot_once(block, slice, *x);
-          reload();
-          const Factors<Format> f(factors, k * Format::kSubs + S, slice, super);
-          total.r[slice] = add_block<Format>(total.r[slice], dot, input_sum<Format>(*x, S), offset, f, *x, S);
-        });
-    }
-    if constexpr (!Format::kSuper) block += Format::kFactors;
-  }
-  store_blocks(task, p, row, total);
+  F32x16 total[P];
+  for (F32x16& each : total) each = zero();
+  for (; x < end; x += Format::kBlocks, block += Format::kBytes)
+    for (std::size_t i = 0; i < P; ++i) add_blocks<Format, Wide>(block + i * bytes, x, offset, total[i]);
+  for (std::size_t i = 0; i < P; ++i) store_blocks(task, p + i * apart, row, total[i]);
 }
 
 constexpr std::size_t kBlockRows = 16;  // rows of x that share one unpacking of the codes
@@ -259,32 +273,40 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
 }
 
 // Blocks that share their scales: one exact sum over all of them (engine D-33, groups of 64 and 128).
-template <class Format, bool Wide>
-void group_row(const MatmulTask& task, std::size_t p, std::size_t row) {
+template <class Format, bool Wide, std::size_t P = 1>
+void group_row(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t apart = 0) {
   const PanelLayout& layout = task.weight->layout();
-  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks();
+  const std::size_t blocks = task.quantized->blocks, shared = layout.group_blocks(),
+                    bytes = apart * task.weight->panel_bytes();
   const std::byte* block = task.weight->panel(p);
   const QuantizedBlock* x = task.quantized->row(row);
-  F32x16 total = zero();
+  F32x16 total[P];
+  for (F32x16& each : total) each = zero();
   for (std::size_t b = 0; b < blocks; b += shared) {
-    native::I32 dots[kRegisters] = {};
+    native::I32 dots[P][kRegisters] = {};
     std::int32_t sum = 0;
     const std::size_t end = b + shared < blocks ? b + shared : blocks;
     for (std::size_t k = b; k < end; ++k, block += Format::kCodeBytes) {
-      ask_for<Format::kCodeBytes>(block + kAhead);
+      for (std::size_t i = 0; i < P; ++i) {
+        ask_for<Format::kCodeBytes>(block + i * bytes + kAhead);
 #pragma GCC unroll 16
-      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        dots[slice] += Codes<Format, Wide, 0>::dot_once(block, slice, x[k]);
-        reload();
+        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+          dots[i][slice] += Codes<Format, Wide, 0>::dot_once(block + i * bytes, slice, x[k]);
+          reload();
+        }
       }
       sum += x[k].sum;
     }
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      total.r[slice] = add_block<Format>(total.r[slice], dots[slice], sum, layout.code_offset,
-                                         Factors<Format>(block, 0, slice, SuperScales<Format>(block)), x[b], 0);
+    for (std::size_t i = 0; i < P; ++i)
+      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+        const std::byte* const factors = block + i * bytes;
+        total[i].r[slice] =
+            add_block<Format>(total[i].r[slice], dots[i][slice], sum, layout.code_offset,
+                              Factors<Format>(factors, 0, slice, SuperScales<Format>(factors)), x[b], 0);
+      }
     block += Format::kFactors;
   }
-  store_blocks(task, p, row, total);
+  for (std::size_t i = 0; i < P; ++i) store_blocks(task, p + i * apart, row, total[i]);
 }
 
 template <class Format, bool Wide>
@@ -321,6 +343,13 @@ void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
 
 template <class Format, bool Wide, bool Group>
 void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if (task.rows == 1)
+    return for_pairs(first, last, [&](auto count, std::size_t p, std::size_t apart) {
+      if constexpr (Group)
+        group_row<Format, Wide, count()>(task, p, 0, apart);
+      else
+        block_row<Format, Wide, count()>(task, p, 0, apart);
+    });
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
@@ -403,31 +432,37 @@ LOOM_INLINE std::size_t shared_blocks(const QuantizedRows& x) {
   return x.scale_cols == 0 ? x.blocks : x.scale_cols / kBlockCols;
 }
 
-template <int Bits>
-void row_once(const MatmulTask& task, std::size_t p, std::size_t row) {
+template <int Bits, std::size_t P = 1>
+void row_once(const MatmulTask& task, std::size_t p, std::size_t row, std::size_t apart = 0) {
   using Format = RowFormat<Bits>;
   const QuantizedBlock* x = task.quantized->row(row);
   const std::byte* block = task.weight->panel(p);
-  const std::size_t blocks = task.quantized->blocks, shared = shared_blocks(*task.quantized);
-  F32x16 total = zero();
+  const std::size_t blocks = task.quantized->blocks, shared = shared_blocks(*task.quantized),
+                    bytes = apart * task.weight->panel_bytes();
+  F32x16 total[P];
+  for (F32x16& each : total) each = zero();
   for (std::size_t b = 0; b < blocks;) {
-    native::I32 dots[kRegisters] = {};
+    native::I32 dots[P][kRegisters] = {};
     std::int32_t sum = 0;
     const float sx = x[b].scale;
     for (const std::size_t end = b + shared < blocks ? b + shared : blocks; b < end; ++b, block += Format::kBytes) {
-      ask_for<Format::kBytes>(block + kAhead);
+      for (std::size_t i = 0; i < P; ++i) {
+        ask_for<Format::kBytes>(block + i * bytes + kAhead);
 #pragma GCC unroll 16
-      for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        dots[slice] += Format::dot(typename Format::Slice(block + slice * kRegisterBytes), x[b]);
-        reload();
+        for (std::size_t slice = 0; slice < kRegisters; ++slice) {
+          dots[i][slice] += Format::dot(typename Format::Slice(block + i * bytes + slice * kRegisterBytes), x[b]);
+          reload();
+        }
       }
       sum += x[b].sum;
     }
-    for (std::size_t slice = 0; slice < kRegisters; ++slice)
-      total.r[slice] =
-          total.r[slice] + Format::result(*task.weight, p * kPanelRows + slice * kRegisterLanes, dots[slice], sum, sx);
+    for (std::size_t i = 0; i < P; ++i)
+      for (std::size_t slice = 0; slice < kRegisters; ++slice)
+        total[i].r[slice] =
+            total[i].r[slice] + Format::result(*task.weight, (p + i * apart) * kPanelRows + slice * kRegisterLanes,
+                                               dots[i][slice], sum, sx);
   }
-  store_row(task, p, row, total);
+  for (std::size_t i = 0; i < P; ++i) store_row(task, p + i * apart, row, total[i]);
 }
 
 template <int Bits>
@@ -464,6 +499,9 @@ void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
 
 template <int Bits>
 void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
+  if (task.rows == 1)
+    return for_pairs(first, last,
+                     [&](auto count, std::size_t p, std::size_t apart) { row_once<Bits, count()>(task, p, 0, apart); });
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
