@@ -269,7 +269,8 @@ void refill_part(const Exec& exec, Matrix& matrix, std::span<const float> values
   const gpu::Call call(exec, [&] { gpu::refill(exec, matrix, values.data()); });
   if (call.is_done() || !exec.computes()) return;
   const std::span<const std::byte> panels{matrix.panel(0), matrix.panels() * matrix.panel_bytes()};
-  matrix.refill(values, 0, matrix.panels());
+  QuantizedMatrix unused;
+  matrix.refill(values, 0, matrix.panels(), unused);
   if (auto at = device.place(matrix.token(), panels)) std::ranges::copy(panels, const_cast<std::byte*>(*at));
 }
 
