@@ -6,6 +6,9 @@
 // was refused, the rest of the front runs too, on copies of the tensors at their own addresses: until the call ends,
 // exec.arena is one of this computer, and exec.gpu() is null.
 
+#include <memory>
+#include <type_traits>
+
 #include "backend/exec.h"
 
 namespace loom::gpu {
@@ -36,6 +39,8 @@ class Call {
   void end();
   bool done_ = false;
   class Prover* prover_ = nullptr;  // that waits for the results of this computer
+  const Exec* exec_ = nullptr;
+  std::unique_ptr<Arena> plan_;  // in a rehearsal: of what the op takes here
 };
 
 }  // namespace loom::gpu

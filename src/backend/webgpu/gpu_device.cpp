@@ -266,15 +266,15 @@ bool GpuDevice::keep_attempt() {
 }
 
 void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups) {
-  LOOM_ASSERT(prover_->is_in_call());
   if (exec.rehearsal() || exec.status || workgroups == 0) return;
+  LOOM_ASSERT(prover_->is_in_call());
   if (mode_ == Mode::List) return void(recorded_.push_back({kernel, workgroups, false}));
   if (auto done = add(kernel, workgroups); !done) exec.status = std::move(done).error();
 }
 
 void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
-  LOOM_ASSERT(prover_->is_in_call() && kernel.threads() == kRowThreads);
   if (exec.rehearsal() || exec.status || rows == 0) return;
+  LOOM_ASSERT(prover_->is_in_call() && kernel.threads() == kRowThreads);
   if (mode_ == Mode::List) return void(recorded_.push_back({kernel, rows, true}));
   if (auto done = add_row(kernel, rows); !done) exec.status = std::move(done).error();
 }

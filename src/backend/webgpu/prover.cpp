@@ -10,10 +10,30 @@
 namespace loom::gpu {
 void Call::begin(const Exec& exec, const Form& form) {
   Prover& prover = exec.gpu()->prover();
-  done_ = prover.begin(exec, form);
-  if (!done_) prover_ = &prover;
+  if (exec.rehearsal()) {  // what the op takes here is planned like what it takes there
+    form();
+    plan_ = std::make_unique<Arena>(Arena::measuring());
+    std::swap(exec.arena, *plan_);
+  } else {
+    done_ = prover.begin(exec, form);
+  }
+  if (!done_) prover_ = &prover, exec_ = &exec;
 }
-void Call::end() { prover_->end(); }
+void Call::end() {
+  if (plan_ == nullptr) return prover_->end();
+  std::swap(exec_->arena, *plan_);
+  prover_->plan(plan_->peak());
+}
+
+void Prover::plan(const Arena::Mark& scratch) {
+  const Mutex::Guard lock(mutex_);
+  scratch_ = scratch_.max(scratch);
+}
+
+Arena::Mark Prover::planned() {
+  const Mutex::Guard lock(mutex_);
+  return scratch_;
+}
 
 bool Prover::begin(const Exec& exec, const Form& form) {
   if (exec.status) return true;
@@ -23,13 +43,6 @@ bool Prover::begin(const Exec& exec, const Form& form) {
   }
   in_call_ = true;
   exec_ = &exec;
-  if (exec.rehearsal()) {  // what the op takes here is planned like what it takes there
-    form();
-    is_rehearsal_ = true;
-    other_arena_ = Arena::measuring();
-    std::swap(exec.arena, other_arena_);
-    return false;
-  }
   const bool done = record(exec, form);
   if (done) in_call_ = false;
   if (done && device_.parameters_.size() >= GpuDevice::kBatchWords) device_.submit_commands();
@@ -104,8 +117,9 @@ Result<void> Prover::copy_here(const Exec& exec) {
   before_.clear();
   for (const Piece& piece : written_) before_.emplace_back(piece.begin, piece.end);
   LOOM_TRY_VOID(use_current_weights());
-  if (!arena_.holds(scratch_)) {
-    LOOM_TRY(arena_, Arena::create(scratch_.plus(Buffer::kAlignment)));
+  const Arena::Mark scratch = planned();
+  if (!arena_.holds(scratch)) {
+    LOOM_TRY(arena_, Arena::create(scratch.plus(Buffer::kAlignment)));
   }
   if (!is_refused_) LOOM_TRY_VOID(run_alone());
   arena_.clear();
@@ -136,12 +150,6 @@ Result<void> Prover::run_alone() {
 
 void Prover::end() {
   in_call_ = false;
-  if (is_rehearsal_) {
-    is_rehearsal_ = false;
-    std::swap(exec_->arena, other_arena_);
-    scratch_ = scratch_.max(other_arena_.peak());
-    return;
-  }
   std::swap(exec_->arena, arena_);
   const auto begin = Clock::now();
   // A value that is an error leaves results that nobody reads.

@@ -1,7 +1,7 @@
 #pragma once
 // Proof before use: a shader's results count when they were, for the very tensors of its first use, those of this
-// computer's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. What a compiler makes of a text is
-// known no other way. Three cases:
+// computer's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. What a
+// compiler makes of a text is known no other way. Three cases:
 //   a kernel of an op     the op runs here as well, on copies of its tensors (Call)
 //   kernels in one shader their results are compared with those of each alone, which have been proved before
 //   one that fails        is compiled once more, with sums that no compiler can see through; if it fails again its
@@ -15,6 +15,7 @@
 #include "backend/webgpu/call.h"
 #include "backend/webgpu/gpu_device.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 
 namespace loom::gpu {
 
@@ -32,6 +33,8 @@ class Prover {
   // Returns whether the op is done; if it is not, its kernels run here, and then comes end().
   bool begin(const Exec& exec, const Form& form);
   void end();
+  // Room for what an op takes here. From any thread.
+  void plan(const Arena::Mark& scratch);
   // Kernels by rows as one shader: runs them.
   Result<void> prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader);
 
@@ -54,6 +57,7 @@ class Prover {
   };
   using Bytes = std::vector<std::vector<std::byte>>;
 
+  Arena::Mark planned();
   bool record(const Exec& exec, const Form& form);
   Result<void> copy_here(const Exec& exec);
   Result<void> use_current_weights();
@@ -73,12 +77,14 @@ class Prover {
   Report report_;
   bool in_call_ = false, looks_first_ = true, met_stranger_ = false;
 
+  Mutex mutex_;
+  Arena::Mark scratch_;  // that ops take here, as far as they were rehearsed
+
   // Of the call that waits for end().
   const Exec* exec_ = nullptr;
-  Arena arena_, other_arena_;  // of this computer; the one of the call, or the other way round
-  Arena::Mark scratch_;        // that ops take here, as far as they were rehearsed
+  Arena arena_;  // of this computer; while the call waits, the one of the call
   std::vector<OnTrial> on_trial_;
-  bool is_refused_ = false, is_rehearsal_ = false;
+  bool is_refused_ = false;
   std::vector<Piece> written_, filled_;
   Bytes before_;
   Clock::time_point began_;

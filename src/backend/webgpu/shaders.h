@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "backend/webgpu/driver.h"
@@ -81,7 +80,7 @@ class Shaders {
   GpuOptions options_;
   Sums sums_ = Sums::Left;
   std::string prelude_left_ = prelude(Sums::Left), prelude_kept_ = prelude(Sums::Kept);
-  std::unordered_map<std::string, Shader> shaders_;
+  std::map<std::string, Shader> shaders_;
   std::map<std::string, Id> groups_;
   struct Earlier {
     std::vector<Shader::Pass> passes;

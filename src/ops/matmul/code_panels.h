@@ -195,8 +195,8 @@ LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t
   store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
 }
 
-// One row of x goes by panels in pairs that lie half of the part from each other, each once, its lines asked for ahead: a
-// core reads two streams faster than one (a Xeon 1.7 times as fast). f(how many, first panel, panels between the two).
+// One row of x goes by panels in pairs that lie half of the part from each other, each once, its lines asked for ahead:
+// a core reads two streams faster than one (a Xeon 1.7 times as fast). f(how many, first panel, panels between them).
 template <class F>
 LOOM_INLINE void for_pairs(std::size_t first, std::size_t last, F&& f) {
   const std::size_t half = (last - first) / 2;
