@@ -162,7 +162,8 @@ namespace Welvet
         public int Int8Activations;
         /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
         public byte* Isa;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static SessionOptions Create()
@@ -258,7 +259,8 @@ namespace Welvet
         /// <summary>above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest
         /// anew</summary>
         public ulong CheckpointEvery;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static NetworkSessionOptions Create()
@@ -311,7 +313,8 @@ namespace Welvet
         public byte* Isa;
         /// <summary>of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit</summary>
         public ulong MaxBytes;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static TrainerOptions Create()
@@ -394,7 +397,8 @@ namespace Welvet
         public void* User;
         /// <summary>gives the gradients of every step; NULL: the run computes them</summary>
         public IntPtr Shards;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static TrainOptions Create()
@@ -451,7 +455,8 @@ namespace Welvet
         public int Backward;
         /// <summary>every tick leaves what it read, which learning by targets starts from</summary>
         public int KeepInputs;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static StepMeshOptions Create()
@@ -605,7 +610,8 @@ namespace Welvet
         public byte* Isa;
         /// <summary>quantises the matrices on load to this type, by name; NULL: float32</summary>
         public byte* Dtype;
-        /// <summary>where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
         public byte* Device;
 
         public static EncoderOptions Create()

@@ -366,7 +366,7 @@ type SessionOptions struct {
 	Int8Activations int32
 	// an instruction set by name, to compare; NULL: the best one
 	Isa *byte
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 
@@ -454,7 +454,7 @@ type NetworkSessionOptions struct {
 	KvDtype *byte
 	// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
 	CheckpointEvery uint64
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 
@@ -503,7 +503,7 @@ type TrainerOptions struct {
 	Isa *byte
 	// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
 	MaxBytes uint64
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 
@@ -579,7 +579,7 @@ type TrainOptions struct {
 	User unsafe.Pointer
 	// gives the gradients of every step; NULL: the run computes them
 	Shards unsafe.Pointer
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 
@@ -632,7 +632,7 @@ type StepMeshOptions struct {
 	Backward int32
 	// every tick leaves what it read, which learning by targets starts from
 	KeepInputs int32
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 
@@ -770,7 +770,7 @@ type EncoderOptions struct {
 	Isa *byte
 	// quantises the matrices on load to this type, by name; NULL: float32
 	Dtype *byte
-	// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
 }
 

@@ -390,7 +390,7 @@ pub struct SessionOptions {
     pub int8_activations: i32,
     /// an instruction set by name, to compare; NULL: the best one
     pub isa: *const c_char,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 
@@ -499,7 +499,7 @@ pub struct NetworkSessionOptions {
     pub kv_dtype: *const c_char,
     /// above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew
     pub checkpoint_every: u64,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 
@@ -562,7 +562,7 @@ pub struct TrainerOptions {
     pub isa: *const c_char,
     /// of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit
     pub max_bytes: u64,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 
@@ -659,7 +659,7 @@ pub struct TrainOptions {
     pub user: *mut c_void,
     /// gives the gradients of every step; NULL: the run computes them
     pub shards: OnShards,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 
@@ -726,7 +726,7 @@ pub struct StepMeshOptions {
     pub backward: i32,
     /// every tick leaves what it read, which learning by targets starts from
     pub keep_inputs: i32,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 
@@ -913,7 +913,7 @@ pub struct EncoderOptions {
     pub isa: *const c_char,
     /// quantises the matrices on load to this type, by name; NULL: float32
     pub dtype: *const c_char,
-    /// where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
 }
 

@@ -300,7 +300,7 @@ typedef struct loom_session_options {
   const char* kv_dtype; /* of keys and values: float32 (the default), bfloat16, int8 */
   int32_t int8_activations; /* activations in 8 bits instead of 16: faster, a little less exact */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_session_options;
 
@@ -349,7 +349,7 @@ typedef struct loom_network_session_options {
   const char* kv_dtype; /* of kept keys and values: float32 (the default), bfloat16, int8 */
   /* above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
   uint64_t checkpoint_every;
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_network_session_options;
 
@@ -378,7 +378,7 @@ typedef struct loom_trainer_options {
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   uint64_t max_bytes; /* of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_trainer_options;
 
@@ -421,7 +421,7 @@ typedef struct loom_train_options {
   loom_on_training progress; /* NULL: none */
   void* user; /* first argument of progress and shards */
   loom_on_shards shards; /* gives the gradients of every step; NULL: the run computes them */
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_train_options;
 
@@ -449,7 +449,7 @@ typedef struct loom_step_mesh_options {
   uint64_t history; /* captured ticks that a state keeps, at most 65536; 0: none */
   int32_t backward; /* loom_step_mesh_backward() will be called */
   int32_t keep_inputs; /* every tick leaves what it read, which learning by targets starts from */
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_step_mesh_options;
 
@@ -525,7 +525,7 @@ typedef struct loom_encoder_options {
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
   const char* dtype; /* quantises the matrices on load to this type, by name; NULL: float32 */
-  /* where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
 } loom_encoder_options;
 

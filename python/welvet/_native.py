@@ -321,8 +321,8 @@ def records(function: Function, *args: object) -> list[Json]:
 
 
 def device_name(name: str | None) -> bytes | None:
-    """The name of a device as C takes it. Graphics cards are reached through the library of the package wgpu, where it is
-    installed and LOOM_WEBGPU_LIB names no other."""
+    """The name of a device as C takes it. Graphics cards are reached through the library of the package wgpu, where it
+    is installed and LOOM_WEBGPU_LIB names no other."""
     if not name:
         return None
     if name != "cpu" and not os.environ.get("LOOM_WEBGPU_LIB"):

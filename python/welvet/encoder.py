@@ -22,7 +22,7 @@ class Encoder(_native.Owner):
     model: the folder of such a model, or a hub id that is in huggingface_hub's cache.
     dtype: quantises the matrices on load, as "int8"; None: float32.
     threads: workers, 1 to 256; None: one per physical core. The vectors do not depend on it.
-    device: "cpu" (or None) or a card of gpu_report(), as "gpu", likewise.
+    device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu", likewise.
 
     >>> encoder = Encoder("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
     >>> encoder.embed(["It rains.", "The sun shines."]).shape  # doctest: +SKIP

@@ -23,8 +23,8 @@ def system_info() -> Json:
 
 
 def gpu_report() -> Json:
-    """Returns a dict with the graphics cards that `device` can name: "adapters", each with device ("gpu:0"), name, driver,
-    backend, kind and limits.
+    """Returns a dict with the graphics cards that `device` can name: "adapters", each with device ("gpu:0"), name,
+    driver, backend, kind and limits. The device "auto" is a card where that is expected to take less time.
 
     LoomError with the code IoError where there is none.
     """

@@ -60,7 +60,8 @@ class LM(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: as stored.
     threads: workers of its sessions; None: one per physical core.
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
-    device: where its sessions run, "cpu" (or None) or a card of gpu_report(), as "gpu". The answers do not depend on it.
+    device: where its sessions run, "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The answers do not
+    depend on it.
     adapters: folders of low-rank adapters as PEFT writes them; all of them count unless a call chooses among them.
     progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError. True shows a
     bar, where tqdm is installed and the program has a terminal.

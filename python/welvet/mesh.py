@@ -30,7 +30,7 @@ class StepMesh(_native.Owner):
     The states of its users are StepStates, made by state(). shape: of the input, samples first.
     history: captured ticks that a state keeps, for backward().
     keep_inputs: every tick leaves what it read, which a MeshTween starts from.
-    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The results do not depend on it.
+    device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The results do not depend on it.
     """
 
     def __init__(self, network: Network, shape: Shape, *, threads: int | None = None, history: int = 0,

@@ -264,7 +264,7 @@ class Session(_native.Owner):
     backward: a forward keeps what backward() needs.
     context: above 0 attention and recurrent layers go on from call to call, up to so many positions.
     isa: instruction set, as "avx2"; None: the best one of this processor. The results do not depend on it.
-    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The results do not depend on it.
+    device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The results do not depend on it.
     checkpoint_every: above 0 backward computes the cells between such segments anew, for less memory.
     """
 

@@ -41,8 +41,8 @@ class Trainer(_native.Owner):
     shape: of the input of a batch, samples first.
     config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
     threads: workers; None: one per physical core. The weights do not depend on it.
-    device: "cpu" (or None) or a card of gpu_report(), as "gpu". The weights do not depend on it; they come from there
-    when something else reads them.
+    device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The weights do not depend on it; they come from
+    there when something else reads them.
 
     >>> from welvet import Network
     >>> net = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})

@@ -156,7 +156,7 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
     out: folder of the run, with journal, checkpoint, model and report; None: none, or beside a config file.
     start: "fresh", "resume" or "overwrite". progress: called with a dict at every event, returning False ends the run;
     None: a bar where tqdm is installed and stderr is a terminal; False: nothing.
-    device: "cpu" (or None) or a card of gpu_report(), as "gpu". Weights and journal do not depend on it.
+    device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". Weights and journal do not depend on it.
     """
     options = _Options(out, folder, start, epochs, threads, isa, progress, device)
     if not isinstance(config, dict):

@@ -155,6 +155,8 @@ struct GivenBatch {
 };
 Result<GivenBatch> batch_of(const loom_batch* batch);
 
+inline constexpr const char* kWatchedHere = "layers are watched on the CPU alone";
+
 struct NetworkSessionObject : Object {
   static constexpr Kind kKind = Kind::NetworkSession;
   NetworkSessionObject(std::shared_ptr<NetworkObject> of, NetworkSessionOptions given)
@@ -179,12 +181,17 @@ struct NetworkSessionObject : Object {
   Bound bound;
   Extents output_shape;
   Watching watching;
+  Device* device() const { return session != nullptr ? session->device() : options.device; }
 };
 
 struct TrainerObject : Object {
   static constexpr Kind kKind = Kind::Trainer;
-  TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given, Device* on)
-      : network(std::move(of)), trainer(std::move(given)), device(on), plan(network->plan), values(network->values) {}
+  TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given)
+      : network(std::move(of)),
+        trainer(std::move(given)),
+        device(trainer->device()),
+        plan(network->plan),
+        values(network->values) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<Trainer> trainer;
   Device* const device;

@@ -41,6 +41,7 @@ Result<bool> plan_session(NetworkSessionObject& s) {
   } else {
     LOOM_TRY_VOID(s.session->adopt());
   }
+  if (s.watching.watch() != nullptr && s.device() != nullptr) return fail(Code::Unsupported, kWatchedHere);
   LOOM_TRY_VOID(s.watching.renew(object.network));
   s.session->observe(s.watching.watch());
   s.plan = object.plan;
@@ -70,13 +71,13 @@ template <class F>
 Result<void> with_session(NetworkSessionObject& s, const Shape* input, bool writes, F&& call) {
   for (;;) {
     if (writes) {
-      LOOM_TRY(const Writing writing, Writing::of(*s.network, s.options.device));
+      LOOM_TRY(const Writing writing, Writing::of(*s.network, s.device()));
       if (is_ready(s)) {
         ++s.network->values;
         return call(*s.session);
       }
     } else {
-      LOOM_TRY(const Reading reading, Reading::of(*s.network, s.options.device));
+      LOOM_TRY(const Reading reading, Reading::of(*s.network, s.device()));
       if (is_ready(s)) return call(*s.session);
     }
     LOOM_TRY_VOID(make_ready(s, input));
@@ -277,7 +278,7 @@ loom_status loom_network_session_gradient(loom_network_session session, const ch
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
       LOOM_TRY_VOID(need_room(*found, path, room.size()));
-      return give_gradient(running.gradients(), *found, s->options.device, values);
+      return give_gradient(running.gradients(), *found, running.device(), values);
     });
   });
 }

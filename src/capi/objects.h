@@ -87,9 +87,7 @@ Result<void> read_workers(const Given& given, Options& to) {
       LOOM_TRY(to.isa, isa_from_name(given.isa));
     }
   if constexpr (requires { given.device; })
-    if (given.device != nullptr) {
-      LOOM_TRY(to.device, device_from_name(given.device));
-    }
+    if (given.device != nullptr) LOOM_TRY_VOID(name_device(given.device, to));
   return {};
 }
 

@@ -86,6 +86,8 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     ++taken.use->plan;
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
+    running.backward = true;
+    settle_device(taken.network(), running);
     LOOM_TRY(auto made, TweenSession::create(taken.network(), wanted, running));
     LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made), running.device));
     return {};

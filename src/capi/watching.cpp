@@ -90,13 +90,13 @@ Result<std::unique_ptr<Observer>> watcher(const char* address) {
 }
 
 Result<void> need_values_here(const Device* device) {
-  return device == nullptr ? Result<void>() : fail(Code::Unsupported, "layers are watched on the CPU alone");
+  return device == nullptr ? Result<void>() : fail(Code::Unsupported, kWatchedHere);
 }
 
 // set(handle, role, observer) for each kind of object that can be watched.
 Result<void> watch_session(loom_network_session session, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-  LOOM_TRY_VOID(need_values_here(s->options.device));
+  LOOM_TRY_VOID(need_values_here(s->device()));
   LOOM_TRY(const Reading reading, Reading::of(*s->network));
   LOOM_TRY_VOID(s->watching.set(role, s->network->network, std::move(observer)));
   if (s->session != nullptr) s->session->observe(s->watching.watch());

@@ -3,9 +3,9 @@
 #include <cstdio>
 
 #include "cli/bench_matrix.h"
-#include "backend/webgpu/gpu_device.h"
 #include "cli/commands.h"
 #include "core/numerics_version.h"
+#include "host/device.h"
 #include "host/machine.h"
 
 namespace loom::cli {
@@ -100,20 +100,7 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"kv_bytes_per_token", session.token_bytes()},
             {"cpu", cpu_name()},
             {"numerics_version", kNumericsVersion}};
-  if (session.device() != nullptr && session.device()->gpu() != nullptr) {
-    const gpu::GpuDevice& gpu = *session.device()->gpu();
-    const gpu::GpuDevice::Counters c = gpu.counters();
-    json["gpu"] = Json{{"adapter", gpu.adapter().name},
-                       {"driver", gpu.adapter().driver},
-                       {"dispatches", c.dispatches},
-                       {"submits", c.submits},
-                       {"pipelines", c.pipelines},
-                       {"bytes_read", c.bytes_read},
-                       {"bytes_written", c.bytes_written},
-                       {"submit_ms", c.submit_ms},
-                       {"wait_ms", c.wait_ms},
-                       {"buffer_mb", static_cast<double>(gpu.buffer_bytes()) / 1e6}};
-  }
+  if (session.device() != nullptr && session.device()->gpu() != nullptr) json["gpu"] = gpu_use(*session.device()->gpu());
   if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
   print_json(json);
 }

@@ -50,7 +50,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
 }
 
 void add_device(CLI::App& app, CommonOptions& options) {
-  app.add_option("--device", options.device, "Where it runs: cpu, gpu or gpu:N of loom gpu report (same bits on each)")
+  app.add_option("--device", options.device,
+                 "Where it runs: cpu, gpu, gpu:N of loom gpu report, or auto, the faster one (same bits on each)")
       ->check(not_empty())
       ->capture_default_str();
 }
@@ -61,13 +62,30 @@ Result<Device*> open_device(const CommonOptions& options) {
   return *device;
 }
 
+namespace {
+
+template <class Options>
+Result<void> device_of_session(const CommonOptions& options, Options& session, double passes) {
+  auto named = loom::name_device(options.device, session, passes, [quiet = options.quiet](const std::string& line) {
+    if (!quiet) std::fprintf(stderr, "loom: %s\n", line.c_str());
+  });
+  if (!named) return fail(Code::InvalidArgument, "--device {}: {}", options.device, named.error().text());
+  return {};
+}
+
+}  // namespace
+
+Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes) {
+  return device_of_session(options, session, passes);
+}
+
 Result<NetworkSessionOptions> session_options(const CommonOptions& options) {
   NetworkSessionOptions session;
   session.threads = options.threads;
   if (!options.isa.empty()) {
     LOOM_TRY(session.isa, isa_from_name(options.isa));
   }
-  LOOM_TRY(session.device, open_device(options));
+  LOOM_TRY_VOID(name_device(options, session));
   return session;
 }
 
@@ -154,6 +172,11 @@ void add_max_memory(CLI::App& app, CommonOptions& options) {
           },
           "", "bytes"))
       ->default_str("4G");
+}
+
+int finish(const Result<int>& status) {
+  if (const std::string refused = refused_on_cards(); !refused.empty()) warn(refused);
+  return status ? *status : report(status.error());
 }
 
 int report(const Error& error) {
@@ -274,7 +297,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                                               std::size_t sequences) {
   SessionOptions session;
   session.threads = options.threads;
-  LOOM_TRY(session.device, open_device(options));
+  LOOM_TRY_VOID(device_of_session(options, session, kManyPasses));
   session.context_tokens = options.context;
   session.sequences = sequences;
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;

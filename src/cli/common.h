@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/json_fwd.h"
+#include "host/device.h"
 #include "lm/generator.h"
 #include "network/network_session.h"
 
@@ -35,6 +36,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --device, and what it names; null: this computer.
 void add_device(CLI::App& app, CommonOptions& options);
 Result<Device*> open_device(const CommonOptions& options);
+// The same of a session that runs so many passes, which `auto` is settled for; it tells what it chose unless --quiet.
+Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes = kManyPasses);
 // Threads, instruction set and device of a training.
 Result<NetworkSessionOptions> session_options(const CommonOptions& options);
 // --dtype of commands that read a language model's weights.
@@ -72,8 +75,8 @@ void warn(const std::string& text);
 // An error of what stands in files names one of them: the first, where it names none. Usage and a cancel are no fault
 // of a file.
 Result<int> naming(std::initializer_list<std::string_view> files, Result<int> status);
-// The exit status of a command: its own, or that of its error.
-inline int finish(const Result<int>& status) { return status ? *status : report(status.error()); }
+// The exit status of a command: its own, or that of its error. Warns of a graphics card that errs.
+int finish(const Result<int>& status);
 
 // Escapes to colour text; empty unless stdout is a terminal that knows them and NO_COLOR is unset.
 struct Colours {

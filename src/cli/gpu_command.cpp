@@ -26,6 +26,12 @@ Result<int> run_report(const CommonOptions& o) {
                 text(a, "driver").c_str(),
                 std::min(number(limits, "binding_bytes"), number(limits, "buffer_bytes")) / 1e6,
                 number(limits, "threads"), number(limits, "workgroup_bytes") / 1024);
+    if (const Json* const problem = find(a, "problem")) {
+      std::printf("  cannot be used: %s\n", as_string(*problem)->c_str());
+      continue;
+    }
+    std::printf("  arithmetic: %s; %.0f shaders are known to give the bits of the CPU\n", text(a, "tier").c_str(),
+                number(a["use"]["proofs"], "known"));
   }
   return kOk;
 }
@@ -34,7 +40,7 @@ Result<int> run_report(const CommonOptions& o) {
 
 Run gpu_command(CLI::App& app) {
   auto o = std::make_shared<CommonOptions>();
-  CLI::App* const report = app.add_subcommand("report", "Adapters by number, with their limits");
+  CLI::App* const report = app.add_subcommand("report", "Adapters by number: limits, arithmetic, proofs");
   report->add_flag("--json", o->json, "As JSON");
   app.require_subcommand(1);
   return [o] { return finish(run_report(*o)); };

@@ -59,7 +59,7 @@ Result<void> write_output(const std::string& path, const NetworkOutput& y) {
 
 Result<int> run_network_command(const RunFlags& o) {
   if (is_graph_file(o.network)) {
-    if (o.common.device != "cpu")
+    if (o.common.device != "cpu" && o.common.device != "auto")
       return fail(Code::Unsupported, "--device {}: ONNX graphs run on the CPU alone", o.common.device);
     return run_graph(o);
   }
@@ -79,7 +79,9 @@ Result<int> run_network_command(const RunFlags& o) {
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
-  LOOM_TRY(options.device, open_device(o.common));
+  NetworkSessionOptions session;
+  LOOM_TRY_VOID(name_device(o.common, session, 1));
+  options.device = session.device, options.choose_device = session.choose_device;
   watch_interrupts();
   LOOM_TRY(const NetworkOutput y, run_network(network, input, options));
   if (!o.output.empty()) LOOM_TRY_VOID(write_output(o.output, y));

@@ -10,6 +10,7 @@
 #include "core/little_endian.h"
 #include "dtypes/float16.h"
 #include "dtypes/small_float.h"
+#include "dtypes/whole_scale.h"
 
 namespace loom {
 namespace {
@@ -129,33 +130,58 @@ struct Extremes {
   std::size_t count = 0;
 };
 
-Extremes survey(std::span<const float> w, StopCheck& stop) {
+// The least, the largest and the sixteen sums of sizes of some elements.
+struct Survey {
   F4 low{}, high{};
-  std::array<F4, 4> total{}, block{};
-  const auto add = [&](const F4& given, std::size_t lane) {
-    low = given < low ? given : low, high = given > high ? given : high;  // snapped and bounded below
+  std::array<F4, kLanes / 4> sizes{};
+
+  void add(const F4& given, std::size_t lane) {
+    low = given < low ? given : low, high = given > high ? given : high;  // snapped and bounded in the end
     const F4 size = snapped_finite(size_of(given)), most = splat4(kLargest);
-    block[lane] += size > most ? most : size;
+    sizes[lane] += size > most ? most : size;
+  }
+  // At most a block of lanes16; a zero adds nothing.
+  static Survey of(std::span<const float> w) {
+    Survey s;
+    std::size_t i = 0;
+    for (; i + kLanes <= w.size(); i += kLanes)
+      for (std::size_t lane = 0; lane < kLanes / 4; ++lane) s.add(load4(w.data() + i + 4 * lane), lane);
+    if (i == w.size()) return s;
+    std::array<float, kLanes> rest{};
+    std::copy(w.begin() + static_cast<std::ptrdiff_t>(i), w.end(), rest.begin());
+    for (std::size_t lane = 0; lane < kLanes / 4; ++lane) s.add(load4(rest.data() + 4 * lane), lane);
+    return s;
+  }
+  // The next block in order.
+  void add_block(const Survey& block) {
+    low = block.low < low ? block.low : low, high = block.high > high ? block.high : high;
+    for (std::size_t lane = 0; lane < kLanes / 4; ++lane) sizes[lane] += block.sizes[lane];
+  }
+};
+
+Extremes survey(std::span<const float> w, StopCheck& stop, ThreadPool* pool = nullptr) {
+  const std::size_t blocks = ceil_div(w.size(), kLaneBlock);
+  const auto of_block = [&](std::size_t b) {
+    return Survey::of(w.subspan(b * kLaneBlock, std::min(kLaneBlock, w.size() - b * kLaneBlock)));
   };
-  const auto end_block = [&] {
-    for (std::size_t lane = 0; lane < 4; ++lane) total[lane] += block[lane], block[lane] = F4{};
-  };
-  const std::size_t whole = w.size() / kLanes * kLanes;
-  static_assert(kStopElements % kLaneBlock == 0);
-  stop.run(whole, [&](std::size_t first, std::size_t count) {
-    for (std::size_t i = first; i < first + count; i += kLanes) {
-      if (i % kLaneBlock == 0) end_block();
-      for (std::size_t lane = 0; lane < 4; ++lane) add(load4(w.data() + i + 4 * lane), lane);
-    }
-  });
-  if (whole % kLaneBlock == 0) end_block();
-  std::array<float, kLanes> rest{};  // a zero adds nothing
-  std::copy(w.begin() + static_cast<std::ptrdiff_t>(whole), w.end(), rest.begin());
-  for (std::size_t lane = 0; lane < 4; ++lane) add(load4(rest.data() + 4 * lane), lane);
-  end_block();
-  const F4 four = (total[0] + total[2]) + (total[1] + total[3]);
+  Survey all;
+  if (pool != nullptr && pool->threads() > 1 && blocks >= 32) {
+    std::vector<Survey> each(blocks);
+    const std::size_t shares = static_cast<std::size_t>(pool->threads()) * 4;
+    pool->run(shares, [&](std::size_t share) {
+      for (std::size_t b = share * blocks / shares; b < (share + 1) * blocks / shares; ++b) each[b] = of_block(b);
+    });
+    for (const Survey& block : each) all.add_block(block);
+  } else {
+    static_assert(kStopElements % kLaneBlock == 0);
+    stop.run(w.size(), [&](std::size_t first, std::size_t count) {
+      for (std::size_t b = first / kLaneBlock; b < ceil_div(first + count, kLaneBlock); ++b) all.add_block(of_block(b));
+    });
+  }
+  const F4 low = clamped(snapped_finite(all.low), -kLargest, kLargest),
+           high = clamped(snapped_finite(all.high), -kLargest, kLargest);
+  const F4 four = (all.sizes[0] + all.sizes[2]) + (all.sizes[1] + all.sizes[3]);
   Extremes e;
-  low = clamped(snapped_finite(low), -kLargest, kLargest), high = clamped(snapped_finite(high), -kLargest, kLargest);
   for (std::size_t k = 0; k < 4; ++k) e.low = std::min(e.low, low[k]), e.high = std::max(e.high, high[k]);
   e.largest = std::max(-e.low, e.high);
   e.sum = (four[0] + four[2]) + (four[1] + four[3]), e.count = w.size();
@@ -374,12 +400,12 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
       visit(span, row * q.cols + col, std::min(length, q.cols - col));
 }
 
-void estimate_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop) {
+void estimate_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop, ThreadPool* pool = nullptr) {
   q.scales.clear(), q.zero_points.clear();
   const Rule rule = kRules[index(q.dtype)].rule;
   if (rule == Rule::None) return;
   each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
-    const Extremes e = survey(w.subspan(first, count), stop);
+    const Extremes e = survey(w.subspan(first, count), stop, pool);
     q.scales.push_back(final_scale(q.dtype, q.span, w.subspan(first, count), e, stop));
     if (rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(q.dtype, q.scales.back(), e));
   });
@@ -462,6 +488,12 @@ void estimate_scales(QuantizedMatrix& to, std::span<const float> w) {
   const Stop never;
   StopCheck check(never);
   estimate_all(to, w, check);
+}
+
+void estimate_scales(QuantizedMatrix& to, std::span<const float> w, ThreadPool& pool) {
+  const Stop never;
+  StopCheck check(never);
+  estimate_all(to, w, check, &pool);
 }
 
 void encode(QuantizedMatrix& to, std::span<const float> w) {

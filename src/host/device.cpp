@@ -7,8 +7,13 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/native.h"
+#include "backend/webgpu/prover.h"
 #include "core/json.h"
 #include "core/mutex.h"
+#include "core/numerics_version.h"
+#include "core/sha256.h"
+#include "core/system.h"
+#include "host/device_choice.h"
 
 namespace loom {
 namespace {
@@ -73,6 +78,34 @@ std::string library() {
   return path == nullptr ? std::string() : path;
 }
 
+// Where the user's programs keep what they can make again. Empty where nothing says.
+std::string cache_folder() {
+  const auto value = [](const char* variable) {
+    const char* const text = std::getenv(variable);
+    return std::string(text == nullptr ? "" : text);
+  };
+  if (const std::string cache = value("XDG_CACHE_HOME"); cache.starts_with('/')) return cache;
+  if (const std::string home = value("HOME"); home.starts_with('/')) return home + "/.cache";
+  return value("LOCALAPPDATA");
+}
+
+// The file of what this adapter has proved with this driver, library and version of Loom. Empty: none can be kept.
+std::string passes_file(const gpu::AdapterInfo& adapter) {
+  const std::string cache = cache_folder();
+  if (cache.empty() || adapter.library.empty()) return {};
+  const std::string folder = cache + "/loom";
+  os::make_folder(cache), os::make_folder(folder);
+  Sha256 hash;
+  for (const std::string_view part :
+       {std::string_view(adapter.name), std::string_view(adapter.driver), std::string_view(adapter.backend),
+        std::string_view(adapter.library), std::string_view(LOOM_VERSION)}) {
+    hash.update(std::as_bytes(std::span(part)));
+    hash.update(std::as_bytes(std::span("\0", 1)));
+  }
+  hash.update_u32(kNumericsVersion);
+  return folder + "/gpu-" + to_hex(hash.finish()).substr(0, 16) + ".passes";
+}
+
 }  // namespace
 
 Result<Device*> device_from_name(std::string_view name) {
@@ -83,17 +116,112 @@ Result<Device*> device_from_name(std::string_view name) {
     const bool numbered = name.starts_with("gpu:");
     const auto [last, error] = numbered ? std::from_chars(name.data() + 4, end, number) : std::from_chars_result{};
     if (!numbered || error != std::errc() || last != end)
-      return fail(Code::InvalidArgument, "no device \"{}\": cpu, gpu or gpu:N is expected", name);
+      return fail(Code::InvalidArgument, "no device \"{}\": cpu, gpu, gpu:N or auto is expected", name);
   }
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);
   std::unique_ptr<SharedDevice>& device = devices.by_number[number];
   if (device == nullptr) {
     LOOM_TRY(auto driver, gpu::open_native(library(), number));
-    LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver)));
+    gpu::GpuOptions options;
+    options.passes = passes_file(driver->adapter());
+    LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver), std::move(options)));
     device = std::make_unique<SharedDevice>(std::move(made));
   }
   return device.get();
+}
+
+namespace {
+
+// The first card that is none of software, opened. NotFound.
+Result<Device*> first_card() {
+  LOOM_TRY(const auto adapters, gpu::native_adapters(library()));
+  for (std::size_t i = 0; i < adapters.size(); ++i)
+    if (adapters[i].kind != "software") return device_from_name(fmt::format("gpu:{}", i));
+  return fail(Code::NotFound, "{} is software, which computes on the CPU too", adapters[0].name);
+}
+
+// The card, where it takes less time for the work; work(card) counts it.
+template <class Work>
+Device* faster(int threads, double passes, const DeviceTold& told, Work&& work) {
+  const auto choose = [&](Device*& card) -> Result<DeviceChoice> {
+    LOOM_TRY(card, first_card());
+    LOOM_TRY(PassWork counted, work(*card));
+    counted.passes = passes;
+    LOOM_TRY(const DeviceRates here, measured_rates(nullptr, threads));
+    LOOM_TRY(const DeviceRates there, measured_rates(card, threads));
+    return choose_device(counted, here, there, card->gpu()->adapter().name);
+  };
+  Device* card = nullptr;
+  const auto choice = choose(card);
+  const bool is_card = choice && choice->is_card;
+  if (told)
+    told(fmt::format("device auto: {}: {}", is_card ? "gpu" : "cpu", choice ? choice->reason : choice.error().text()));
+  return is_card ? card : nullptr;
+}
+
+// Sets to.device or to.choose_device; choose(options) is a chooser for options.
+template <class Options, class Choose>
+Result<void> set_device(std::string_view name, Options& to, Choose choose) {
+  if (name == "auto") {
+    to.choose_device = std::move(choose);
+    return {};
+  }
+  LOOM_TRY(to.device, device_from_name(name));
+  return {};
+}
+
+}  // namespace
+
+Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes, DeviceTold told) {
+  return set_device(name, to, [=](const Network& network, const NetworkSessionOptions& options) {
+    return faster(options.threads, passes, told, [&](Device& card) { return work_of(network, options, card); });
+  });
+}
+
+Result<void> name_device(std::string_view name, SessionOptions& to, double passes, DeviceTold told) {
+  return set_device(name, to, [=](const DecoderModel& model, const SessionOptions& options) {
+    return faster(options.threads, passes, told, [&](Device&) -> Result<PassWork> { return work_of(model); });
+  });
+}
+
+Json gpu_use(const gpu::GpuDevice& device) {
+  const gpu::GpuDevice::Counters c = device.counters();
+  const gpu::Prover::Report& report = device.prover().report();
+  Json refused = Json::array();
+  for (const std::string& kernel : report.refused) refused.push_back(kernel);
+  return {{"adapter", device.adapter().name},
+          {"driver", device.adapter().driver},
+          {"dispatches", c.dispatches},
+          {"submits", c.submits},
+          {"pipelines", c.pipelines},
+          {"bytes_read", c.bytes_read},
+          {"bytes_written", c.bytes_written},
+          {"submit_ms", c.submit_ms},
+          {"wait_ms", c.wait_ms},
+          {"buffer_mb", static_cast<double>(device.buffer_bytes()) / 1e6},
+          {"proofs",
+           {{"trials", report.trials},
+            {"ms", report.ms},
+            {"known", device.known_passes()},
+            {"calls_here", report.calls_here},
+            {"refused", std::move(refused)}}}};
+}
+
+std::string refused_on_cards() {
+  OpenDevices& devices = open_devices();
+  const Mutex::Guard lock(devices.mutex);
+  std::string lines;
+  for (const auto& [number, device] : devices.by_number) {
+    if (device == nullptr) continue;
+    const DeviceTurn turn(device.get());
+    const gpu::Prover::Report& report = device->gpu()->prover().report();
+    if (report.refused.empty()) continue;
+    if (!lines.empty()) lines += '\n';
+    lines += fmt::format("gpu:{} ({}) errs in {}: {} calls were computed on the CPU", number,
+                         device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_here);
+  }
+  return lines;
 }
 
 Result<Json> gpu_report() {
@@ -101,18 +229,27 @@ Result<Json> gpu_report() {
   Json list = Json::array();
   for (std::size_t i = 0; i < adapters.size(); ++i) {
     const gpu::AdapterInfo& a = adapters[i];
-    list.push_back({{"device", fmt::format("gpu:{}", i)},
-                    {"name", a.name},
-                    {"driver", a.driver},
-                    {"backend", a.backend},
-                    {"kind", a.kind},
-                    {"limits",
-                     {{"binding_bytes", a.limits.binding_bytes},
-                      {"buffer_bytes", a.limits.buffer_bytes},
-                      {"storage_buffers", a.limits.storage_buffers},
-                      {"workgroup_bytes", a.limits.workgroup_bytes},
-                      {"threads", a.limits.threads},
-                      {"workgroups", a.limits.workgroups}}}});
+    Json entry{{"device", fmt::format("gpu:{}", i)},
+               {"name", a.name},
+               {"driver", a.driver},
+               {"backend", a.backend},
+               {"kind", a.kind},
+               {"limits",
+                {{"binding_bytes", a.limits.binding_bytes},
+                 {"buffer_bytes", a.limits.buffer_bytes},
+                 {"storage_buffers", a.limits.storage_buffers},
+                 {"workgroup_bytes", a.limits.workgroup_bytes},
+                 {"threads", a.limits.threads},
+                 {"workgroups", a.limits.workgroups}}}};
+    if (const auto device = device_from_name(fmt::format("gpu:{}", i))) {
+      const DeviceTurn turn(*device);
+      const gpu::GpuDevice& gpu = *(*device)->gpu();
+      entry["tier"] = gpu.sums() == gpu::Sums::Kept ? "strict-float, sums kept" : "strict-float";
+      entry["use"] = gpu_use(gpu);
+    } else {
+      entry["problem"] = device.error().text();
+    }
+    list.push_back(std::move(entry));
   }
   return Json{{"adapters", std::move(list)}};
 }

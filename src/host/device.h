@@ -2,10 +2,13 @@
 // Devices by the names that commands and bindings take: "cpu", "gpu", "gpu:N". The WebGPU library is that of
 // LOOM_WEBGPU_LIB, or else whichever the system finds.
 
+#include <functional>
+#include <string>
 #include <string_view>
 
-#include "backend/device.h"
 #include "core/json_fwd.h"
+#include "lm/session.h"
+#include "network/network_session.h"
 
 namespace loom {
 
@@ -13,7 +16,21 @@ namespace loom {
 // copies of weights, and threads take turns (DeviceTurn). InvalidArgument for another name; IoError, in one line, where
 // there is no graphics card.
 Result<Device*> device_from_name(std::string_view name);
-// Adapters by number, with their limits. IoError as above.
+
+// The same for a session to come, and "auto": the one that is expected to take less time over so many passes
+// (device_choice.h), which is settled when the session is created. A software adapter is never chosen, and where there
+// is no card it is this computer. `told` hears which it is and why, in one line.
+using DeviceTold = std::function<void(const std::string& line)>;
+inline constexpr double kManyPasses = 1000;
+Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes = kManyPasses,
+                         DeviceTold told = {});
+Result<void> name_device(std::string_view name, SessionOptions& to, double passes = kManyPasses, DeviceTold told = {});
+// Adapters by number, with their limits; what their arithmetic allows ("tier") and what they have done in this process,
+// or the "problem" that keeps them from being used. IoError as above.
 Result<Json> gpu_report();
+// Dispatches, bytes, times and proofs (prover.h) of a card in this process.
+Json gpu_use(const gpu::GpuDevice& device);
+// A line for each card that has kernels which err there and were computed here; empty: none.
+std::string refused_on_cards();
 
 }  // namespace loom

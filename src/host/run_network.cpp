@@ -97,6 +97,7 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
   NetworkSessionOptions options;
   options.threads = o.threads, options.isa = o.isa, options.pool = o.pool, options.max_bytes = o.max_bytes;
   options.device = o.device;
+  if (!o.cells) options.choose_device = o.choose_device;
   if (o.cells && o.device != nullptr) return fail(Code::Unsupported, "outputs of cells are looked at on the CPU alone");
   LOOM_TRY(const auto session, NetworkSession::create(network, options));
   std::vector<float> narrow;

@@ -18,7 +18,9 @@ struct NetworkRunOptions {
   int threads = 0;  // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};
   std::shared_ptr<ThreadPool> pool{};
-  Device* device = nullptr;                          // where the pass runs; without `cells`
+  Device* device = nullptr;  // where the pass runs; without `cells`
+  // in place of `device`, as in NetworkSessionOptions
+  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device{};
   std::uint64_t max_bytes = std::uint64_t{4} << 30;  // of the session
   std::string input_name{};                          // of the input, for errors of its values
   bool cells = false;                                // NetworkOutput::cells is filled

@@ -34,7 +34,8 @@ void run_forward(const Layer& layer, const Run& run, const ConstView& x, const V
 }
 
 void ran_forward(const Layer& layer, const Run& run, const ConstView& x, const ConstView& y) {
-  if (run.watch != nullptr && !run.rehearsal() && !run.exec.status) run.watch->after_forward(layer, x, y);
+  if (run.watch == nullptr || (run.rehearsal() && !run.watch->sees_rehearsals()) || run.exec.status) return;
+  run.watch->after_forward(layer, x, y);
 }
 
 void run_backward(const Layer& layer, const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) {

@@ -45,11 +45,14 @@ void linear(const Run& run, ConstTensor x, std::span<const LinearJob> jobs) {
 namespace {
 
 void add_products(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy,
-                  std::size_t block) {
+                  std::size_t block, const SharedOperands* shared = nullptr) {
   if (run.gradients == nullptr) return;
-  if (const auto [dw, fresh] = run.gradients->target(run, weight); dw != nullptr)
-    gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, {dw, weight.rows(), weight.cols(), x.element},
-         fresh ? Into::Store : Into::Add, block);
+  if (const auto [data, fresh] = run.gradients->target(run, weight); data != nullptr) {
+    const Tensor dw{data, weight.rows(), weight.cols(), x.element};
+    const Into into = fresh ? Into::Store : Into::Add;
+    shared != nullptr ? gemm(run, shared->dy, shared->x, dw, into, block)
+                      : gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, dw, into, block);
+  }
   if (bias.declared())
     if (void* db = run.gradients->of(run, bias)) add_column_sums(run, dy, block, db);
 }
@@ -64,8 +67,8 @@ void take_back(const Exec& exec, const Weight& weight, ConstTensor dy, Tensor dx
 }  // namespace
 
 void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
-                     std::size_t block, bool add_to_dx) {
-  add_products(run, x, weight, bias, dy, block);
+                     std::size_t block, bool add_to_dx, const SharedOperands* shared) {
+  add_products(run, x, weight, bias, dy, block, shared);
   if (dx.data != nullptr) {
     const ArenaScope scope(run.arena());
     take_back(run, weight, dy, dx, add_to_dx);

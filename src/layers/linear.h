@@ -30,10 +30,15 @@ inline void linear(const Run& run, ConstTensor x, const Weight& weight, const We
   linear(run, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
+// What gradients of several weights share: x packed, dy^T with contiguous rows.
+struct SharedOperands {
+  PackedOperand x;
+  Operand dy;
+};
 // dx = W^T dy, or dx += W^T dy; dx.data may be null. Adds to the gradients of W, its adapters and b, in blocks of
 // `block` rows (numerics N-05).
 void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
-                     std::size_t block, bool add_to_dx = false);
+                     std::size_t block, bool add_to_dx = false, const SharedOperands* shared = nullptr);
 // The same for gaps; the caller closes d (layers/tween.h) after the last product. `y`, or W x + b, is what averaged
 // targets count from.
 void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias,

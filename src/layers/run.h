@@ -110,6 +110,8 @@ struct CellTensors {
 class LayerWatch {
  public:
   virtual ~LayerWatch() = default;
+  // Rehearsals are seen too, where views have shapes alone.
+  virtual bool sees_rehearsals() const { return false; }
   virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
   virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
   // The same of targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that the layer stands

@@ -12,6 +12,7 @@
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
 #include "dtypes/scales.h"
+#include "dtypes/whole_scale.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
 #include "ops/matmul/matrix_gpu.h"
@@ -296,7 +297,7 @@ bool Weight::refill(ThreadPool* pool) {
   row.dtype = dtype, row.rows = 1, row.cols = cols(), row.span = resolved(dtype, encoding_.span);
   if (row.span.granularity == Granularity::Tensor) {
     row.rows = rows();
-    estimate_scales(row, master_);
+    pool != nullptr ? estimate_scales(row, master_, *pool) : estimate_scales(row, master_);
     row.rows = 1;
   }
   const std::size_t part_size = elements() / parts_;
@@ -313,14 +314,14 @@ bool Weight::refill(ThreadPool* pool) {
   return true;
 }
 
-Result<void> Weight::commit_update(ThreadPool& pool) {
-  if (tied_ != nullptr) return tied_->commit_update(pool);
+Result<void> Weight::commit_update(ThreadPool& pool, Values values) {
+  if (tied_ != nullptr) return tied_->commit_update(pool, values);
   LOOM_ASSERT(ahead_ == nullptr);
   master_token_.reset();
-  return encode_master(pool);
+  return encode_master(pool, values);
 }
 
-Result<void> Weight::encode_master(ThreadPool& pool) {
+Result<void> Weight::encode_master(ThreadPool& pool, Values given) {
   const auto bad = [&](const auto& values) -> Result<void> {
     using T = typename std::remove_cvref_t<decltype(values)>::value_type;
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -336,8 +337,10 @@ Result<void> Weight::encode_master(ThreadPool& pool) {
       if (!std::isfinite(values[i])) return fail(Code::NonFinite, "{}: value {} is not a finite number", name_, i);
     return {};
   };
-  LOOM_TRY_VOID(bad(master_));
-  LOOM_TRY_VOID(bad(master64_));
+  if (given == Values::Any) {
+    LOOM_TRY_VOID(bad(master_));
+    LOOM_TRY_VOID(bad(master64_));
+  }
   if (refill(&pool)) return {};
   if (!keeps_scales_ || !has_scales(*this)) return refresh();
   LOOM_TRY(const QuantizedMatrix now, quantized());
@@ -379,15 +382,15 @@ Tensor Weight::master_for_update(const Exec& exec) {
   return {const_cast<float*>(at), rows(), cols(), Element::f32};
 }
 
-Result<void> Weight::commit_update(const Exec& exec) {
-  if (tied_ != nullptr) return tied_->commit_update(exec);
-  if (exec.gpu() == nullptr || master_.empty()) return commit_update(exec.pool);
+Result<void> Weight::commit_update(const Exec& exec, Values values) {
+  if (tied_ != nullptr) return tied_->commit_update(exec, values);
+  if (exec.gpu() == nullptr || master_.empty()) return commit_update(exec.pool, values);
   const Tensor moved = master_for_update(exec);
   if (exec.status) return tl::make_unexpected(*exec.status);
   if (!moves_as_it_lies()) {
     exec.arena.device()->read(moved.as<std::byte>(), std::as_writable_bytes(std::span(master_)));
     LOOM_TRY_VOID(exec.arena.device()->check());
-    return encode_master(exec.pool);
+    return encode_master(exec.pool, values);
   }
   const std::size_t part_size = elements() / parts_;
   for (std::size_t p = 0; role_ == WeightRole::Matrix && p < parts_; ++p)

@@ -86,13 +86,15 @@ class Weight {
   // commit_update() follows.
   Tensor master_for_update();
   // Encodes the moved master as the active version (engine D-22), in place where nobody else holds it; the other
-  // versions are dropped. NonFinite names the index; the version is then as before.
-  Result<void> commit_update(ThreadPool& pool);
+  // versions are dropped. NonFinite names the index, unless the caller has seen that all is finite; the version is then
+  // as before.
+  enum class Values : std::uint8_t { Any, Finite };
+  Result<void> commit_update(ThreadPool& pool, Values values = Values::Any);
   // The same for a pass on a device: values move where the device has them, and the active version there follows, by
   // kernels for float32 and by this computer for other types. Until fetch() the values here may be those of before
   // (is_ahead); values that are set here in between replace them.
   Tensor master_for_update(const Exec& exec);
-  Result<void> commit_update(const Exec& exec);
+  Result<void> commit_update(const Exec& exec, Values values = Values::Any);
   bool is_ahead() const { return owner().ahead_ != nullptr; }
   Result<void> fetch();
   // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew
@@ -188,7 +190,7 @@ class Weight {
   template <class T>
   void decode_to(std::size_t first, std::size_t count, T* to) const;
   void find_plain();
-  Result<void> encode_master(ThreadPool& pool);
+  Result<void> encode_master(ThreadPool& pool, Values values);
   bool moves_as_it_lies() const;
   bool is_own() const;
   std::span<const float> placed(const Exec& exec, std::span<const float> values) const;

@@ -32,8 +32,9 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
     return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
   s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
-  s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype, s->device_ = options.device;
-  s->arena_ = Arena(options.device);
+  s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype;
+  s->device_ = options.choose_device == nullptr ? options.device : options.choose_device(*s->model_, options);
+  s->arena_ = Arena(s->device_);
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));

@@ -21,11 +21,13 @@ struct SessionOptions {
   int threads = 0;           // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};  // absent: the best one
   Activations activations = Activations::int16;
-  std::size_t context_tokens = 0;         // 0: what the model was trained for, at most kDefaultContext
-  std::size_t sequences = 1;              // that can be held at once
-  std::size_t chunk_rows = 128;           // rows of one forward pass at most: longer prompts are cut
-  DType kv_dtype = DType::float32;        // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
-  Device* device = nullptr;               // where tensors lie and ops run; null: this computer. Outlives the session
+  std::size_t context_tokens = 0;   // 0: what the model was trained for, at most kDefaultContext
+  std::size_t sequences = 1;        // that can be held at once
+  std::size_t chunk_rows = 128;     // rows of one forward pass at most: longer prompts are cut
+  DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
+  Device* device = nullptr;         // where tensors lie and ops run; null: this computer. Outlives the session
+  // Says where in place of `device`.
+  std::function<Device*(const DecoderModel&, const SessionOptions&)> choose_device{};
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
   // names of the model's adapters (lm/peft.h) that count in this session; absent: those that are enabled
   std::optional<std::vector<std::string>> adapters{};

@@ -195,6 +195,7 @@ Result<void> Network::merge_adapters() {
 
 Result<void> Network::prepare(const Shape& input) {
   sweep_ = Sweep::Plain;
+  prepared_input_ = input;
   shape_after_.clear(), step_cells_.clear();
   LOOM_TRY_VOID(resolve_ties());
   LOOM_TRY_VOID(resolve_links());

@@ -125,6 +125,7 @@ class Network {
   // The cell behind a slot of Call::cells.
   std::size_t source_of_slot(std::size_t slot) const { return sources_[slot]; }
 
+  const Shape& prepared_input() const { return prepared_input_; }  // of the last prepare()
   bool is_prepared() const { return shape_after_.size() == cells_.size(); }
   const Shape& shape_after(std::size_t index) const { return shape_after_[index]; }
   const std::vector<StateNeeds>& state_needs() const { return state_needs_; }
@@ -198,7 +199,7 @@ class Network {
   std::vector<Weight*> ties_;       // weights that share a table
   Sweep sweep_ = Sweep::Plain;      // what the last prepare was for
   bool only_steps_ = false;         // that gave links a meaning which the plain sweep does not have
-  Shape step_input_;
+  Shape step_input_, prepared_input_;
   std::vector<StepCell> step_cells_;
   std::vector<std::string> step_warnings_;
 };

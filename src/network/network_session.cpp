@@ -14,6 +14,11 @@
 
 namespace loom {
 
+void settle_device(const Network& network, NetworkSessionOptions& options) {
+  if (options.choose_device == nullptr) return;
+  options.device = std::exchange(options.choose_device, nullptr)(network, options);
+}
+
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element) {
   const auto passes = [&](double v) {
     return std::isfinite(element == Element::f32 ? static_cast<double>(static_cast<float>(v)) : v);
@@ -62,6 +67,7 @@ Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& ne
   std::unique_ptr<NetworkSession> s(new NetworkSession);
   s->network_ = &network;
   s->options_ = options;
+  settle_device(network, s->options_);
   if (options.context != 0 && options.backward)
     return fail(Code::Unsupported, "a session with a context goes on from call to call: it has no backward passes");
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -41,10 +42,15 @@ struct NetworkSessionOptions {
   // backward carries gaps of targets, not gradients: observers see PassKind::Tween
   bool carries_targets = false;
   Device* device = nullptr;  // where tensors lie and ops run; null: this computer. Outlives the session
+  // Says where in place of `device`, when the session is created for a network with its shapes.
+  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device = {};
   // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
   const KernelTable* kernels = nullptr;
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
+
+// What was left open is chosen.
+void settle_device(const Network& network, NetworkSessionOptions& options);
 
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as
 // `element`. Networks themselves let such numbers through, and some activations make finite ones of them.
@@ -139,6 +145,7 @@ class NetworkSession {
   }
   Gradients& gradients() { return gradients_; }
   Element element() const { return network_->settings.activations; }
+  Device* device() const { return options_.device; }
   const Shape& output_shape() const { return output_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }

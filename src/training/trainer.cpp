@@ -96,6 +96,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
   if (config.session.mixed != Mixed::none && network.settings.activations == Element::f64)
     return fail(Code::Unsupported, "mixed precision: the network computes in f64");
   std::unique_ptr<Trainer> t(new Trainer(network, config, std::move(loss), std::move(optimizer), std::move(schedule)));
+  t->settle_device();
   if (config.lbfgs_history) {
     // The search along a line compares losses with the slope of the true gradient.
     if (config.clip_norm != 0 || config.clip_value != 0)
@@ -106,12 +107,23 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
           "lbfgs: mixed f16 scales the loss by what its overflows tell, which a search along a line does not survive");
     LOOM_TRY(t->lbfgs_, Lbfgs::create(*config.lbfgs_history));
   }
-  if (config.commit_meta && (config.lbfgs_history || config.session.device != nullptr))
+  if (config.commit_meta && (config.lbfgs_history || t->config_.session.device != nullptr))
     return fail(Code::Unsupported, "commit_meta: neither with lbfgs, whose pairs are of one network, nor on a device");
   LOOM_TRY_VOID(t->collect_parameters());
   LOOM_TRY_VOID(config.tween ? t->create_tween() : t->create_workers());
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
   return t;
+}
+
+// What no device runs stays here.
+void Trainer::settle_device() {
+  NetworkSessionOptions& session = config_.session;
+  const bool has_feedback = config_.tween && (config_.tween->mode == "mirror" || config_.tween->mode == "dtp");
+  if (config_.lbfgs_history || config_.commit_meta || has_feedback) session.choose_device = nullptr;
+  NetworkSessionOptions learns = session;
+  learns.backward = true;
+  loom::settle_device(*network_, learns);
+  session.device = learns.device, session.choose_device = nullptr;
 }
 
 Result<void> Trainer::create_tween() {
@@ -582,10 +594,10 @@ std::size_t Trainer::Trained::elements() const {
   return elements;
 }
 
-Result<void> Trainer::commit() {
+Result<void> Trainer::commit(Weight::Values values) {
   const Exec now = update_exec();
   for (std::size_t p = 0; p < trained_.weights.size(); ++p)
-    if (auto done = trained_.weights[p]->commit_update(now); !done)
+    if (auto done = trained_.weights[p]->commit_update(now, values); !done)
       return fail(done.error().code, "{} after the update of step {} (learning rate {})", done.error().text(),
                   state_.steps, learning_rate());
   return {};
@@ -696,7 +708,7 @@ Result<StepReport> Trainer::update(const Samples& batch, StepReport report, std:
     return skip(batch, std::move(report), moved ? nullptr : &moved.error());
   }
   LOOM_TRY_VOID(optimizer_.finish(figures));
-  LOOM_TRY_VOID(commit());
+  LOOM_TRY_VOID(commit(Weight::Values::Finite));
   state_.skipped_in_a_row = 0;
   ++state_.steps;
   // Dynamic loss scale (T-70): doubled after kGoodSteps finite steps in a row, halved by skip().
@@ -765,11 +777,11 @@ Result<StepReport> Trainer::lbfgs_step(const Samples& batch, StepReport report) 
   const auto outcome =
       lbfgs_->step(trained_.masters, trained_.const_gradients, report.learning_rate, [&]() -> Result<double> {
         // Called at trial points of the line search: the network must see the moved masters first.
-        LOOM_TRY_VOID(commit());
+        LOOM_TRY_VOID(commit(Weight::Values::Any));
         return gradients(batch);
       });
   if (outcome && outcome->moved) clamp_masters(update_exec(), {});
-  LOOM_TRY_VOID(commit());  // after an error the masters are back where they were
+  LOOM_TRY_VOID(commit(Weight::Values::Any));  // after an error the masters are back where they were
   if (!outcome && outcome.error().code == Code::NonFinite) {
     report.loss = std::numeric_limits<double>::quiet_NaN();
     return skip(batch, std::move(report), &outcome.error());

@@ -159,6 +159,7 @@ class Trainer {
   std::vector<std::vector<std::byte>> carried();
   Result<void> carry(std::span<const std::span<const std::byte>> carried);
 
+  Device* device() const { return config_.session.device; }
   NetworkSession& session() { return tween_ ? tween_->session() : *workers_[0].session; }
   // In training by targets: figures of each cell's target in the last step.
   std::span<const TweenUse> tween_uses() const { return tween_ ? tween_->uses() : std::span<const TweenUse>(); }
@@ -245,9 +246,10 @@ class Trainer {
   Result<double> gradients(const Samples& batch);
   Result<void> create_workers();
   Result<double> joint_count(const Samples& batch);
-  Result<void> commit();
+  Result<void> commit(Weight::Values values);
   void clamp_masters(const Exec& exec, ConstTensor failed);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
+  void settle_device();
   Result<void> create_tween();
   Result<StepReport> run_step(const Samples& given, std::span<const ShardSum> sums = {});
   Result<StepReport> tween_step(const Samples& batch, StepReport report);

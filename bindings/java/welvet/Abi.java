@@ -299,7 +299,7 @@ public final class Abi {
     public static final long SESSION_OPTIONS_INT8_ACTIVATIONS = 40;
     /** an instruction set by name, to compare; NULL: the best one */
     public static final long SESSION_OPTIONS_ISA = 48;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long SESSION_OPTIONS_DEVICE = 56;
 
     /** Fields that are 0 mean the default: 128 tokens, the most likely token each time. */
@@ -404,7 +404,7 @@ public final class Abi {
     public static final long NETWORK_SESSION_OPTIONS_KV_DTYPE = 48;
     /** above 0: a forward keeps the inputs of every so many cells alone, and backward computes the rest anew */
     public static final long NETWORK_SESSION_OPTIONS_CHECKPOINT_EVERY = 56;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long NETWORK_SESSION_OPTIONS_DEVICE = 64;
 
     /** What a forward takes beside its input. Fields that are 0 mean none. */
@@ -462,7 +462,7 @@ public final class Abi {
     public static final long TRAINER_OPTIONS_ISA = 24;
     /** of activations: a step that needs more is OUT_OF_MEMORY; 0: no limit */
     public static final long TRAINER_OPTIONS_MAX_BYTES = 32;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long TRAINER_OPTIONS_DEVICE = 40;
 
     /** Samples that a network learns from: classes or target values, as its loss takes them. */
@@ -552,7 +552,7 @@ public final class Abi {
     public static final long TRAIN_OPTIONS_USER = 80;
     /** gives the gradients of every step; NULL: the run computes them */
     public static final long TRAIN_OPTIONS_SHARDS = 88;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long TRAIN_OPTIONS_DEVICE = 96;
 
     /** Fields that are 0 mean the default. */
@@ -615,7 +615,7 @@ public final class Abi {
     public static final long STEP_MESH_OPTIONS_BACKWARD = 40;
     /** every tick leaves what it read, which learning by targets starts from */
     public static final long STEP_MESH_OPTIONS_KEEP_INPUTS = 44;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long STEP_MESH_OPTIONS_DEVICE = 48;
 
     /** Fields that are 0 mean the default. */
@@ -761,7 +761,7 @@ public final class Abi {
     public static final long ENCODER_OPTIONS_ISA = 24;
     /** quantises the matrices on load to this type, by name; NULL: float32 */
     public static final long ENCODER_OPTIONS_DTYPE = 32;
-    /** where it runs: cpu, gpu or gpu:N of loom_gpu_report(), with the same bits; NULL: cpu */
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long ENCODER_OPTIONS_DEVICE = 40;
 
     /** Fields that are 0 mean the default. */

@@ -25,6 +25,7 @@ struct Limits {
 struct AdapterInfo {
   std::string name, driver, backend, kind;  // "Vulkan", "discrete"
   Limits limits;
+  std::string library = {};  // the digest of its file, of a device that is open; empty where it is not known
 };
 
 // What a driver hands out is known by a number, from 1.

@@ -266,6 +266,7 @@ bool GpuDevice::keep_attempt() {
 }
 
 void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups) {
+  if (exec.rehearsal()) rehearsed_.fetch_add(1, std::memory_order_relaxed);
   if (exec.rehearsal() || exec.status || workgroups == 0) return;
   LOOM_ASSERT(prover_->is_in_call());
   if (mode_ == Mode::List) return void(recorded_.push_back({kernel, workgroups, false}));
@@ -273,6 +274,7 @@ void GpuDevice::record(const Exec& exec, const Kernel& kernel, std::uint64_t wor
 }
 
 void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
+  if (exec.rehearsal()) rehearsed_.fetch_add(1, std::memory_order_relaxed);
   if (exec.rehearsal() || exec.status || rows == 0) return;
   LOOM_ASSERT(prover_->is_in_call() && kernel.threads() == kRowThreads);
   if (mode_ == Mode::List) return void(recorded_.push_back({kernel, rows, true}));
@@ -438,6 +440,7 @@ void GpuDevice::make_room() {
 GpuDevice::Counters GpuDevice::counters() const {
   Counters all = counters_;
   all.pipelines = shaders_.compiled();
+  all.rehearsed = rehearsed_.load(std::memory_order_relaxed);
   return all;
 }
 

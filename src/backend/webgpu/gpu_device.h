@@ -3,6 +3,7 @@
 // Tensors have addresses like everywhere else, of a range that holds no memory, so that layers go on adding to pointers
 // and a host that looks at a tensor faults at once. One thread uses a device at a time.
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,6 +65,7 @@ class GpuDevice final : public Device {
 
   const AdapterInfo& adapter() const { return driver_->adapter(); }
   struct Counters {
+    std::uint64_t rehearsed = 0;  // kernels of passes that were planned
     std::uint64_t dispatches = 0, submits = 0, pipelines = 0, bytes_read = 0, bytes_written = 0;
     double submit_ms = 0, wait_ms = 0;
   };
@@ -72,6 +74,8 @@ class GpuDevice final : public Device {
   Sums sums() const { return shaders_.sums(); }
   std::uint64_t buffer_bytes() const { return driver_->buffer_bytes(); }
   Prover& prover() { return *prover_; }
+  const Prover& prover() const { return *prover_; }
+  std::size_t known_passes() const { return shaders_.known_passes(); }  // of earlier runs
 
  private:
   friend class Prover;
@@ -174,6 +178,7 @@ class GpuDevice final : public Device {
   std::byte* fault_memory_ = nullptr;
   std::vector<std::function<Error(std::uint32_t, std::uint32_t)>> faults_;  // since the last check()
   Counters counters_;
+  std::atomic<std::uint64_t> rehearsed_ = 0;  // plans are made by any thread
   std::optional<Error> failed_;  // of a read
 };
 

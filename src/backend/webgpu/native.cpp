@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "backend/webgpu/webgpu_abi.h"
+#include "core/file.h"
 #include "core/mutex.h"
+#include "core/sha256.h"
 #include "core/system.h"
 
 namespace loom::gpu {
@@ -58,6 +60,15 @@ struct Library {
     call.DevicePoll = reinterpret_cast<decltype(call.DevicePoll)>(os::symbol_of(library, "wgpuDevicePoll"));
     instance = call.CreateInstance(nullptr);
     if (instance == nullptr) problem = "the WebGPU library gives no instance";
+  }
+
+  // Of the library's file, in hex; empty where it cannot be read.
+  std::string digest() const {
+    const auto file = MappedFile::open(os::file_of_symbol(reinterpret_cast<void*>(call.CreateInstance)));
+    if (!file) return {};
+    Sha256 hash;
+    hash.update((*file)->bytes());
+    return to_hex(hash.finish());
   }
 };
 
@@ -467,7 +478,9 @@ Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::siz
     return fail(Code::IoError, "no graphics adapter of number {}: there are {}", number, adapters.size());
   abi::Limits limits{};
   lib.call.AdapterGetLimits(adapters[number], &limits);
-  auto driver = NativeDriver::open(lib, adapters[number], describe(lib, adapters[number], limits), limits);
+  AdapterInfo info = describe(lib, adapters[number], limits);
+  info.library = lib.digest();
+  auto driver = NativeDriver::open(lib, adapters[number], std::move(info), limits);
   lib.call.AdapterRelease(adapters[number]);
   return driver;
 }

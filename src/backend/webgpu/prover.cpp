@@ -62,7 +62,7 @@ bool Prover::record(const Exec& exec, const Form& form) {
   form();
   device_.mode_ = GpuDevice::Mode::Plain;
   if (exec.status) return true;
-  const auto failed = [&](auto&& result) {
+  const auto failed = [&](auto result) {
     if (!result) exec.status = std::move(result).error();
     return !result;
   };

@@ -53,6 +53,7 @@ class Shaders {
 
   // Reads the file of passes. Lines that are none are passed over, as is a file that is not there.
   void read_passes();
+  std::size_t known_passes() const { return earlier_.size(); }  // shaders that passed in earlier runs
   // Shaders are made anew, with this level of sums. For the time before any is used.
   void set_sums(Sums sums);
   Sums sums() const { return sums_; }

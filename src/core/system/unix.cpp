@@ -84,6 +84,10 @@ void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
 
 void* open_library(const char* path) { return ::dlopen(path, RTLD_NOW | RTLD_LOCAL); }
 void* symbol_of(void* library, const char* name) { return ::dlsym(library, name); }
+std::string file_of_symbol(void* symbol) {
+  Dl_info info{};
+  return ::dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
 
 bool watch_forks(void (*before)(), void (*parent)(), void (*child)()) {
   return ::pthread_atfork(before, parent, child) == 0;

@@ -51,6 +51,7 @@ void empty_addresses(std::byte*, std::size_t) noexcept {}
 
 void* open_library(const char*) { return nullptr; }
 void* symbol_of(void*, const char*) { return nullptr; }
+std::string file_of_symbol(void*) { return {}; }
 
 Stack stack_of_thread() { return {}; }
 int physical_cores() { return 1; }

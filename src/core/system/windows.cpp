@@ -252,6 +252,14 @@ void* open_library(const char* path) { return LoadLibraryW(WidePath(path).text);
 void* symbol_of(void* library, const char* name) {
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
 }
+std::string file_of_symbol(void* symbol) {
+  HMODULE module = nullptr;
+  wchar_t path[kPathUnits];
+  constexpr DWORD kOfAddress = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+  if (GetModuleHandleExW(kOfAddress, static_cast<const wchar_t*>(symbol), &module) == 0) return {};
+  const DWORD length = GetModuleFileNameW(module, path, std::size(path));
+  return length == 0 || length == std::size(path) ? std::string() : narrow(path);
+}
 
 bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }
 

@@ -68,6 +68,8 @@ class Recurrent final : public Layer {
   void begin_direction(const Run& run, const ConstView& x, CellBackward& task) const;
   PackedOperand begin_steps(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
   void steps_back(const Run& run, const ConstView& dy, CellBackward& task, std::size_t direction) const;
+  void add_products(const Run& run, const ConstView& x, const CellBackward& task, std::size_t direction,
+                    const View& dx) const;
   // Gradients of what a gate adds to its x product: gru's n multiplies by r first.
   const Tensor& inner_sums(const CellBackward& task, std::size_t g) const {
     return task.dsums[task.shape.cell == CellKind::Gru && g == 2 ? 3 : g];

@@ -56,14 +56,37 @@ void Recurrent::backward(const Run& run, const ConstView& dy, const View& dx) co
     const ArenaScope direction(run.arena());
     begin_direction(run, x, task);
     steps_back(run, dy, task, d);
-    const std::size_t block = 16 * task.shape.steps;
-    for (std::size_t g = 0; g < num_gates(); ++g) {
-      const Gate& weights = gate(d, g);
-      const bool is_first = g == 0 && d + 1 == num_directions();
-      linear_backward(run, x, weights.weight_ih, weights.bias, task.dsums[g], dx, block, !is_first);
-      linear_backward(run, task.trace.h_before, weights.weight_hh, weights.bias_hh, inner_sums(task, g), Tensor{},
-                      block);
+    add_products(run, x, task, d, dx);
+  }
+}
+
+// Gradients of the weights of a direction, and dx. All gates meet the same x and h, and both products of a gate mostly
+// the same sums: many rows are packed and laid out once.
+void Recurrent::add_products(const Run& run, const ConstView& x, const CellBackward& task, std::size_t direction,
+                             const View& dx) const {
+  const std::size_t rows = x.shape.rows(), units = task.shape.units, block = 16 * task.shape.steps;
+  constexpr std::size_t kFew = 64;  // rows that are read as they lie; a device reads all so
+  const bool shares = rows > kFew && run.gradients != nullptr && run.arena().device() == nullptr;
+  const ConstTensor h = task.trace.h_before;
+  SharedOperands inputs, states;
+  if (shares) {
+    const Operand of[] = {Operand::of(x), Operand::of(h)};
+    inputs.x = pack(run, {of, 1}, rows, x.shape.cols(), x.element);
+    states.x = pack(run, {of + 1, 1}, rows, units, x.element);
+  }
+  for (std::size_t g = 0; g < num_gates(); ++g) {
+    const ArenaScope scope(run.arena());
+    const Gate& weights = gate(direction, g);
+    const ConstTensor sums = task.dsums[g], inner = inner_sums(task, g);
+    if (shares) {
+      inputs.dy = laid_out(run, Operand::transposed(sums), units, rows, x.element);
+      states.dy =
+          inner.data == sums.data ? inputs.dy : laid_out(run, Operand::transposed(inner), units, rows, x.element);
     }
+    const bool is_first = g == 0 && direction + 1 == num_directions();
+    linear_backward(run, x, weights.weight_ih, weights.bias, sums, dx, block, !is_first, shares ? &inputs : nullptr);
+    linear_backward(run, h, weights.weight_hh, weights.bias_hh, inner, Tensor{}, block, false,
+                    shares ? &states : nullptr);
   }
 }
 

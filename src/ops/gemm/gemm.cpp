@@ -142,6 +142,10 @@ void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, 
   with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
 }
 
+Operand laid_out(const Exec& exec, const Operand& a, std::size_t m, std::size_t k, Element element) {
+  return with_element(element, [&]<class T>() { return rows_of<T>(exec, a, m, k); });
+}
+
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
   const gpu::Call call(exec, [&] { gpu::add_column_sums(exec, x, block, c); });
   if (call.is_done()) return;

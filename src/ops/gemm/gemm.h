@@ -38,6 +38,8 @@ struct PackedOperand {
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store,
           std::size_t block = 0);
+// a [m, k] as products read it, for several of them: itself, or a copy in the arena where gemm() would make one.
+Operand laid_out(const Exec& exec, const Operand& a, std::size_t m, std::size_t k, Element element);
 
 // One panel [k][16] of b [k, n], n <= 16; columns from n on are 0.
 template <class T>

@@ -241,6 +241,14 @@ TEST(Matmul, D_33_D_34_every_way_of_inputs_is_divided_among_threads) {
         const test::ExpectDivided divided;
         EXPECT_EQ(together(m, x), y) << name(dtype);
         EXPECT_EQ(y, simulate(q, x, way)) << name(dtype);
+        // One row goes by panels in pairs, of which an odd number leaves one.
+        const std::vector<float> row(x.begin(), x.begin() + kCols);
+        for (const Isa isa : usable_isas())
+          for (const int threads : {1, 3}) {
+            Runner runner(isa, threads);
+            runner.activations = way.activations;
+            EXPECT_EQ(runner(m, row), std::vector<float>(y.begin(), y.begin() + kOutputs)) << name(dtype) << name(isa);
+          }
       }
 }
 

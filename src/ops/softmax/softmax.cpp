@@ -8,7 +8,7 @@ namespace loom {
 namespace {
 
 // An exponential and its quotient cost about twice what for_rows() counts an element as.
-constexpr std::size_t kCost = 2;
+constexpr std::size_t kRowCost = 2;
 
 // f(first entry of a distribution in row r, its width), for every run of the row.
 template <class F>
@@ -24,7 +24,7 @@ void softmax(const Exec& exec, ConstTensor x, double temperature, std::span<cons
   if (call.is_done()) return;
   with_element(x.element, [&]<class T>() {
     const auto& k = exec.kernels.softmax.of<T>();
-    for_rows(exec, x.rows, kCost * x.cols, [&](std::size_t r) {
+    for_rows(exec, x.rows, kRowCost * x.cols, [&](std::size_t r) {
       each_run(runs, [&](std::size_t at, std::size_t n) {
         k.softmax_row(x.row<T>(r) + at, static_cast<T>(temperature), n, p.row<T>(r) + at);
       });
@@ -52,7 +52,7 @@ void masked_softmax(const Exec& exec, ConstTensor x, double temperature, const S
   with_element(x.element, [&]<class T>() {
     const auto& k = exec.kernels.softmax.of<T>();
     const T* call = static_cast<const T*>(mask.call);
-    for_rows(exec, x.rows, kCost * x.cols, [&](std::size_t r) {
+    for_rows(exec, x.rows, kRowCost * x.cols, [&](std::size_t r) {
       k.masked_row(x.row<T>(r), static_cast<T>(temperature),
                    {.call = call == nullptr ? nullptr : call + r * x.cols,
                     .listed = mask.listed.data(),
