@@ -100,7 +100,8 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"kv_bytes_per_token", session.token_bytes()},
             {"cpu", cpu_name()},
             {"numerics_version", kNumericsVersion}};
-  if (session.device() != nullptr && session.device()->gpu() != nullptr) json["gpu"] = gpu_use(*session.device()->gpu());
+  if (session.device() != nullptr && session.device()->gpu() != nullptr)
+    json["gpu"] = gpu_use(*session.device()->gpu());
   if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
   print_json(json);
 }

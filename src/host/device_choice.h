@@ -1,6 +1,6 @@
 #pragma once
-// Which device takes less time ("auto"), by a cost model: what a pass has to do, counted in a rehearsal, over rates that
-// are measured once in a process. Results have the same bits on all devices, so a poor choice costs time alone.
+// Which device takes less time ("auto"), by a cost model: what a pass has to do, counted in a rehearsal, over rates
+// that are measured once in a process. Results have the same bits on all devices, so a poor choice costs time alone.
 
 #include <string>
 

@@ -179,7 +179,7 @@ class GpuDevice final : public Device {
   std::vector<std::function<Error(std::uint32_t, std::uint32_t)>> faults_;  // since the last check()
   Counters counters_;
   std::atomic<std::uint64_t> rehearsed_ = 0;  // plans are made by any thread
-  std::optional<Error> failed_;  // of a read
+  std::optional<Error> failed_;               // of a read
 };
 
 }  // namespace loom::gpu

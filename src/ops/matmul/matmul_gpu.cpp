@@ -182,8 +182,8 @@ bool same_layout(const Matrix& a, const Matrix& b) {
 void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   for (const MatmulJob& job : jobs) {
     const Matrix& m = *job.weight;
-    if (exec.rehearsal()) continue;
-    auto at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
+    Result<const std::byte*> at = nullptr;
+    if (!exec.rehearsal()) at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
     if (!at) {
       if (!exec.status) exec.status = std::move(at).error();
       return;
