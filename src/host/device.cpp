@@ -173,13 +173,13 @@ Result<void> set_device(std::string_view name, Options& to, Choose choose) {
 
 }  // namespace
 
-Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes, DeviceTold told) {
+Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes, const DeviceTold& told) {
   return set_device(name, to, [=](const Network& network, const NetworkSessionOptions& options) {
     return faster(options.threads, passes, told, [&](Device& card) { return work_of(network, options, card); });
   });
 }
 
-Result<void> name_device(std::string_view name, SessionOptions& to, double passes, DeviceTold told) {
+Result<void> name_device(std::string_view name, SessionOptions& to, double passes, const DeviceTold& told) {
   return set_device(name, to, [=](const DecoderModel& model, const SessionOptions& options) {
     return faster(options.threads, passes, told, [&](Device&) -> Result<PassWork> { return work_of(model); });
   });

@@ -23,8 +23,9 @@ Result<Device*> device_from_name(std::string_view name);
 using DeviceTold = std::function<void(const std::string& line)>;
 inline constexpr double kManyPasses = 1000;
 Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes = kManyPasses,
-                         DeviceTold told = {});
-Result<void> name_device(std::string_view name, SessionOptions& to, double passes = kManyPasses, DeviceTold told = {});
+                         const DeviceTold& told = {});
+Result<void> name_device(std::string_view name, SessionOptions& to, double passes = kManyPasses,
+                         const DeviceTold& told = {});
 // Adapters by number, with their limits; what their arithmetic allows ("tier") and what they have done in this process,
 // or the "problem" that keeps them from being used. IoError as above.
 Result<Json> gpu_report();

@@ -74,7 +74,11 @@ Result<DeviceRates> measure(Device* device, int threads) {
   LOOM_TRY(const KernelTable* const kernels, kernels_for(best_isa()));
   Arena arena(device);
   const Exec exec{*pool, *kernels, arena};
-  const std::size_t side = is_card ? 1024 : 384, row = std::size_t{1} << 20, rows = is_card ? 16 : 8;
+  const bool is_software = is_card && device->gpu()->adapter().kind == "software";  // minutes of the sizes of a card
+  const std::size_t side = is_software ? 128
+                           : is_card   ? 1024
+                                       : 384,
+                    row = std::size_t{1} << (is_software ? 16 : 20), rows = is_card ? 16 : 8;
   LOOM_TRY(Memory memory, Memory::create(device, 2 * rows * row * sizeof(float)));
   const auto tensor = [&](std::size_t at, std::size_t r, std::size_t c) {
     return Tensor{memory.data() + at * sizeof(float), r, c, Element::f32};

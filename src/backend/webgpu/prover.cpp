@@ -63,8 +63,9 @@ bool Prover::record(const Exec& exec, const Form& form) {
   device_.mode_ = GpuDevice::Mode::Plain;
   if (exec.status) return true;
   const auto failed = [&](auto result) {
-    if (!result) exec.status = std::move(result).error();
-    return !result;
+    const bool is_error = !result;
+    if (is_error) exec.status = std::move(result).error();
+    return is_error;
   };
   on_trial_.clear();
   is_refused_ = false;
