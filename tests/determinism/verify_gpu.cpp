@@ -1,5 +1,5 @@
-// The golden set on a graphics card, through navigator.gpu, beside the same lines of the CPU, in WebAssembly. Prints the
-// lines, which are those of hashes.tsv and training.tsv, and counts those that the card has no form for.
+// The golden set on a graphics card, through navigator.gpu, beside the same lines of the CPU, in WebAssembly. Prints
+// the lines, which are those of hashes.tsv and training.tsv, and counts those that the card has no form for.
 //
 //   loom_verify_gpu [N]      every N-th network of a layer, model and training; 1 without
 
@@ -48,10 +48,8 @@ class Verification {
       if (is_next()) {
         LOOM_TRY(const auto model, golden_model(c));
         LOOM_TRY_VOID(compare(c.name, [&](Device* device) {
-          return golden_digest(model, {.isa = best_isa(),
-                                       .activations = c.activations,
-                                       .kv_dtype = c.kv_dtype,
-                                       .device = device});
+          return golden_digest(
+              model, {.isa = best_isa(), .activations = c.activations, .kv_dtype = c.kv_dtype, .device = device});
         }));
       }
     return {};
@@ -94,10 +92,11 @@ Result<bool> verify(std::size_t one_in) {
   Verification verification(*device, one_in);
   LOOM_TRY_VOID(verification.run());
   const gpu::Prover::Report& report = device->prover().report();
-  std::printf("%zu lines of the card are those of the CPU, %zu networks have no form there, %llu shaders, %llu trials, %.0f s\n",
-              verification.lines(), verification.refused(),
-              static_cast<unsigned long long>(device->counters().pipelines),
-              static_cast<unsigned long long>(report.trials), ms_since(begin) / 1000);
+  std::printf(
+      "%zu lines of the card are those of the CPU, %zu networks have no form there, %llu shaders, %llu trials, %.0f "
+      "s\n",
+      verification.lines(), verification.refused(), static_cast<unsigned long long>(device->counters().pipelines),
+      static_cast<unsigned long long>(report.trials), ms_since(begin) / 1000);
   for (const std::string& name : report.refused) std::printf("refused: %s\n", name.c_str());
   std::printf("%s  %s\n", report.refused.empty() ? "PASS" : "FAIL", verification.digest().c_str());
   return report.refused.empty();
@@ -107,7 +106,8 @@ Result<bool> verify(std::size_t one_in) {
 
 int main(int argc, char** argv) {
   std::size_t one_in = 1;
-  if (argc > 2 || (argc == 2 && (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), one_in).ec != std::errc{} || one_in == 0))) {
+  if (argc > 2 || (argc == 2 && (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), one_in).ec != std::errc{} ||
+                                 one_in == 0))) {
     std::fprintf(stderr, "usage: loom_verify_gpu [N]\n");
     return 2;
   }

@@ -4,8 +4,8 @@
 #include <array>
 #include <map>
 
-// What the host of the module gives. Pointers are of the module's memory; sizes and places in a buffer are doubles, since
-// they may be beyond 32 bits. What can fail returns whether it was done, and message() copies what went wrong.
+// What the host of the module gives. Pointers are of the module's memory; sizes and places in a buffer are doubles,
+// since they may be beyond 32 bits. What can fail returns whether it was done, and message() copies what went wrong.
 extern "C" {
 #define LOOM_HOST(name) __attribute__((import_module("loom_gpu"), import_name(#name)))
 LOOM_HOST(message_size) std::uint32_t loom_gpu_message_size();
@@ -52,11 +52,7 @@ AdapterInfo adapter_from(std::string_view text) {
   }
   const auto small = [](std::uint32_t which) { return static_cast<std::uint32_t>(loom_gpu_limit(which)); };
   const auto large = [](std::uint32_t which) { return static_cast<std::uint64_t>(loom_gpu_limit(which)); };
-  return {lines[0],
-          lines[1],
-          lines[2],
-          lines[3],
-          {large(0), large(1), small(2), small(3), small(4), small(5)},
+  return {lines[0], lines[1], lines[2], lines[3], {large(0), large(1), small(2), small(3), small(4), small(5)},
           lines[4]};
 }
 
