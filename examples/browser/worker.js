@@ -53,15 +53,19 @@ function wasi(args, memory, print) {
   return new Proxy(known, { get: (of, name) => of[name] ?? (() => NOT_THERE) });
 }
 
-self.onmessage = async ({ data: { opened, program, args } }) => {
+async function run({ opened, program, args }) {
   let instance = null;
   const memory = () => instance.exports.memory;
   const gpu = new GpuImports(opened, (calls, transfer) => self.postMessage({ calls }, transfer), memory);
   const system = wasi(['loom', ...args], memory, (text) => self.postMessage({ text }));
   const module = await WebAssembly.compileStreaming(fetch(program));
   instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: system, loom_gpu: gpu.imports });
+  instance.exports._start();
+}
+
+self.onmessage = async ({ data }) => {
   try {
-    instance.exports._start();
+    await run(data);
   } catch (error) {
     if (!(error instanceof Ended)) self.postMessage({ text: `FAIL  ${error}` });
   }
