@@ -28,7 +28,7 @@ if (!self.crossOriginIsolated) {
     worker.onerror = (event) => finish(`FAIL  ${event.message}`);
     worker.onmessage = ({ data }) => {
       if (data.calls) host.run(data.calls);
-      else if (data.text) show(data.text);
+      else if (data.text !== undefined) show(data.text);
       else finish(text.trimEnd().split('\n').pop());
     };
     worker.postMessage({ opened: host.opened, program: query.get('program'), args: query.getAll('arg') });

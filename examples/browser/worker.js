@@ -3,7 +3,12 @@ import { GpuImports } from '../../bindings/typescript/loom_gpu.js';
 
 const BAD_DESCRIPTOR = 8, NOT_THERE = 52; // errors of WASI
 
-class Ended extends Error {}
+class Ended extends Error {
+  constructor(code) {
+    super(`the program ended with ${code}`);
+    this.code = code;
+  }
+}
 
 // Arguments, a clock and what is printed; every other call is answered by an error.
 function wasi(args, memory, print) {
@@ -47,7 +52,7 @@ function wasi(args, memory, print) {
       return 0;
     },
     proc_exit(code) {
-      throw new Ended(`ended with ${code}`);
+      throw new Ended(code);
     },
   };
   return new Proxy(known, { get: (of, name) => of[name] ?? (() => NOT_THERE) });
@@ -67,7 +72,7 @@ self.onmessage = async ({ data }) => {
   try {
     await run(data);
   } catch (error) {
-    if (!(error instanceof Ended)) self.postMessage({ text: `FAIL  ${error}` });
+    if (!(error instanceof Ended && error.code === 0)) self.postMessage({ text: `FAIL  ${error}` });
   }
   self.postMessage({});
 };

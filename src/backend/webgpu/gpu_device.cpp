@@ -99,7 +99,7 @@ Result<std::byte*> GpuDevice::take(std::size_t bytes, std::size_t& open_heap, st
     LOOM_TRY(heap, new_heap(std::max(room, heap_bytes)));
     if (room < heap_bytes / 2) open_heap = heap;
   }
-  std::byte* const at = find_addresses(room + kAlignment);
+  std::byte* const at = find_addresses(static_cast<std::size_t>(room) + kAlignment);
   if (at == nullptr) return fail(Code::OutOfMemory, "no addresses left for the memory of a graphics card");
   ranges_[at] = {bytes, heap, heaps_[heap].used};
   heaps_[heap].used += room;
