@@ -88,6 +88,9 @@ class Server(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path):
         return str(self.program) if path == "/program.wasm" else super().translate_path(path)
 
+    def guess_type(self, path):
+        return "application/wasm" if path == str(self.program) else super().guess_type(path)
+
     def do_GET(self):
         if self.path != "/hold":
             return super().do_GET()
@@ -102,7 +105,7 @@ class Server(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
 
 
-Server.extensions_map = {**Server.extensions_map, ".js": "text/javascript", ".wasm": "application/wasm"}
+Server.extensions_map = {**Server.extensions_map, ".js": "text/javascript"}
 
 
 def serve(program, port):
