@@ -1,6 +1,7 @@
 """The golden set by WebAssembly and navigator.gpu: its lines are those of tests/determinism/*.tsv.
 
-  browser.py node PROGRAM.wasm [N]         every N-th network, by Dawn in node (tools/npm_packages.sh)
+  browser.py driver                        bindings/typescript/loom_gpu.js by itself, by Dawn in node (tools/npm_packages.sh)
+  browser.py node PROGRAM.wasm [N]         every N-th network, by Dawn in node
   browser.py chromium PROGRAM.wasm [N]     the page examples/browser, in Chromium without a window; --screenshot FILE keeps a picture of it
   browser.py serve PROGRAM.wasm            the page, for a browser of your own
 
@@ -23,6 +24,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SWIFTSHADER = ["/usr/lib/chromium/vk_swiftshader_icd.json", "/usr/lib64/chromium-browser/vk_swiftshader_icd.json"]
+NO_VULKAN = "no Vulkan driver that WebGPU takes: VK_DRIVER_FILES names one"
 SKIPPED = 77
 
 
@@ -44,7 +46,7 @@ def known_lines():
 def judge(output):
     """The lines that the program printed, and its own verdict over them."""
     if "there is no graphics adapter" in output:
-        raise Missing("no Vulkan driver that WebGPU takes: VK_DRIVER_FILES names one")
+        raise Missing(NO_VULKAN)
     lines = [line for line in output.splitlines() if "\t" in line]
     strange = [line for line in lines if line not in known_lines()]
     if strange:
@@ -56,8 +58,9 @@ def judge(output):
     print("\n".join(line for line in output.splitlines() if line and "\t" not in line))
 
 
-def node(program, one_in, _):
-    command = [tool("node"), "--no-warnings", ROOT / "tools/run_wasm_gpu.mjs", program, str(one_in)]
+def by_dawn(*words):
+    """What node prints with these arguments."""
+    command = [tool("node"), "--no-warnings", *words]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     folder = pathlib.Path(os.environ.get("LOOM_NPM") or cache / "loom/npm")
     if not (folder / "node_modules/webgpu").exists():
@@ -65,7 +68,19 @@ def node(program, one_in, _):
     driver = os.environ.get("VK_DRIVER_FILES") or next(filter(os.path.exists, SWIFTSHADER), "")
     environment = {"LOOM_NPM": str(folder), "VK_DRIVER_FILES": driver, "VK_ICD_FILENAMES": driver, "XDG_RUNTIME_DIR": os.environ.get("XDG_RUNTIME_DIR", "/tmp")}
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment})
-    judge(done.stdout + done.stderr)
+    return done.stdout + done.stderr
+
+
+def driver(*_):
+    output = by_dawn(ROOT / "tests/outside/gpu_driver.mjs")
+    if "there is no graphics adapter" in output:
+        raise Missing(NO_VULKAN)
+    if not re.search("^PASS$", output, re.M):
+        raise SystemExit(output)
+
+
+def node(program, one_in, _):
+    judge(by_dawn(ROOT / "tools/run_wasm_gpu.mjs", program, one_in))
 
 
 class Server(http.server.SimpleHTTPRequestHandler):
@@ -140,17 +155,19 @@ def chromium(program, one_in, screenshot):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("way", choices=["node", "chromium", "serve"])
-    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("way", choices=["driver", "node", "chromium", "serve"])
+    parser.add_argument("program", type=pathlib.Path, nargs="?")
     parser.add_argument("one_in", type=int, nargs="?", default=1)
     parser.add_argument("--screenshot")
     given = parser.parse_args()
+    if given.program is None and given.way != "driver":
+        parser.error("which program?")
     if given.way == "serve":
         server = serve(given.program, 8000)
         print(address(server, arg=given.one_in))
         server.serve_forever()
     try:
-        {"node": node, "chromium": chromium}[given.way](given.program, given.one_in, given.screenshot)
+        {"driver": driver, "node": node, "chromium": chromium}[given.way](given.program, given.one_in, given.screenshot)
     except Missing as missing:
         print(f"skipped: {missing}")
         return SKIPPED
