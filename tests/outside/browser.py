@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,7 @@ def main():
     parser.add_argument("one_in", type=int, nargs="?", default=1)
     parser.add_argument("--screenshot")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # and so does the browser
     if given.program is None and given.way != "driver":
         parser.error("which program?")
     if given.way == "serve":
