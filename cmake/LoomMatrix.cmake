@@ -15,6 +15,17 @@ if(LOOM_SHARED)  # as users of a Python on AArch64 meet it; ./test unpacks such 
   set_tests_properties(python_aarch64_qemu PROPERTIES SKIP_RETURN_CODE 77 COST 200 ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
 endif()
 add_test(NAME verify_wasm32_node COMMAND node --no-warnings ${PROJECT_SOURCE_DIR}/tools/run_wasm.mjs ${B}/wasm/bin/loom_verify)
+# The golden set by WebAssembly and navigator.gpu: Dawn in node, and Chromium where there is time. What is missing is shown as skipped.
+set(gpu_sample 60)
+if(LOOM_WHOLE)
+  set(gpu_sample 4)
+  add_test(NAME gpu_wasm32_chromium COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py chromium ${B}/wasm/bin/loom_verify_gpu 40)
+  set_tests_properties(gpu_wasm32_chromium PROPERTIES SKIP_RETURN_CODE 77 COST 100 TIMEOUT 3600)
+endif()
+add_test(NAME gpu_js_driver COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py driver)
+set_tests_properties(gpu_js_driver PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME gpu_wasm32_node COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py node ${B}/wasm/bin/loom_verify_gpu ${gpu_sample})
+set_tests_properties(gpu_wasm32_node PROPERTIES SKIP_RETURN_CODE 77 COST 100 TIMEOUT 7200)
 # ./test sets these two lists and builds the same modules. Loss curves and tables of hashes are left out: they take long and show nothing
 # that a short training does not.
 set(LOOM_ASAN_TESTS "" CACHE STRING "Modules whose tests run under the sanitizers of addresses and undefined behaviour")

@@ -1,15 +1,16 @@
 # One folder, one library. File names say what a file is: *_test.cpp tests, *_fuzz.cpp libFuzzer targets, *_cpu.cpp kernels that
 # are compiled once per SIMD target, in modules that say KERNELS; linux.cpp and others named like a system are that
-# system's alone, none.cpp is for those without a file of theirs; everything else is the library.
+# system's alone, js.cpp that of WebAssembly with JavaScript around it, none.cpp is for those without a file of theirs; everything
+# else is the library.
 
 if(CMAKE_SYSTEM_NAME STREQUAL Windows)
-  set(LOOM_OTHER_SYSTEMS "posix|unix|linux|macos|wasi")
+  set(LOOM_OTHER_SYSTEMS "posix|unix|linux|macos|wasi|js")
 elseif(CMAKE_SYSTEM_NAME STREQUAL Darwin)
-  set(LOOM_OTHER_SYSTEMS "linux|wasi|windows|none")
+  set(LOOM_OTHER_SYSTEMS "linux|wasi|windows|none|js")
 elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   set(LOOM_OTHER_SYSTEMS "unix|linux|macos|windows")
 else()
-  set(LOOM_OTHER_SYSTEMS "macos|wasi|windows|none")
+  set(LOOM_OTHER_SYSTEMS "macos|wasi|windows|none|js")
 endif()
 
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/paths.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON

@@ -4,8 +4,9 @@
 usage: wgsl_lint.py [FILE...]      without files: all src/**/*.wgsl
 
 Floats have no operators but in src/backend/webgpu/wgsl, whose functions have the bits of the CPU kernels: + - * / % and comparisons, min, max,
-exp and their like, select of floats, conversions. Variables of functions begin with a value, and remainders are those of unsigned numbers. A line that may have one all the same, since it is exact however it is compiled, ends in a
-comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
+exp and their like, select of floats, conversions. Variables of functions begin with a value, remainders are those of unsigned numbers, and
+parentheses stand where the grammar wants them, though some compilers do without (a >> b & c, a & b | c, a + b << c, a < b & c, a && b || c). A line that may have one
+all the same, since it is exact however it is compiled, ends in a comment `// exact: why`. A file of bare statements, as traced kernels are, is read as the body of a function with i: u32.
 
 Files are bodies of kernels (backend/webgpu/kernel.h), which are put together: functions and structs of one are known in all, tensors are read by load_x() and
 bits_x(), a name that no file declares is a fixed number, a u32, and a call of one without arguments is a number of the call, a u32 unless a comment
@@ -32,6 +33,7 @@ GENERIC = re.compile(r"(array|bitcast|ptr|atomic|vec[234]|mat[234]x[234])$")
 SHORT = re.compile(r"(vec[234]|mat[234]x[234])([fiuh])$")
 LETTER = {"f": FLOAT, "i": INT, "u": UINT, "h": ("f16", ())}
 PRECEDENCE = [{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}]
+BITWISE, SHIFTS, LOGICAL = {"&", "|", "^"}, {"<<", ">>"}, {"&&", "||"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 # What traced statements stand in, and simd/record/math_functions.h.
 TRACED = re.compile(r"(load_\d+|param|(exp|expm1|log|log1p|tanh|sigmoid|erf|sin|cos|rsqrt|pow)_f)$")
@@ -44,6 +46,19 @@ def is_float(kind):
     if name in ("f32", "f16", "float literal"):
         return True
     return (name.startswith("vec") or name.startswith("mat")) and any(is_float(a) for a in arguments)
+
+
+def may_group(operator, left, right):
+    """Does WGSL's grammar take operands whose outermost operators are these, without parentheses? None: it has none."""
+    if operator in BITWISE:
+        return left in (None, operator) and right is None
+    if operator in SHIFTS:
+        return left is None and right is None
+    if operator in LOGICAL:
+        return not {left, right} & BITWISE and left in {left} - LOGICAL | {operator} and right not in LOGICAL
+    if operator in PRECEDENCE[5] | PRECEDENCE[6]:
+        return not ({left, right} & (BITWISE | LOGICAL | PRECEDENCE[5] | PRECEDENCE[6]))
+    return True
 
 
 class Fault(Exception):
@@ -144,11 +159,17 @@ class Reader:
     # Expressions
     def expression(self, level=0, no_greater=False):
         if level == len(PRECEDENCE):
-            return self.unary()
+            kind = self.unary()
+            self.outermost = None
+            return kind
         left = self.expression(level + 1, no_greater)
         while self.peek() in PRECEDENCE[level] and not (no_greater and self.peek() in (">", ">>", ">=")):
-            line, operator = self.line(), self.take()
-            left = self.binary(line, operator, left, self.expression(level + 1, no_greater))
+            line, operator, before = self.line(), self.take(), self.outermost
+            right = self.expression(level + 1, no_greater)
+            if not may_group(operator, before, self.outermost):
+                self.fault(line, f"{before or self.outermost} beside {operator}: WGSL wants parentheses")
+            left = self.binary(line, operator, left, right)
+            self.outermost = operator
         return left
 
     def binary(self, line, operator, left, right):

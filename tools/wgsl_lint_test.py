@@ -13,6 +13,7 @@ fn load_0(i: u32) -> f32 { return bitcast<f32>(words[i]); }
 fn store_1(i: u32, v: f32) { }
 """
 GOOD = [
+    "let a = (i >> 8u) & 0xffu; let b = i + 2u * i < i >> 3u && i != 1u && !(i == 2u || i == 3u); let c = i ^ i ^ ~(i & 1u & 2u);",
     "let a = add(load_0(i), mul(load_0(i + 1u), sizes.factor));",
     "let k = (i >> 4u) * sizes.rows + i % kRows; let w = words[k] & 0xffu; if k < arrayLength(&words) && w != 3u { return; }",
     "var s = 0.0f; for (var k = 0u; k < kRows; k += 1u) { s = add_plain(s, mul(tile[k][i], -0x1.8p+1f)); } tile[0][i] = s;",
@@ -50,6 +51,13 @@ BAD = [
     ("let a = ;", "where a value should stand"),
     ("var chain: array<f32, 4>;", "a variable without a value"),
     ("let a = bitcast<i32>(i); let b = a % 3;", "% of signed numbers"),
+    ("let a = i >> 8u & 0xffu;", ">> beside &"),
+    ("let a = i & 3u | 4u;", "& beside |"),
+    ("let a = i + 1u << 2u;", "+ beside <<"),
+    ("let a = i << 2u + i;", "+ beside <<"),
+    ("let a = i & 1u == 1u;", "== beside &"),
+    ("let a = i < 3u && i > 1u || i == 7u;", "&& beside ||"),
+    ("let a = i < 3u == true;", "< beside =="),
 ]
 
 

@@ -80,5 +80,38 @@ TEST(GpuProof, a_kernel_that_fails_is_refused_by_name_and_its_op_computed_here) 
   EXPECT_GE(device->prover().report().calls_here, 2u);
 }
 
+TEST(GpuMemory, addresses_are_handed_out_again_when_there_are_no_more) {
+  gpu::GpuOptions options;
+  options.checks_arithmetic = false;
+  options.addresses = std::size_t{8} << 20;
+  const auto device = test::make_gpu_device(options);
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  const std::vector<float> numbers = values<float>(3 * 65536, 1);
+  const auto bytes = std::as_bytes(std::span(numbers));
+  const auto holds_them = [&](const Memory& memory) {
+    std::vector<float> got(numbers.size());
+    memory.read(0, std::as_writable_bytes(std::span(got)));
+    return got == numbers;
+  };
+  std::vector<Memory> kept;
+  for (int i = 0; i < 30; ++i) {
+    auto memory = Memory::create(device.get(), bytes.size());
+    ASSERT_TRUE(memory) << i << ": " << memory.error().text();
+    memory->write(0, bytes);
+    if (i % 10 == 1) kept.push_back(std::move(*memory));
+  }
+  for (const Memory& memory : kept) EXPECT_TRUE(holds_them(memory));
+  for (int i = 0; i < 20 && kept.size() < 20; ++i) {
+    auto memory = Memory::create(device.get(), bytes.size());
+    if (!memory) break;
+    memory->write(0, bytes);
+    kept.push_back(std::move(*memory));
+  }
+  EXPECT_EQ(Memory::create(device.get(), bytes.size()).error().code, Code::OutOfMemory);
+  EXPECT_GE(kept.size(), 7u);
+  for (const Memory& memory : kept) EXPECT_TRUE(holds_them(memory));
+  norm_and_add(*device);
+}
+
 }  // namespace
 }  // namespace loom::op_test

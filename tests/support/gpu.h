@@ -1,6 +1,7 @@
 #pragma once
 // The graphics card of tests: number 0 of what LOOM_WEBGPU_LIB finds (tests run on Mesa's lavapipe). Where there is
-// none a test is skipped, unless LOOM_NEEDS_GPU is set, as it is in ./test.
+// none a test is skipped, unless LOOM_NEEDS_GPU is set, as it is in ./test. LOOM_GPU_TEXTS names a folder where every
+// shader is kept, for other compilers.
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,8 @@
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/native.h"
 #include "backend/webgpu/prover.h"
+#include "core/sha256.h"
+#include "support/files.h"
 #include "support/mutants.h"
 
 namespace loom::test {
@@ -47,6 +50,17 @@ class ProofOfAll : public testing::Environment {
   gpu::GpuDevice& device_;
 };
 
+// Keeps a shader in the folder of LOOM_GPU_TEXTS, and leaves it as it is.
+inline std::string keep_text(std::string_view text) {
+  static std::set<std::string>& kept = *new std::set<std::string>;
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  const std::string name = to_hex(hash.finish());
+  std::string whole(text);
+  if (kept.insert(name).second) write_all(std::string(std::getenv("LOOM_GPU_TEXTS")) + "/" + name + ".wgsl", whole);
+  return whole;
+}
+
 // Null where there is none, or where it cannot be made.
 inline std::unique_ptr<gpu::GpuDevice> make_gpu_device(const gpu::GpuOptions& options) {
   const char* const library = std::getenv("LOOM_WEBGPU_LIB");
@@ -69,6 +83,8 @@ inline gpu::GpuDevice* gpu_device() {
       LOOM_ASSERT(current_mutant() != std::end(kMutants));
       options.checks_arithmetic = false;
       options.alter = &mutate;
+    } else if (std::getenv("LOOM_GPU_TEXTS") != nullptr) {
+      options.alter = &keep_text;
     }
     auto made = make_gpu_device(options);
     if (made != nullptr) testing::AddGlobalTestEnvironment(new ProofOfAll(*made));

@@ -37,7 +37,8 @@ enum class BufferUse : std::uint8_t { Storage, Parameters };
 // Parameters of a dispatch: so many bytes of the parameter buffer, at a multiple of as many.
 inline constexpr std::uint32_t kParameterBytes = 256;
 
-// A stream of 32-bit words: a command and its operands. Offsets and sizes are in words of 4 bytes.
+// A stream of 32-bit words: a command and its operands. Offsets and sizes are in words of 4 bytes, but for the offset
+// of parameters, in bytes.
 enum class Command : std::uint32_t {
   Dispatch,  // pipeline, group, offset of the parameters, workgroups along x, along y
   Copy,      // from, offset, to, offset, words

@@ -13,7 +13,7 @@
 namespace loom::gpu {
 namespace {
 
-constexpr auto kAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 42 : 30));
+constexpr auto kMostAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 42 : 30));
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
 constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
@@ -27,13 +27,14 @@ std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(byt
 
 GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options)
     : driver_(std::move(driver)),
+      num_addresses_(options.addresses == 0 ? kMostAddresses : options.addresses),
       shaders_(*driver_, std::move(options)),
       prover_(std::make_unique<Prover>(*this, shaders_)) {}
 
 Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> driver, GpuOptions options) {
   const bool checks_arithmetic = options.checks_arithmetic;
   std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver), std::move(options)));
-  device->addresses_ = os::reserve_addresses(kAddresses);
+  device->addresses_ = os::reserve_addresses(device->num_addresses_);
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
   LOOM_TRY(device->parameter_buffer_, device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
@@ -48,7 +49,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
 
 GpuDevice::~GpuDevice() {
   driver_.reset();
-  if (addresses_ != nullptr) os::give_addresses_back(addresses_, kAddresses);
+  if (addresses_ != nullptr) os::give_addresses_back(addresses_, num_addresses_);
 }
 
 // ---- memory ----
@@ -75,6 +76,21 @@ void GpuDevice::drop_heap(std::size_t heap) {
   if (weight_heap_ == heap) weight_heap_ = kNone;
 }
 
+// Behind all that have been handed out, so that a stale pointer is noticed for as long as possible; when there are no
+// more, the first that have come back and suffice. Null without such.
+std::byte* GpuDevice::find_addresses(std::size_t bytes) {
+  if (bytes <= num_addresses_ - next_address_) return addresses_ + std::exchange(next_address_, next_address_ + bytes);
+  const std::byte* begin = addresses_;
+  const auto suffice = [&](const std::byte* end) {
+    return begin <= end && bytes <= static_cast<std::size_t>(end - begin);
+  };
+  for (const auto& [at, range] : ranges_) {
+    if (suffice(at)) break;
+    begin = at + round_up(std::max<std::size_t>(range.bytes, 1), kAlignment) + kAlignment;
+  }
+  return suffice(addresses_ + num_addresses_) ? const_cast<std::byte*>(begin) : nullptr;
+}
+
 // Memory at the end of the heap that is open, or of a new one; pieces as large as half a heap have their own.
 Result<std::byte*> GpuDevice::take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes) {
   const std::uint64_t room = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
@@ -83,10 +99,8 @@ Result<std::byte*> GpuDevice::take(std::size_t bytes, std::size_t& open_heap, st
     LOOM_TRY(heap, new_heap(std::max(room, heap_bytes)));
     if (room < heap_bytes / 2) open_heap = heap;
   }
-  if (next_address_ + room + kAlignment > kAddresses)
-    return fail(Code::OutOfMemory, "no addresses left for the memory of a graphics card");
-  std::byte* const at = addresses_ + next_address_;
-  next_address_ += room + kAlignment;
+  std::byte* const at = find_addresses(static_cast<std::size_t>(room) + kAlignment);
+  if (at == nullptr) return fail(Code::OutOfMemory, "no addresses left for the memory of a graphics card");
   ranges_[at] = {bytes, heap, heaps_[heap].used};
   heaps_[heap].used += room;
   ++heaps_[heap].live;

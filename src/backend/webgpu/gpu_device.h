@@ -122,6 +122,7 @@ class GpuDevice final : public Device {
   Result<std::byte*> take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes);
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
+  std::byte* find_addresses(std::size_t bytes);
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
   bool clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
@@ -147,8 +148,8 @@ class GpuDevice final : public Device {
   void drop_expired();
 
   std::unique_ptr<Driver> driver_;
-  std::byte* addresses_ = nullptr;  // of kAddresses bytes, all of them handed out from here
-  std::size_t next_address_ = 0;
+  std::byte* addresses_ = nullptr;  // all of them are handed out from here
+  std::size_t num_addresses_, next_address_ = 0;
   std::map<const std::byte*, Range> ranges_;
   std::vector<Heap> heaps_;
   static constexpr std::size_t kNone = ~std::size_t{0};

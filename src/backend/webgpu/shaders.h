@@ -43,6 +43,7 @@ std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups);
 struct GpuOptions {
   std::string passes;             // a file of passes, made where it is missing; empty: none are kept
   bool checks_arithmetic = true;  // at creation
+  std::size_t addresses = 0;      // for the memory of a device; 0: as many as the system has
   // Of every shader, in place of its text: a compiler that errs, for tests.
   std::string (*alter)(std::string_view text) = nullptr;
 };

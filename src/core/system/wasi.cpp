@@ -40,13 +40,38 @@ std::byte* take_pages(std::size_t bytes, bool) {
 }
 void give_pages_back(std::byte* begin, std::size_t) noexcept { give_aligned_back(begin); }
 
-// The upper half of the addresses, where a memory of at most 2 GiB never reaches; it is handed out as often as asked.
+// Memory is as large as its addresses and never becomes smaller. So addresses are pages that the memory grows by, which
+// cost nothing until they are touched; what was given back is handed out again. Where the memory may not grow so far,
+// they are those of the upper half, where it never reaches, and nothing can be put there.
+namespace {
+constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 31;
+struct Grown {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  bool is_taken = false;
+} grown;
+}  // namespace
+
 std::byte* reserve_addresses(std::size_t bytes) {
-  constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 31;
-  return bytes <= kUpperHalf ? reinterpret_cast<std::byte*>(kUpperHalf) : nullptr;
+  if (grown.is_taken || bytes > kUpperHalf) return nullptr;
+  if (grown.bytes < bytes) {
+    const std::size_t pages = (bytes + kAddressPiece - 1) / kAddressPiece;
+    const std::size_t before = __builtin_wasm_memory_grow(0, pages);
+    if (before == SIZE_MAX) return reinterpret_cast<std::byte*>(kUpperHalf);
+    grown = {reinterpret_cast<std::byte*>(before * kAddressPiece), pages * kAddressPiece, false};
+  }
+  grown.is_taken = true;
+  return grown.begin;
 }
-void give_addresses_back(std::byte*, std::size_t) noexcept {}
-bool fill_addresses(std::byte*, std::size_t) { return false; }
+void give_addresses_back(std::byte* begin, std::size_t) noexcept {
+  if (begin == grown.begin) grown.is_taken = false;
+}
+bool fill_addresses(std::byte* begin, std::size_t bytes) {
+  const auto inside = reinterpret_cast<std::uintptr_t>(begin) - reinterpret_cast<std::uintptr_t>(grown.begin);
+  if (inside >= grown.bytes || bytes > grown.bytes - inside) return false;
+  std::memset(begin, 0, bytes);
+  return true;
+}
 void empty_addresses(std::byte*, std::size_t) noexcept {}
 
 void* open_library(const char*) { return nullptr; }

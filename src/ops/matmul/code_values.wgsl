@@ -4,7 +4,7 @@ fn decoded(row: u32, c: u32) -> f32 {
   let panel = row / 16u;
   let block = c / 32u;
   let i = c % 32u;
-  let byte = four_codes(codes_at(panel, block), row % 16u, i / 4u) >> (8u * (i % 4u)) & 0xffu;
+  let byte = (four_codes(codes_at(panel, block), row % 16u, i / 4u) >> (8u * (i % 4u))) & 0xffu;
   var code = i32(byte);
   if (bits == 8u) { code = extractBits(i32(byte), 0u, 8u); }
   code = select(code, 2 * code - 1, bits == 1u);
