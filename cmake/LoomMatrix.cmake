@@ -25,7 +25,7 @@ endif()
 add_test(NAME gpu_js_driver COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py driver)
 set_tests_properties(gpu_js_driver PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME gpu_wasm32_node COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py node ${B}/wasm/bin/loom_verify_gpu ${gpu_sample})
-set_tests_properties(gpu_wasm32_node PROPERTIES SKIP_RETURN_CODE 77 COST 100 TIMEOUT 7200)
+set_tests_properties(gpu_wasm32_node PROPERTIES SKIP_RETURN_CODE 77 COST 100 TIMEOUT 1500)
 # ./test sets these two lists and builds the same modules. Loss curves and tables of hashes are left out: they take long and show nothing
 # that a short training does not.
 set(LOOM_ASAN_TESTS "" CACHE STRING "Modules whose tests run under the sanitizers of addresses and undefined behaviour")
