@@ -275,8 +275,8 @@ TEST(GpuCapi, a_session_outlives_its_card_and_a_training_says_that_it_is_gone) {
   faults->lost_at_submit = 0;
   loom_blob hash = 0;
   for (int again = 0; again < 2; ++again) {
-    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &done), static_cast<loom_status>(kDeviceLost)) << loom_last_error();
-    EXPECT_EQ(loom_network_hash(n, &hash), static_cast<loom_status>(kDeviceLost)) << loom_last_error();
+    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &done), LOOM_DEVICE_LOST) << loom_last_error();
+    EXPECT_EQ(loom_network_hash(n, &hash), LOOM_DEVICE_LOST) << loom_last_error();
   }
   for (const loom_handle h : {t, n}) r.ok(loom_release(h));
   wrap_drivers({});

@@ -140,7 +140,7 @@ TEST(GpuFinetune, a_run_whose_card_is_lost_goes_on_from_its_checkpoint) {
       },
       record);
   ASSERT_FALSE(ended);
-  EXPECT_EQ(ended.error().code, kDeviceLost);
+  EXPECT_EQ(ended.error().code, Code::DeviceLost);
   EXPECT_NE(ended.error().text().find("--resume goes on"), std::string::npos) << ended.error().text();
   DecoderModel model = open_model();
   config.session.device = nullptr, record.start = RunStart::resume;

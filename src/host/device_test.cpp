@@ -173,16 +173,16 @@ TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe)
   EXPECT_EQ(*answer(*old), expected);
   EXPECT_EQ(device_from_name("gpu").value(), first);
   cards.faults->lost_at_submit = 0;
-  EXPECT_EQ(answer(*old).error().code, kDeviceLost);
+  EXPECT_EQ(answer(*old).error().code, Code::DeviceLost);
   *cards.faults = {};
   Device* const second = device_from_name("gpu:0").value();
   EXPECT_NE(second, first);
   const auto fresh = session_on(second);
   EXPECT_EQ(*answer(*fresh), expected);
-  EXPECT_EQ(answer(*old).error().code, kDeviceLost);
+  EXPECT_EQ(answer(*old).error().code, Code::DeviceLost);
   NetworkSessionOptions options;
   options.device = first;
-  EXPECT_EQ(NetworkSession::create(network, options).error().code, kDeviceLost);
+  EXPECT_EQ(NetworkSession::create(network, options).error().code, Code::DeviceLost);
   EXPECT_EQ(*answer(*fresh), expected);
   EXPECT_EQ(device_from_name("gpu").value(), second);
 }

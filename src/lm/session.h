@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "backend/webgpu/device_lost.h"
 #include "core/sha256.h"
 #include "lm/decoder.h"
 #include "network/state_store.h"
@@ -126,7 +125,7 @@ class Session {
   template <class F>
   auto outliving(F&& part) -> decltype(part()) {
     auto done = part();
-    if (done || device_ == nullptr || done.error().code != kDeviceLost) return done;
+    if (done || device_ == nullptr || done.error().code != Code::DeviceLost) return done;
     LOOM_TRY_VOID(move_here(done.error()));
     return part();
   }

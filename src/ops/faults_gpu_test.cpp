@@ -62,7 +62,7 @@ void lose_at_each(std::uint64_t test::Faults::* when) {
     faults.*when = n;
     const auto card = test::open_faulty_card(faults);
     if (!card) {
-      EXPECT_EQ(card.error().code, kDeviceLost) << card.error().text();
+      EXPECT_EQ(card.error().code, Code::DeviceLost) << card.error().text();
       continue;
     }
     if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
@@ -74,7 +74,7 @@ void lose_at_each(std::uint64_t test::Faults::* when) {
       EXPECT_GT(n, 2u);
       return;
     }
-    EXPECT_EQ(got.error().code, kDeviceLost) << got.error().text();
+    EXPECT_EQ(got.error().code, Code::DeviceLost) << got.error().text();
     expect_dead(*card->device, *card->faults);
     if (memory.size() == 0) continue;
     memory.write(0, std::as_bytes(std::span("values")));
@@ -114,7 +114,7 @@ TEST(GpuFaults, a_read_that_never_comes_ends_as_a_loss) {
   card->faults->answers = false;
   const auto got = normed(card->device.get());
   ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().code, kDeviceLost);
+  EXPECT_EQ(got.error().code, Code::DeviceLost);
   EXPECT_NE(got.error().text().find("no answer for 0.05 seconds"), std::string::npos) << got.error().text();
   EXPECT_TRUE(card->faults->is_abandoned);
   expect_dead(*card->device, *card->faults);

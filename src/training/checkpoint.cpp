@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstring>
 
-#include "backend/webgpu/device_lost.h"
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "core/nearest.h"
@@ -156,7 +155,7 @@ std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
 }  // namespace
 
 void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_t> saved_step) {
-  const bool is_of_card = error.code == kDeviceLost || error.code == Code::OutOfMemory;
+  const bool is_of_card = error.code == Code::DeviceLost || error.code == Code::OutOfMemory;
   if (is_of_card && trainer.device() != nullptr && saved_step)
     error.message += fmt::format(
         "; the checkpoint of step {} is intact: --resume goes on from there, with --device cpu too", *saved_step);

@@ -94,7 +94,7 @@ TEST(GpuTrainingLoss, a_run_whose_card_is_lost_goes_on_from_its_checkpoint_to_th
     SCOPED_TRACE(n);
     test::Faults faults;
     faults.lost_at_submit = n;
-    if (runs_with(faults, folder, kDeviceLost, goes_on_here = !goes_on_here)) return;
+    if (runs_with(faults, folder, Code::DeviceLost, goes_on_here = !goes_on_here)) return;
   }
   ADD_FAILURE() << "no run has ended";
 }
@@ -128,9 +128,9 @@ TEST(GpuTrainingLoss, weights_of_a_lost_card_are_not_given_out) {
   const Samples batch{{x.data(), shape, Element::f32}, classes, {}};
   ASSERT_TRUE((*trainer)->step(batch));
   card->faults->lost_at_submit = 0;
-  EXPECT_EQ((*trainer)->step(batch).error().code, kDeviceLost);
-  EXPECT_EQ((*trainer)->step(batch).error().code, kDeviceLost);
-  for (int again = 0; again < 2; ++again) EXPECT_EQ((*trainer)->fetch_weights().error().code, kDeviceLost);
+  EXPECT_EQ((*trainer)->step(batch).error().code, Code::DeviceLost);
+  EXPECT_EQ((*trainer)->step(batch).error().code, Code::DeviceLost);
+  for (int again = 0; again < 2; ++again) EXPECT_EQ((*trainer)->fetch_weights().error().code, Code::DeviceLost);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ class FaultyDriver final : public gpu::Driver {
   Result<void> alive() {
     if (may_call()) return {};
     faults_->has_told = true;
-    return fail(kDeviceLost, "a fault of the test");
+    return fail(Code::DeviceLost, "a fault of the test");
   }
   std::vector<std::uint32_t> with_altered(std::span<const std::uint32_t> commands) const {
     std::vector<std::uint32_t> words(commands.begin(), commands.end());

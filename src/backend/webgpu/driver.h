@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/webgpu/device_lost.h"
 #include "core/error.h"
 
 namespace loom::gpu {

@@ -66,8 +66,9 @@ tl::unexpected<Error> GpuDevice::lose(std::string_view why) {
       line += c <= ' ' && c >= 0 ? ' ' : c;
   if (line.ends_with(' ')) line.pop_back();
   if (!lost_)
-    lost_ = Error{kDeviceLost, fmt::format("{}: the card was lost{}: {}; --device cpu does without, with the same bits",
-                                           adapter().name, behind, line)};
+    lost_ = Error{Code::DeviceLost,
+                  fmt::format("{}: the card was lost{}: {}; --device cpu does without, with the same bits",
+                              adapter().name, behind, line)};
   forget();
   return tl::make_unexpected(*lost_);
 }

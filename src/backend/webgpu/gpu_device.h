@@ -126,7 +126,7 @@ class GpuDevice final : public Device {
   // What the driver said; a loss is remembered.
   template <class T>
   Result<T> heard(Result<T> said) {
-    if (!said && said.error().code == kDeviceLost) return lose(said.error().message);
+    if (!said && said.error().code == Code::DeviceLost) return lose(said.error().message);
     return said;
   }
   tl::unexpected<Error> lose(std::string_view why);

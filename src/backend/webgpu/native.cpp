@@ -417,7 +417,7 @@ class NativeDriver final : public Driver {
   const abi::Functions& call() const { return lib_.call; }
   static std::uint64_t bytes_of(std::uint32_t words) { return std::uint64_t{words} * 4; }
   bool is_lost() const { return told_->lost.has_value(); }
-  Result<void> alive() const { return is_lost() ? fail(kDeviceLost, "{}", *told_->lost) : Result<void>(); }
+  Result<void> alive() const { return is_lost() ? fail(Code::DeviceLost, "{}", *told_->lost) : Result<void>(); }
 
   void release(Handle buffer) {
     call().BufferDestroy(buffer);
