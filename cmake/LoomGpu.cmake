@@ -16,6 +16,7 @@ set_tests_properties(${meets} PROPERTIES ENVIRONMENT LOOM_GPU_TEXTS=${texts} FIX
 add_test(NAME gpu_texts_by_dawn COMMAND node --no-warnings ${PROJECT_SOURCE_DIR}/tools/compile_wgsl.mjs ${texts})
 set_tests_properties(gpu_texts_by_dawn PROPERTIES FIXTURES_REQUIRED texts SKIP_RETURN_CODE 77)
 add_test(NAME gpu_answer COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/gpu_answer.py $<TARGET_FILE:loom>)
+add_test(NAME gpu_lost_card COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/lost_card.py $<TARGET_FILE:loom> $<TARGET_FILE:loom_lost_card>)
 # Compilers that err (tests/support/mutants.h). The tests left out meet errors that their first values do not show.
 foreach(mutant fused snap subnormals division blocks lanes)
   add_test(NAME gpu_mutant_${mutant} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh $<TARGET_FILE:ops_test> --gtest_brief=1
@@ -24,4 +25,4 @@ foreach(mutant fused snap subnormals division blocks lanes)
 endforeach()
 add_test(NAME gpu_python COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_devices.py'")
 set_tests_properties(gpu_python PROPERTIES ENVIRONMENT WELVET_LIBRARY=$<TARGET_FILE:loom_shared>)
-set_tests_properties(gpu_ops gpu_network gpu_training gpu_lm gpu_finetune gpu_host gpu_capi gpu_python gpu_answer PROPERTIES COST 100)
+set_tests_properties(gpu_ops gpu_network gpu_training gpu_lm gpu_finetune gpu_host gpu_capi gpu_python gpu_answer gpu_lost_card PROPERTIES COST 100)

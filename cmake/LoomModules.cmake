@@ -27,10 +27,12 @@ if(LOOM_TESTS)
   target_link_libraries(loom_test_support PUBLIC loom_flags GTest::gtest GTest::gtest_main)
   target_precompile_headers(loom_test_support PRIVATE <gtest/gtest.h> <fmt/format.h> <nlohmann/json.hpp> <tl/expected.hpp>
     <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <string> <vector>)
-  # Preloaded into the program by tests that let its n-th write or large allocation fail.
-  add_library(loom_faults MODULE ${PROJECT_SOURCE_DIR}/tests/support/faults.cpp)
-  set_target_properties(loom_faults PROPERTIES CXX_VISIBILITY_PRESET default PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  add_dependencies(loom_test_support loom_faults)
+  # Preloaded into the program by tests that let its n-th write or large allocation fail, or its graphics card be lost.
+  foreach(module faults lost_card)
+    add_library(loom_${module} MODULE ${PROJECT_SOURCE_DIR}/tests/support/${module}.cpp)
+    set_target_properties(loom_${module} PROPERTIES CXX_VISIBILITY_PRESET default PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+    add_dependencies(loom_test_support loom_${module})
+  endforeach()
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
   find_package(Threads REQUIRED)

@@ -745,6 +745,9 @@ namespace Welvet
         public const int Busy = 30;
         /// <summary>the handle is none, was released, or is of another kind</summary>
         public const int BadHandle = 31;
+        /// <summary>the graphics card is gone, and what lay on it; objects of language models go on on the
+        /// CPU</summary>
+        public const int DeviceLost = 32;
 
         // What a handle stands for.
         public const int KindNone = 0;

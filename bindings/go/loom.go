@@ -161,6 +161,8 @@ const (
 	ErrBusy Status = 30
 	// the handle is none, was released, or is of another kind
 	ErrBadHandle Status = 31
+	// the graphics card is gone, and what lay on it; objects of language models go on on the CPU
+	ErrDeviceLost Status = 32
 )
 
 // Kind: What a handle stands for.

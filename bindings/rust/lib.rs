@@ -123,6 +123,8 @@ pub const LOSSY_SAVE: Status = 29;
 pub const BUSY: Status = 30;
 /// the handle is none, was released, or is of another kind
 pub const BAD_HANDLE: Status = 31;
+/// the graphics card is gone, and what lay on it; objects of language models go on on the CPU
+pub const DEVICE_LOST: Status = 32;
 
 /// What a handle stands for.
 pub type Kind = i32;

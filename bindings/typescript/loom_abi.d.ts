@@ -64,10 +64,12 @@ export declare const LOSSY_SAVE: 29;
 export declare const BUSY: 30;
 /** the handle is none, was released, or is of another kind */
 export declare const BAD_HANDLE: 31;
+/** the graphics card is gone, and what lay on it; objects of language models go on on the CPU */
+export declare const DEVICE_LOST: 32;
 /** What every function returns: OK, or why it failed. loom_last_error() has the text. */
 export type Status =
   0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 |
-  25 | 26 | 27 | 28 | 29 | 30 | 31;
+  25 | 26 | 27 | 28 | 29 | 30 | 31 | 32;
 
 export declare const KIND_NONE: 0;
 export declare const KIND_BLOB: 1;

@@ -33,6 +33,7 @@ export const NO_HISTORY = 28;
 export const LOSSY_SAVE = 29;
 export const BUSY = 30;
 export const BAD_HANDLE = 31;
+export const DEVICE_LOST = 32;
 
 // What a handle stands for.
 export const KIND_NONE = 0;

@@ -66,6 +66,7 @@ typedef int32_t loom_status;
 #define LOOM_LOSSY_SAVE         29 /* the format cannot hold the values exactly */
 #define LOOM_BUSY               30 /* another thread uses the object, or this call was made from a callback of it */
 #define LOOM_BAD_HANDLE         31 /* the handle is none, was released, or is of another kind */
+#define LOOM_DEVICE_LOST        32 /* the graphics card is gone, and what lay on it; objects of language models go on on the CPU */
 
 /* What a handle stands for. */
 typedef int32_t loom_kind;

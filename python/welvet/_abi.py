@@ -38,6 +38,7 @@ NO_HISTORY = 28
 LOSSY_SAVE = 29
 BUSY = 30
 BAD_HANDLE = 31
+DEVICE_LOST = 32
 
 # What a handle stands for.
 KIND_NONE = 0
@@ -159,6 +160,7 @@ STATUS_NAMES = {
     29: "LossySave",
     30: "Busy",
     31: "BadHandle",
+    32: "DeviceLost",
 }
 
 OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)

@@ -12,6 +12,8 @@
 
 #include "capi/capi_test.h"
 #include "core/sha256.h"
+#include "host/device.h"
+#include "support/faulty_driver.h"
 #include "support/paths.h"
 
 namespace loom::device_test {
@@ -233,6 +235,51 @@ TEST(GpuCapi, threads_of_a_host_take_turns_on_a_card) {
     threads.emplace_back([&, i] { got[i] = i % 2 == 0 ? trained("gpu", config) : answered("gpu"); });
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], i % 2 == 0 ? wanted : answer) << i;
+}
+
+TEST(GpuCapi, a_session_outlives_its_card_and_a_training_says_that_it_is_gone) {
+  if (!has_card()) GTEST_SKIP() << "no graphics card";
+  const auto faults = std::make_shared<test::Faults>();
+  wrap_drivers([&](std::unique_ptr<gpu::Driver> driver) -> std::unique_ptr<gpu::Driver> {
+    return std::make_unique<test::FaultyDriver>(std::move(driver), faults);
+  });
+  const std::string expected = answered(nullptr);
+  std::string told;
+  loom_set_log([](void* user, loom_log_level, const char* text) { *static_cast<std::string*>(user) += text; }, &told);
+  for (const std::uint64_t n : {0, 3, 40}) {
+    *faults = {};
+    faults->lost_at_submit = 10 + n;  // behind the arithmetic that is tried first
+    EXPECT_EQ(answered("gpu"), expected) << n;
+    EXPECT_TRUE(faults->is_lost);
+    EXPECT_NE(told.find("goes on on the CPU"), std::string::npos) << told;
+    told.clear();
+  }
+  *faults = {};
+  EXPECT_EQ(answered("gpu"), expected);
+  EXPECT_EQ(told, "");
+  loom_set_log(nullptr, nullptr);
+
+  Results r;
+  const loom_network n = network();
+  auto options = sized<loom_trainer_options>();
+  options.thread_count = 1, options.device = "gpu";
+  loom_trainer t = 0;
+  const std::string config = R"({"loss":"mse","learning_rate":0.01})";
+  r.ok(loom_trainer_create(n, config.data(), config.size(), kShape, 2, &options, &t));
+  auto batch = sized<loom_batch>();
+  const std::vector<float> x = seeded(1, kSamples * kInputs), targets = seeded(9, kSamples * kOutputs);
+  batch.shape = kShape, batch.shape_count = 2, batch.targets = targets.data(), batch.targets_count = targets.size();
+  batch.inputs = x.data(), batch.inputs_count = x.size();
+  auto done = sized<loom_training_step>();
+  r.ok(loom_trainer_step(t, &batch, 0, &done));
+  faults->lost_at_submit = 0;
+  loom_blob hash = 0;
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &done), LOOM_DEVICE_LOST) << loom_last_error();
+    EXPECT_EQ(loom_network_hash(n, &hash), LOOM_DEVICE_LOST) << loom_last_error();
+  }
+  for (const loom_handle h : {t, n}) r.ok(loom_release(h));
+  wrap_drivers({});
 }
 
 TEST(GpuCapi, what_a_card_cannot_do_is_told_by_name) {

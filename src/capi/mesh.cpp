@@ -251,6 +251,7 @@ loom_status loom_step_state_snapshot(loom_step_state state, loom_blob* bytes) {
     LOOM_TRY_VOID(need_results(bytes));
     LOOM_TRY(const TakenState s, take_state(state));
     const std::vector<std::byte> saved = s->state.snapshot();
+    if (Device* const device = s.mesh.mesh().device()) LOOM_TRY_VOID(device->check());
     LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
     return {};
   });

@@ -313,6 +313,7 @@ loom_status loom_network_session_snapshot(loom_network_session session, loom_blo
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       const std::vector<std::byte> saved = running.carried();
+      if (running.device() != nullptr) LOOM_TRY_VOID(running.device()->check());
       LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
       return {};
     });

@@ -5,6 +5,7 @@
 #include "capi/guard.h"
 #include "capi/objects.h"
 #include "capi/options.h"
+#include "core/hooks.h"
 #include "core/json.h"
 #include "lm/peft.h"
 
@@ -20,6 +21,7 @@ Result<SessionOptions> options_of(const loom_session_options& given) {
     LOOM_TRY(out.kv_dtype, dtype_from_name(given.kv_dtype));
   }
   if (given.int8_activations != 0) out.activations = Activations::int8;
+  out.on_loss = [](const std::string& line) { log_message(LogLevel::Info, line); };
   return out;
 }
 
@@ -89,7 +91,7 @@ loom_status loom_session_snapshot(loom_session session, uint64_t sequence, loom_
     LOOM_TRY_VOID(need_results(bytes));
     LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
     LOOM_TRY_VOID(need_sequence(*taken->session, sequence));
-    const std::vector<std::byte> saved = taken->session->snapshot(sequence);
+    LOOM_TRY(const std::vector<std::byte> saved, taken->session->snapshot(sequence));
     LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
     return {};
   });

@@ -300,6 +300,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
   LOOM_TRY_VOID(device_of_session(options, session, kManyPasses));
   session.context_tokens = options.context;
   session.sequences = sequences;
+  session.on_loss = [](const std::string& line) { warn(line); };
   session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;
   LOOM_TRY(session.kv_dtype, dtype_from_name(options.kv_dtype));
   if (!options.use_adapters.empty())

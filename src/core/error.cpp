@@ -40,6 +40,7 @@ const char* code_name(Code code) {
     case Code::LossySave: return "LossySave";
     case Code::Busy: return "Busy";
     case Code::BadHandle: return "BadHandle";
+    case Code::DeviceLost: return "DeviceLost";
   }
   return "Unknown";
 }

@@ -43,6 +43,7 @@ enum class Code : int {
   LossySave,
   Busy,
   BadHandle,
+  DeviceLost,
 };
 
 // "ShapeMismatch" for Code::ShapeMismatch: what bindings and JSON carry.

@@ -102,9 +102,9 @@ class Finetuning {
 
   Result<FinetuneResult> run() {
     LOOM_TRY_VOID(open());
-    LOOM_TRY_VOID(begin());
-    while (steps() < total_ && !result_.stopped) LOOM_TRY_VOID(epoch());
-    return finish();
+    auto result = learn();
+    if (!result) add_way_on(result.error(), *trainer_, saved_step_);
+    return result;
   }
 
  private:
@@ -113,6 +113,11 @@ class Finetuning {
   std::uint64_t tokens() const { return (position_.epoch * batches_->samples() + position_.samples) * length_; }
   bool recorded() const { return !record_.folder.empty(); }
   bool watched() const { return recorded() || record_.on_journal; }
+  Result<FinetuneResult> learn() {
+    LOOM_TRY_VOID(begin());
+    while (steps() < total_ && !result_.stopped) LOOM_TRY_VOID(epoch());
+    return finish();
+  }
   Result<Digest> hash() {
     LOOM_TRY_VOID(trainer_->fetch_weights());
     return adapter_hash(model_, config_.adapter.name);
@@ -153,7 +158,7 @@ class Finetuning {
     if (!checkpoint) return {};
     auto position = restore_trainer(*checkpoint, *trainer_);
     if (!position) return at(file("checkpoint.entity"), std::move(position).error());
-    position_ = std::move(*position);
+    position_ = std::move(*position), saved_step_ = steps();
     LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), checkpoint->journal));
     return {};
   }
@@ -284,9 +289,11 @@ class Finetuning {
   }
 
   Result<void> save() {
-    return clock_.time([&] {
+    LOOM_TRY_VOID(clock_.time([&] {
       return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_, Keep::trained);
-    });
+    }));
+    saved_step_ = steps();
+    return {};
   }
 
   DecoderModel& model_;
@@ -306,6 +313,7 @@ class Finetuning {
   Journal journal_;
   FinetuneResult result_;
   bool resumed_ = false;
+  std::optional<std::uint64_t> saved_step_;  // of the checkpoint in the folder
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "lm/model_entity.h"
 #include "lm/session.h"
 #include "support/divided.h"
-#include "support/gpu.h"
+#include "support/faulty_driver.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -116,6 +116,38 @@ TEST(GpuFinetune, L_141_adapters_and_journal_are_those_of_the_cpu) {
     EXPECT_EQ(journals[1], journals[0]);
     EXPECT_EQ(hashes[1], hashes[0]);
   }
+}
+
+TEST(GpuFinetune, a_run_whose_card_is_lost_goes_on_from_its_checkpoint) {
+  FinetuneConfig config = small_config();
+  config.steps = 5;
+  DecoderModel whole = open_model();
+  const auto expected = finetune(whole, *windows(whole, 400), config);
+  ASSERT_TRUE(expected) << expected.error().text();
+  const Folder folder;
+  FinetuneRecord record;
+  record.folder = folder.path + "/run", record.checkpoint_pause = {};
+  const auto card = test::open_faulty_card();
+  ASSERT_TRUE(card) << card.error().text();
+  if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
+  DecoderModel lost = open_model();
+  config.session.device = card->device.get();
+  const auto ended = finetune(
+      lost, *windows(lost, 400), config,
+      [&](const FinetuneProgress& p) -> Result<Continue> {
+        if (p.step == 3) card->faults->lost_at_submit = card->faults->submits + 5;
+        return Continue::yes;
+      },
+      record);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::DeviceLost);
+  EXPECT_NE(ended.error().text().find("--resume goes on"), std::string::npos) << ended.error().text();
+  DecoderModel model = open_model();
+  config.session.device = nullptr, record.start = RunStart::resume;
+  const auto resumed = finetune(model, *windows(model, 400), config, nullptr, record);
+  ASSERT_TRUE(resumed) << resumed.error().text();
+  EXPECT_EQ(resumed->hash, expected->hash);
+  EXPECT_EQ(resumed->losses, expected->losses);
 }
 
 TEST(Finetune, L_141_fresh_adapters_leave_every_answer_as_it_was) {

@@ -55,6 +55,10 @@ class SharedDevice final : public Device {
     return device_->check();
   }
   gpu::GpuDevice* gpu() override { return device_.get(); }
+  bool is_lost() {
+    const DeviceTurn turn(this);
+    return device_->lost().has_value();
+  }
   void enter() override { turn_.lock(); }
   void leave() override { turn_.unlock(); }
 
@@ -66,6 +70,8 @@ class SharedDevice final : public Device {
 struct OpenDevices {
   Mutex mutex;
   std::map<std::size_t, std::unique_ptr<SharedDevice>> by_number;
+  std::vector<std::unique_ptr<SharedDevice>> given_up;  // that sessions may still have
+  DriverWrapper wrapper;
 };
 // Never destroyed: drivers have threads of their own, and sessions may last until the process ends.
 OpenDevices& open_devices() {
@@ -121,14 +127,24 @@ Result<Device*> device_from_name(std::string_view name) {
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);
   std::unique_ptr<SharedDevice>& device = devices.by_number[number];
+  if (device != nullptr && device->is_lost()) devices.given_up.push_back(std::move(device));
   if (device == nullptr) {
     LOOM_TRY(auto driver, gpu::open_native(library(), number));
+    if (devices.wrapper) driver = devices.wrapper(std::move(driver));
     gpu::GpuOptions options;
     options.passes = passes_file(driver->adapter());
     LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver), std::move(options)));
     device = std::make_unique<SharedDevice>(std::move(made));
   }
   return device.get();
+}
+
+void wrap_drivers(DriverWrapper wrapper) {
+  OpenDevices& devices = open_devices();
+  const Mutex::Guard lock(devices.mutex);
+  devices.wrapper = std::move(wrapper);
+  for (auto& [number, device] : devices.by_number)
+    if (device != nullptr) devices.given_up.push_back(std::move(device));
 }
 
 namespace {
@@ -220,6 +236,7 @@ std::string refused_on_cards() {
     if (!lines.empty()) lines += '\n';
     lines += fmt::format("gpu:{} ({}) errs in {}: {} calls were computed on the CPU", number,
                          device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_here);
+    if (!report.problems.empty()) lines += fmt::format(" ({})", fmt::join(report.problems, "; "));
   }
   return lines;
 }

@@ -3,9 +3,11 @@
 // LOOM_WEBGPU_LIB, or else whichever the system finds.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "backend/webgpu/driver.h"
 #include "core/json_fwd.h"
 #include "lm/session.h"
 #include "network/network_session.h"
@@ -13,7 +15,8 @@
 namespace loom {
 
 // Null for "cpu". A device stays open as long as the process, and the same name gives the same one: sessions share its
-// copies of weights, and threads take turns (DeviceTurn). InvalidArgument for another name; IoError, in one line, where
+// copies of weights, and threads take turns (DeviceTurn). A card that was lost is opened anew; sessions that still have
+// the old one keep a device of which every call fails. InvalidArgument for another name; IoError, in one line, where
 // there is no graphics card.
 Result<Device*> device_from_name(std::string_view name);
 
@@ -26,6 +29,9 @@ Result<void> name_device(std::string_view name, NetworkSessionOptions& to, doubl
                          const DeviceTold& told = {});
 Result<void> name_device(std::string_view name, SessionOptions& to, double passes = kManyPasses,
                          const DeviceTold& told = {});
+// For tests: cards are opened anew, and reached by what this makes of their drivers.
+using DriverWrapper = std::function<std::unique_ptr<gpu::Driver>(std::unique_ptr<gpu::Driver>)>;
+void wrap_drivers(DriverWrapper wrapper);
 // Adapters by number, with their limits; what their arithmetic allows ("tier") and what they have done in this process,
 // or the "problem" that keeps them from being used. IoError as above.
 Result<Json> gpu_report();

@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "host/device_choice.h"
 #include "network/spec.h"
-#include "support/gpu.h"
+#include "support/faulty_driver.h"
 
 namespace loom {
 namespace {
@@ -136,6 +136,55 @@ TEST(GpuDevices, rates_of_a_card_are_measured) {
   EXPECT_GT(rates->bytes, 1e6);
   EXPECT_GT(rates->step_s, 0);
   EXPECT_GT(rates->start_s, 0);
+}
+
+// Cards that are opened while it stands have these faults.
+class CardsWithFaults {
+ public:
+  CardsWithFaults() {
+    wrap_drivers([faults = faults](std::unique_ptr<gpu::Driver> driver) -> std::unique_ptr<gpu::Driver> {
+      return std::make_unique<test::FaultyDriver>(std::move(driver), faults);
+    });
+  }
+  ~CardsWithFaults() { wrap_drivers({}); }
+  std::shared_ptr<test::Faults> faults = std::make_shared<test::Faults>();
+};
+
+TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe) {
+  LOOM_NEEDS_GPU_DEVICE(unused);
+  (void)unused;
+  const Network network =
+      network_of({{{"type", "dense"}, {"input_height", 40}, {"output_height", 30}}}, Shape::of({20, 40}));
+  const std::vector<float> x(800, 0.25f);
+  const ConstView input{x.data(), Shape::of({20, 40}), Element::f32};
+  const auto answer = [&](NetworkSession& session) -> Result<std::vector<float>> {
+    LOOM_TRY(const ConstView y, session.forward_here(input));
+    return std::vector<float>(y.as<float>(), y.as<float>() + y.shape.elements());
+  };
+  const auto session_on = [&](Device* device) {
+    NetworkSessionOptions options;
+    options.threads = 1, options.device = device;
+    return NetworkSession::create(network, options).value();
+  };
+  const std::vector<float> expected = *answer(*session_on(nullptr));
+  const CardsWithFaults cards;
+  Device* const first = device_from_name("gpu").value();
+  const auto old = session_on(first);
+  EXPECT_EQ(*answer(*old), expected);
+  EXPECT_EQ(device_from_name("gpu").value(), first);
+  cards.faults->lost_at_submit = 0;
+  EXPECT_EQ(answer(*old).error().code, Code::DeviceLost);
+  *cards.faults = {};
+  Device* const second = device_from_name("gpu:0").value();
+  EXPECT_NE(second, first);
+  const auto fresh = session_on(second);
+  EXPECT_EQ(*answer(*fresh), expected);
+  EXPECT_EQ(answer(*old).error().code, Code::DeviceLost);
+  NetworkSessionOptions options;
+  options.device = first;
+  EXPECT_EQ(NetworkSession::create(network, options).error().code, Code::DeviceLost);
+  EXPECT_EQ(*answer(*fresh), expected);
+  EXPECT_EQ(device_from_name("gpu").value(), second);
 }
 
 TEST(GpuDevices, auto_takes_no_software_for_a_card) {

@@ -26,7 +26,9 @@ Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements
     LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
     most = std::max(most, bytes);
   }
-  LOOM_TRY(g.memory_, Memory::create(device, most));
+  auto made = Memory::create(device, most);
+  if (!made) return at("gradients", std::move(made).error());
+  g.memory_ = *std::move(made);
   for (std::size_t i = 0; i < offsets.size(); ++i) g.slots_[i].data = g.memory_.data() + offsets[i];
   return g;
 }

@@ -403,10 +403,11 @@ Result<void> Weight::commit_update(const Exec& exec, Values values) {
 Result<void> Weight::fetch() {
   if (tied_ != nullptr) return tied_->fetch();
   if (ahead_ == nullptr) return {};
-  Device& device = *std::exchange(ahead_, nullptr);
+  Device& device = *ahead_;
   LOOM_TRY(const std::byte* const at, device.place(active_->token, std::as_bytes(std::span(plain_, elements()))));
   device.read(at, std::as_writable_bytes(std::span(master_)));
   LOOM_TRY_VOID(device.check());
+  ahead_ = nullptr;  // not where the card was lost: the values here are older ones
   // What the device has stays good, so tokens stay.
   if (role_ != WeightRole::Matrix) {
     std::ranges::copy(master_, active_->decoded.begin());
@@ -652,7 +653,7 @@ std::span<const float> Weight::placed(const Exec& exec, std::span<const float> v
   if (active_->token == nullptr) active_->token = std::make_shared<char>();
   auto at = device->place(active_->token, std::as_bytes(values));
   if (at) return {reinterpret_cast<const float*>(*at), values.size()};
-  if (!exec.status) exec.status = std::move(at).error();
+  if (!exec.status) exec.status = std::move(at.error().in_source(name_));
   return values;
 }
 

@@ -107,7 +107,9 @@ Result<void> Optimizer::prepare(std::vector<Parameter> parameters, Device* devic
     LOOM_TRY_VOID(check_range(parameter.path, "learning_rate_scale", parameter.rate_scale, 0, 1e12));
     LOOM_TRY(const std::size_t bytes, checked_mul(parameter.elements, bytes_of(parameter.element)));
     for (std::size_t s = 0; s < count; ++s) {
-      LOOM_TRY(state[p][s], Memory::create(device, bytes));
+      auto made = Memory::create(device, bytes);
+      if (!made) return at(fmt::format("{}.{}", parameter.path, slot_names()[s]), std::move(made).error());
+      state[p][s] = *std::move(made);
     }
   }
   parameters_ = std::move(parameters);

@@ -210,7 +210,7 @@ Result<std::string> golden_digest(const std::shared_ptr<const DecoderModel>& mod
     LOOM_TRY_VOID(feed(part));
   }
   if (run.through_snapshot) {
-    const std::vector<std::byte> saved = session->snapshot(tested);
+    LOOM_TRY(const std::vector<std::byte> saved, session->snapshot(tested));
     LOOM_TRY_VOID(session->rewind(0, tested));
     LOOM_TRY_VOID(session->restore(saved, tested));
   }

@@ -6,7 +6,7 @@
 
 namespace loom {
 
-Result<Digest> save_kv(const Session& session, const std::string& path, std::size_t sequence) {
+Result<Digest> save_kv(Session& session, const std::string& path, std::size_t sequence) {
   if (sequence >= session.sequences())
     return fail(Code::OutOfRange, "sequence {} is saved, the session holds {}", sequence, session.sequences());
   EntityWriter writer;
@@ -16,7 +16,7 @@ Result<Digest> save_kv(const Session& session, const std::string& path, std::siz
     LOOM_TRY_VOID(writer.add_all(*model));
     writer.remove("kvcache");
   }
-  const std::vector<std::byte> saved = session.snapshot(sequence);
+  LOOM_TRY(const std::vector<std::byte> saved, session.snapshot(sequence));
   LOOM_TRY_VOID(writer.add("kvcache", 0, 0, saved));
   return writer.write(path);
 }

@@ -10,7 +10,7 @@ namespace loom {
 
 // Writes the sequence (Session::snapshot). The .entity of a language model keeps all its other sections, any other file
 // is made anew. Atomic. Returns the file's root hash; errors of EntityReader and EntityWriter.
-Result<Digest> save_kv(const Session& session, const std::string& path, std::size_t sequence = 0);
+Result<Digest> save_kv(Session& session, const std::string& path, std::size_t sequence = 0);
 // NotFound for a file without such a section; errors of EntityReader and Session::restore(), after which the sequence
 // is as it was.
 Result<void> load_kv(Session& session, const std::string& path, std::size_t sequence = 0);

@@ -34,14 +34,29 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype;
   s->device_ = options.choose_device == nullptr ? options.device : options.choose_device(*s->model_, options);
-  s->arena_ = Arena(s->device_);
+  s->arena_ = Arena(s->device_), s->on_loss_ = options.on_loss;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));
   s->adapters_ = options.adapters;
-  LOOM_TRY_VOID(s->create_states(options.sequences));
-  LOOM_TRY_VOID(s->plan(options.sequences));
+  LOOM_TRY_VOID(s->outliving([&]() -> Result<void> {
+    LOOM_TRY_VOID(s->create_states(options.sequences));
+    return s->plan(options.sequences);
+  }));
   return s;
+}
+
+// Caches begin empty here: each sequence is read again when it is next fed (refill()).
+Result<void> Session::move_here(const Error& lost) {
+  broken_ = lost, device_ = nullptr, has_moved_ = true;
+  for (Ahead& ahead : ahead_) ahead.ids.clear();
+  const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
+  LOOM_TRY_VOID(states_.adopt(model_->network, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
+  arena_ = Arena();
+  LOOM_TRY_VOID(plan(sequences));
+  broken_.reset();
+  if (on_loss_) on_loss_("the answer goes on on the CPU: " + lost.message);
+  return {};
 }
 
 Result<void> Session::check_adapters(const std::optional<std::vector<std::string>>& names) const {
@@ -57,7 +72,7 @@ Result<void> Session::choose_adapters(std::optional<std::vector<std::string>> na
   LOOM_TRY_VOID(check_adapters(names));
   for (std::size_t sequence = 0; sequence < tokens_.size(); ++sequence) LOOM_TRY_VOID(truncate(0, sequence));
   std::swap(adapters_, names);
-  auto planned = plan(tokens_.size());
+  auto planned = outliving([&] { return plan(tokens_.size()); });
   if (!planned) std::swap(adapters_, names);
   return planned;
 }
@@ -88,13 +103,16 @@ Result<void> Session::plan(std::size_t sequences) {
   }
   LOOM_TRY(const Arena::Mark needed,
            rehearse(exec(nullptr), [&](const Exec& rehearsal) { sweep(rehearsal, {runs_, ids_, want_}, nullptr); }));
-  LOOM_TRY(arena_, Arena::create(needed, device_));
   ids_.clear(), want_.clear(), runs_.clear();
+  auto made = Arena::create(needed, device_);
+  if (!made) return at(fmt::format("activations of {} tokens", chunk_rows_), std::move(made).error());
+  arena_ = *std::move(made);
   return {};
 }
 
 Result<void> Session::check(std::span<const Feed> feeds) const {
   const auto vocab = static_cast<std::int32_t>(model_->config.vocab_size);
+  if (broken_) return tl::make_unexpected(*broken_);
   if (feeds.empty()) return fail(Code::InvalidArgument, "no sequence to feed");
   if (feeds.size() > tokens_.size())
     return fail(Code::InvalidArgument, "{} feeds given, the session holds {} sequences", feeds.size(), tokens_.size());
@@ -129,8 +147,9 @@ Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<b
   LOOM_TRY_VOID(states_.begin(last));
   const Exec now = exec(cancel);
   sweep(now, rows, logits);
+  const Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass there
   if (now.status) return tl::make_unexpected(*std::move(now.status));
-  return device_ != nullptr ? device_->check() : Result<void>();
+  return checked;
 }
 
 void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
@@ -283,6 +302,10 @@ void Session::commit(std::span<const Feed> feeds) {
 
 Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check(feeds));
+  return outliving([&] { return feed_once(feeds, cancel); });
+}
+
+Result<ConstTensor> Session::feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
   for (const Feed& feed : feeds) {
     if (foresees(feed)) continue;
     forget_ahead(feed.sequence);
@@ -314,13 +337,14 @@ Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t seq
                               const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
-  forget_ahead(sequence);
-  LOOM_TRY_VOID(refill(sequence, cancel));
-  const std::size_t before = tokens_[sequence].size();
-  if (auto done = read(ids, before, sequence, cancel); !done) {
-    states_.rewind(sequence, before);
+  LOOM_TRY_VOID(outliving([&]() -> Result<void> {
+    forget_ahead(sequence);
+    LOOM_TRY_VOID(refill(sequence, cancel));
+    const std::size_t before = tokens_[sequence].size();
+    auto done = read(ids, before, sequence, cancel);
+    if (!done) states_.rewind(sequence, before);
     return done;
-  }
+  }));
   tokens_[sequence].insert(tokens_[sequence].end(), ids.begin(), ids.end());
   ++revisions_[sequence];
   return {};
@@ -331,6 +355,16 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
                                std::size_t sequence, const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
+  std::size_t visited = 0;
+  const auto visit_next = [&](std::size_t i, std::span<const float> logits) {
+    if (i >= visited) visit(i, logits), visited = i + 1;
+  };
+  return outliving([&] { return feed_all_once(ids, visit_next, sequence, cancel); });
+}
+
+Result<void> Session::feed_all_once(std::span<const std::int32_t> ids,
+                                    const std::function<void(std::size_t, std::span<const float>)>& visit,
+                                    std::size_t sequence, const std::atomic<bool>* cancel) {
   forget_ahead(sequence);
   LOOM_TRY_VOID(refill(sequence, cancel));
   ++revisions_[sequence];
@@ -377,7 +411,8 @@ Result<void> Session::fork(std::size_t from, std::size_t to) {
   if (from >= tokens_.size() || to >= tokens_.size())
     return fail(Code::OutOfRange, "fork {} to {}: the session holds {} sequences", from, to, tokens_.size());
   if (from == to) return {};
-  return restore(snapshot(from), to);
+  LOOM_TRY(const std::vector<std::byte> saved, snapshot(from));
+  return restore(saved, to);
 }
 
 }  // namespace loom

@@ -1,7 +1,8 @@
 #pragma once
 // The run-time state of one user of a language model: sequences with their caches, threads, scratch memory. Many
 // sessions may share one model. Feeding a prompt whole, in chunks or token by token, alone or beside other sequences,
-// gives the same bits.
+// gives the same bits. A session whose graphics card is lost goes on here: it reads its tokens again, and the call that
+// met the loss, like all later ones, gives what it would have given there.
 
 #include <atomic>
 #include <functional>
@@ -26,6 +27,8 @@ struct SessionOptions {
   std::size_t chunk_rows = 128;     // rows of one forward pass at most: longer prompts are cut
   DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
   Device* device = nullptr;         // where tensors lie and ops run; null: this computer. Outlives the session
+  // Hears once, in one line, that the card was lost and that the session goes on here.
+  std::function<void(const std::string& line)> on_loss{};
   // Says where in place of `device`.
   std::function<Device*(const DecoderModel&, const SessionOptions&)> choose_device{};
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
@@ -81,7 +84,7 @@ class Session {
   Result<void> fork(std::size_t from, std::size_t to);
 
   // Tokens and cache of a sequence as bytes, and back: CorruptData, or ShapeMismatch for a snapshot of another model.
-  std::vector<std::byte> snapshot(std::size_t sequence = 0) const;
+  Result<std::vector<std::byte>> snapshot(std::size_t sequence = 0);
   Result<void> restore(std::span<const std::byte> bytes, std::size_t sequence = 0);
 
   // Other adapters count from here on, as SessionOptions::adapters says. All sequences are then empty, since what their
@@ -118,6 +121,19 @@ class Session {
   };
 
   Session() = default;
+  // A part of a call, which is run once more where the card is lost in it.
+  template <class F>
+  auto outliving(F&& part) -> decltype(part()) {
+    auto done = part();
+    if (done || device_ == nullptr || done.error().code != Code::DeviceLost) return done;
+    LOOM_TRY_VOID(move_here(done.error()));
+    return part();
+  }
+  Result<void> move_here(const Error& lost);
+  Result<ConstTensor> feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel);
+  Result<void> feed_all_once(std::span<const std::int32_t> ids,
+                             const std::function<void(std::size_t, std::span<const float>)>& visit,
+                             std::size_t sequence, const std::atomic<bool>* cancel);
   bool foresees(const Feed& feed) const { return feed.ids.size() == 1 && foresees(feed.ids[0], feed.sequence); }
   void forget_ahead(std::size_t sequence);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
@@ -151,6 +167,9 @@ class Session {
   DType kv_dtype_ = DType::float32;
   std::optional<std::vector<std::string>> adapters_;
   Device* device_ = nullptr;
+  std::function<void(const std::string&)> on_loss_;
+  bool has_moved_ = false;       // off a card that was lost
+  std::optional<Error> broken_;  // the card was lost, and this computer could not take over
   Arena arena_;
   StateStore states_;
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]

@@ -161,8 +161,8 @@ TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
   const Row expected = fresh(GetParam(), joined(ids, rest));
   const auto session = session_of(GetParam(), {.chunk_rows = 16});
   feed(*session, ids);
-  const std::vector<std::byte> saved = session->snapshot();
-  EXPECT_EQ(session->snapshot(), saved);
+  const std::vector<std::byte> saved = session->snapshot().value();
+  EXPECT_EQ(session->snapshot().value(), saved);
   feed(*session, random_ids(30, 4));
   ASSERT_TRUE(session->restore(saved));
   EXPECT_TRUE(same(feed(*session, rest), expected));
@@ -196,7 +196,7 @@ TEST_P(EveryKind, X_20_damaged_snapshots_are_refused_and_change_nothing) {
   const Ids ids = random_ids(30), next = {7};
   const auto session = session_of(GetParam());
   feed(*session, ids);
-  const std::vector<std::byte> saved = session->snapshot();
+  const std::vector<std::byte> saved = session->snapshot().value();
   ASSERT_TRUE(session->rewind(29));
   const auto refused = [&](std::span<const std::byte> bytes) {
     auto restored = session->restore(bytes);
@@ -221,7 +221,7 @@ TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
   const Ids ids = random_ids(30), next = {7};
   const auto session = session_of(GetParam());
   feed(*session, ids);
-  const std::vector<std::byte> saved = session->snapshot();
+  const std::vector<std::byte> saved = session->snapshot().value();
   constexpr std::size_t kDigest = 16, kCount = 48, kIds = 56;
   const auto forged = [&](std::size_t at, std::uint32_t value) {
     std::vector<std::byte> bytes = saved;
@@ -253,9 +253,9 @@ TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
   const Ids ids = random_ids(40), next = {7, 9};
   const auto session = session_of(GetParam());
   feed(*session, std::span(ids).first(5));
-  const std::vector<std::byte> saved = session->snapshot();
+  const std::vector<std::byte> saved = session->snapshot().value();
   feed(*session, std::span(ids).subspan(5));
-  std::vector<std::byte> broken = session->snapshot();
+  std::vector<std::byte> broken = session->snapshot().value();
   constexpr std::size_t kIds = 56;
   for (std::size_t at = kIds + ids.size() * 8 + 8; at + 36 <= broken.size() && at < kIds + ids.size() * 8 + 8 + 4096;
        at += 4)
@@ -268,8 +268,8 @@ TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
 TEST(Session, X_20_snapshot_of_another_model_is_refused) {
   const auto a = session_of(kPlain), b = session_of("decoder q4_0"), c = session_of(kWindow);
   feed(*a, random_ids(5));
-  EXPECT_EQ(b->restore(a->snapshot()).error().code, Code::ShapeMismatch);
-  EXPECT_EQ(c->restore(a->snapshot()).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(b->restore(a->snapshot().value()).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(c->restore(a->snapshot().value()).error().code, Code::ShapeMismatch);
 }
 
 // The same weights under other settings give other keys; so do adapters that count.
@@ -285,7 +285,7 @@ TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
   };
   const auto plain = session(golden([](ModelConfig&) {}));
   feed(*plain, random_ids(5));
-  const std::vector<std::byte> saved = plain->snapshot();
+  const std::vector<std::byte> saved = plain->snapshot().value();
   ASSERT_TRUE(session(golden([](ModelConfig&) {}))->restore(saved));
   const std::function<void(ModelConfig&)> changes[] = {
       [](ModelConfig& c) { c.rope_theta = 500; },
@@ -302,9 +302,9 @@ TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
   feed(*base, Ids{1, 2, 3});
   const auto adapted = std::const_pointer_cast<DecoderModel>(loaded());
   ASSERT_TRUE(add_peft(*adapted, {.name = "x", .rank = 2}, 1));
-  EXPECT_EQ(session(adapted)->restore(base->snapshot()).error().code, Code::ShapeMismatch);
+  EXPECT_EQ(session(adapted)->restore(base->snapshot().value()).error().code, Code::ShapeMismatch);
   ASSERT_TRUE(enable_peft(*adapted, "x", false));
-  EXPECT_TRUE(session(adapted)->restore(base->snapshot()));
+  EXPECT_TRUE(session(adapted)->restore(base->snapshot().value()));
 }
 
 // A model with the adapters "x" and "y", which both change its answers.
@@ -339,8 +339,8 @@ TEST(Session, L_141_each_session_chooses_the_adapters_that_count_in_it) {
     const auto wanted = feed(*plain, ids);
     sessions.push_back(Session::create(shared, {.threads = 1, .context_tokens = 32, .adapters = names}).value());
     EXPECT_TRUE(same(feed(*sessions.back(), ids), wanted));
-    EXPECT_EQ(sessions.back()->snapshot(), plain->snapshot());
-    snapshots.push_back(plain->snapshot());
+    EXPECT_EQ(sessions.back()->snapshot().value(), plain->snapshot().value());
+    snapshots.push_back(plain->snapshot().value());
     // Chosen later, by a session in use.
     const auto other = Session::create(shared, {.threads = 1, .context_tokens = 32, .sequences = 2}).value();
     feed(*other, joined(ids, ids));
@@ -428,7 +428,7 @@ TEST_P(EveryKind, L_74_kept_as_another_type_a_sequence_has_its_own_bits_however_
         feed(*session, other, 1);
         ASSERT_TRUE(session->rewind(100));
         ASSERT_TRUE(session->fork(0, 1));
-        const std::vector<std::byte> saved = session->snapshot();
+        const std::vector<std::byte> saved = session->snapshot().value();
         EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(100), 1), expected)) << name(isa);
         ASSERT_TRUE(session->restore(saved, 1));
         EXPECT_TRUE(same(feed(*session, std::span(ids).subspan(100), 1), expected)) << name(isa);
@@ -498,7 +498,7 @@ TEST_P(EveryKind, L_74_a_session_survives_a_cache_that_cannot_grow) {
     ASSERT_TRUE(logits) << logits.error().text();
     EXPECT_TRUE(same(Row(logits->row(0), logits->row(0) + logits->cols), expected)) << pieces;
     EXPECT_TRUE(same(Row(logits->row(1), logits->row(1) + logits->cols), beside)) << pieces;
-    const std::vector<std::byte> saved = session->snapshot(0);
+    const std::vector<std::byte> saved = session->snapshot(0).value();
     host.left = 1;
     EXPECT_EQ(session->restore(saved, 1).error().code, Code::OutOfMemory);
     EXPECT_EQ(session->length(1), other.size());
@@ -538,7 +538,7 @@ TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
   EXPECT_EQ(fed.error().code, Code::Cancelled);
   EXPECT_EQ(session->length(), 100u);
   EXPECT_EQ(session->feed(next, 0, &cancel).error().code, Code::Cancelled);  // also while it reads again
-  const std::vector<std::byte> saved = session->snapshot();
+  const std::vector<std::byte> saved = session->snapshot().value();
   ASSERT_TRUE(session->restore(saved, 1));
   EXPECT_TRUE(same(feed(*session, next, 1), expected));
   EXPECT_TRUE(same(feed(*session, next), expected));
@@ -605,7 +605,7 @@ TEST(Session, X_20_rewinds_in_steps_never_reach_what_the_ring_has_lost) {
         break;
       }
       ++taken;
-      const std::vector<std::byte> saved = session->snapshot();
+      const std::vector<std::byte> saved = session->snapshot().value();
       EXPECT_TRUE(same(feed(*session, next), fresh(kWindow, joined(first(ids, n), next)))) << from << " to " << n;
       ASSERT_TRUE(session->restore(saved));
       if (n < 12) break;

@@ -64,17 +64,22 @@ Digest Session::model_digest() const {
   return hash.finish();
 }
 
-std::vector<std::byte> Session::snapshot(std::size_t sequence) const {
-  StateWriter archive;
-  auto* const self = const_cast<Session*>(this);  // an archive that writes changes nothing
-  visit_tokens(archive, self->tokens_[sequence], context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
-  self->states_.write_sequence(archive, sequence, tokens_[sequence].size());
-  return frame_state(StateKind::Sequence, model_digest(), archive.out);
+Result<std::vector<std::byte>> Session::snapshot(std::size_t sequence) {
+  if (broken_) return tl::make_unexpected(*broken_);
+  return outliving([&]() -> Result<std::vector<std::byte>> {
+    if (has_moved_) LOOM_TRY_VOID(refill(sequence, nullptr));
+    StateWriter archive;
+    visit_tokens(archive, tokens_[sequence], context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
+    states_.write_sequence(archive, sequence, tokens_[sequence].size());
+    if (device_ != nullptr) LOOM_TRY_VOID(device_->check());
+    return frame_state(StateKind::Sequence, model_digest(), archive.out);
+  });
 }
 
 Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequence) {
   if (sequence >= tokens_.size())
     return fail(Code::OutOfRange, "sequence {} is restored, the session holds {}", sequence, tokens_.size());
+  if (broken_) return tl::make_unexpected(*broken_);
   LOOM_TRY(const auto body, unframe_state(StateKind::Sequence, model_digest(), bytes));
   // A digest is no signature: everything is checked before anything is changed.
   if (body.size() < 8) return fail(Code::CorruptData, "the saved session ends early");
@@ -84,7 +89,10 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   std::vector<std::int32_t> tokens;
   visit_tokens(archive, tokens, context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
   if (!archive.ok()) return fail(Code::CorruptData, "the saved session holds tokens that the model does not have");
-  LOOM_TRY_VOID(states_.read_sequence(archive, sequence, tokens.size()));
+  LOOM_TRY_VOID(outliving([&] {
+    StateReader caches = archive;
+    return states_.read_sequence(caches, sequence, tokens.size());
+  }));
   ahead_[sequence].ids.clear();
   tokens_[sequence].assign(tokens.begin(), tokens.end());
   ++revisions_[sequence];

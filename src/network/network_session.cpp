@@ -253,7 +253,9 @@ Result<void> NetworkSession::reserve(const Shape& input, const Arena::Mark& need
     return fail(Code::OutOfMemory, "a call for inputs {} takes {:.1f} GB of memory, at most {:.1f} GB are allowed",
                 input.text(), static_cast<double>(needed.bytes()) / 1e9, static_cast<double>(options_.max_bytes) / 1e9);
   arena_ = Arena(options_.device);
-  LOOM_TRY(arena_, Arena::create(needed, options_.device));
+  auto made = Arena::create(needed, options_.device);
+  if (!made) return at("activations", std::move(made).error());
+  arena_ = *std::move(made);
   return states_.allocate();
 }
 

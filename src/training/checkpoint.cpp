@@ -154,6 +154,13 @@ std::vector<Trainer::Slot> all_slots(Trainer& trainer, Keep keep) {
 
 }  // namespace
 
+void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_t> saved_step) {
+  const bool is_of_card = error.code == Code::DeviceLost || error.code == Code::OutOfMemory;
+  if (is_of_card && trainer.device() != nullptr && saved_step)
+    error.message += fmt::format(
+        "; the checkpoint of step {} is intact: --resume goes on from there, with --device cpu too", *saved_step);
+}
+
 Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
                              const Json& identity, Journal& journal, Keep keep) {
   EntityWriter writer;
@@ -185,6 +192,7 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
     carried.push_back(state.size());
     bytes.insert(bytes.end(), state.begin(), state.end());
   }
+  if (trainer.device() != nullptr) LOOM_TRY_VOID(trainer.device()->check());  // of what was read there
   LOOM_TRY(const JournalMark mark, journal.sync());
   const Json train{{"identity", identity},
                    {"journal", to_json(mark)},

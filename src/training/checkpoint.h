@@ -31,6 +31,9 @@ struct RunPosition {
 
 enum class Keep : std::uint8_t { network, trained };  // all of it, or the masters of the weights that are trained
 
+// Adds to the error of a run whose card was lost or is full where it can go on; nothing to others.
+void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_t> saved_step);
+
 // `identity`: what a run is a function of, which must not change before it goes on: config, hashes of data and
 // networks. The journal's lines are on the disk before the file that counts on them. DiskFull, IoError: the file that
 // stood there before is unharmed.

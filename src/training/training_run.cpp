@@ -247,6 +247,7 @@ Result<void> TrainingRun::start_trainer() {
     auto position = restore_trainer(*checkpoint_, *trainer_);
     if (!position) return at(file("checkpoint.entity"), std::move(position).error());
     position_ = std::move(*position);
+    saved_step_ = trainer_->state().steps;
     LOOM_TRY(journal_, Journal::resume(file("journal.jsonl"), checkpoint_->journal));
     checkpoint_.reset();
   }
@@ -382,6 +383,7 @@ void TrainingRun::end_timings(TrainResult& result) {
 Result<TrainResult> TrainingRun::run(const Callback& callback) {
   Result<TrainResult> result = train(callback);
   lock_.reset();
+  if (!result) add_way_on(result.error(), *trainer_, saved_step_);
   return result;
 }
 
@@ -572,8 +574,10 @@ Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
 
 Result<void> TrainingRun::save_state() {
   describe_cells();
-  return clock_.time(
-      [&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); });
+  LOOM_TRY_VOID(clock_.time(
+      [&] { return save_checkpoint(file("checkpoint.entity"), *trainer_, position_, identity_, journal_); }));
+  saved_step_ = trainer_->state().steps;
+  return {};
 }
 
 // best.entity is a file beside others: only the weights that this run saved there count.

@@ -169,6 +169,7 @@ class TrainingRun {
   Shape sample_shape_;
   std::vector<std::byte> best_;  // the network of the best validation, of runs without a folder
   bool resumed_ = false;
+  std::optional<std::uint64_t> saved_step_;  // of the checkpoint in the folder
 };
 
 struct ReplayReport {

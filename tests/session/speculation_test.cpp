@@ -161,7 +161,7 @@ TEST_P(DraftsOf, X_20_X_25_every_other_call_forgets_them) {
       all.subspan(9, 3), [&](std::size_t, std::span<const float> row) { some.emplace_back(row.begin(), row.end()); }));
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(some[i], rows[9 + i])) << i;
   draft(12);
-  const std::vector<std::byte> saved = session->snapshot();
+  const std::vector<std::byte> saved = session->snapshot().value();
   ASSERT_TRUE(session->fork(0, 1));
   draft(13, 1);
   ASSERT_TRUE(session->restore(saved, 1));

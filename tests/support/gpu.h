@@ -61,15 +61,20 @@ inline std::string keep_text(std::string_view text) {
   return whole;
 }
 
+// Null where there is none.
+inline std::unique_ptr<gpu::Driver> open_gpu_driver(const gpu::Limits& most = gpu::kNoLimits) {
+  const char* const library = std::getenv("LOOM_WEBGPU_LIB");
+  auto driver = gpu::open_native(library == nullptr ? "" : library, 0, most);
+  if (driver) return std::move(*driver);
+  EXPECT_EQ(std::getenv("LOOM_NEEDS_GPU"), nullptr) << driver.error().text();
+  return nullptr;
+}
+
 // Null where there is none, or where it cannot be made.
 inline std::unique_ptr<gpu::GpuDevice> make_gpu_device(const gpu::GpuOptions& options) {
-  const char* const library = std::getenv("LOOM_WEBGPU_LIB");
-  auto driver = gpu::open_native(library == nullptr ? "" : library, 0);
-  if (!driver) {
-    EXPECT_EQ(std::getenv("LOOM_NEEDS_GPU"), nullptr) << driver.error().text();
-    return nullptr;
-  }
-  auto made = gpu::GpuDevice::create(std::move(*driver), options);
+  auto driver = open_gpu_driver();
+  if (driver == nullptr) return nullptr;
+  auto made = gpu::GpuDevice::create(std::move(driver), options);
   EXPECT_TRUE(made) << made.error().text();
   return made ? std::move(*made) : nullptr;
 }

@@ -118,6 +118,8 @@ public final class Abi {
     public static final int BUSY = 30;
     /** the handle is none, was released, or is of another kind */
     public static final int BAD_HANDLE = 31;
+    /** the graphics card is gone, and what lay on it; objects of language models go on on the CPU */
+    public static final int DEVICE_LOST = 32;
 
     // What a handle stands for.
     public static final int KIND_NONE = 0;

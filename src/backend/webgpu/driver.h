@@ -1,7 +1,7 @@
 #pragma once
 // The narrow interface to WebGPU: buffers, pipelines, and streams of commands. A native driver calls a library with the
 // C API webgpu.h (native.h); in a browser the same streams go to navigator.gpu. Nothing here waits: reads are begun and
-// polled.
+// polled. A device that is lost does nothing from then on: what returns a Result gives DeviceLost with the reason.
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +21,9 @@ struct Limits {
   std::uint32_t threads = 0;          // of a workgroup
   std::uint32_t workgroups = 0;       // along one axis of a dispatch
 };
+
+inline constexpr Limits kNoLimits{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint32_t{0},
+                                  ~std::uint32_t{0}, ~std::uint32_t{0}, ~std::uint32_t{0}};
 
 struct AdapterInfo {
   std::string name, driver, backend, kind;  // "Vulkan", "discrete"
@@ -64,11 +67,14 @@ class Driver {
   virtual void submit(std::span<const std::uint32_t> commands) = 0;
   // Begins to bring `bytes` bytes of a buffer, as they are behind all submitted before.
   virtual Result<Ticket> begin_read(Id buffer, std::uint64_t offset, std::uint64_t bytes) = 0;
-  // Returns whether the bytes are in `to`; the ticket is then used up, as it is by an error (IoError, a lost device
-  // too). With `wait` it may sleep until there is news.
+  // Returns whether the bytes are in `to`; the ticket is then used up, as it is by an error (IoError). With `wait` it
+  // may sleep until there is news.
   virtual Result<bool> poll(Ticket ticket, std::span<std::byte> to, bool wait) = 0;
-  // The first error that the device has told of since the last call: a lost device, a command that was not valid.
+  // The first error that the device has told of since the last call: a command that was not valid (IoError), memory
+  // that was missing (OutOfMemory).
   virtual Result<void> check() = 0;
+  // The device does not answer: from now on nothing is asked of it, or waited for, not even at the end.
+  virtual void abandon() {}
   // Bytes of buffers that are there now.
   virtual std::uint64_t buffer_bytes() const = 0;
 };

@@ -20,6 +20,9 @@ constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLarge
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostFaults = 256;  // between two calls of check()
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
+constexpr double kMinute = 60'000;
+constexpr std::string_view kWhenFull =
+    "free memory on the card, take a smaller context, batch or model, or run with --device cpu";
 
 std::uint32_t words(std::uint64_t bytes) { return static_cast<std::uint32_t>(bytes / 4); }
 
@@ -33,10 +36,14 @@ GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options)
 
 Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> driver, GpuOptions options) {
   const bool checks_arithmetic = options.checks_arithmetic;
+  double most_wait_ms = options.most_wait_ms;
+  if (most_wait_ms == 0) most_wait_ms = (driver->adapter().kind == "software" ? 60 : 10) * kMinute;
   std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver), std::move(options)));
+  device->most_wait_ms_ = most_wait_ms;
   device->addresses_ = os::reserve_addresses(device->num_addresses_);
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
-  LOOM_TRY(device->parameter_buffer_, device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters));
+  LOOM_TRY(device->parameter_buffer_,
+           device->heard(device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters)));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
   LOOM_TRY(device->fault_memory_, device->allocate(kMostFaults * 8));
   if (checks_arithmetic && !prove_arithmetic(*device)) {
@@ -52,14 +59,37 @@ GpuDevice::~GpuDevice() {
   if (addresses_ != nullptr) os::give_addresses_back(addresses_, num_addresses_);
 }
 
+tl::unexpected<Error> GpuDevice::lose(std::string_view why) {
+  const std::string behind = last_kernel_.empty() ? std::string() : fmt::format(" behind {}", last_kernel_);
+  std::string line;  // drivers write several
+  for (const char c : why)
+    if (static_cast<unsigned char>(c) > ' ' || (!line.empty() && line.back() != ' '))
+      line += c <= ' ' && c >= 0 ? ' ' : c;
+  if (line.ends_with(' ')) line.pop_back();
+  if (!lost_)
+    lost_ = Error{Code::DeviceLost,
+                  fmt::format("{}: the card was lost{}: {}; --device cpu does without, with the same bits",
+                              adapter().name, behind, line)};
+  forget();
+  return tl::make_unexpected(*lost_);
+}
+
+void GpuDevice::forget() {
+  rows_.clear(), commands_.clear(), parameters_.clear(), batches_.clear(), notes_.clear(), faults_.clear();
+  notes_written_ = 0;
+}
+
 // ---- memory ----
 
 Result<std::size_t> GpuDevice::new_heap(std::uint64_t bytes) {
   const Limits& limits = adapter().limits;
   if (const std::uint64_t most = std::min(limits.binding_bytes, limits.buffer_bytes); bytes > most)
-    return fail(Code::OutOfMemory, "{}: {} bytes in one piece, the device binds {} at most", adapter().name, bytes,
-                most);
-  LOOM_TRY(const Id buffer, driver_->create_buffer(bytes, BufferUse::Storage));
+    return fail(Code::OutOfMemory, "{}: {} bytes in one piece, the device binds {} at most: {}", adapter().name, bytes,
+                most, kWhenFull);
+  auto made = heard(driver_->create_buffer(bytes, BufferUse::Storage));
+  if (!made && made.error().code == Code::OutOfMemory)
+    return fail(Code::OutOfMemory, "{}: {}", made.error().message, kWhenFull);
+  LOOM_TRY(const Id buffer, std::move(made));
   const auto unused = std::ranges::find(heaps_, Id{0}, &Heap::buffer);
   const auto heap = static_cast<std::size_t>(unused - heaps_.begin());
   if (unused == heaps_.end()) heaps_.emplace_back();
@@ -69,8 +99,10 @@ Result<std::size_t> GpuDevice::new_heap(std::uint64_t bytes) {
 
 void GpuDevice::drop_heap(std::size_t heap) {
   const Id buffer = heaps_[heap].buffer;
-  shaders_.drop_groups(buffer);
-  driver_->destroy_buffer(buffer);
+  if (!lost_) {
+    shaders_.drop_groups(buffer);
+    driver_->destroy_buffer(buffer);
+  }
   heaps_[heap] = {};
   if (small_heap_ == heap) small_heap_ = kNone;
   if (weight_heap_ == heap) weight_heap_ = kNone;
@@ -93,14 +125,15 @@ std::byte* GpuDevice::find_addresses(std::size_t bytes) {
 
 // Memory at the end of the heap that is open, or of a new one; pieces as large as half a heap have their own.
 Result<std::byte*> GpuDevice::take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes) {
+  if (lost_) return tl::make_unexpected(*lost_);
   const std::uint64_t room = round_up(std::max<std::size_t>(bytes, 1), kAlignment);
+  std::byte* const at = find_addresses(static_cast<std::size_t>(room) + kAlignment);
+  if (at == nullptr) return fail(Code::OutOfMemory, "no addresses left for the memory of a graphics card");
   std::size_t heap = open_heap;
   if (heap == kNone || heaps_[heap].bytes - heaps_[heap].used < room) {
     LOOM_TRY(heap, new_heap(std::max(room, heap_bytes)));
     if (room < heap_bytes / 2) open_heap = heap;
   }
-  std::byte* const at = find_addresses(static_cast<std::size_t>(room) + kAlignment);
-  if (at == nullptr) return fail(Code::OutOfMemory, "no addresses left for the memory of a graphics card");
   ranges_[at] = {bytes, heap, heaps_[heap].used};
   heaps_[heap].used += room;
   ++heaps_[heap].live;
@@ -157,6 +190,7 @@ void GpuDevice::read(const std::byte* from, std::span<std::byte> to) {
 }
 
 Result<void> GpuDevice::fetch(const std::byte* from, std::span<std::byte> to) {
+  if (lost_) return tl::make_unexpected(*lost_);
   const Spot spot = spot_of(from);
   const std::uint64_t begin = spot.offset / 4 * 4, end = round_up(spot.offset + to.size(), 4);
   std::vector<std::byte> whole;
@@ -164,14 +198,25 @@ Result<void> GpuDevice::fetch(const std::byte* from, std::span<std::byte> to) {
   if (!aligned) whole.resize(end - begin);
   const std::span<std::byte> target = aligned ? to : std::span<std::byte>(whole);
   const auto start = Clock::now();
-  LOOM_TRY(const Ticket ticket, driver_->begin_read(spot.buffer, begin, target.size()));
-  Result<bool> done = false;
-  while (done && !*done) done = driver_->poll(ticket, target, true);
+  LOOM_TRY(const Ticket ticket, heard(driver_->begin_read(spot.buffer, begin, target.size())));
+  const auto done = wait_for(ticket, target);
   counters_.wait_ms += ms_since(start);
   counters_.bytes_read += target.size();
   LOOM_TRY_VOID(done);
   if (!aligned) std::memcpy(to.data(), whole.data() + (spot.offset - begin), to.size());
   return {};
+}
+
+// A read that does not come stands behind a dispatch that does not end.
+Result<void> GpuDevice::wait_for(Ticket ticket, std::span<std::byte> to) {
+  const auto start = Clock::now();
+  for (;;) {
+    LOOM_TRY(const bool has_come, heard(driver_->poll(ticket, to, true)));
+    if (has_come) return {};
+    if (ms_since(start) < most_wait_ms_) continue;
+    driver_->abandon();
+    return lose(fmt::format("no answer for {:g} seconds", most_wait_ms_ / 1000));
+  }
 }
 
 void GpuDevice::write(std::byte* to, std::span<const std::byte> from) {
@@ -181,6 +226,7 @@ void GpuDevice::write(std::byte* to, std::span<const std::byte> from) {
 }
 
 void GpuDevice::send(std::byte* to, std::span<const std::byte> from) {
+  if (lost_) return;
   const Spot spot = spot_of(to);
   counters_.bytes_written += from.size();
   if (spot.offset % 4 == 0 && from.size() % 4 == 0) return driver_->write(spot.buffer, spot.offset, from);
@@ -194,6 +240,7 @@ void GpuDevice::send(std::byte* to, std::span<const std::byte> from) {
 void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
   if (bytes == 0) return;
   settle_rows();
+  if (lost_) return;
   const Spot a = spot_of(from), b = spot_of(to);
   if (a.buffer != b.buffer && a.offset % 4 == 0 && b.offset % 4 == 0 && bytes % 4 == 0) {
     commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Copy), a.buffer, words(a.offset), b.buffer,
@@ -207,6 +254,7 @@ void GpuDevice::copy(const std::byte* from, std::size_t bytes, std::byte* to) {
 
 void GpuDevice::clear(std::byte* memory, std::size_t bytes) {
   settle_rows();
+  if (lost_) return;
   const Spot spot = spot_of(memory);
   const std::uint64_t end = round_up(spot.offset + bytes, 4);  // memory is handed out in whole words
   LOOM_ASSERT(spot.offset % 4 == 0);
@@ -216,6 +264,7 @@ void GpuDevice::clear(std::byte* memory, std::size_t bytes) {
 }
 
 Result<const std::byte*> GpuDevice::place(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) {
+  if (lost_) return tl::make_unexpected(*lost_);
   const auto same = [&](const Placed& p) {
     return p.bytes == bytes.size() && !p.owner.expired() && !p.owner.owner_before(owner) &&
            !owner.owner_before(p.owner);
@@ -268,7 +317,7 @@ void GpuDevice::begin_attempt() {
 
 bool GpuDevice::keep_attempt() {
   mode_ = Mode::Plain;
-  if (attempt_.meets_stranger) {
+  if (attempt_.meets_stranger && !lost_) {
     commands_.resize(attempt_.commands), parameters_.resize(attempt_.parameters), batches_.resize(attempt_.batches);
     notes_.resize(attempt_.notes), faults_.resize(attempt_.faults);
     if (attempt_.has_ended_rows) rows_.swap(attempt_.ended_rows);
@@ -299,8 +348,9 @@ void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t
 Result<bool> GpuDevice::knows(const Kernel& kernel, std::uint64_t workgroups) {
   if (mode_ != Mode::Attempt) return true;
   if (attempt_.meets_stranger) return false;
-  LOOM_TRY(const Shader* const shader, shader_of({&kernel, 1}));
+  LOOM_TRY(Shader* const shader, shader_of({&kernel, 1}));
   attempt_.meets_stranger = !shader->is_trusted(sizes_of({&kernel, 1}, workgroups));
+  ++shader->uses;  // of one that is joined to others too: they are held against it at their next trial
   return !attempt_.meets_stranger;
 }
 
@@ -362,7 +412,10 @@ Result<void> GpuDevice::end_rows() {
 Result<void> GpuDevice::submit_rows(Kernels kernels) {
   if (kernels.size() == 1) return submit_alone(kernels[0], num_rows_);
   LOOM_TRY(Shader* const shader, shader_of(kernels));
-  if (shader->is_trusted(sizes_of(kernels, num_rows_))) return submit(kernels, num_rows_, *shader);
+  if (shader->is_trusted(sizes_of(kernels, num_rows_))) {
+    ++shader->uses;
+    return submit(kernels, num_rows_, *shader);
+  }
   if (!shader->is_refused) {
     if (mode_ == Mode::Attempt) return void(attempt_.meets_stranger = true), Result<void>();
     return prover_->prove_joined(kernels, num_rows_, *shader);
@@ -396,7 +449,9 @@ Result<void> GpuDevice::submit_alone(const Kernel& kernel, std::uint64_t workgro
 }
 
 Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader& shader) {
-  LOOM_TRY(const Id pipeline, shaders_.compile(shader, kernels));
+  if (lost_) return tl::make_unexpected(*lost_);
+  LOOM_TRY(const Id pipeline, heard(shaders_.compile(shader, kernels)));
+  last_kernel_ = shader.name;
   const std::size_t begin = parameters_.size();
   parameters_.resize(begin + kParameterWords);
   std::uint32_t* word = parameters_.data() + begin;
@@ -422,7 +477,7 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader
                                      static_cast<std::uint32_t>(begin % kBatchWords * 4), static_cast<std::uint32_t>(x),
                                      static_cast<std::uint32_t>(y)});
   if (parameters_.size() % kBatchWords == 0) batches_.push_back(commands_.size());
-  ++shader.uses, ++counters_.dispatches;
+  ++counters_.dispatches;
   return {};
 }
 
@@ -469,6 +524,7 @@ void GpuDevice::flush() {
 }
 
 void GpuDevice::submit_commands() {
+  if (lost_) return forget();
   const auto notes = std::as_bytes(std::span(notes_).subspan(notes_written_));
   if (!notes.empty()) {
     const Spot spot = spot_of(note_memory_);
@@ -505,6 +561,10 @@ void* GpuDevice::fault(const Exec& exec, std::function<Error(std::uint32_t, std:
 
 Result<void> GpuDevice::check() {
   prover_->end_pass();
+  if (lost_) {
+    forget(), failed_.reset();
+    return tl::make_unexpected(*lost_);
+  }
   if (!faults_.empty()) {
     const auto faults = std::exchange(faults_, {});
     std::vector<std::uint32_t> words(faults.size() * 2);
@@ -518,7 +578,7 @@ Result<void> GpuDevice::check() {
     failed_.reset();
     return tl::make_unexpected(std::move(error));
   }
-  return driver_->check();
+  return heard(driver_->check());
 }
 
 }  // namespace loom::gpu

@@ -2,6 +2,8 @@
 // A graphics card as a Device: tensors lie in its memory, ops record kernels, and the host reads when a pass has ended.
 // Tensors have addresses like everywhere else, of a range that holds no memory, so that layers go on adding to pointers
 // and a host that looks at a tensor faults at once. One thread uses a device at a time.
+// A card that is lost, or does not answer, is dead: every call gives the same error (DeviceLost) from then on, or does
+// nothing, and the driver is asked no more.
 
 #include <atomic>
 #include <functional>
@@ -64,6 +66,8 @@ class GpuDevice final : public Device {
   void* fault(const Exec& exec, std::function<Error(std::uint32_t where, std::uint32_t value)> error);
 
   const AdapterInfo& adapter() const { return driver_->adapter(); }
+  // What became of a card that is dead.
+  const std::optional<Error>& lost() const { return lost_; }
   struct Counters {
     std::uint64_t rehearsed = 0;  // kernels of passes that were planned
     std::uint64_t dispatches = 0, submits = 0, pipelines = 0, bytes_read = 0, bytes_written = 0;
@@ -72,7 +76,7 @@ class GpuDevice final : public Device {
   Counters counters() const;
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
   Sums sums() const { return shaders_.sums(); }
-  std::uint64_t buffer_bytes() const { return driver_->buffer_bytes(); }
+  std::uint64_t buffer_bytes() const { return lost_ ? 0 : driver_->buffer_bytes(); }
   Prover& prover() { return *prover_; }
   const Prover& prover() const { return *prover_; }
   std::size_t known_passes() const { return shaders_.known_passes(); }  // of earlier runs
@@ -119,6 +123,13 @@ class GpuDevice final : public Device {
   };
 
   GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options);
+  // What the driver said; a loss is remembered.
+  template <class T>
+  Result<T> heard(Result<T> said) {
+    if (!said && said.error().code == Code::DeviceLost) return lose(said.error().message);
+    return said;
+  }
+  tl::unexpected<Error> lose(std::string_view why);
   Result<std::byte*> take(std::size_t bytes, std::size_t& open_heap, std::uint64_t heap_bytes);
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
@@ -142,12 +153,17 @@ class GpuDevice final : public Device {
   void settle_rows();  // end_rows() where nobody waits for its error: check() tells it
   void flush();
   void submit_commands();
+  void forget();  // what was recorded
   // Reads and writes of memory as it is behind all that was submitted; notes stay.
   Result<void> fetch(const std::byte* from, std::span<std::byte> to);
+  Result<void> wait_for(Ticket ticket, std::span<std::byte> to);
   void send(std::byte* to, std::span<const std::byte> from);
   void drop_expired();
 
   std::unique_ptr<Driver> driver_;
+  double most_wait_ms_ = 0;
+  std::optional<Error> lost_;
+  std::string_view last_kernel_;    // that was submitted
   std::byte* addresses_ = nullptr;  // all of them are handed out from here
   std::size_t num_addresses_, next_address_ = 0;
   std::map<const std::byte*, Range> ranges_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/webgpu/webgpu_abi.h"
+#include "core/clock.h"
 #include "core/file.h"
 #include "core/mutex.h"
 #include "core/sha256.h"
@@ -26,6 +27,7 @@ constexpr const char* kNames[] = {"libwgpu_native.so", "libwgpu_native.dylib", "
                                   "libwebgpu_dawn.so", "libwebgpu_dawn.dylib", "webgpu_dawn.dll"};
 constexpr abi::Flags kVulkanMetalD3d12 = 1 | 4 | 8;
 constexpr std::size_t kMostAdapters = 32;
+constexpr double kMostWaitMs = 600'000;  // for an answer of the library itself
 
 // A library that is open, or why none is.
 struct Library {
@@ -88,14 +90,29 @@ struct Answer {
   Handle handle = nullptr;
   std::string message;
 };
+// What the library may still answer is never destroyed.
+class Awaited {
+ public:
+  ~Awaited() {
+    if (!answer_->come) (void)answer_.release();
+  }
+  Answer* get() const { return answer_.get(); }
+  const Answer* operator->() const { return answer_.get(); }
+  // Returns whether it has come.
+  bool wait(const Library& lib) const {
+    const auto start = Clock::now();
+    while (!answer_->come && ms_since(start) < kMostWaitMs) lib.call.InstanceProcessEvents(lib.instance);
+    return answer_->come;
+  }
+
+ private:
+  std::unique_ptr<Answer> answer_ = std::make_unique<Answer>();
+};
 void take_handle(std::uint32_t status, Handle handle, abi::Text message, void* user, void*) {
   *static_cast<Answer*>(user) = {true, status, handle, string(message)};
 }
 void take_scope(std::uint32_t, std::uint32_t type, abi::Text message, void* user, void*) {
   *static_cast<Answer*>(user) = {true, type, nullptr, string(message)};
-}
-void wait_for(const Library& lib, const Answer& answer) {
-  while (!answer.come) lib.call.InstanceProcessEvents(lib.instance);
 }
 
 std::vector<Handle> adapters_of(const Library& lib) {
@@ -108,11 +125,10 @@ std::vector<Handle> adapters_of(const Library& lib) {
     return found;
   }
   const abi::AdapterOptions options;
-  Answer answer;
-  lib.call.InstanceRequestAdapter(lib.instance, &options, {.call = take_handle, .user = &answer});
-  wait_for(lib, answer);
-  if (answer.status != abi::kSuccess) return {};
-  return {answer.handle};
+  const Awaited answer;
+  lib.call.InstanceRequestAdapter(lib.instance, &options, {.call = take_handle, .user = answer.get()});
+  if (!answer.wait(lib) || answer->status != abi::kSuccess) return {};
+  return {answer->handle};
 }
 
 std::string_view backend_name(std::uint32_t backend) {
@@ -173,20 +189,29 @@ class NativeDriver final : public Driver {
     limits.next = nullptr;
     abi::DeviceOptions options;
     options.limits = &limits;
-    options.lost = {.mode = abi::kSpontaneous, .call = on_lost, .user = driver.get()};
-    options.error = {.call = on_error, .user = driver.get()};
-    Answer answer;
-    lib.call.AdapterRequestDevice(adapter, &options, {.call = take_handle, .user = &answer});
-    wait_for(lib, answer);
-    if (answer.status != abi::kSuccess || answer.handle == nullptr)
-      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, answer.message);
-    driver->device_ = answer.handle;
-    driver->queue_ = lib.call.DeviceGetQueue(answer.handle);
+    options.lost = {.mode = abi::kSpontaneous, .call = on_lost, .user = driver->told_.get()};
+    options.error = {.call = on_error, .user = driver->told_.get()};
+    const Awaited answer;
+    lib.call.AdapterRequestDevice(adapter, &options, {.call = take_handle, .user = answer.get()});
+    if (!answer.wait(lib)) {
+      driver->told_->lost = "the library does not answer";
+      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, *driver->told_->lost);
+    }
+    if (answer->status != abi::kSuccess || answer->handle == nullptr)
+      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, answer->message);
+    driver->device_ = answer->handle;
+    driver->queue_ = lib.call.DeviceGetQueue(answer->handle);
     return driver;
   }
 
+  // A library is asked for nothing more of a device that is lost, and may yet answer what it was asked before.
   ~NativeDriver() override {
-    closing_ = true;
+    if (is_lost()) {
+      (void)told_.release();
+      for (Read& read : reads_.all()) (void)read.answer.release();
+      return;
+    }
+    told_->closing = true;
     for (Handle& group : groups_.all())
       if (group != nullptr) call().BindGroupRelease(group);
     for (Pipeline& p : pipelines_.all())
@@ -205,6 +230,7 @@ class NativeDriver final : public Driver {
   const AdapterInfo& adapter() const override { return info_; }
 
   Result<Id> create_buffer(std::uint64_t bytes, BufferUse use) override {
+    LOOM_TRY_VOID(alive());
     const abi::Flags usage =
         abi::kCopyFrom | abi::kCopyTo | (use == BufferUse::Storage ? abi::kStorage : abi::kUniform);
     LOOM_TRY(const Handle handle, buffer(bytes, usage));
@@ -213,15 +239,18 @@ class NativeDriver final : public Driver {
   }
   void destroy_buffer(Id id) override {
     bytes_ -= buffers_[id].bytes;
+    if (is_lost()) return;
     release(buffers_[id].handle);
     buffers_.drop(id);
   }
   void write(Id id, std::uint64_t offset, std::span<const std::byte> from) override {
+    if (is_lost()) return;
     call().QueueWriteBuffer(queue_, buffers_[id].handle, offset, from.data(), from.size());
   }
 
   Result<Id> create_pipeline(std::string_view name, std::string_view wgsl, std::uint32_t buffers,
                              std::uint32_t read_only) override {
+    LOOM_TRY_VOID(alive());
     const std::size_t layout = layout_of(buffers, read_only);
     abi::Wgsl source;
     source.code = text(wgsl);
@@ -240,12 +269,14 @@ class NativeDriver final : public Driver {
     if (module != nullptr) call().ShaderModuleRelease(module);
     if (!made) {
       if (pipeline != nullptr) call().ComputePipelineRelease(pipeline);
+      LOOM_TRY_VOID(alive());
       return fail(Code::Unsupported, "{}: the shader {} does not compile: {}", info_.name, name, made.error().message);
     }
     return pipelines_.put({pipeline, layout});
   }
 
   Id create_group(Id pipeline, Id parameters, std::span<const Id> buffers) override {
+    if (is_lost()) return 0;
     std::vector<abi::GroupEntry> entries;
     entries.push_back({nullptr, 0, buffers_[parameters].handle, 0, kParameterBytes});
     for (const Id id : buffers)
@@ -257,11 +288,13 @@ class NativeDriver final : public Driver {
     return groups_.put(call().DeviceCreateBindGroup(device_, &options));
   }
   void destroy_group(Id group) override {
+    if (is_lost()) return;
     call().BindGroupRelease(groups_[group]);
     groups_.drop(group);
   }
 
   void submit(std::span<const std::uint32_t> words) override {
+    if (is_lost()) return;
     const Handle encoder = call().DeviceCreateCommandEncoder(device_, nullptr);
     Handle pass = nullptr;
     const auto end_pass = [&] {
@@ -303,6 +336,7 @@ class NativeDriver final : public Driver {
   }
 
   Result<Ticket> begin_read(Id id, std::uint64_t offset, std::uint64_t bytes) override {
+    LOOM_TRY_VOID(alive());
     const auto idle = std::ranges::find_if(idle_, [&](const auto& b) { return b.first >= bytes; });
     Read read;
     if (idle != idle_.end()) {
@@ -328,6 +362,7 @@ class NativeDriver final : public Driver {
     Read& read = reads_[ticket];
     if (!read.answer->come && wait && call().DevicePoll != nullptr) call().DevicePoll(device_, 1, nullptr);
     if (!read.answer->come) call().InstanceProcessEvents(lib_.instance);
+    LOOM_TRY_VOID(alive());
     if (!read.answer->come) return false;
     const bool good = read.answer->status == abi::kSuccess;
     Error error{Code::IoError, fmt::format("{}: reading from the device failed: {}", info_.name, read.answer->message)};
@@ -345,9 +380,11 @@ class NativeDriver final : public Driver {
   }
 
   Result<void> check() override {
-    if (error_.empty()) return {};
-    return fail(Code::IoError, "{}: {}", info_.name, std::exchange(error_, {}));
+    LOOM_TRY_VOID(alive());
+    if (told_->error.empty()) return {};
+    return fail(told_->code, "{}: {}", info_.name, std::exchange(told_->error, {}));
   }
+  void abandon() override { told_->lost = "it did not answer"; }
   std::uint64_t buffer_bytes() const override { return bytes_; }
 
  private:
@@ -368,10 +405,19 @@ class NativeDriver final : public Driver {
     std::uint64_t capacity = 0, bytes = 0;
     std::unique_ptr<Answer> answer;
   };
+  // What the library has told of the device.
+  struct Told {
+    std::optional<std::string> lost;
+    std::string error;
+    Code code = Code::IoError;  // of the error
+    bool closing = false;
+  };
 
   NativeDriver(const Library& lib, AdapterInfo info) : lib_(lib), info_(std::move(info)) {}
   const abi::Functions& call() const { return lib_.call; }
   static std::uint64_t bytes_of(std::uint32_t words) { return std::uint64_t{words} * 4; }
+  bool is_lost() const { return told_->lost.has_value(); }
+  Result<void> alive() const { return is_lost() ? fail(Code::DeviceLost, "{}", *told_->lost) : Result<void>(); }
 
   void release(Handle buffer) {
     call().BufferDestroy(buffer);
@@ -389,11 +435,16 @@ class NativeDriver final : public Driver {
   Result<void> guarded(std::uint32_t filter, F&& f) {
     call().DevicePushErrorScope(device_, filter);
     f();
-    Answer answer;
-    call().DevicePopErrorScope(device_, {.call = take_scope, .user = &answer});
-    wait_for(lib_, answer);
-    if (answer.status <= abi::kNoError) return {};
-    return fail(answer.status == abi::kOutOfMemoryError ? Code::OutOfMemory : Code::Unsupported, "{}", answer.message);
+    const Awaited answer;
+    call().DevicePopErrorScope(device_, {.call = take_scope, .user = answer.get()});
+    if (!answer.wait(lib_))
+      told_->lost = "the library does not answer";
+    else if (says_lost(answer->message) && !is_lost())
+      told_->lost = answer->message;
+    LOOM_TRY_VOID(alive());
+    if (answer->status <= abi::kNoError) return {};
+    return fail(answer->status == abi::kOutOfMemoryError ? Code::OutOfMemory : Code::Unsupported, "{}",
+                answer->message);
   }
 
   Result<Handle> buffer(std::uint64_t bytes, abi::Flags usage) {
@@ -402,6 +453,7 @@ class NativeDriver final : public Driver {
     options.usage = usage, options.size = bytes;
     auto made = guarded(abi::kOutOfMemory, [&] { handle = call().DeviceCreateBuffer(device_, &options); });
     if (made && handle != nullptr) return handle;
+    LOOM_TRY_VOID(alive());
     if (handle != nullptr) call().BufferRelease(handle);
     return fail(Code::OutOfMemory, "{}: the device has no {} bytes: {}", info_.name, bytes,
                 made ? "no buffer" : made.error().message);
@@ -428,14 +480,17 @@ class NativeDriver final : public Driver {
     return layouts_.size() - 1;
   }
 
-  void tell(std::string message) {
-    if (error_.empty() && !closing_) error_ = std::move(message);
-  }
+  // wgpu's words of a call that came too late, before it has told of the loss itself.
+  static bool says_lost(std::string_view message) { return message.find("is lost") != message.npos; }
   static void on_lost(const Handle*, std::uint32_t, abi::Text message, void* user, void*) {
-    static_cast<NativeDriver*>(user)->tell("the device was lost: " + string(message));
+    Told& told = *static_cast<Told*>(user);
+    if (!told.closing && !told.lost) told.lost = string(message);
   }
-  static void on_error(const Handle*, std::uint32_t, abi::Text message, void* user, void*) {
-    static_cast<NativeDriver*>(user)->tell(string(message));
+  static void on_error(const Handle*, std::uint32_t type, abi::Text message, void* user, void*) {
+    Told& told = *static_cast<Told*>(user);
+    if (told.closing || !told.error.empty()) return;
+    told.error = string(message), told.code = type == abi::kOutOfMemoryError ? Code::OutOfMemory : Code::IoError;
+    if (says_lost(told.error)) told.lost = told.error;
   }
 
   const Library& lib_;
@@ -448,8 +503,7 @@ class NativeDriver final : public Driver {
   std::vector<Layout> layouts_;
   std::vector<std::pair<std::uint64_t, Handle>> idle_;  // buffers of reads that have ended
   std::uint64_t bytes_ = 0;
-  std::string error_;
-  bool closing_ = false;
+  std::unique_ptr<Told> told_ = std::make_unique<Told>();
 };
 
 }  // namespace
@@ -468,7 +522,7 @@ Result<std::vector<AdapterInfo>> native_adapters(const std::string& library) {
   return out;
 }
 
-Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::size_t number) {
+Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::size_t number, const Limits& most) {
   const Library& lib = library_at(library);
   if (!lib.problem.empty()) return fail(Code::IoError, "{}", lib.problem);
   const std::vector<Handle> adapters = adapters_of(lib);
@@ -478,6 +532,11 @@ Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::siz
     return fail(Code::IoError, "no graphics adapter of number {}: there are {}", number, adapters.size());
   abi::Limits limits{};
   lib.call.AdapterGetLimits(adapters[number], &limits);
+  const auto lower = [](auto& limit, auto to) { limit = std::min(limit, to); };
+  lower(limits.storage_binding_bytes, most.binding_bytes), lower(limits.buffer_bytes, most.buffer_bytes);
+  lower(limits.storage_buffers, most.storage_buffers), lower(limits.workgroup_bytes, most.workgroup_bytes);
+  lower(limits.workgroup_threads, most.threads), lower(limits.workgroup_x, most.threads);
+  lower(limits.workgroups, most.workgroups);
   AdapterInfo info = describe(lib, adapters[number], limits);
   info.library = lib.digest();
   auto driver = NativeDriver::open(lib, adapters[number], std::move(info), limits);

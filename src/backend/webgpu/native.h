@@ -8,8 +8,9 @@ namespace loom::gpu {
 
 // Adapters by number. IoError, in one line, without a library or an adapter.
 Result<std::vector<AdapterInfo>> native_adapters(const std::string& library);
-// Opens an adapter with all the limits that it has. IoError for a number that is none and where the
+// Opens an adapter with all the limits that it has, up to `most`. IoError for a number that is none and where the
 // adapter gives no device.
-Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::size_t adapter);
+Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::size_t adapter,
+                                            const Limits& most = kNoLimits);
 
 }  // namespace loom::gpu

@@ -36,6 +36,7 @@ Arena::Mark Prover::planned() {
 }
 
 bool Prover::begin(const Exec& exec, const Form& form) {
+  if (device_.lost_ && !exec.status) exec.status = device_.lost_;
   if (exec.status) return true;
   if (in_call_) {  // a part of another op's form
     form();
@@ -122,6 +123,7 @@ Result<void> Prover::copy_here(const Exec& exec) {
   if (!arena_.holds(scratch)) {
     LOOM_TRY(arena_, Arena::create(scratch.plus(Buffer::kAlignment)));
   }
+  LOOM_TRY_VOID(compile_all());
   if (!is_refused_) LOOM_TRY_VOID(run_alone());
   arena_.clear();
   std::swap(exec.arena, arena_);
@@ -140,6 +142,26 @@ Result<void> Prover::use_current_weights() {
         std::memcpy(range->second.of_host, now.data(), now.size());
     }
   return {};
+}
+
+// A kernel that the card does not take is computed here from now on.
+Result<void> Prover::compile_all() {
+  for (const OnTrial& one : on_trial_) {
+    if (one.shader->is_refused) continue;
+    LOOM_TRY(const bool compiles, compile(*one.shader, {one.kernel, 1}));
+    is_refused_ |= !compiles;
+  }
+  return {};
+}
+
+// False for a shader that is refused by this, with the reason in the report.
+Result<bool> Prover::compile(Shader& shader, Kernels kernels) {
+  auto made = device_.heard(shaders_.compile(shader, kernels));
+  if (made) return true;
+  if (made.error().code != Code::Unsupported) return tl::make_unexpected(std::move(made).error());
+  report_.problems.push_back(made.error().message);
+  refuse(shader);
+  return false;
 }
 
 Result<void> Prover::run_alone() {
@@ -207,6 +229,8 @@ Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& s
     device_.submit_commands();
     return results_are(expected, written);
   };
+  LOOM_TRY(const bool compiles, compile(shader, kernels));
+  if (!compiles) return {};  // each of them has run
   ++report_.trials;
   LOOM_TRY(bool equal, shows_it());
   if (!equal && shader.sums == Sums::Left) {

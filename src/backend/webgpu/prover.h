@@ -1,11 +1,12 @@
 #pragma once
 // Proof before use: a shader's results count when they were, for the very tensors of its first use, those of this
 // computer's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. What a
-// compiler makes of a text is known no other way. Three cases:
+// compiler makes of a text is known no other way. Four cases:
 //   a kernel of an op     the op runs here as well, on copies of its tensors (Call)
 //   kernels in one shader their results are compared with those of each alone, which have been proved before
 //   one that fails        is compiled once more, with sums that no compiler can see through; if it fails again its
 //                         op is computed here from then on, and the name is kept for reports
+//   one that does not compile, or that the device is too small for, is refused at once
 // Shaders that have passed are known by the text of theirs in later runs (Shaders::read_passes).
 
 #include <string>
@@ -25,7 +26,8 @@ class Prover {
     std::uint64_t trials = 0;      // of ops and of joined kernels
     std::uint64_t calls_here = 0;  // of ops that were computed here, since a kernel of theirs is refused
     double ms = 0;
-    std::vector<std::string> refused;  // names of kernels
+    std::vector<std::string> refused;   // names of kernels
+    std::vector<std::string> problems;  // of those among them that could not be compiled
   };
 
   Prover(GpuDevice& device, Shaders& shaders) : device_(device), shaders_(shaders) {}
@@ -61,6 +63,8 @@ class Prover {
   bool record(const Exec& exec, const Form& form);
   Result<void> copy_here(const Exec& exec);
   Result<void> use_current_weights();
+  Result<void> compile_all();
+  Result<bool> compile(Shader& shader, Kernels kernels);
   Result<void> run_alone();
   Result<void> judge();
   void refuse(Shader& shader);

@@ -59,7 +59,7 @@ void Shaders::set_sums(Sums sums) {
   shaders_.clear();
 }
 
-Result<Shader*> Shaders::find(Kernels kernels, std::span<const Id> buffers) {
+Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   Bindings bindings;
   std::array<Id, kMostOperands> slots{};
   std::uint32_t written = 0;
@@ -82,12 +82,9 @@ Result<Shader*> Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   add(bindings.read_only);
   if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
 
-  const AdapterInfo& adapter = driver_.adapter();
-  if (bindings.buffers > adapter.limits.storage_buffers)
-    return fail(Code::Unsupported, "{}: {} needs {} storage buffers, the device binds {}", adapter.name,
-                kernels.back().name(), bindings.buffers, adapter.limits.storage_buffers);
   Shader& shader = shaders_[key_];
   shader.bindings = bindings, shader.name = kernels.back().name(), shader.sums = sums_;
+  shader.problem = limit_below(shader, kernels);
   judge(shader, kernels);
   // One that has passed with the second level of sums alone is known by the text of that.
   if (shader.passes.empty() && sums_ == Sums::Left && !earlier_.empty()) {
@@ -96,6 +93,18 @@ Result<Shader*> Shaders::find(Kernels kernels, std::span<const Id> buffers) {
     if (shader.passes.empty()) set_sums(shader, kernels, Sums::Left);
   }
   return &shader;
+}
+
+// Which limit of the device is too small for a shader; empty: none that is known before it is compiled.
+std::string Shaders::limit_below(const Shader& shader, Kernels kernels) const {
+  const Limits& limits = driver_.adapter().limits;
+  if (shader.bindings.buffers > limits.storage_buffers)
+    return fmt::format("{} needs {} storage buffers, the device binds {}", shader.name, shader.bindings.buffers,
+                       limits.storage_buffers);
+  if (kernels[0].threads() > limits.threads)
+    return fmt::format("{} needs {} threads in a workgroup, the device runs {}", shader.name, kernels[0].threads(),
+                       limits.threads);
+  return {};
 }
 
 std::string Shaders::text_of(const Shader& shader, Kernels kernels) const {
@@ -119,11 +128,11 @@ void Shaders::set_sums(Shader& shader, Kernels kernels, Sums sums) {
 }
 
 Result<Id> Shaders::compile(Shader& shader, Kernels kernels) {
-  if (shader.pipeline == 0) {
-    LOOM_TRY(shader.pipeline, driver_.create_pipeline(shader.name, text_of(shader, kernels), shader.bindings.buffers,
-                                                      shader.bindings.read_only));
-    ++compiled_;
-  }
+  if (shader.pipeline != 0) return shader.pipeline;
+  if (!shader.problem.empty()) return fail(Code::Unsupported, "{}: {}", driver_.adapter().name, shader.problem);
+  LOOM_TRY(shader.pipeline, driver_.create_pipeline(shader.name, text_of(shader, kernels), shader.bindings.buffers,
+                                                    shader.bindings.read_only));
+  ++compiled_;
   return shader.pipeline;
 }
 

@@ -25,8 +25,9 @@ struct Shader {
   std::vector<Pass> passes;
   bool passed_again = false;  // after kUsesToNextTrial uses
   bool is_refused = false;
-  std::uint32_t uses = 0;
-  Id pipeline = 0;  // compiled when it is first used
+  std::string problem;     // why it cannot be compiled; empty: nothing is known against it
+  std::uint32_t uses = 0;  // without a trial, alone or joined to others
+  Id pipeline = 0;         // compiled when it is first used
 
   static constexpr std::uint32_t kUsesToNextTrial = 1000;
   bool is_trusted(std::uint64_t sizes) const {
@@ -44,6 +45,7 @@ struct GpuOptions {
   std::string passes;             // a file of passes, made where it is missing; empty: none are kept
   bool checks_arithmetic = true;  // at creation
   std::size_t addresses = 0;      // for the memory of a device; 0: as many as the system has
+  double most_wait_ms = 0;        // for a read, which is then lost; 0: ten minutes, an hour for software
   // Of every shader, in place of its text: a compiler that errs, for tests.
   std::string (*alter)(std::string_view text) = nullptr;
 };
@@ -59,10 +61,9 @@ class Shaders {
   void set_sums(Sums sums);
   Sums sums() const { return sums_; }
 
-  // The shader of kernels whose operands lie in these buffers, one per operand. Unsupported where the device binds
-  // fewer buffers. It stays where it is.
-  Result<Shader*> find(Kernels kernels, std::span<const Id> buffers);
-  // Its pipeline. Unsupported, with what the compiler says.
+  // The shader of kernels whose operands lie in these buffers, one per operand. It stays where it is.
+  Shader* find(Kernels kernels, std::span<const Id> buffers);
+  // Its pipeline. Unsupported, with what the compiler says, or where the limits of the device are too small.
   Result<Id> compile(Shader& shader, Kernels kernels);
   // Another level of sums; what was known of the shader is forgotten.
   void set_sums(Shader& shader, Kernels kernels, Sums sums);
@@ -77,6 +78,7 @@ class Shaders {
  private:
   std::string text_of(const Shader& shader, Kernels kernels) const;
   void judge(Shader& shader, Kernels kernels);
+  std::string limit_below(const Shader& shader, Kernels kernels) const;
 
   Driver& driver_;
   GpuOptions options_;

@@ -45,8 +45,10 @@ Result<void> KvCache::grow_on_device(std::size_t slots) {
   const std::size_t bytes = config_.kv_heads * block_bytes_;
   const std::size_t held = blocks_.empty() ? 0 : blocks_[0].size() / bytes;
   if (slots <= held) return {};
-  LOOM_TRY(Memory larger,
-           Memory::create(config_.device, std::min(slots_, std::max({slots, 2 * held, kFirstSlots})) * bytes));
+  const std::size_t wanted = std::min(slots_, std::max({slots, 2 * held, kFirstSlots}));
+  auto made = Memory::create(config_.device, wanted * bytes);
+  if (!made) return at(fmt::format("keys and values of {} positions", wanted * kCacheBlock), std::move(made).error());
+  Memory larger = *std::move(made);
   if (held == 0) {
     blocks_.push_back(std::move(larger));
     return {};

@@ -61,6 +61,19 @@ struct Inputs {
 
 }  // namespace
 
+namespace {
+
+// Where the card has the panels of a weight; null, with the error in exec.status, where it has no room.
+const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* from, std::size_t bytes) {
+  auto at = exec.gpu()->place(m.token(), {static_cast<const std::byte*>(from), bytes});
+  if (at) return *at;
+  Error& error = at.error().in_source(fmt::format("a weight of {} x {}", m.rows(), m.cols()));
+  if (!exec.status) exec.status = std::move(error);
+  return nullptr;
+}
+
+}  // namespace
+
 bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixNames& names) {
   const PanelLayout& layout = m.layout();
   const PanelTraits& kind = traits(layout.kind);
@@ -74,14 +87,10 @@ bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixN
   const auto place = [&](std::string_view tensor, const void* from, std::size_t bytes) {
     if (exec.rehearsal()) return true;
     if (from == nullptr) return kernel.reads(tensor, weight), true;  // the text names it and never reads it
-    auto at = exec.arena.device()->place(m.token(), {static_cast<const std::byte*>(from), bytes});
-    if (!at) {
-      if (!exec.status) exec.status = std::move(at).error();
-      return false;
-    }
-    weight = weight == nullptr ? *at : weight;
-    kernel.reads(tensor, *at);
-    return true;
+    const std::byte* const at = place_weight(exec, m, from, bytes);
+    weight = weight == nullptr ? at : weight;
+    kernel.reads(tensor, at);
+    return at != nullptr;
   };
   const std::size_t row_bytes = m.panels() * kPanelRows * 4;
   if (!place(names.weight, m.panel(0), m.panels() * m.panel_bytes()) ||
@@ -182,13 +191,12 @@ bool same_layout(const Matrix& a, const Matrix& b) {
 void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   for (const MatmulJob& job : jobs) {
     const Matrix& m = *job.weight;
-    Result<const std::byte*> at = nullptr;
-    if (!exec.rehearsal()) at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
-    if (!at) {
-      if (!exec.status) exec.status = std::move(at).error();
-      return;
+    const std::byte* at = nullptr;
+    if (!exec.rehearsal()) {
+      at = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
+      if (at == nullptr) return;
     }
-    gemm_panels(exec, x, *at, m.panel_bytes() / 4, job.bias, job.y);
+    gemm_panels(exec, x, at, m.panel_bytes() / 4, job.bias, job.y);
   }
 }
 
@@ -224,16 +232,13 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
 
 void refill(const Exec& exec, const Matrix& m, const void* values) {
   LOOM_ASSERT(m.dtype() == DType::float32);
-  auto at = exec.gpu()->place(m.token(), {m.panel(0), m.panels() * m.panel_bytes()});
-  if (!at) {
-    if (!exec.status) exec.status = std::move(at).error();
-    return;
-  }
+  const std::byte* const at = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
+  if (at == nullptr) return;
   const std::size_t elements = m.panels() * kPanelRows * m.cols();
   exec.gpu()->record(exec,
                      Kernel("refill", wgsl::refill)
                          .reads("values", values)
-                         .writes("weight", const_cast<std::byte*>(*at))
+                         .writes("weight", const_cast<std::byte*>(at))
                          .number("elements", elements)
                          .number("rows", m.rows())
                          .number("cols", m.cols())

@@ -1,0 +1,50 @@
+// Preloaded into the program (LD_PRELOAD): destroys the device of a WebGPU library behind the submit that LOOM_LOSE_AT
+// counts to, from 1, so that the program meets what it meets when a card is gone.
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+namespace {
+
+using Symbol = void* (*)(void* library, const char* name);
+void* real_symbol(void* library, const char* name) {
+  static const auto real = [] {
+    void* const newest = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+    return reinterpret_cast<Symbol>(newest != nullptr ? newest : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  }();
+  return real(library, name);
+}
+
+void* (*g_get_queue)(void* device) = nullptr;
+void (*g_submit)(void* queue, size_t count, const void* commands) = nullptr;
+void (*g_destroy)(void* device) = nullptr;
+std::atomic<void*> g_device{nullptr};
+std::atomic<long> g_submits{0};
+
+void* get_queue(void* device) {
+  g_device = device;
+  return g_get_queue(device);
+}
+void submit(void* queue, size_t count, const void* commands) {
+  g_submit(queue, count, commands);
+  const char* const at = getenv("LOOM_LOSE_AT");
+  if (at != nullptr && ++g_submits == atol(at)) g_destroy(g_device);
+}
+
+template <class F>
+void* in_place(void* library, const char* name, F*& real, F* ours) {
+  real = reinterpret_cast<F*>(real_symbol(library, name));
+  return reinterpret_cast<void*>(ours);
+}
+
+}  // namespace
+
+extern "C" void* dlsym(void* library, const char* name) noexcept {
+  if (strcmp(name, "wgpuDeviceGetQueue") == 0) return in_place(library, name, g_get_queue, get_queue);
+  if (strcmp(name, "wgpuQueueSubmit") != 0) return real_symbol(library, name);
+  g_destroy = reinterpret_cast<void (*)(void*)>(real_symbol(library, "wgpuDeviceDestroy"));
+  return in_place(library, name, g_submit, submit);
+}
