@@ -15,7 +15,7 @@ fn score_of(q: u32, position: u32, kv: u32) -> f32 {
     var chain = 0.0;
     let end = min(begin + 64u, dim);
     for (var d = begin; d < end; d += 8u) {  // eight loads at a time: a chain waits for memory otherwise
-      var terms: array<f32, 8>;
+      var terms = array<f32, 8>();
       for (var k = 0u; k < 8u; k++) {
         let e = min(d + k, end - 1u);
         terms[k] = mul(load_cache(base + 16u * e), load_q(q + e));
@@ -86,7 +86,7 @@ fn run(query: u32, thread: u32) {
         let values = block_at(first_position() + begin, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
         let count = min(64u, seen_end - begin);
         for (var first_p = 0u; first_p < count; first_p += 8u) {
-          var terms: array<f32, 8>;
+          var terms = array<f32, 8>();
           for (var k = 0u; k < 8u; k++) {
             let p = min(first_p + k, count - 1u);
             terms[k] = mul(load_cache(values + 16u * p), load_scores(base + begin + p));
