@@ -147,7 +147,7 @@ Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<b
   LOOM_TRY_VOID(states_.begin(last));
   const Exec now = exec(cancel);
   sweep(now, rows, logits);
-  const Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass there
+  Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass there
   if (now.status) return tl::make_unexpected(*std::move(now.status));
   return checked;
 }

@@ -94,7 +94,7 @@ struct Answer {
 class Awaited {
  public:
   ~Awaited() {
-    if (!answer_->come) (void)answer_.release();
+    if (!answer_->come) [[maybe_unused]] Answer* const kept = answer_.release();
   }
   Answer* get() const { return answer_.get(); }
   const Answer* operator->() const { return answer_.get(); }
@@ -207,8 +207,10 @@ class NativeDriver final : public Driver {
   // A library is asked for nothing more of a device that is lost, and may yet answer what it was asked before.
   ~NativeDriver() override {
     if (is_lost()) {
-      (void)told_.release();
-      for (Read& read : reads_.all()) (void)read.answer.release();
+      [[maybe_unused]] Told* const kept = told_.release();
+      for (Read& read : reads_.all()) {
+        [[maybe_unused]] Answer* const late = read.answer.release();
+      }
       return;
     }
     told_->closing = true;
