@@ -94,7 +94,8 @@ struct Answer {
 class Awaited {
  public:
   ~Awaited() {
-    if (!answer_->come) [[maybe_unused]] Answer* const kept = answer_.release();
+    if (!answer_->come) [[maybe_unused]]
+      Answer* const kept = answer_.release();
   }
   Answer* get() const { return answer_.get(); }
   const Answer* operator->() const { return answer_.get(); }
