@@ -62,9 +62,10 @@ GpuDevice::~GpuDevice() {
 tl::unexpected<Error> GpuDevice::lose(std::string_view why) {
   const std::string behind = last_kernel_.empty() ? std::string() : fmt::format(" behind {}", last_kernel_);
   std::string line;  // drivers write several
-  for (const char c : why)
-    if (static_cast<unsigned char>(c) > ' ' || (!line.empty() && line.back() != ' '))
-      line += c <= ' ' && c >= 0 ? ' ' : c;
+  for (const char c : why) {
+    const bool is_space = static_cast<unsigned char>(c) <= ' ';
+    if (!is_space || (!line.empty() && line.back() != ' ')) line += is_space ? ' ' : c;
+  }
   if (line.ends_with(' ')) line.pop_back();
   if (!lost_)
     lost_ = Error{Code::DeviceLost,

@@ -90,12 +90,15 @@ struct Answer {
   Handle handle = nullptr;
   std::string message;
 };
-// What the library may still answer is never destroyed.
+// The library may still write there: it is never destroyed.
+template <class T>
+void leave_to_library(std::unique_ptr<T>& memory) {
+  [[maybe_unused]] T* const left = memory.release();
+}
 class Awaited {
  public:
   ~Awaited() {
-    if (!answer_->come) [[maybe_unused]]
-      Answer* const kept = answer_.release();
+    if (!answer_->come) leave_to_library(answer_);
   }
   Answer* get() const { return answer_.get(); }
   const Answer* operator->() const { return answer_.get(); }
@@ -208,10 +211,8 @@ class NativeDriver final : public Driver {
   // A library is asked for nothing more of a device that is lost, and may yet answer what it was asked before.
   ~NativeDriver() override {
     if (is_lost()) {
-      [[maybe_unused]] Told* const kept = told_.release();
-      for (Read& read : reads_.all()) {
-        [[maybe_unused]] Answer* const late = read.answer.release();
-      }
+      leave_to_library(told_);
+      for (Read& read : reads_.all()) leave_to_library(read.answer);
       return;
     }
     told_->closing = true;

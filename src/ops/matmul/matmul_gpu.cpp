@@ -59,10 +59,6 @@ struct Inputs {
   }
 };
 
-}  // namespace
-
-namespace {
-
 // Where the card has the panels of a weight; null, with the error in exec.status, where it has no room.
 const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* from, std::size_t bytes) {
   auto at = exec.gpu()->place(m.token(), {static_cast<const std::byte*>(from), bytes});
