@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import json
 import operator
 import os
@@ -326,6 +325,8 @@ def device_name(name: str | None) -> bytes | None:
     if not name:
         return None
     if name != "cpu" and not os.environ.get("LOOM_WEBGPU_LIB"):
+        import importlib.util  # pylint: disable=import-outside-toplevel
+
         found = importlib.util.find_spec("wgpu")
         folders = found.submodule_search_locations if found else None
         for library_path in pathlib.Path(folders[0], "resources").glob("*wgpu_native*") if folders else ():

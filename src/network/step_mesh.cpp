@@ -175,7 +175,7 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
                                      Arena::Mark& peak, const Way* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
-  Arena none;
+  Arena like = Arena::measuring(options_.device);  // ops take other amounts on a graphics card
   for (const bool training : {false, true}) {
     const auto pass = [&](const Exec& exec) {
       Run run(exec);
@@ -189,7 +189,7 @@ Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std:
       if (!exec.status) run_backward(*cell.operation, run, y, exec.arena.view(cell.input, element()), back->tween);
       exec.arena.view(cell.input, element()), exec.arena.take<std::byte>(2 * Buffer::kAlignment);  // parts of dx
     };
-    auto needed = loom::rehearse({threads, *kernels_, none, nullptr, network_->settings.quantized_inputs}, pass);
+    auto needed = loom::rehearse({threads, *kernels_, like, nullptr, network_->settings.quantized_inputs}, pass);
     back_.tape.clear();
     if (!needed) return tl::make_unexpected(std::move(needed).error());
     peak = peak.max(*needed);
