@@ -130,11 +130,12 @@ class Loader {
     LOOM_TRY(panels_, PanelPool::create(bytes));
     const std::vector<Part> parts = divide();
     std::vector<std::optional<Error>> damage(parts.size()), errors(source_.tensors.size());
-    std::atomic<bool> damaged{false}, stop{false};
+    std::atomic<bool> damaged{false}, stop{false}, asked{false};  // a request counts although it is taken back
     std::atomic<std::size_t> done{0};
     pool.run(parts.size(), [&](std::size_t p, int worker) {
       const Part& part = parts[p];
-      if (damaged || (stop_ && stop_())) return;
+      if (stop_ && stop_()) asked = true;
+      if (damaged || asked) return;
       if (file_ != nullptr)
         if (auto checked = file_->check(part.sections_begin, part.sections_end - part.sections_begin); !checked) {
           damage[p] = std::move(checked).error(), damaged = true;
@@ -156,7 +157,7 @@ class Loader {
     for (const auto* const found : {&damage, &errors})  // damage explains what is wrong with a tensor
       for (const auto& error : *found)
         if (error) return tl::make_unexpected(*error);
-    if (stop_ && stop_()) return tl::make_unexpected(cancelled());
+    if (asked || (stop_ && stop_())) return tl::make_unexpected(cancelled());
     return {};
   }
 

@@ -571,6 +571,26 @@ TEST_P(EveryKind, X_23_cancel_from_another_thread) {
   EXPECT_GT(cancelled, 0);
 }
 
+// The flag is a caller's, who may use it for another call at once.
+TEST(LoadingModels, X_23_a_cancel_that_is_taken_back_leaves_no_model_in_pieces) {
+  std::atomic<bool> cancel{false}, over{false};
+  std::thread caller([&] {
+    while (!over) cancel = true, cancel = false;
+  });
+  ModelOptions options;
+  options.threads = 2, options.decoder.cancel = &cancel;
+  int cancelled = 0;
+  for (int i = 0; i < 300; ++i) {
+    const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"), options);
+    if (model) continue;
+    EXPECT_EQ(model.error().code, Code::Cancelled) << model.error().text();
+    ++cancelled;
+  }
+  over = true;
+  caller.join();
+  EXPECT_GT(cancelled, 0);
+}
+
 TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
   const Ids ids = random_ids(700);
   const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}),
