@@ -57,8 +57,13 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
   const ArenaScope scope(exec.arena);
   std::size_t most = 0;
-  for (const SequenceRows& run : runs)
-    most = std::max(most, (run.position + run.count - first_position(config, run.position)) * run.count * config.heads);
+  for (const SequenceRows& run : runs) {
+    std::size_t width = run.position + run.count - first_position(config, run.position);
+    // A window that begins at the end of a block sees most of it: a rehearsal stands for every position before its own.
+    if (exec.rehearsal() && config.window != 0)
+      width = std::min(run.position, config.window + kCacheBlock - 2) + run.count;
+    most = std::max(most, width * run.count * config.heads);
+  }
   float* const scores = exec.arena.take<float>(most);
   if (exec.rehearsal()) return;
   for (const SequenceRows& run : runs) {
