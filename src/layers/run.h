@@ -187,6 +187,9 @@ struct Run : Call {
 
   // A backward pass follows.
   bool keeps() const { return tape != nullptr; }
+  // Whether a result may take the place of what it is made of: not where a backward run wants that, nor on a card,
+  // where each workgroup of a product makes its inputs once more (GpuDevice::record).
+  bool may_replace() const { return !keeps() && exec.gpu() == nullptr; }
   // For backward, which gets them from saved(); nothing where none follows.
   template <class... Views>
   void save(const Views&... views) const {

@@ -123,6 +123,79 @@ TEST(Gpu, products_and_rows_of_every_type_have_the_bits_of_the_cpu) {
     }
 }
 
+// Each workgroup of a product makes the rows that it needs for itself, unless they are made in the place of others.
+TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t cols = 576, outputs = 80;
+  for (const DType dtype : {DType::int4, DType::ternary, DType::float32})
+    for (const std::size_t rows : {1, 3})
+      for (const bool in_place : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} rows {}", name(dtype), rows, in_place));
+        const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 31), outputs, cols).value();
+        const Values inputs[] = {{rows, cols, values<float>(rows * cols, 32, 2)},
+                                 {rows, cols, values<float>(rows * cols, 33, 3)},
+                                 {1, cols, values<float>(cols, 34)}};
+        std::uint64_t dispatches = 0;
+        for (int i = 0; i < 4; ++i)  // trials come first
+          expect_equal(*device, inputs, 1, rows * (2 * cols + outputs), [&](const Exec& exec, Inputs in, Tensor y) {
+            op_test::Parts parts(y);
+            const Tensor kept = parts.take(rows, cols), normed = parts.take(rows, cols),
+                         out = parts.take(rows, outputs), sum = in_place ? in[1] : kept;
+            const std::uint64_t before = exec.gpu() == nullptr ? 0 : exec.gpu()->counters().dispatches;
+            add(exec, in[0], in[1], sum);
+            rms_norm(exec, sum, in[2].data, 1e-5, normed);
+            const MatmulJob job{&matrix, out, nullptr, 0};
+            matmul(exec, normed, {&job, 1});
+            if (exec.gpu() != nullptr && !exec.rehearsal()) dispatches = exec.gpu()->counters().dispatches - before;
+            if (in_place) copy(exec, sum, kept);
+          });
+        EXPECT_EQ(dispatches, in_place ? 2u : 1u);
+      }
+}
+
+TEST(Gpu, heads_of_attention_are_rounded_for_the_product_behind) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t heads = 6, dim = 64, outputs = 40, width = heads * dim;
+  const AttentionConfig config{.heads = heads, .kv_heads = heads, .head_dim = dim};
+  const auto matrix = Matrix::from_floats(DType::int4, values<float>(outputs * width, 35), outputs, width).value();
+  std::vector<KvCache> caches[2];
+  for (const int on : {0, 1}) {
+    KvCache::Config c{heads, dim, 256, 0, 130};
+    c.device = on != 0 ? device : nullptr;
+    for (int sequence = 0; sequence < 2; ++sequence) caches[on].push_back(KvCache::create(c).value());
+  }
+  std::size_t position = 0;
+  for (const std::size_t count : {1, 70, 1, 1, 5}) {
+    const std::size_t rows = 2 * count;  // of two sequences
+    const Values inputs[] = {{rows, width, values<float>(rows * width, 36, 3)},
+                             {rows, width, values<float>(rows * width, 37, 3)},
+                             {rows, width, values<float>(rows * width, 38)}};
+    expect_equal(*device, inputs, rows, width + outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+      op_test::Parts parts(y);
+      const Tensor o = parts.take(rows, width);
+      const SequenceRows runs[] = {{0, count, position, 0}, {count, count, position, 1}};
+      attention(exec, config, in[0], in[1], in[2], runs, caches[exec.gpu() != nullptr], o);
+      const MatmulJob job{&matrix, parts.take(rows, outputs), nullptr, 0};
+      matmul(exec, o, {&job, 1});
+    });
+    position += count;
+  }
+  for (const std::size_t count : {1, 3}) {  // one sequence: all of its heads stand in a row
+    const Values inputs[] = {{count, width, values<float>(count * width, 39, 3)},
+                             {count, width, values<float>(count * width, 40, 3)},
+                             {count, width, values<float>(count * width, 41)}};
+    expect_equal(*device, inputs, count, width + outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+      op_test::Parts parts(y);
+      const Tensor o = parts.take(count, width);
+      const SequenceRows run{0, count, position, 0};
+      attention(exec, config, in[0], in[1], in[2], {&run, 1}, caches[exec.gpu() != nullptr], o);
+      const MatmulJob job{&matrix, parts.take(count, outputs), nullptr, 0};
+      matmul(exec, o, {&job, 1});
+    });
+    position += count;
+  }
+}
+
 TEST(Gpu, elementwise_ops_and_every_activation_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const std::size_t rows = 3, cols = 7001;

@@ -358,20 +358,87 @@ Result<bool> GpuDevice::knows(const Kernel& kernel, std::uint64_t workgroups) {
 Result<void> GpuDevice::add(const Kernel& kernel, std::uint64_t workgroups) {
   LOOM_TRY(const bool is_known, knows(kernel, workgroups));
   if (!is_known) return {};
+  if (kernel.groups_of_row() != 0 && !rows_.empty()) {
+    rows_.push_back(kernel);
+    if (can_lead(workgroups)) return end_rows(true);
+    rows_.pop_back();
+  }
   LOOM_TRY_VOID(end_rows());
   return submit_alone(kernel, workgroups);
 }
 
-// Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the
-// same row.
-bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const {
-  if ((a.access == Access::Read && b.access == Access::Read) || (a.at == b.at && a.row == b.row)) return false;
+// Whether the first of rows_ can run at the head of each workgroup of the last. The rows that they write are then kept
+// by each, so none may be read from memory; larger ones than half of what a workgroup has are not kept.
+bool GpuDevice::can_lead(std::uint64_t workgroups) const {
+  constexpr std::uint64_t kMostGroups = 512;  // that do the same once more; from there on another dispatch is cheaper
+  const Kernel& last = rows_.back();
+  std::size_t operands = 0;
+  for (const Kernel& kernel : rows_) operands += kernel.operands().size();
+  if (operands > kMostOperands || workgroups > kMostGroups || rows_.size() > kMostKernels ||
+      last.threads() != kRowThreads || num_rows_ * last.groups_of_row() != workgroups ||
+      parameter_words(rows_) > kParameterWords || !binds(rows_))
+    return false;
+  struct Place {
+    const Kernel::Operand* operand;
+    std::size_t kernel;
+    const std::byte *begin, *end;
+    bool meets(const Place& other) const { return begin < other.end && other.begin < end; }
+    bool is_row_of(const Place& other) const { return begin == other.begin && operand->row == other.operand->row; }
+  };
+  std::vector<Place> places;
+  for (std::size_t k = 0; k < rows_.size(); ++k)
+    for (const Kernel::Operand& operand : rows_[k].operands()) {
+      const auto* const begin = static_cast<const std::byte*>(operand.at);
+      places.push_back(
+          {&operand, k, begin, operand.row != 0 ? begin + num_rows_ * operand.row * 4 : end_of_range(operand.at)});
+    }
+  std::uint64_t kept_words = 0;
+  for (const Place& written : places) {
+    if (written.operand->access == Access::Read) continue;
+    const bool is_last = written.kernel + 1 == rows_.size();
+    if (!is_last && (written.operand->access == Access::Both || written.operand->row == 0)) return false;
+    for (const Place& other : places) {
+      if (other.operand == written.operand || !written.meets(other)) continue;
+      if (is_last
+              ? other.kernel != written.kernel
+              : other.kernel <= written.kernel || other.operand->access != Access::Read || !other.is_row_of(written))
+        return false;
+    }
+    if (!is_last) kept_words += written.operand->row;
+  }
+  return kept_words * 4 <= adapter().limits.workgroup_bytes / 2;
+}
+
+// Whether the device binds all buffers that operands lie in.
+bool GpuDevice::binds(Kernels kernels) const {
+  if (adapter().limits.storage_buffers >= kMostOperands) return true;
+  std::array<Id, kMostOperands> seen{};
+  std::size_t count = 0;
+  for (const Kernel& kernel : kernels)
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      const auto spot = find_spot(operand.at);
+      const Id buffer = spot ? spot->buffer : 0;
+      if (std::find(seen.begin(), seen.begin() + count, buffer) == seen.begin() + count) seen[count++] = buffer;
+    }
+  return count <= adapter().limits.storage_buffers;
+}
+
+// Whether rows of one of two operands lie where rows of the other do.
+bool GpuDevice::meet(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const {
   const auto begin = [](const Kernel::Operand& o) { return static_cast<const std::byte*>(o.at); };
   const auto end = [&](const Kernel::Operand& o) {
     return o.row != 0 ? begin(o) + rows * o.row * 4 : end_of_range(o.at);
   };
   const Kernel::Operand& first = begin(a) < begin(b) ? a : b;
   return end(first) > begin(begin(a) < begin(b) ? b : a);
+}
+
+// Whether one of two operands, of kernels that become one, is written where rows of the other lie which are not the
+// same row.
+bool GpuDevice::clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const {
+  if ((a.access == Access::Read && b.access == Access::Read) || (a.at == b.at && a.row == b.row && a.row != 0))
+    return false;
+  return meet(a, b, rows);
 }
 
 Result<void> GpuDevice::add_row(const Kernel& kernel, std::uint64_t rows) {
@@ -385,8 +452,8 @@ Result<void> GpuDevice::add_row(const Kernel& kernel, std::uint64_t rows) {
       return std::ranges::any_of(earlier.operands(), [&](const Kernel::Operand& b) { return clash(a, b, rows); });
     });
   };
-  const bool fits =
-      rows_.size() <= kMostKernels && operands <= kMostOperands && parameter_words(rows_) <= kParameterWords;
+  const bool fits = rows_.size() < kMostKernels && operands <= kMostOperands &&
+                    parameter_words(rows_) <= kParameterWords && binds(rows_);
   if (rows_.size() > 1 && (rows != num_rows_ || !fits || std::any_of(rows_.begin(), rows_.end() - 1, clashes))) {
     rows_.pop_back();
     LOOM_TRY_VOID(end_rows());
@@ -396,11 +463,13 @@ Result<void> GpuDevice::add_row(const Kernel& kernel, std::uint64_t rows) {
   return {};
 }
 
-Result<void> GpuDevice::end_rows() {
+// Runs the kernels that wait; `has_last`: the last of them is none by rows.
+Result<void> GpuDevice::end_rows(bool has_last) {
   if (rows_.empty()) return {};
   std::vector<Kernel> kernels;
   kernels.swap(rows_);
   auto done = submit_rows(kernels);
+  if (has_last) kernels.pop_back();
   if (mode_ == Mode::Attempt && !attempt_.has_ended_rows) {
     attempt_.has_ended_rows = true;
     attempt_.ended_rows.swap(kernels);
@@ -413,15 +482,16 @@ Result<void> GpuDevice::end_rows() {
 Result<void> GpuDevice::submit_rows(Kernels kernels) {
   if (kernels.size() == 1) return submit_alone(kernels[0], num_rows_);
   LOOM_TRY(Shader* const shader, shader_of(kernels));
-  if (shader->is_trusted(sizes_of(kernels, num_rows_))) {
+  const std::uint64_t workgroups = workgroups_of(kernels.back(), num_rows_);
+  if (shader->is_trusted(sizes_of(kernels, workgroups))) {
     ++shader->uses;
-    return submit(kernels, num_rows_, *shader);
+    return submit(kernels, workgroups, *shader);
   }
   if (!shader->is_refused) {
     if (mode_ == Mode::Attempt) return void(attempt_.meets_stranger = true), Result<void>();
     return prover_->prove_joined(kernels, num_rows_, *shader);
   }
-  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(submit_alone(kernel, num_rows_));
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(submit_alone(kernel, workgroups_of(kernel, num_rows_)));
   return {};
 }
 

@@ -43,13 +43,16 @@ class GpuDevice final : public Device {
   GpuDevice* gpu() override { return this; }
 
   // Forms of ops record by these, inside a Call (call.h). Record so many workgroups of a kernel behind what was
-  // recorded before. Nothing in a rehearsal. What goes wrong is in exec.status.
+  // recorded before. Nothing in a rehearsal. What goes wrong is in exec.status. Where a few workgroups see each row,
+  // kernels by rows that wait become its beginning (Kernel::groups_of_row), unless memory that they write is read.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
   // The same of a kernel whose workgroup r, of kRowThreads threads, looks at row r alone of operands that have rows.
   // Such kernels, one behind the other over as many rows, become one, unless memory of one row is written that
   // another's lies in: a tensor and what is later put into its place, say.
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
   static constexpr std::uint32_t kRowThreads = 256;
+  // Rows of the kernels that one of record_row() could join; 0 where none wait.
+  std::uint64_t waiting_rows() const { return rows_.empty() ? 0 : num_rows_; }
   // record() outside of a pass, of a kernel that nobody has proved.
   Result<void> dispatch(const Kernel& kernel, std::uint64_t workgroups);
   // Where kernels of this pass find numbers of the host: positions, ids, lengths. Null in a rehearsal.
@@ -136,7 +139,10 @@ class GpuDevice final : public Device {
   std::byte* find_addresses(std::size_t bytes);
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
+  bool meet(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   bool clash(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
+  bool binds(Kernels kernels) const;
+  bool can_lead(std::uint64_t workgroups) const;
   const std::byte* end_of_range(const void* address) const;
   void begin_attempt();
   bool keep_attempt();  // or forgets it
@@ -147,7 +153,7 @@ class GpuDevice final : public Device {
   Result<void> submit(Kernels kernels, std::uint64_t workgroups, Shader& shader);
   Result<void> submit_alone(const Kernel& kernel, std::uint64_t workgroups);
   Result<void> submit_rows(Kernels kernels);
-  Result<void> end_rows();
+  Result<void> end_rows(bool has_last = false);
   const void* upload_bytes(const Exec& exec, std::span<const std::byte> bytes);
   void make_room();    // for what one op tells its kernels
   void settle_rows();  // end_rows() where nobody waits for its error: check() tells it

@@ -66,6 +66,10 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
   for (std::uint32_t s = 0; s < bindings.buffers; ++s)
     say("@group(0) @binding({}) var<storage, {}> memory_{}: array<u32>;\n", s + 1,
         (bindings.read_only >> s & 1) != 0 ? "read" : "read_write", s);
+  const bool shares_rows = kernels.size() > 1 && kernels.back().groups_of_row() != 0;
+  if (shares_rows) say("var<private> row_of_group: u32;\nvar<private> is_first_of_row: bool;\n");
+  for (std::uint32_t c = 0; c < bindings.copies; ++c)
+    say("var<workgroup> copy_{}: array<u32, {}>;\n", c, bindings.copy_words[c]);
   std::size_t at = kFirstOperandWord, operand = 0, number = 0;
   for (const Kernel& kernel : kernels) {
     // Kernels side by side have names of their own: x_1, x_2.
@@ -76,14 +80,19 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
       names.emplace(c.name);
     }
     for (const auto& [name, address, access, row] : kernel.operands()) {
-      const int slot = bindings.slot[operand++];
+      const int slot = bindings.slot[operand], copy = bindings.copy[operand] - 1;
+      ++operand;
       const std::string place = word(at++);
+      const std::string own =
+          copy < 0 ? std::string() : fmt::format("copy_{}[i - row_of_group * {}u]", copy, bindings.copy_words[copy]);
       if (access != Access::Write) {
-        say("fn bits_{}{}(i: u32) -> u32 {{ return memory_{}[{} + i]; }}\n", name, mark, slot, place);
+        const std::string from = copy < 0 ? fmt::format("memory_{}[{} + i]", slot, place) : own;
+        say("fn bits_{}{}(i: u32) -> u32 {{ return {}; }}\n", name, mark, from);
         say("fn load_{0}{1}(i: u32) -> f32 {{ return bitcast<f32>(bits_{0}{1}(i)); }}\n", name, mark);
       }
       if (access != Access::Read) {
-        say("fn put_{}{}(i: u32, bits: u32) {{ memory_{}[{} + i] = bits; }}\n", name, mark, slot, place);
+        const std::string head = copy < 0 ? std::string() : fmt::format("{} = bits; if (is_first_of_row) ", own);
+        say("fn put_{}{}(i: u32, bits: u32) {{ {}{{ memory_{}[{} + i] = bits; }} }}\n", name, mark, head, slot, place);
         say("fn store_{0}{1}(i: u32, value: f32) {{ put_{0}{1}(i, bitcast<u32>(value)); }}\n", name, mark);
       }
       for (const char* const way : {"bits", "load", "put", "store"}) names.insert(fmt::format("{}_{}", way, name));
@@ -103,9 +112,14 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
           if (names.contains(name)) out += mark;
         },
         [&](std::string_view other) { out += other; });
-    if (!calls.empty()) calls += "    storageBarrier();\n";  // what the one before wrote
-    calls += fmt::format("    run{}(group, thread);\n", mark);
+    if (!calls.empty())  // what the one before wrote
+      calls += shares_rows ? "    workgroupBarrier();\n" : "    storageBarrier();\n";
+    calls += fmt::format("    run{}({}, thread);\n", mark,
+                         shares_rows && &kernel != &kernels.back() ? "row_of_group" : "group");
   }
+  if (shares_rows)
+    calls.insert(0, fmt::format("    row_of_group = group / {0}u;\n    is_first_of_row = group % {0}u == 0u;\n",
+                                kernels.back().groups_of_row()));
   say(R"(
 @compute @workgroup_size({})
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,

@@ -55,6 +55,12 @@ class Kernel {
   Kernel& updates(std::string_view tensor, void* at, std::size_t row = 0) {
     return add({tensor, at, Access::Both, row});
   }
+  // Each row of operands that have rows is seen by so many workgroups, one row behind the other, and by those alone:
+  // kernels by rows that come before may then run at the head of each of them (GpuDevice::record).
+  Kernel& groups_of_row(std::size_t groups) {
+    groups_of_row_ = static_cast<std::uint32_t>(groups);
+    return *this;
+  }
   template <std::integral T>
   Kernel& number(std::string_view name, T value) {
     return put(numbers_, num_numbers_, {name, static_cast<std::uint32_t>(value), false});
@@ -69,6 +75,7 @@ class Kernel {
   std::string_view name() const { return name_; }
   std::string_view body() const { return body_; }
   std::uint32_t threads() const { return threads_; }
+  std::uint32_t groups_of_row() const { return groups_of_row_; }  // 0: it has no rows of that kind
   std::span<const Operand> operands() const { return {operands_.data(), num_operands_}; }
   std::span<const Number> numbers() const { return {numbers_.data(), num_numbers_}; }
   std::span<const Number> constants() const { return {constants_.data(), num_constants_}; }
@@ -88,22 +95,33 @@ class Kernel {
   }
 
   std::string_view name_, body_;
-  std::uint32_t threads_;
+  std::uint32_t threads_, groups_of_row_ = 0;
   std::array<Operand, kMostTensors> operands_{};
   std::array<Number, kMostNumbers> numbers_{}, constants_{};
   std::size_t num_operands_ = 0, num_numbers_ = 0, num_constants_ = 0;
 };
 
 // Kernels that run one after the other in each workgroup, so that none waits for another's workgroups: they are made
-// for that (GpuDevice::record_row). Mostly there is one.
+// for that (GpuDevice::record_row). Mostly there is one. The last one may have several workgroups for each row
+// (groups_of_row()); each of them then makes for itself what the others write, and keeps it in memory of the workgroup,
+// while the first one of a row alone writes it for kernels to come.
 using Kernels = std::span<const Kernel>;
-inline constexpr std::size_t kMostKernels = 6, kMostOperands = 40;
+inline constexpr std::size_t kMostKernels = 7, kMostOperands = 40;
+
+// Of one of those, over so many rows.
+inline std::uint64_t workgroups_of(const Kernel& kernel, std::uint64_t rows) {
+  return rows * (kernel.groups_of_row() == 0 ? 1 : kernel.groups_of_row());
+}
 
 // Storage buffers that kernels are bound to: operand i, counted through all of them, lies in buffer slot[i]; bit s of
 // `read_only` is set where no operand of slot s is written.
 struct Bindings {
   std::array<std::uint8_t, kMostOperands> slot{};
   std::uint32_t buffers = 0, read_only = 0;
+  // What workgroups keep: operand i is copy[i] - 1 of it, of so many words each; 0: it lies in its buffer alone.
+  std::array<std::uint8_t, kMostOperands> copy{};
+  std::array<std::uint32_t, kMostOperands> copy_words{};
+  std::uint32_t copies = 0;
 };
 
 // The words of a dispatch's parameters: a zero that no compiler can know of, the number of workgroups, then for each

@@ -216,16 +216,17 @@ void Prover::refuse(Shader& shader) {
 
 Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader) {
   const auto begin = Clock::now();
+  const std::uint64_t workgroups = workgroups_of(kernels.back(), rows);
   met_stranger_ = true;
   device_.submit_commands();
   const std::vector<Piece> written = pieces_of(kernels, rows, nullptr, true);
   LOOM_TRY(const Bytes before, fetch(written));
-  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(device_.submit_alone(kernel, rows));
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(device_.submit_alone(kernel, workgroups_of(kernel, rows)));
   device_.submit_commands();
   LOOM_TRY(const Bytes expected, fetch(written));
   const auto shows_it = [&]() -> Result<bool> {
     send(before, written);
-    LOOM_TRY_VOID(device_.submit(kernels, rows, shader));
+    LOOM_TRY_VOID(device_.submit(kernels, workgroups, shader));
     device_.submit_commands();
     return results_are(expected, written);
   };
@@ -237,7 +238,7 @@ Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& s
     shaders_.set_sums(shader, kernels, Sums::Kept);
     LOOM_TRY(equal, shows_it());
   }
-  equal ? shaders_.pass(shader, sizes_of(kernels, rows), trials_for(written)) : refuse(shader);
+  equal ? shaders_.pass(shader, sizes_of(kernels, workgroups), trials_for(written)) : refuse(shader);
   if (!equal) send(expected, written);
   report_.ms += ms_since(begin);
   return {};

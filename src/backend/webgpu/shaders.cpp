@@ -25,6 +25,27 @@ void append_line(const std::string& path, std::string_view line) {
   os::close(file);
 }
 
+// Kernels at the head of another's workgroups write rows that each of these has for itself.
+void find_copies(Kernels kernels, Bindings& bindings) {
+  if (kernels.size() == 1 || kernels.back().groups_of_row() == 0) return;
+  struct Written {
+    const void* at;
+    std::size_t row;
+  };
+  std::array<Written, kMostOperands> written{};
+  std::size_t i = 0;
+  for (const Kernel& kernel : kernels)
+    for (const Kernel::Operand& operand : kernel.operands()) {
+      std::uint32_t copy = 0;
+      while (copy < bindings.copies && (written[copy].at != operand.at || written[copy].row != operand.row)) ++copy;
+      if (copy == bindings.copies && operand.access == Access::Write && &kernel != &kernels.back()) {
+        written[copy] = {operand.at, operand.row};
+        bindings.copy_words[bindings.copies++] = static_cast<std::uint32_t>(operand.row);
+      }
+      bindings.copy[i++] = static_cast<std::uint8_t>(copy < bindings.copies ? copy + 1 : 0);
+    }
+}
+
 }  // namespace
 
 std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups) {
@@ -67,7 +88,7 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   std::size_t i = 0;
   for (const Kernel& kernel : kernels) {
-    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads());
+    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads()), add(kernel.groups_of_row());
     for (const Kernel::Number& c : kernel.constants()) add(c.bits);
     for (const Kernel::Operand& operand : kernel.operands()) {
       std::uint32_t s = 0;
@@ -80,6 +101,9 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   }
   bindings.read_only = ~written & ((1u << bindings.buffers) - 1);
   add(bindings.read_only);
+  find_copies(kernels, bindings);
+  for (std::size_t operand = 0; bindings.copies != 0 && operand < i; ++operand) add(bindings.copy[operand]);
+  for (std::uint32_t c = 0; c < bindings.copies; ++c) add(bindings.copy_words[c]);
   if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
 
   Shader& shader = shaders_[key_];

@@ -101,8 +101,8 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
     if (skips && !run.rehearsal()) new (inputs + i) ConstView(current);
     if (child->common.is_disabled || run.exec.status) continue;
     const auto source = skip_of(i);
-    // The last child writes y itself, unless a skip is added to what a backward run wants to see.
-    const bool last = --left == 0 && !(residual_ && run.keeps());
+    // The last child writes y itself, unless a skip is added to what is still wanted.
+    const bool last = --left == 0 && !(residual_ && !run.may_replace());
     // checked at prepare()
     const View next = last ? y : run.view(source ? current.shape : *child->output_shape(current.shape), x.element);
     if (source) {

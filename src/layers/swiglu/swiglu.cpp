@@ -66,7 +66,7 @@ void Swiglu::forward(const Run& run, const ConstView& x, const View& y) const {
   const Tensor gate = run.tensor(rows, n, x.element), up = run.tensor(rows, n, x.element);
   const float floor = config_.inner_norm ? kBitnetFloor : 0.0f;
   linear(run, x, std::array{LinearJob{&gate_, &gate_bias_, gate, 0, floor}, LinearJob{&up_, &up_bias_, up, 0, floor}});
-  const Tensor hidden = run.keeps() ? run.tensor(rows, n, x.element) : gate;
+  const Tensor hidden = run.may_replace() ? gate : run.tensor(rows, n, x.element);
   gated(run, config_.activation, gate, up, hidden);
   Tensor normed = hidden;
   if (config_.inner_norm) {

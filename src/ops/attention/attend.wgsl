@@ -13,8 +13,14 @@ fn score_of(q: u32, position: u32, kv: u32) -> f32 {
   var total = 0.0;
   for (var begin = 0u; begin < dim; begin += 64u) {
     var chain = 0.0;
-    for (var d = begin; d < min(begin + 64u, dim); d++) {
-      chain = add_plain(chain, mul(load_cache(base + 16u * d), load_q(q + d)));
+    let end = min(begin + 64u, dim);
+    for (var d = begin; d < end; d += 8u) {  // eight loads at a time: a chain waits for memory otherwise
+      var terms = array<f32, 8>();
+      for (var k = 0u; k < 8u; k++) {
+        let e = min(d + k, end - 1u);
+        terms[k] = mul(load_cache(base + 16u * e), load_q(q + e));
+      }
+      for (var k = 0u; k < min(8u, end - d); k++) { chain = add_plain(chain, terms[k]); }
     }
     total = add_plain(total, chain);
   }
@@ -28,7 +34,7 @@ fn run(query: u32, thread: u32) {
   let row = query / heads;
   let head = query % heads;
   let kv = head / (heads / kv_heads);
-  let q = ((first_row() + row) * heads + head) * dim;
+  let q = query * dim;
   let base = query * width();
   let position = start() + row;  // it sees what is not behind it, and a window at most
   let seen_end = position + 1u - first_position();
@@ -78,8 +84,14 @@ fn run(query: u32, thread: u32) {
       var chain = 0.0;
       if (d < dim && begin < seen_end) {
         let values = block_at(first_position() + begin, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
-        for (var p = 0u; p < min(64u, seen_end - begin); p++) {
-          chain = add_plain(chain, mul(load_cache(values + 16u * p), load_scores(base + begin + p)));
+        let count = min(64u, seen_end - begin);
+        for (var first_p = 0u; first_p < count; first_p += 8u) {
+          var terms = array<f32, 8>();
+          for (var k = 0u; k < 8u; k++) {
+            let p = min(first_p + k, count - 1u);
+            terms[k] = mul(load_cache(values + 16u * p), load_scores(base + begin + p));
+          }
+          for (var k = 0u; k < min(8u, count - first_p); k++) { chain = add_plain(chain, terms[k]); }
         }
       }
       chains[thread] = chain;

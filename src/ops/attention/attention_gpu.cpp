@@ -27,28 +27,32 @@ void attend(const Exec& exec, const AttentionConfig& config, ConstTensor q, Cons
   void* const blocks = cache.device_blocks();
   const auto kernel = [&](std::string_view name, std::string_view body) {
     Kernel made(name, body, GpuDevice::kRowThreads);
-    made.number("start", run.position).number("first_row", run.first).number("slots", cache.slots());
+    made.number("start", run.position).number("slots", cache.slots());
     made.fixed("kv_heads", config.kv_heads).fixed("dim", config.head_dim);
     made.fixed("block_words", cache.position_bytes() * kCacheBlock / config.kv_heads / 4);
     return made;
   };
-  const Kernel append =
-      kernel("append", wgsl::append).reads("k", k.data, k.cols).reads("v", v.data, v.cols).updates("cache", blocks);
+  const Kernel append = kernel("append", wgsl::append)
+                            .number("first_row", run.first)
+                            .reads("k", k.data, k.cols)
+                            .reads("v", v.data, v.cols)
+                            .updates("cache", blocks);
   // Rows of a run that begins further behind are others than those of the kernels before.
   run.first == 0 ? gpu.record_row(exec, append, run.count) : gpu.record(exec, append, run.count);
-  gpu.record(exec,
-             kernel("attend", text)
-                 .reads("cache", blocks)
-                 .reads("q", q.data)
-                 .updates("scores", scores)
-                 .writes("out", out.data)
-                 .number("first_position", first)
-                 .number("width", width)
-                 .number("window", config.window)
-                 .number("scale", attention_scale<float>(config))
-                 .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap)))
-                 .fixed("heads", config.heads),
-             run.count * config.heads);
+  // A head is a row here, and of the kernels that round it for the product behind.
+  gpu.record_row(exec,
+                 kernel("attend", text)
+                     .reads("cache", blocks)
+                     .reads("q", q.row(run.first), config.head_dim)
+                     .updates("scores", scores, width)
+                     .writes("out", out.row(run.first), config.head_dim)
+                     .number("first_position", first)
+                     .number("width", width)
+                     .number("window", config.window)
+                     .number("scale", attention_scale<float>(config))
+                     .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap)))
+                     .fixed("heads", config.heads),
+                 run.count * config.heads);
 }
 
 }  // namespace

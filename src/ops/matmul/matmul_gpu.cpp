@@ -39,23 +39,30 @@ struct Inputs {
         return forms[i];
     LOOM_ASSERT(count < forms.size());
     Form& form = forms[count++];
-    const std::size_t blocks = ceil_div(x.cols, kBlockCols);
     form.like = like;
-    form.words = exec.arena.take<std::uint32_t>(x.rows * blocks * kInputWords);
+    form.words = exec.arena.take<std::uint32_t>(x.rows * ceil_div(x.cols, kBlockCols) * kInputWords);
     form.scales = exec.arena.take<float>(x.rows);
+    const std::size_t parts = parts_of_rows(exec, x, like), cols = x.cols / parts, blocks = ceil_div(cols, kBlockCols);
     exec.gpu()->record_row(exec,
                            Kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads)
-                               .reads("x", x.data, x.cols)
+                               .reads("x", x.data, cols)
                                .writes("inputs", form.words, blocks * kInputWords)
                                .writes("input_scales", form.scales, 1)
                                .number("least", like.floor)
-                               .fixed("cols", x.cols)
+                               .fixed("cols", cols)
                                .fixed("blocks", blocks)
                                .fixed("span", like.scale_cols)
                                .fixed("digits", digits(like))
                                .fixed("splits_scale", like.splits_scale),
-                           x.rows);
+                           x.rows * parts);
     return form;
+  }
+  // Pieces of a row that are rounded like rows: as many as the kernels made that wait, such as the heads of attention.
+  static std::size_t parts_of_rows(const Exec& exec, ConstTensor x, const QuantizedRows& like) {
+    const std::size_t waiting = exec.rehearsal() ? 0 : exec.gpu()->waiting_rows(), parts = waiting / x.rows;
+    const bool fits = parts > 1 && waiting % x.rows == 0 && like.scale_cols != 0 && !like.splits_scale &&
+                      x.cols % (parts * std::max(like.scale_cols, kBlockCols)) == 0;
+    return fits ? parts : 1;
   }
 };
 
@@ -207,19 +214,22 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const Matrix& m = *jobs[j].weight;
     if (!add_matrix(exec, m, kernel, kMatrixNames[j])) return;
-    kernel.writes(kOutputNames[j], jobs[j].y.data).reads(kBiasNames[j], has_bias ? jobs[j].bias : x.data);
+    kernel.writes(kOutputNames[j], jobs[j].y.data, jobs[j].y.cols);
+    has_bias ? kernel.reads(kBiasNames[j], jobs[j].bias) : kernel.reads(kBiasNames[j], x.data, x.cols);
     kernel.fixed(kPanelCounts[j], m.panels()).fixed(kOutputCounts[j], m.rows());
     panels += m.panels();
   }
   if (codes) {
     const Inputs::Form& form = inputs.take(exec, x, input_form(exec, first.layout(), jobs[0].input_floor));
-    kernel.reads("inputs", form.words).reads("input_scales", form.scales);
+    kernel.reads("inputs", form.words, ceil_div(x.cols, kBlockCols) * kInputWords);
+    kernel.reads("input_scales", form.scales, 1);
     kernel.fixed("digits", Inputs::digits(form.like)).fixed("splits_scale", form.like.splits_scale);
     kernel.fixed("input_share",
                  form.like.scale_cols == 0 ? ceil_div(first.cols(), kBlockCols) : form.like.scale_cols / kBlockCols);
   } else {
-    kernel.reads("x", x.data);
+    kernel.reads("x", x.data, x.cols);
   }
+  if (few) kernel.groups_of_row(2 * panels);
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
   exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, kRowsOfGroup)));
 }
