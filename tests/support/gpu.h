@@ -79,6 +79,9 @@ inline std::unique_ptr<gpu::GpuDevice> make_gpu_device(const gpu::GpuOptions& op
   return made ? std::move(*made) : nullptr;
 }
 
+// Whether LOOM_GPU_MUTANT names a fault.
+inline bool compiler_errs() { return std::getenv("LOOM_GPU_MUTANT") != nullptr; }
+
 // Made once in a process, since devices take a while; with the fault that LOOM_GPU_MUTANT names.
 inline gpu::GpuDevice* gpu_device() {
   static const std::unique_ptr<gpu::GpuDevice> device = [] {
