@@ -88,6 +88,13 @@ class Memory {
     return m;
   }
 
+  // Memory of this computer that somebody else holds.
+  static Memory borrowed(std::byte* data, std::size_t bytes) {
+    Memory m;
+    m.data_ = data, m.size_ = bytes;
+    return m;
+  }
+
   // Address of the first byte, for tensors.
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }

@@ -323,6 +323,23 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     out[c] = snap(static_cast<float>(static_cast<double>(out[c]) * static_cast<double>(row_scales()[row])));
 }
 
+// Floats go column by column, as they lie: row by row every line of the panel would be read for each of its numbers.
+void Matrix::decode_panel(std::size_t p, float* out) const {
+  const std::size_t first = p * kPanelRows, count = std::min(kPanelRows, rows_ - first);
+  const PanelTraits& kind = traits(layout_.kind);
+  if (kind.holds_codes() || kind.is_wide() || layout_.has_row_scales()) {
+    for (std::size_t r = 0; r < count; ++r) decode_row(first + r, out + r * cols_);
+    return;
+  }
+  constexpr std::size_t kColumns = 64;
+  float columns[kColumns * kPanelRows];
+  for (std::size_t c = 0; c < cols_; c += kColumns) {
+    const std::size_t some = std::min(kColumns, cols_ - c);
+    decode_to_float(dtype_, panel(p) + c * kPanelRows * kind.element_bytes, columns, some * kPanelRows);
+    transpose(columns, kPanelRows, some, count, out + c, cols_);
+  }
+}
+
 void Matrix::decode_row(std::size_t row, double* out) const {
   LOOM_ASSERT(row < rows_);
   if (traits(layout_.kind).inputs != PanelInputs::F64) {

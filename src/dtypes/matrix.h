@@ -105,7 +105,9 @@ class Matrix {
 
   // The decoded values of one row: what the kernels multiply by. `out` has cols() elements.
   void decode_row(std::size_t row, float* out) const;
-  // The same without rounding to f32 where the type is wider: f64 and the wide integers.
+  // The decoded rows of a panel, as many as it has.
+  void decode_panel(std::size_t p, float* out) const;
+  // The values of a row without rounding to f32 where the type is wider: f64 and the wide integers.
   void decode_row(std::size_t row, double* out) const;
 
  private:

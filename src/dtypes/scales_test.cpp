@@ -128,5 +128,19 @@ TEST(Scales, D_26_D_08_mxfp4_blocks_with_infinite_weights_are_refused) {
   }
 }
 
+// Whole panels, the last one short, and rows of an odd length.
+TEST(Matrix, D_05_decode_panel_gives_the_rows) {
+  constexpr std::size_t kRows = 37, kCols = 203;
+  std::vector<float> w(kRows * kCols);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7919 % 1009) * 0.01f - 5.0f;
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const Matrix m = Matrix::from_floats(static_cast<DType>(t), w, kRows, kCols).value();
+    std::vector<float> rows(w.size()), panels(w.size());
+    for (std::size_t r = 0; r < kRows; ++r) m.decode_row(r, rows.data() + r * kCols);
+    for (std::size_t p = 0; p < m.panels(); ++p) m.decode_panel(p, panels.data() + p * kPanelRows * kCols);
+    EXPECT_EQ(rows, panels) << name(static_cast<DType>(t));
+  }
+}
+
 }  // namespace
 }  // namespace loom

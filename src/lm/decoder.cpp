@@ -393,6 +393,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
 
   const auto layers = static_cast<std::size_t>(c.num_hidden_layers);
   LOOM_TRY(Network network, Network::create({.depth = layers + 3}));
+  network.settings.quantized_inputs = Activations::int16;  // a network that learns computes what sessions do
   const auto hidden = static_cast<std::size_t>(c.hidden_size), vocab = static_cast<std::size_t>(c.vocab_size);
   LOOM_TRY(LayerPtr embedding, filled(std::make_unique<Embedding>(EmbeddingConfig{vocab, hidden}), loader, -1,
                                       {{"table", TensorRole::Embedding}}));

@@ -36,6 +36,7 @@ Result<void> StateStore::adopt(const Network& network, const StateOptions& optio
     if (need.recurrent) recurrent_slots_.push_back(need.slot);
   LOOM_TRY_VOID(adopt_metas(network));
   ropes_.clear(), attention_.clear();
+  pieces_ = std::make_unique<PiecePool>();
   return has_caches() ? adopt_attention(network) : Result<void>();
 }
 
@@ -82,9 +83,9 @@ Result<void> StateStore::create_caches(std::size_t slot, std::size_t sequences) 
   AttentionState& state = attention_[slot];
   state.caches.clear(), state.length = 0;
   for (std::size_t s = 0; s < sequences; ++s) {
-    LOOM_TRY(KvCache cache,
-             KvCache::create({need->attention.kv_heads, need->attention.head_dim, options_.context,
-                              need->attention.window, options_.max_chunk, options_.kv_dtype, options_.device}));
+    LOOM_TRY(KvCache cache, KvCache::create({need->attention.kv_heads, need->attention.head_dim, options_.context,
+                                             need->attention.window, options_.max_chunk, options_.kv_dtype,
+                                             options_.device, pieces_.get()}));
     state.caches.push_back(std::move(cache));
   }
   return {};

@@ -3,6 +3,7 @@
 // attention, recurrent states, memories of metacognition layers. Each lies at its state slot (StateNeeds). Sessions of
 // networks and of language models hold one store each.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -80,7 +81,8 @@ class StateStore {
 
   const Network* network_ = nullptr;
   StateOptions options_;
-  std::vector<RopeTable> ropes_;  // distinct ones
+  std::vector<RopeTable> ropes_;       // distinct ones
+  std::unique_ptr<PiecePool> pieces_;  // of the caches, which go first
   std::vector<AttentionState> attention_;
   std::vector<RecurrentState> recurrent_;
   std::vector<Memory> recurrent_memory_;  // h, then c

@@ -35,19 +35,26 @@ struct Factor {
   LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
 };
 
+// Where the panel begins that is read behind this one, and how far apart its columns are.
+struct NextPanel {
+  const std::byte* from = nullptr;
+  std::size_t column_bytes = 0;
+};
+
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
-// are runs of `run` terms, at most kChain, and the total is snapped after each; with kFar the panel comes from far
-// away, and what lies behind it in memory is read next. A function of its own, with its totals in memory: inlined among
-// others the compiler keeps the wrong values in registers, which costs half the speed.
-template <class T, int N, bool kRuns = false, bool kFar = false>
-[[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain) {
+// are runs of `run` terms, at most kChain, and the total is snapped after each. With kAsks memory that is read next, and
+// is far away, is asked for. A function of its own, with its totals in memory: inlined among others the compiler keeps
+// the wrong values in registers, which costs half the speed.
+template <class T, int N, bool kRuns = false, bool kAsks = false>
+[[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain,
+                                 NextPanel next = {}) {
   const T* from = a.data;
   while (terms != 0) {
     const std::size_t most = kRuns ? run : kChain, count = terms < most ? terms : most;
     Lanes<T> block[N];
     for (int t = 0; t < N; ++t) block[t] = zeros<T>();
     for (std::size_t k = 0; k < count; ++k, panel += kLanes, from += a.step) {
-      if constexpr (kFar) __builtin_prefetch(panel + kChain * kLanes);
+      if constexpr (kAsks) __builtin_prefetch(next.from), next.from += next.column_bytes;
       const Lanes<T> b = load(panel);
 #pragma GCC unroll 16
       for (int t = 0; t < N; ++t) block[t] = block[t] + b * splat(from[static_cast<std::size_t>(t) * a.row]);

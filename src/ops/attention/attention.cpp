@@ -78,6 +78,8 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
                        v.row(run.first + i) + h * dim);
   };
   if (q.rows < 16) {
+    for (std::size_t h = 0; h < config.kv_heads; ++h)
+      for (const SequenceRows& run : runs) caches[run.sequence].ask_for_row(h, run.position);
     for (std::size_t h = 0; h < config.kv_heads; ++h) append_head(h);
   } else {
     exec.pool.run(config.kv_heads, append_head);

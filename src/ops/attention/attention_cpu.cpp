@@ -68,20 +68,43 @@ const float* value_panel(const AttentionTask& task, std::size_t block, std::size
 
 // A few queries wait for keys and values to come from far away; many work on what is there.
 template <int T>
-inline constexpr bool kFar = T <= 4;
+inline constexpr bool kAsks = T <= 4;
+
+// The positions that queries see: blocks from the first one on, and in them as many positions, a multiple of sixteen.
+struct Span {
+  std::size_t first_block, positions;
+  std::size_t blocks() const { return (positions + kCacheBlock - 1) / kCacheBlock; }
+};
+
+// Keys are read position by position, then values block by block, then the keys of the next head.
+NextPanel next_keys(const AttentionTask& task, Span span, std::size_t position) {
+  KvCache& cache = *task.cache;
+  const std::size_t bytes = kLanes * cache.item_bytes();
+  if (position >= span.positions) return {cache.values(task.kv_head, span.first_block), bytes};
+  const std::size_t panel = position % kCacheBlock / kLanes * cache.config().head_dim * bytes;
+  return {cache.keys(task.kv_head, span.first_block + position / kCacheBlock) + panel, bytes};
+}
+NextPanel next_values(const AttentionTask& task, Span span, std::size_t block, std::size_t panel) {
+  KvCache& cache = *task.cache;
+  const std::size_t bytes = kLanes * cache.item_bytes();
+  if (panel == cache.padded_dim() / kLanes) ++block, panel = 0;
+  if (block < span.blocks())
+    return {cache.values(task.kv_head, span.first_block + block) + panel * kCacheBlock * bytes, bytes};
+  const std::size_t head = task.kv_head + 1 < cache.config().kv_heads ? task.kv_head + 1 : 0;
+  return {cache.keys(head, span.first_block), bytes};
+}
 
 template <int T>
-void scores(const AttentionTask& task, const float* packed, std::size_t first_block, std::size_t blocks,
-            std::size_t stride, float* out, float* room) {
+void scores(const AttentionTask& task, const float* packed, Span span, float* out, float* room) {
   const std::size_t dim = task.config->head_dim;
   const F32x16 scale = splat(task.scale);
-  for (std::size_t b = 0; b < blocks; ++b)
-    for (std::size_t panel = 0; panel < kCacheBlock / kLanes; ++panel) {
-      alignas(64) float total[T][kLanes] = {};
-      add_chain<float, T, false, kFar<T>>(key_panel(task, first_block + b, panel, room), {packed, dim}, dim, total[0]);
-      for (int t = 0; t < T; ++t)
-        store(out + t * stride + b * kCacheBlock + panel * kLanes, snap(snap(load(total[t])) * scale));
-    }
+  for (std::size_t i = 0; i < span.positions; i += kLanes) {
+    alignas(64) float total[T][kLanes] = {};
+    const float* const keys = key_panel(task, span.first_block + i / kCacheBlock, i % kCacheBlock / kLanes, room);
+    add_chain<float, T, false, kAsks<T>>(keys, {packed, dim}, dim, total[0], kChain, next_keys(task, span, i + kLanes));
+    for (int t = 0; t < T; ++t)
+      store(out + static_cast<std::size_t>(t) * span.positions + i, snap(snap(load(total[t])) * scale));
+  }
 }
 
 // One row of scores to probabilities, in place; a visible NaN makes the whole row NaN. `base` is the position of s[0],
@@ -114,16 +137,20 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
-// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded.
+// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Positions behind those
+// of the span have probability 0, which changes no sum.
 template <int T>
-void values(const AttentionTask& task, const float* p, std::size_t first_block, std::size_t blocks, std::size_t stride,
-            float* room, float* totals) {
+void values(const AttentionTask& task, const float* p, Span span, float* room, float* totals) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
   __builtin_memset(totals, 0, panels * T * kLanes * sizeof(float));
-  for (std::size_t b = 0; b < blocks; ++b)
+  for (std::size_t b = 0; b < span.blocks(); ++b) {
+    const std::size_t first = b * kCacheBlock, rest = span.positions - first,
+                      terms = rest < kCacheBlock ? rest : kCacheBlock;
     for (std::size_t panel = 0; panel < panels; ++panel)
-      add_chain<float, T, false, kFar<T>>(value_panel(task, first_block + b, panel, room),
-                                          {p + b * kCacheBlock, stride}, kCacheBlock, totals + panel * T * kLanes);
+      add_chain<float, T, false, kAsks<T>>(value_panel(task, span.first_block + b, panel, room),
+                                           {p + first, span.positions}, terms, totals + panel * T * kLanes, kChain,
+                                           next_values(task, span, b, panel + 1));
+  }
   for (std::size_t panel = 0; panel < panels; ++panel)
     for (std::size_t t = 0; t < T; ++t) {
       alignas(64) float lanes[kLanes];
@@ -140,17 +167,17 @@ void attend_tile(const AttentionTask& task) {
     const std::size_t end = task.positions[t] + std::size_t{1};
     return Visible{window != 0 && end > window ? end - window : 0, end};
   };
-  const std::size_t first_block = visible(0).begin / kCacheBlock;
-  const std::size_t blocks = (visible(T - 1).end + kCacheBlock - 1) / kCacheBlock - first_block;
-  const std::size_t stride = blocks * kCacheBlock;
+  const std::size_t first_block = visible(0).begin / kCacheBlock, first = first_block * kCacheBlock;
+  const Span span{first_block, (visible(T - 1).end - first + kLanes - 1) / kLanes * kLanes};
   float* const room = task.scratch;  // of one panel
   float* const packed = room + kLanes * (dim > kCacheBlock ? dim : kCacheBlock);
   float* const s = packed + T * task.cache->padded_dim();
   for (int t = 0; t < T; ++t) __builtin_memcpy(packed + t * dim, task.queries[t], dim * sizeof(float));
-  scores<T>(task, packed, first_block, blocks, stride, s, room);
-  if (task.softcap != 0) cap(s, T * stride, task.softcap);
-  for (int t = 0; t < T; ++t) softmax(s + t * stride, first_block * kCacheBlock, stride, visible(t));
-  values<T>(task, s, first_block, blocks, stride, room, packed);
+  scores<T>(task, packed, span, s, room);
+  if (task.softcap != 0) cap(s, T * span.positions, task.softcap);
+  for (int t = 0; t < T; ++t)
+    softmax(s + static_cast<std::size_t>(t) * span.positions, first, span.positions, visible(t));
+  values<T>(task, s, span, room, packed);
 }
 
 void attend(const AttentionTask& task) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/checked.h"
+#include "core/system.h"
 #include "dtypes/float16.h"
 
 namespace loom {
@@ -30,11 +31,32 @@ Result<KvCache> KvCache::create(const Config& config) {
   return c;
 }
 
+Result<std::byte*> PiecePool::take(std::size_t bytes) {
+  constexpr std::size_t kSmall = 256 << 10, kAtLeast = 4;  // pieces of a buffer, unless they fill pages of their own
+  const std::size_t needed = round_up(bytes, Buffer::kAlignment);
+  if (buffers_.empty() || needed > buffers_.back().size() - used_) {
+    const bool alone = taken_ + needed <= kSmall || needed >= os::kHugePage;
+    const std::size_t size = alone ? needed : round_up(std::max(kAtLeast * needed, os::kHugePage), os::kHugePage);
+    LOOM_TRY(Buffer buffer, Buffer::create(size));
+    buffers_.push_back(std::move(buffer));
+    used_ = 0;
+  }
+  std::byte* const piece = buffers_.back().data() + used_;
+  used_ += needed, taken_ += needed;
+  return piece;
+}
+
 Result<void> KvCache::reach(std::size_t end) {
   if (config_.device != nullptr && config_.device->gpu() != nullptr) return grow_on_device(std::min(end, slots_));
+  const std::size_t bytes = config_.kv_heads * block_bytes_;
   while (blocks_.size() < std::min(end, slots_)) {
-    LOOM_TRY(Memory block, Memory::create(config_.device, config_.kv_heads * block_bytes_));
-    blocks_.push_back(std::move(block));
+    if (config_.device == nullptr && config_.pool != nullptr) {
+      LOOM_TRY(std::byte* const piece, config_.pool->take(bytes));
+      blocks_.push_back(Memory::borrowed(piece, bytes));
+    } else {
+      LOOM_TRY(Memory block, Memory::create(config_.device, bytes));
+      blocks_.push_back(std::move(block));
+    }
   }
   return {};
 }

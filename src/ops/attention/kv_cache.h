@@ -5,6 +5,7 @@
 //   and for int8 the scales of 64 keys and of 64 values.
 // The blocks of all heads over the same 64 positions are one piece of memory, taken when a pass first reaches it: a
 // long context costs what has been written, on every system, and what is rewound keeps its memory for what follows.
+// Caches of one owner take their pieces from one pool, so that they lie on large pages.
 // As float32 a number is what was appended; as bfloat16 it is rounded to nearest, ties to even; as int8 a row of one
 // head is codes times a scale, s = max|x| / 127 and code = x / s rounded to nearest, ties to even. A row with a number
 // that is not finite is NaN throughout.
@@ -21,6 +22,19 @@ namespace loom {
 
 inline constexpr std::size_t kCacheBlock = kChain;  // positions that lie together: one chain64 block of the value sum
 
+// Zeroed pieces of this computer's memory, which come back together at the end. Behind the first of them, which are as
+// large as they are asked for, they are cut out of 2 MiB pages.
+class PiecePool {
+ public:
+  // At a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
+  Result<std::byte*> take(std::size_t bytes);
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::size_t used_ = 0;   // of the last buffer
+  std::size_t taken_ = 0;  // in all
+};
+
 class KvCache {
  public:
   struct Config {
@@ -29,6 +43,7 @@ class KvCache {
     std::size_t max_chunk = 0;  // rows appended at once
     DType dtype = DType::float32;
     Device* device = nullptr;
+    PiecePool* pool = nullptr;  // of pieces without a device, which outlives the cache; null: each on its own
   };
   // Takes no memory for positions yet. InvalidArgument for another type than float32, bfloat16 and int8; SizeOverflow.
   static Result<KvCache> create(const Config& config);
@@ -46,6 +61,14 @@ class KvCache {
   }
   std::byte* values(std::size_t kv_head, std::size_t block) {
     return keys(kv_head, block) + kCacheBlock * config_.head_dim * item_bytes_;
+  }
+  // Asks for the lines that a row of one head goes to: a key has one for each of its elements.
+  void ask_for_row(std::size_t kv_head, std::size_t position) {
+    const std::size_t i = position % kCacheBlock, line = 16 * item_bytes_;
+    std::byte* const from = keys(kv_head, position / kCacheBlock) + i / 16 * config_.head_dim * line;
+    for (std::size_t d = 0; d < config_.head_dim; ++d) __builtin_prefetch(from + d * line, 1);
+    std::byte* const to = values(kv_head, position / kCacheBlock) + i * line;
+    for (std::size_t d = 0; d < config_.head_dim; d += 16) __builtin_prefetch(to + d / 16 * kCacheBlock * line, 1);
   }
   float* key_scales(std::size_t kv_head, std::size_t block) {
     return reinterpret_cast<float*>(values(kv_head, block) + kCacheBlock * padded_dim() * item_bytes_);

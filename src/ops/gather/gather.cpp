@@ -54,9 +54,10 @@ void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
   LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
   const gpu::Call call(exec, [&] { gpu::decode_matrix(exec, matrix, y); });
   if (call.is_done()) return;
-  with_element(y.element, [&]<class T>() {
-    for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<T>(r)); });
-  });
+  if (y.element == Element::f64)
+    return for_rows(exec, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<double>(r)); });
+  for_rows(exec, matrix.panels(), kPanelRows * y.cols,
+           [&](std::size_t p) { matrix.decode_panel(p, y.row(p * kPanelRows)); });
 }
 
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,

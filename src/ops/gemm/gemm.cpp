@@ -55,15 +55,16 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
                          c.as<T>(),
                          into};
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
-  constexpr std::size_t kBand = 96;
+  constexpr std::size_t kBand = 96, kTermsOfElement = 12;  // products that take as long as an element elsewhere
   const std::size_t bands = (m + kBand - 1) / kBand;
-  for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / 8 + 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end;) {
-      const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
-      kernels.panels(task, first, last, band * kBand, std::min(kBand, m - band * kBand));
-      i += last - first;
-    }
-  });
+  for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / kTermsOfElement + 1,
+             [&](std::size_t begin, std::size_t end) {
+               for (std::size_t i = begin; i < end;) {
+                 const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
+                 kernels.panels(task, first, last, band * kBand, std::min(kBand, m - band * kBand));
+                 i += last - first;
+               }
+             });
 }
 
 // So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer

@@ -11,7 +11,7 @@ struct Case {
 };
 // Few rows and few terms have a way of their own.
 const Case kCases[] = {{1, 1, 1},     {4, 17, 65},   {3, 1003, 130},       {65, 15, 3},         {17, 17, 17},
-                       {100, 33, 70}, {15, 65, 300}, {130, 70, 200, true}, {1100, 70, 4, true}, {3, 2100, 90, true}};
+                       {100, 33, 70}, {15, 65, 300}, {130, 70, 200, true}, {1300, 70, 4, true}, {3, 2100, 90, true}};
 
 // c = snap(chain), snap(c + chain) for each run of `block` terms, or the running total of a chain.
 template <class T, class Term>

@@ -58,10 +58,10 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   if (call.is_done()) return;
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
-  std::size_t panels = 0, bytes = 0;
+  std::size_t panels = 0, bytes = 0, outputs = 0;
   for (const MatmulJob& job : jobs) {
     LOOM_ASSERT(job.weight->cols() == x.cols && job.y.cols == job.weight->rows() && job.y.rows == x.rows);
-    panels += job.weight->panels();
+    panels += job.weight->panels(), outputs += job.weight->rows();
     bytes += job.weight->panels() * job.weight->panel_bytes();
     if (!job.weight->layout().quantises_input()) continue;
     const QuantizedRows form = input_form(exec, job.weight->layout(), job.input_floor);
@@ -80,9 +80,11 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
       end = end > n ? end - n : 0;
     }
   };
-  // Enough parts to even out the threads, none so small that taking it costs more than running it.
+  // Enough parts to even out the threads, none so small that taking it costs more than running it; all in one where
+  // they take less time than waking the workers.
   const std::size_t work = bytes * x.rows / 16384 + 1;
-  std::size_t parts = static_cast<std::size_t>(exec.pool.threads()) * 4;
+  const bool is_short = bytes < 65536 && x.rows * x.cols * outputs < 400'000;
+  std::size_t parts = is_short ? 1 : static_cast<std::size_t>(exec.pool.threads()) * 4;
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
   exec.run(parts, [&](std::size_t part) { run_panels(part * panels / parts, (part + 1) * panels / parts); });

@@ -327,6 +327,19 @@ void fp4_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 
 // ---- activations ----
 
+// f of all lanes, in which their order makes no difference, by halves.
+template <class F>
+LOOM_INLINE std::int32_t over_lanes(const I32x16& v, F f) {
+  using Eight [[gnu::vector_size(32), gnu::may_alias]] = std::int32_t;
+  alignas(64) std::int32_t q[kLanes];
+  store(q, v);
+  const Eight eight = f(*reinterpret_cast<const Eight*>(q), *reinterpret_cast<const Eight*>(q + 8));
+  const auto four =
+      f(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+  const auto two = f(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));
+  return f(two, __builtin_shufflevector(two, two, 1, 0, 1, 0))[0];
+}
+
 // The largest size; NaN when an element is, so that the scale carries it on to every output. Sizes are compared by
 // their bits, which are ordered as they are, NaN above all: such a maximum has no order either.
 float largest_of(const float* x, std::size_t n) {
@@ -335,10 +348,7 @@ float largest_of(const float* x, std::size_t n) {
     const I32x16 size = bits(abs(lanes.load(x + i)));
     top = select(size > top, size, top);
   });
-  alignas(64) std::int32_t sizes[kLanes];
-  store(sizes, top);
-  std::int32_t largest = 0;
-  for (const std::int32_t size : sizes) largest = size > largest ? size : largest;
+  std::int32_t largest = over_lanes(top, [](auto a, auto b) { return a > b ? a : b; });
   if (largest > 0x7f800000) largest = static_cast<std::int32_t>(kQuietNan);
   return __builtin_bit_cast(float, largest);
 }
@@ -352,11 +362,7 @@ LOOM_INLINE I32x16 codes_of(const F32x16& x, float inverse, float top) {
 }
 
 std::int32_t sum_of(const I32x16& v) {
-  alignas(64) std::int32_t q[kLanes];
-  store(q, v);
-  std::int32_t sum = 0;
-  for (const std::int32_t lane : q) sum += lane;
-  return sum;
+  return over_lanes(v, [](auto a, auto b) { return a + b; });
 }
 
 // Sixteen numbers that fit a narrower type: a loop over memory, which compilers make better code of than of a
@@ -368,6 +374,15 @@ LOOM_INLINE void store_narrow(Code* to, const I32x16& v) {
   for (std::size_t i = 0; i < kLanes; ++i) to[i] = static_cast<Code>(q[i]);
 }
 
+LOOM_INLINE void reorder_words(std::int16_t* words) {
+  using Sixteen [[gnu::vector_size(32), gnu::aligned(32), gnu::may_alias]] = std::int16_t;
+  constexpr int a = kWordOrder[0], b = kWordOrder[1], c = kWordOrder[2], d = kWordOrder[3];
+  if constexpr (a == 0 && b == 1 && c == 2) return;
+  const Sixteen w = *reinterpret_cast<const Sixteen*>(words);
+  *reinterpret_cast<Sixteen*>(words) = __builtin_shufflevector(w, w, a, b, c, d, 4 + a, 4 + b, 4 + c, 4 + d, 8 + a,
+                                                               8 + b, 8 + c, 8 + d, 12 + a, 12 + b, 12 + c, 12 + d);
+}
+
 constexpr float kTop8 = 127.0f, kTop16 = 32512.0f;
 
 // Sixteen elements, one half of a block; returns the sum of their q.
@@ -377,10 +392,8 @@ LOOM_INLINE std::int32_t quantize16(const float* x, float inverse, InputForm for
   if (form == InputForm::Codes) {
     store_narrow(out.high + half * 16, q);
   } else if (form == InputForm::Words) {
-    alignas(64) std::int16_t words[kLanes];
-    store_narrow(words, q);
-    for (std::size_t i = 0; i < kLanes; i += 4)
-      for (std::size_t k = 0; k < 4; ++k) out.words[half * 16 + i + k] = words[i + kWordOrder[k]];
+    store_narrow(out.words + half * 16, q);
+    reorder_words(out.words + half * 16);
   } else {
     const I32x16 digit = round_to_int(to_float(q) * splat(1.0f / kDigit));  // 255 is odd: never half-way
     store_narrow(out.high + half * 16, digit);
