@@ -11,7 +11,7 @@
 #include "support/files.h"
 #include "support/gpu.h"
 
-namespace loom {
+namespace loom::gpu_models_test {
 namespace {
 
 std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocabulary) {
@@ -118,4 +118,4 @@ TEST(GpuModels, what_no_card_computes_is_an_error_and_the_device_goes_on) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::gpu_models_test
