@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "lm/generator.h"
 #include "ops/choice/choice.h"
 #include "support/faulty_driver.h"
@@ -16,7 +14,9 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 LanguageModel small_model(const std::string& name = "llama2_untied") {
-  return load_language_model(test::source_path("tests/golden/models/" + name)).value();
+  auto model = load_language_model(test::source_path("tests/golden/models/" + name));
+  EXPECT_TRUE(model) << model.error().text();
+  return *std::move(model);
 }
 
 Ids some_ids(std::size_t n, std::size_t first = 0) {
@@ -70,7 +70,9 @@ Left run(Session& session, const LanguageModel& model, const Ids& prompt, const 
   left.ids = out.ids, left.text = out.text, left.stop_reason = out.stop_reason, left.hash = to_hex(out.hash);
   left.prompt_tokens = out.prompt_tokens, left.decode_steps = out.decode_steps;
   left.tokens.assign(session.tokens().begin(), session.tokens().end());
-  left.snapshot = session.snapshot().value();
+  auto snapshot = session.snapshot();
+  EXPECT_TRUE(snapshot) << snapshot.error().text();
+  if (snapshot) left.snapshot = *std::move(snapshot);
   if (session.length() + 3 <= session.context_tokens()) left.logits_behind = bits_of(session.feed(Ids{3, 1, 4}));
   return left;
 }
@@ -89,7 +91,8 @@ void expect_equal(const Left& got, const Left& wanted) {
 
 TEST(GpuGreedy, X_23_X_24_generations_and_their_sessions_are_those_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  for (const char* const name : {"llama2_untied", "mistral_window", "gemma1", "qwen3_head_norm", "bitnet_multiplied"}) {
+  for (const char* const name :
+       {"llama2_untied", "mistral_window", "qwen2_biases", "qwen3_head_norm", "bitnet_multiplied"}) {
     SCOPED_TRACE(name);
     const LanguageModel model = small_model(name);
     GenerationOptions options;
@@ -142,25 +145,34 @@ TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
   }
 }
 
+// The model with a token, if any, that makes an infinity of values of attention; others do not know of it.
+LanguageModel model_with_broken(std::int32_t broken) {
+  LanguageModel model = small_model();
+  const auto width = static_cast<std::size_t>(model.decoder->config.hidden_size);
+  std::size_t found = 0;
+  const_cast<DecoderModel&>(*model.decoder).network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+    const bool is_table = w.name() == "table";
+    if (!is_table && (w.name() != "v.weight" || found++ != 0)) return;  // of the first block
+    std::vector<float> values(w.elements());
+    w.decode(0, values.size(), values.data());
+    for (std::size_t row = 0; row < values.size() / width; ++row)
+      values[row * width] = !is_table ? 3e38f : static_cast<std::int32_t>(row) == broken ? 100.0f : 0.0f;
+    ASSERT_TRUE(w.set(std::span<const float>(values)));
+  });
+  return model;
+}
+
 TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  LanguageModel model = small_model();
   GenerationOptions options;
   options.max_tokens = 30;
   const Ids prompt = some_ids(5);
-  const Ids ids = run(*session_on(model, nullptr), model, prompt, options).ids;
+  const LanguageModel whole = model_with_broken(-1);
+  const Ids ids = run(*session_on(whole, nullptr), whole, prompt, options).ids;
   ASSERT_EQ(ids.size(), 30u);
-  for (const std::size_t at : {std::size_t{0}, std::size_t{9}}) {
-    LanguageModel broken = small_model();
-    const auto width = static_cast<std::size_t>(broken.decoder->config.hidden_size);
-    const_cast<DecoderModel&>(*broken.decoder).network.visit_weights([&](const std::string&, Weight& w, Layer&) {
-      if (w.name() != "table") return;
-      std::vector<float> values(w.elements());
-      w.decode(0, values.size(), values.data());
-      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(ids[at]) * width), width,
-                  std::numeric_limits<float>::quiet_NaN());
-      ASSERT_TRUE(w.set(std::span<const float>(values)));
-    });
+  for (const std::size_t at : {0, 9}) {
+    SCOPED_TRACE(at);
+    const LanguageModel broken = model_with_broken(ids[at]);
     const auto here = session_on(broken, nullptr), there = session_on(broken, device);
     const Left wanted = run(*here, broken, prompt, options), got = run(*there, broken, prompt, options);
     EXPECT_NE(wanted.error.find("the logit of token"), std::string::npos) << wanted.error;
@@ -257,19 +269,19 @@ TEST(GpuGreedy, no_memory_for_a_token_ahead_is_told_when_that_token_is_fed) {
   ASSERT_TRUE(card);
   if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
   const LanguageModel model = small_model();
-  const auto here = session_on(model, nullptr, 1000), there = session_on(model, card->device.get(), 1000);
-  const Ids prompt = some_ids(500);
+  const auto here = session_on(model, nullptr, 3000), there = session_on(model, card->device.get(), 3000);
+  const Ids prompt = some_ids(1013);
   std::int32_t id = there->feed_greedy({0, prompt}, {.ahead = 3}).value();
   EXPECT_EQ(id, here->feed_greedy({0, prompt}, {}).value());
-  card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow behind 512 positions
-  while (there->length() < 512) {
+  card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow behind 1024 positions
+  while (there->length() < 1024) {
     const auto next = there->feed_greedy({0, Ids{id}}, {.ahead = 3});
     ASSERT_TRUE(next) << next.error().text() << " behind " << there->length();
     ASSERT_EQ(*next, here->feed_greedy({0, Ids{id}}, {}).value());
     id = *next;
   }
   EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).error().code, Code::OutOfMemory);
-  EXPECT_EQ(there->length(), 512u);
+  EXPECT_EQ(there->length(), 1024u);
   EXPECT_EQ(bits_of(there->logits()), bits_of(here->logits()));
   card->faults->memory_is_full_from = test::Faults::kNever;
   EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).value(), here->feed_greedy({0, Ids{id}}, {}).value());
