@@ -61,10 +61,11 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
-  // The same for one sequence of who always goes on with the greatest logit: returns its id, the lowest one on ties, and
-  // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
+  // The same for one sequence of a caller who goes on with the greatest logit: returns its id, the lowest one on ties,
+  // and kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
   // logits, and computes up to `ahead` tokens beyond, each of which feeds the id that the one before chose. A following
-  // call that goes on so finds its pass done or under way; any other one drops what ran ahead.
+  // call that goes on so finds its pass done or under way; any other call for that sequence drops what ran ahead, and
+  // so does this one for another sequence.
   struct Greedy {
     std::size_t ahead = 0;                      // kMostAhead at most; what the caller may feed and the context holds
     std::span<const std::int32_t> banned = {};  // ids that are not chosen
@@ -139,8 +140,8 @@ class Session {
     Buffer logits;         // [ids, vocab_size]
   };
 
-  // The passes of one sequence that feed_greedy() has begun on a card. Pass n keeps its logits in row n % kRows, and its
-  // choice at that place of `ids`, where the next pass finds what it feeds.
+  // The passes of one sequence that feed_greedy() has begun on a card. Pass n keeps its logits in row n % kRows, and
+  // its choice at that place of `ids`, where the next pass finds what it feeds.
   struct Course {
     static constexpr std::size_t kRows = kMostAhead + 1;
     std::size_t sequence = 0;
