@@ -9,6 +9,9 @@
 namespace loom {
 namespace {
 
+// Bans that a card looks through for each logit that is greater than those before.
+constexpr std::size_t kMostBansThere = 64;
+
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -67,7 +70,8 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
   if (options.drafter) speculation_.emplace(options.drafter);
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
   session_chooses_ = session.device() != nullptr && session.device()->gpu() != nullptr && sampler_.is_greedy() &&
-                     !bans_change && options.logprobs == 0 && !options.drafter;
+                     !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
+                     !options.drafter;
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -89,9 +93,9 @@ Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   const auto begin = Clock::now();
   const bool reads = result_.prompt_tokens < prompt_.size();
   auto step = reads ? read(cancel) : write(cancel);
-  (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
   if (step && done())
     if (auto finished = finish(); !finished) step = tl::make_unexpected(std::move(finished).error());
+  (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
   revision_ = session_->revision();
   if (!step) {
     failed_ = step.error();
@@ -138,7 +142,7 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
     return Step{.prompt_tokens_read = count};
   }
   LOOM_TRY_VOID(session_->truncate(before_));
-  result_.prompt_tokens = 0;
+  result_.prompt_tokens = 0, logits_.clear();
   if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
   result_.stop_reason = "cancelled";
   return Step{};
