@@ -14,5 +14,6 @@ rm -f "${TMPDIR:-/tmp}/gpu_report.$$"
 import json, sys
 r = json.load(sys.stdin)
 g, tokens = r["gpu"], (r["repeats"] + 1) * (r["new_tokens"] + 1)
-print("| adapter | prefill tok/s | decode tok/s | dispatches per token | buffers MB |\n| --- | --- | --- | --- | --- |")
-print("| %s, %s | %.0f | %.0f | %.0f | %.0f |" % (g["adapter"], g["driver"], r["prefill_tps"], r["decode_tps"], g["dispatches"] / tokens, g["buffer_mb"]))'
+print("| adapter | prefill tok/s | decode tok/s | dispatches per token | submits | bytes read | buffers MB |\n| --- | --- | --- | --- | --- | --- | --- |")
+d = g["decode"]
+print("| %s, %s | %.0f | %.0f | %.0f | %.2f | %.0f | %.0f |" % (g["adapter"], g["driver"], r["prefill_tps"], r["decode_tps"], g["dispatches"] / tokens, d["submits_per_token"], d["bytes_read_per_token"], g["buffer_mb"]))'

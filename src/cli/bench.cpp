@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "backend/webgpu/gpu_device.h"
 #include "cli/bench_matrix.h"
 #include "cli/commands.h"
 #include "core/numerics_version.h"
@@ -25,7 +26,12 @@ double median(std::vector<double> v) {
 struct Rates {
   double prefill = 0, decode = 0;
   SpeculationCounts speculation{};
+  double submits = 0, bytes_read = 0;  // of a graphics card, per token that was written
 };
+
+const gpu::GpuDevice* card_of(const Session& session) {
+  return session.device() == nullptr ? nullptr : session.device()->gpu();
+}
 
 // One repetition: `batch` sequences read a prompt each, then write together. `drafters`: one of each, or none.
 Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
@@ -50,7 +56,15 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
     LOOM_TRY_VOID(speculations[s].read(session.tokens(s), &interrupt_flag()));
   std::vector<std::int32_t> next(o.batch, 1);
   std::vector<Session::Feed> feeds;
+  const gpu::GpuDevice* const card = card_of(session);
+  const auto before = card != nullptr ? card->counters() : gpu::GpuDevice::Counters();
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
+    if (card_of(session) != nullptr && o.batch == 1 && speculations.empty()) {  // as generations do
+      LOOM_TRY(const std::int32_t id,
+               session.feed_greedy({0, next}, {.ahead = o.new_tokens - n - 1}, &interrupt_flag()));
+      next[0] = std::max(0, id);
+      continue;
+    }
     feeds.clear();
     for (std::size_t s = 0; s < o.batch; ++s) {
       feeds.push_back({s, std::span(&next[s], 1)});
@@ -64,6 +78,12 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
   Rates out{static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
             static_cast<double>(o.new_tokens * o.batch) / seconds(middle, end)};
   for (const Speculation& speculation : speculations) out.speculation += speculation.counts();
+  if (card != nullptr) {
+    const auto after = card->counters();
+    const auto tokens = static_cast<double>(o.new_tokens * o.batch);
+    out.submits = static_cast<double>(after.submits - before.submits) / tokens;
+    out.bytes_read = static_cast<double>(after.bytes_read - before.bytes_read) / tokens;
+  }
   return out;
 }
 
@@ -100,8 +120,11 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"kv_bytes_per_token", session.token_bytes()},
             {"cpu", cpu_name()},
             {"numerics_version", kNumericsVersion}};
-  if (session.device() != nullptr && session.device()->gpu() != nullptr)
-    json["gpu"] = gpu_use(*session.device()->gpu());
+  if (card_of(session) != nullptr) {
+    json["gpu"] = gpu_use(*card_of(session));
+    json["gpu"]["decode"] = {{"submits_per_token", runs.back().submits},
+                             {"bytes_read_per_token", runs.back().bytes_read}};
+  }
   if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
   print_json(json);
 }

@@ -4,9 +4,13 @@
 #include <chrono>
 
 #include "core/fp_environment.h"
+#include "ops/choice/choice.h"
 
 namespace loom {
 namespace {
+
+// Bans that a card looks through for each logit that is greater than those before.
+constexpr std::size_t kMostBansThere = 64;
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -64,6 +68,10 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
       revision_(session.revision()) {
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
+  const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
+  session_chooses_ = session.device() != nullptr && session.device()->gpu() != nullptr && sampler_.is_greedy() &&
+                     !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
+                     !options.drafter;
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -85,38 +93,56 @@ Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   const auto begin = Clock::now();
   const bool reads = result_.prompt_tokens < prompt_.size();
   auto step = reads ? read(cancel) : write(cancel);
+  if (step && done())
+    if (auto finished = finish(); !finished) step = tl::make_unexpected(std::move(finished).error());
   (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
   revision_ = session_->revision();
   if (!step) {
     failed_ = step.error();
   } else if (done()) {
     step->done = true;
-    Sha256 hash;
-    for (const std::int32_t id : result_.ids) hash.update_u32(static_cast<std::uint32_t>(id));
-    hash.update_floats(logits_);
-    result_.hash = hash.finish();
   }
   return step;
+}
+
+Result<void> Generator::finish() {
+  if (session_chooses_ && result_.prompt_tokens == prompt_.size()) {
+    LOOM_TRY(const std::span<const float> last, session_->logits());
+    logits_.assign(last.begin(), last.end());
+  }
+  Sha256 hash;
+  for (const std::int32_t id : result_.ids) hash.update_u32(static_cast<std::uint32_t>(id));
+  hash.update_floats(logits_);
+  result_.hash = hash.finish();
+  return {};
+}
+
+// Leaves the logits, or the choice of a session that keeps them.
+Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* cancel) {
+  if (!session_chooses_) {
+    LOOM_TRY(const ConstTensor fed, session_->feed(std::span(&one, 1), cancel));
+    logits_.assign(fed.row(0), fed.row(0) + fed.cols);
+    return {};
+  }
+  // The last token that is drawn is not fed.
+  const std::size_t drawn = result_.ids.size() + 1;
+  const Session::Greedy greedy{options_.max_tokens > drawn ? options_.max_tokens - drawn : 0, sampler().banned()};
+  LOOM_TRY(choice_, session_->feed_greedy(one, greedy, cancel));
+  return {};
 }
 
 // Only the last chunk gives logits.
 Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
   const std::size_t left = prompt_.size() - result_.prompt_tokens, count = std::min(left, session_->chunk_rows());
   const auto chunk = std::span<const std::int32_t>(prompt_).subspan(result_.prompt_tokens, count);
-  auto fed = count == left ? session_->feed(chunk, 0, cancel)
-                           : session_->prefill(chunk, 0, cancel).map([] { return std::span<const float>(); });
-  Result<void> done;
-  if (!fed)
-    done = tl::make_unexpected(fed.error());
-  else if (speculation_)
-    done = speculation_->read(session_->tokens(), cancel);
+  auto done = count == left ? feed({0, chunk}, cancel) : session_->prefill(chunk, 0, cancel);
+  if (done && speculation_) done = speculation_->read(session_->tokens(), cancel);
   if (done) {
-    logits_.assign(fed->begin(), fed->end());
     result_.prompt_tokens += count;
     return Step{.prompt_tokens_read = count};
   }
   LOOM_TRY_VOID(session_->truncate(before_));
-  result_.prompt_tokens = 0;
+  result_.prompt_tokens = 0, logits_.clear();
   if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
   result_.stop_reason = "cancelled";
   return Step{};
@@ -143,15 +169,13 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
   }
   if (!drawn_) return {};
   LOOM_TRY(const auto proposed, drafts(cancel));
-  const Session::Feed one{0, std::span(&*drawn_, 1), proposed};
-  auto fed = session_->feed(std::span(&one, 1), cancel);
+  auto fed = feed({0, std::span(&*drawn_, 1), proposed}, cancel);
   if (!fed) {
-    if (fed.error().code != Code::Cancelled) return tl::make_unexpected(std::move(fed).error());
+    if (fed.error().code != Code::Cancelled) return fed;
     result_.stop_reason = "cancelled";
     return {};
   }
   drawn_.reset();
-  logits_.assign(fed->row(0), fed->row(0) + fed->cols);
   ++result_.decode_steps;
   return {};
 }
@@ -174,9 +198,7 @@ Result<std::string> Generator::draw() {
     result_.stop_reason = "length";
     return std::string();
   }
-  const bool endless = options_.ignore_eos || ids.size() < options_.min_tokens;
-  LOOM_TRY(const std::int32_t id,
-           (endless ? endless_sampler_ : sampler_).choose(logits_, session_->tokens(), options_.sampling_session));
+  LOOM_TRY(const std::int32_t id, choose());
   if (std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
     result_.stop_reason = "eos";
     return std::string();
@@ -192,6 +214,15 @@ Result<std::string> Generator::draw() {
   else if (session_->length() >= session_->context_tokens())
     result_.stop_reason = "context";
   return text;
+}
+
+Result<std::int32_t> Generator::choose() {
+  if (session_chooses_ && choice_ != kNoChoice) return choice_;
+  if (session_chooses_) {  // a logit is not finite: which?
+    LOOM_TRY(const std::span<const float> last, session_->logits());
+    logits_.assign(last.begin(), last.end());
+  }
+  return sampler().choose(logits_, session_->tokens(), options_.sampling_session);
 }
 
 std::string Generator::rest_of_text() {

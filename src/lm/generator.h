@@ -97,6 +97,11 @@ class Generator {
   Result<Step> read(const std::atomic<bool>* cancel);
   Result<Step> write(const std::atomic<bool>* cancel);
   Result<void> feed_drawn(const std::atomic<bool>* cancel);
+  Result<void> feed(const Session::Feed& one, const std::atomic<bool>* cancel);
+  Result<void> finish();
+  Result<std::int32_t> choose();
+  Sampler& sampler() { return is_endless() ? endless_sampler_ : sampler_; }
+  bool is_endless() const { return options_.ignore_eos || result_.ids.size() < options_.min_tokens; }
   Result<std::span<const std::int32_t>> drafts(const std::atomic<bool>* cancel);
   Result<std::string> draw();
   std::string rest_of_text();
@@ -114,6 +119,8 @@ class Generator {
   std::size_t before_ = 0;             // tokens of the session, before the generation
   std::uint64_t revision_ = 0;         // of the session, after the last step
   std::vector<float> logits_;          // of the last token that was fed; others may feed other sequences meanwhile
+  bool session_chooses_ = false;       // a card does, ahead of the reader, and keeps the logits
+  std::int32_t choice_ = 0;            // of the last token that was fed, by the session
   std::optional<std::int32_t> drawn_;  // and not fed yet
   std::optional<Error> failed_;
 };

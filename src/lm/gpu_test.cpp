@@ -11,7 +11,7 @@
 #include "support/files.h"
 #include "support/gpu.h"
 
-namespace loom {
+namespace loom::gpu_models_test {
 namespace {
 
 std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocabulary) {
@@ -102,6 +102,26 @@ TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbo
   EXPECT_EQ(Logits(bits, bits + rows->cols), last);
 }
 
+// They do in a pass whose shaders are all known but for the size of that growth.
+TEST(GpuModels, L_74_keys_and_values_that_grow_between_two_tokens_lose_nothing) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const char* const name : {"llama2_untied", "mistral_window"}) {
+    SCOPED_TRACE(name);
+    const auto model = load_language_model(test::source_path(std::string("tests/golden/models/") + name));
+    ASSERT_TRUE(model) << model.error().text();
+    const auto ids = random_ids(530, static_cast<std::size_t>(model->decoder->config.vocab_size));
+    SessionOptions options;
+    options.threads = 1, options.context_tokens = 600;
+    const auto here = Session::create(model->decoder, options).value();
+    options.device = device;
+    const auto there = Session::create(model->decoder, options).value();
+    feed(*here, std::span(ids).first(480));
+    feed(*there, std::span(ids).first(480));
+    for (std::size_t i = 480; i < ids.size(); i += 5)
+      ASSERT_EQ(feed(*there, std::span(&ids[i], 5)), feed(*here, std::span(&ids[i], 5))) << i;
+  }
+}
+
 TEST(GpuModels, what_no_card_computes_is_an_error_and_the_device_goes_on) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
@@ -118,4 +138,4 @@ TEST(GpuModels, what_no_card_computes_is_an_error_and_the_device_goes_on) {
 }
 
 }  // namespace
-}  // namespace loom
+}  // namespace loom::gpu_models_test

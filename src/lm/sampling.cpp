@@ -74,15 +74,18 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
   for (const std::int32_t id : options_.banned) logits_[static_cast<std::size_t>(id)] = -INFINITY;
 }
 
+bool Sampler::is_greedy() const {
+  return (options_.temperature == 0 || options_.top_k == 1) && options_.repetition_penalty == 1 &&
+         options_.frequency_penalty == 0 && options_.presence_penalty == 0 && options_.logit_bias.empty();
+}
+
 Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history,
                                      std::uint32_t session) {
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (!std::isfinite(logits[i]))
       return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
-  const bool plain = options_.repetition_penalty == 1 && options_.frequency_penalty == 0 &&
-                     options_.presence_penalty == 0 && options_.logit_bias.empty() && options_.banned.empty();
+  if (is_greedy() && options_.banned.empty()) return argmax(logits);
   const bool greedy = options_.temperature == 0 || options_.top_k == 1;
-  if (plain && greedy) return argmax(logits);
   logits_.assign(logits.begin(), logits.end());
   penalise(history);
   return greedy ? argmax(logits_) : draw(history.size(), session);

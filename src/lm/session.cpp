@@ -49,6 +49,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 // Caches begin empty here: each sequence is read again when it is next fed (refill()).
 Result<void> Session::move_here(const Error& lost) {
   broken_ = lost, device_ = nullptr, has_moved_ = true;
+  course_ = {};
   for (Ahead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
   LOOM_TRY_VOID(states_.adopt(model_->network, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
@@ -153,7 +154,9 @@ Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<b
 }
 
 void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
-  const auto& [runs, ids, want] = rows;
+  const std::span<const SequenceRows> runs = rows.runs;
+  const std::span<const std::int32_t> ids = rows.ids;
+  const std::span<const std::size_t> want = rows.want;
   exec.arena.clear();
   positions_.clear();
   for (const SequenceRows& run : runs)
@@ -175,7 +178,8 @@ void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
     take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out =
         net.forward(run, {wanted.data, Shape::of({count, hidden.cols})}, blocks_end, net.num_cells());
-    if (exec.rehearsal() || exec.status) continue;
+    if (exec.gpu() != nullptr && (exec.rehearsal() || !rows.choice.empty())) keep_choice(exec, out, rows);
+    if (exec.rehearsal() || exec.status || !rows.choice.empty()) continue;
     const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, count * out.cols));
     if (device_ != nullptr)
       device_->read(out.as<std::byte>(), wanted_logits);
@@ -206,6 +210,7 @@ bool Session::foresees(std::int32_t id, std::size_t sequence) const {
 }
 
 void Session::forget_ahead(std::size_t sequence) {
+  if (course_.sequence == sequence) drop_course();
   Ahead& ahead = ahead_[sequence];
   if (ahead.next < ahead.ids.size()) states_.rewind(sequence, tokens_[sequence].size());
   ahead.ids.clear();
@@ -306,6 +311,7 @@ Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic
 }
 
 Result<ConstTensor> Session::feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
+  row_of_.reset();
   for (const Feed& feed : feeds) {
     if (foresees(feed)) continue;
     forget_ahead(feed.sequence);
@@ -401,6 +407,7 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
+  if (course_.sequence == sequence) drop_course();
   ahead_[sequence].ids.clear();
   states_.rewind(sequence, n);
   tokens_[sequence].resize(n), ++revisions_[sequence];

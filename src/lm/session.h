@@ -5,6 +5,7 @@
 // met the loss, like all later ones, gives what it would have given there.
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/webgpu/driver.h"
 #include "core/sha256.h"
 #include "lm/decoder.h"
 #include "network/state_store.h"
@@ -39,6 +41,7 @@ inline constexpr std::size_t kDefaultContext = 4096;
 
 class Session {
  public:
+  ~Session();
   // NotFound for an adapter that the model does not have; InvalidArgument, OutOfMemory.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const DecoderModel> model,
                                                  const SessionOptions& options);
@@ -58,6 +61,20 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
+  // The same for one sequence of a caller who goes on with the greatest logit: returns its id, the lowest one on ties,
+  // and kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
+  // logits, and computes up to `ahead` tokens beyond, each of which feeds the id that the one before chose. A following
+  // call that goes on so finds its pass done or under way; any other call for that sequence drops what ran ahead, and
+  // so does this one for another sequence.
+  struct Greedy {
+    std::size_t ahead = 0;                      // kMostAhead at most; what the caller may feed and the context holds
+    std::span<const std::int32_t> banned = {};  // ids that are not chosen
+  };
+  static constexpr std::size_t kMostAhead = 3;
+  Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
+  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it they are
+  // at hand, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
+  Result<std::span<const float>> logits(std::size_t sequence = 0, const std::atomic<bool>* cancel = nullptr);
   // The same for one sequence, with the logits after every id: visit(index of the id, logits).
   Result<void> feed_all(std::span<const std::int32_t> ids,
                         const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence = 0,
@@ -111,6 +128,9 @@ class Session {
     std::span<const SequenceRows> runs;
     std::span<const std::int32_t> ids;
     std::span<const std::size_t> want{};
+    // Where a card keeps the logits of the one row that is asked for, and the id that they choose: not read then.
+    Tensor kept_logits{};
+    std::span<std::int32_t> choice{};
   };
 
   // Drafts whose keys and values stand behind the tokens of a sequence.
@@ -118,6 +138,21 @@ class Session {
     std::vector<std::int32_t> ids;
     std::size_t next = 0;  // the first one that has not been fed
     Buffer logits;         // [ids, vocab_size]
+  };
+
+  // The passes of one sequence that feed_greedy() has begun on a card. Pass n keeps its logits in row n % kRows, and
+  // its choice at that place of `ids`, where the next pass finds what it feeds.
+  struct Course {
+    static constexpr std::size_t kRows = kMostAhead + 1;
+    std::size_t sequence = 0;
+    std::uint64_t revision = 0;        // of the sequence, when the last choice was given
+    std::int32_t next = -1;            // that choice, which the first pass under way feeds
+    std::vector<std::int32_t> banned;  // in all of its passes
+    std::size_t passes = 0, end = 0;   // begun, and the position behind them
+    bool is_kept = false;              // the logits that the last given choice came from
+    bool is_stopped = false;           // a pass could not begin: it is to be fed, and gives its error, when it is due
+    std::deque<gpu::Ticket> choices;   // reads of those that have not been given
+    Memory ids, logits;
   };
 
   Session() = default;
@@ -136,6 +171,16 @@ class Session {
                              std::size_t sequence, const std::atomic<bool>* cancel);
   bool foresees(const Feed& feed) const { return feed.ids.size() == 1 && foresees(feed.ids[0], feed.sequence); }
   void forget_ahead(std::size_t sequence);
+  bool goes_on(const Feed& feed, const Greedy& greedy) const;
+  Result<std::int32_t> feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
+  std::int32_t choose_here(std::span<const float> logits, std::span<const std::int32_t> banned) const;
+  Result<void> begin_course(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
+  Result<void> begin_choice(Rows rows, const std::atomic<bool>* cancel);
+  void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows);
+  Result<void> run_ahead(std::size_t passes);
+  Result<std::int32_t> next_choice();
+  void drop_course();
+  Result<std::span<const float>> logits_once(std::size_t sequence, const std::atomic<bool>* cancel);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
   // Forward passes over ids that stand from `position` on, without logits.
@@ -175,6 +220,13 @@ class Session {
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   std::vector<std::uint64_t> revisions_;           // [sequence]
   std::vector<Ahead> ahead_;                       // [sequence]
+  Course course_;
+  // Of what sequence, when, the first row of logits_ follows the last token; absent: not known.
+  struct RowOf {
+    std::size_t sequence = 0;
+    std::uint64_t revision = 0;
+  };
+  std::optional<RowOf> row_of_;
   Buffer logits_;
   // Filled per forward pass, reserved at create().
   std::vector<std::uint32_t> positions_;

@@ -127,6 +127,37 @@ TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
   EXPECT_EQ(session->length(1), 4u);
 }
 
+TEST_P(EveryKind, X_20_greedy_feeds_are_feeds_and_their_logits_can_be_asked_for) {
+  const Ids prompt = random_ids(100);
+  const auto fed = session_of(GetParam()), greedy = session_of(GetParam(), {.chunk_rows = 7});
+  Ids next = prompt;
+  for (int i = 0; i < 12; ++i) {
+    const Row row = feed(*fed, next);
+    const auto id = greedy->feed_greedy({0, next}, {.ahead = 3});
+    ASSERT_TRUE(id) << id.error().text();
+    EXPECT_EQ(*id, argmax(row));
+    for (int again = 0; again < 2; ++again) {
+      const auto logits = greedy->logits();
+      ASSERT_TRUE(logits) << logits.error().text();
+      EXPECT_TRUE(same(Row(logits->begin(), logits->end()), row));
+    }
+    next = {*id};
+  }
+  ASSERT_TRUE(greedy->rewind(105));
+  const auto logits = greedy->logits();
+  ASSERT_TRUE(logits) << logits.error().text();
+  EXPECT_TRUE(same(Row(logits->begin(), logits->end()),
+                   fresh(GetParam(), Ids(fed->tokens().begin(), fed->tokens().begin() + 105))));
+  EXPECT_EQ(greedy->length(), 105u);
+  const Row row = feed(*greedy, Ids{5});
+  ASSERT_TRUE(greedy->rewind(105));
+  const std::int32_t best = argmax(row);
+  EXPECT_NE(greedy->feed_greedy({0, Ids{5}}, {.banned = std::span(&best, 1)}).value(), best);
+  ASSERT_TRUE(greedy->truncate(0));
+  EXPECT_EQ(greedy->logits().error().code, Code::InvalidState);
+  EXPECT_EQ(greedy->logits(1).error().code, Code::OutOfRange);
+}
+
 TEST_P(EveryKind, X_20_rewind_then_other_tokens) {
   const Ids ids = random_ids(100), other = random_ids(20, 9);
   const auto session = session_of(GetParam());

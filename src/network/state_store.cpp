@@ -224,6 +224,12 @@ bool StateStore::continues_at(std::size_t sequence, std::size_t n) const {
   });
 }
 
+bool StateStore::keeps_all(std::size_t sequence, std::size_t n) const {
+  return std::ranges::all_of(attention_, [&](const AttentionState& state) {
+    return state.caches.empty() || state.caches[sequence].first_held(n) <= state.caches[sequence].held_from();
+  });
+}
+
 void StateStore::rewind(std::size_t sequence, std::size_t n) {
   for (AttentionState& state : attention_)
     if (!state.caches.empty()) state.caches[sequence].rewind(n);

@@ -63,6 +63,8 @@ class StateStore {
   // Caches of named sequences.
   bool continues_at(std::size_t sequence, std::size_t n) const;
   void rewind(std::size_t sequence, std::size_t n);
+  // Whether the sequence holds all that it does when it has n positions: no ring moves on.
+  bool keeps_all(std::size_t sequence, std::size_t n) const;
 
   // All that the next call depends on, of a store that is planned for the same input.
   template <class Archive>

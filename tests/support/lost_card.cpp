@@ -2,6 +2,7 @@
 // counts to, from 1, so that the program meets what it meets when a card is gone.
 
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ void* real_symbol(void* library, const char* name) {
 
 void* (*g_get_queue)(void* device) = nullptr;
 void (*g_submit)(void* queue, size_t count, const void* commands) = nullptr;
+uint64_t (*g_submit_for_index)(void* queue, size_t count, const void* commands) = nullptr;
 void (*g_destroy)(void* device) = nullptr;
 std::atomic<void*> g_device{nullptr};
 std::atomic<long> g_submits{0};
@@ -28,10 +30,18 @@ void* get_queue(void* device) {
   g_device = device;
   return g_get_queue(device);
 }
-void submit(void* queue, size_t count, const void* commands) {
-  g_submit(queue, count, commands);
+void count_submit() {
   const char* const at = getenv("LOOM_LOSE_AT");
   if (at != nullptr && ++g_submits == atol(at)) g_destroy(g_device);
+}
+void submit(void* queue, size_t count, const void* commands) {
+  g_submit(queue, count, commands);
+  count_submit();
+}
+uint64_t submit_for_index(void* queue, size_t count, const void* commands) {
+  const uint64_t index = g_submit_for_index(queue, count, commands);
+  count_submit();
+  return index;
 }
 
 template <class F>
@@ -44,7 +54,9 @@ void* in_place(void* library, const char* name, F*& real, F* ours) {
 
 extern "C" void* dlsym(void* library, const char* name) noexcept {
   if (strcmp(name, "wgpuDeviceGetQueue") == 0) return in_place(library, name, g_get_queue, get_queue);
-  if (strcmp(name, "wgpuQueueSubmit") != 0) return real_symbol(library, name);
+  const bool has_index = strcmp(name, "wgpuQueueSubmitForIndex") == 0;
+  if (!has_index && strcmp(name, "wgpuQueueSubmit") != 0) return real_symbol(library, name);
   g_destroy = reinterpret_cast<void (*)(void*)>(real_symbol(library, "wgpuDeviceDestroy"));
-  return in_place(library, name, g_submit, submit);
+  return has_index ? in_place(library, name, g_submit_for_index, submit_for_index)
+                   : in_place(library, name, g_submit, submit);
 }

@@ -43,7 +43,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   device->addresses_ = os::reserve_addresses(device->num_addresses_);
   if (device->addresses_ == nullptr) return fail(Code::OutOfMemory, "no addresses for the memory of a graphics card");
   LOOM_TRY(device->parameter_buffer_,
-           device->heard(device->driver_->create_buffer(kBatch * kParameterBytes, BufferUse::Parameters)));
+           device->heard(device->driver_->create_buffer(kRoom * kParameterBytes, BufferUse::Parameters)));
   LOOM_TRY(device->note_memory_, device->allocate(kNoteBytes));
   LOOM_TRY(device->fault_memory_, device->allocate(kMostFaults * 8));
   if (checks_arithmetic && !prove_arithmetic(*device)) {
@@ -206,6 +206,23 @@ Result<void> GpuDevice::fetch(const std::byte* from, std::span<std::byte> to) {
   LOOM_TRY_VOID(done);
   if (!aligned) std::memcpy(to.data(), whole.data() + (spot.offset - begin), to.size());
   return {};
+}
+
+Result<Ticket> GpuDevice::begin_read(const std::byte* from, std::size_t bytes) {
+  flush();
+  if (lost_) return tl::make_unexpected(*lost_);
+  const Spot spot = spot_of(from);
+  LOOM_ASSERT(spot.offset % 4 == 0 && bytes % 4 == 0);
+  return heard(driver_->begin_read(spot.buffer, spot.offset, bytes));
+}
+
+Result<void> GpuDevice::finish_read(Ticket ticket, std::span<std::byte> to) {
+  if (lost_) return tl::make_unexpected(*lost_);
+  const auto start = Clock::now();
+  const auto done = wait_for(ticket, to);
+  counters_.wait_ms += ms_since(start);
+  counters_.bytes_read += to.size();
+  return done;
 }
 
 // A read that does not come stands behind a dispatch that does not end.
@@ -545,9 +562,9 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader
   const std::uint64_t x = std::min(workgroups, most), y = ceil_div(workgroups, x);
   LOOM_ASSERT(y <= most);
   commands_.insert(commands_.end(), {static_cast<std::uint32_t>(Command::Dispatch), pipeline, group,
-                                     static_cast<std::uint32_t>(begin % kBatchWords * 4), static_cast<std::uint32_t>(x),
+                                     static_cast<std::uint32_t>(begin % kRoomWords * 4), static_cast<std::uint32_t>(x),
                                      static_cast<std::uint32_t>(y)});
-  if (parameters_.size() % kBatchWords == 0) batches_.push_back(commands_.size());
+  if (parameters_.size() % kRoomWords == 0) batches_.push_back(commands_.size());
   ++counters_.dispatches;
   return {};
 }
@@ -594,6 +611,11 @@ void GpuDevice::flush() {
   notes_.clear(), notes_written_ = 0;
 }
 
+void GpuDevice::submit_early() {
+  constexpr std::size_t kEnough = 32;  // dispatches
+  if (submits_early_ && parameters_.size() >= kEnough * kParameterWords) submit_commands();
+}
+
 void GpuDevice::submit_commands() {
   if (lost_) return forget();
   const auto notes = std::as_bytes(std::span(notes_).subspan(notes_written_));
@@ -606,7 +628,7 @@ void GpuDevice::submit_commands() {
   std::size_t command = 0, parameter = 0;
   if (batches_.empty() || batches_.back() != commands_.size()) batches_.push_back(commands_.size());
   for (const std::size_t end : batches_) {
-    const std::size_t count = std::min(kBatchWords, parameters_.size() - parameter);
+    const std::size_t count = std::min(kRoomWords, parameters_.size() - parameter);
     if (count != 0)
       driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_).subspan(parameter, count)));
     if (end != command) driver_->submit(std::span(commands_).subspan(command, end - command)), ++counters_.submits;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/device.h"
@@ -40,6 +41,10 @@ class GpuDevice final : public Device {
   void clear(std::byte* memory, std::size_t bytes) override;
   Result<const std::byte*> place(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) override;
   Result<void> check() override;
+  // Begins to bring whole words as they are behind all that was recorded, for a host that goes on recording meanwhile;
+  // each read that has begun is finished once, by waiting for it.
+  Result<Ticket> begin_read(const std::byte* from, std::size_t bytes);
+  Result<void> finish_read(Ticket ticket, std::span<std::byte> to);
   GpuDevice* gpu() override { return this; }
 
   // Forms of ops record by these, inside a Call (call.h). Record so many workgroups of a kernel behind what was
@@ -61,6 +66,19 @@ class GpuDevice final : public Device {
     static_assert(sizeof(T) % 4 == 0);
     return upload_bytes(exec, std::as_bytes(numbers));
   }
+
+  // While it lives, what is recorded is submitted when it is read: the device has work until then.
+  class InOnePiece {
+   public:
+    explicit InOnePiece(GpuDevice& device) : device_(device), before_(std::exchange(device.submits_early_, false)) {}
+    ~InOnePiece() { device_.submits_early_ = before_; }
+    InOnePiece(const InOnePiece&) = delete;
+    InOnePiece& operator=(const InOnePiece&) = delete;
+
+   private:
+    GpuDevice& device_;
+    bool before_;
+  };
 
   // Returns whether an address is one of the device's.
   bool holds(const void* address) const { return find_spot(address).has_value(); }
@@ -159,7 +177,8 @@ class GpuDevice final : public Device {
   void settle_rows();  // end_rows() where nobody waits for its error: check() tells it
   void flush();
   void submit_commands();
-  void forget();  // what was recorded
+  void submit_early();  // what has been recorded of a pass, to a device that has nothing to do
+  void forget();        // what was recorded
   // Reads and writes of memory as it is behind all that was submitted; notes stay.
   Result<void> fetch(const std::byte* from, std::span<std::byte> to);
   Result<void> wait_for(Ticket ticket, std::span<std::byte> to);
@@ -187,8 +206,8 @@ class GpuDevice final : public Device {
   std::vector<Recorded> recorded_;
 
   // Recorded, not yet submitted.
-  static constexpr std::size_t kBatch = 32;  // dispatches with which the device begins while others are recorded
-  static constexpr std::size_t kBatchWords = kBatch * kParameterBytes / 4;
+  static constexpr std::size_t kRoom = 1024;  // dispatches whose parameters the buffer for them holds
+  static constexpr std::size_t kRoomWords = kRoom * kParameterBytes / 4;
   std::vector<Kernel> rows_;  // of record_row(), to become one
   std::uint64_t num_rows_ = 0;
   std::vector<std::uint32_t> commands_, parameters_;
@@ -197,6 +216,7 @@ class GpuDevice final : public Device {
       notes_;  // since the last flush: kernels that are recorded later may name the first of them
   std::size_t notes_written_ = 0;
   Id parameter_buffer_ = 0;
+  bool submits_early_ = true;
   std::byte* note_memory_ = nullptr;
   std::byte* fault_memory_ = nullptr;
   std::vector<std::function<Error(std::uint32_t, std::uint32_t)>> faults_;  // since the last check()

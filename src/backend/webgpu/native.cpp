@@ -60,6 +60,8 @@ struct Library {
     call.DeviceCreateShaderModuleTrusted = reinterpret_cast<decltype(call.DeviceCreateShaderModuleTrusted)>(
         os::symbol_of(library, "wgpuDeviceCreateShaderModuleTrusted"));
     call.DevicePoll = reinterpret_cast<decltype(call.DevicePoll)>(os::symbol_of(library, "wgpuDevicePoll"));
+    call.QueueSubmitForIndex =
+        reinterpret_cast<decltype(call.QueueSubmitForIndex)>(os::symbol_of(library, "wgpuQueueSubmitForIndex"));
     instance = call.CreateInstance(nullptr);
     if (instance == nullptr) problem = "the WebGPU library gives no instance";
   }
@@ -352,7 +354,7 @@ class NativeDriver final : public Driver {
     }
     const Handle encoder = call().DeviceCreateCommandEncoder(device_, nullptr);
     call().CommandEncoderCopyBufferToBuffer(encoder, buffers_[id].handle, offset, read.handle, 0, bytes);
-    finish(encoder);
+    read.submission = finish(encoder, true);
     read.bytes = bytes;
     read.answer = std::make_unique<Answer>();
     const auto mapped = [](std::uint32_t status, abi::Text message, void* user, void*) {
@@ -364,7 +366,9 @@ class NativeDriver final : public Driver {
 
   Result<bool> poll(Ticket ticket, std::span<std::byte> to, bool wait) override {
     Read& read = reads_[ticket];
-    if (!read.answer->come && wait && call().DevicePoll != nullptr) call().DevicePoll(device_, 1, nullptr);
+    // Not for what was submitted behind it, which the device may go on with.
+    if (!read.answer->come && wait && call().DevicePoll != nullptr)
+      call().DevicePoll(device_, 1, read.submission ? &*read.submission : nullptr);
     if (!read.answer->come) call().InstanceProcessEvents(lib_.instance);
     LOOM_TRY_VOID(alive());
     if (!read.answer->come) return false;
@@ -407,6 +411,7 @@ class NativeDriver final : public Driver {
   struct Read {
     Handle handle = nullptr;
     std::uint64_t capacity = 0, bytes = 0;
+    std::optional<std::uint64_t> submission;  // that copies it
     std::unique_ptr<Answer> answer;
   };
   // What the library has told of the device.
@@ -427,11 +432,17 @@ class NativeDriver final : public Driver {
     call().BufferDestroy(buffer);
     call().BufferRelease(buffer);
   }
-  void finish(Handle encoder) {
+  // The number of the submission, if it is one to wait for and the library numbers them.
+  std::optional<std::uint64_t> finish(Handle encoder, bool is_waited_for = false) {
+    std::optional<std::uint64_t> number;
     const Handle commands = call().CommandEncoderFinish(encoder, nullptr);
-    call().QueueSubmit(queue_, 1, &commands);
+    if (is_waited_for && call().QueueSubmitForIndex != nullptr)
+      number = call().QueueSubmitForIndex(queue_, 1, &commands);
+    else
+      call().QueueSubmit(queue_, 1, &commands);
     call().CommandBufferRelease(commands);
     call().CommandEncoderRelease(encoder);
+    return number;
   }
 
   // Calls f() and waits for what it did wrong.

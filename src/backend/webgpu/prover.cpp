@@ -46,7 +46,7 @@ bool Prover::begin(const Exec& exec, const Form& form) {
   exec_ = &exec;
   const bool done = record(exec, form);
   if (done) in_call_ = false;
-  if (done && device_.parameters_.size() >= GpuDevice::kBatchWords) device_.submit_commands();
+  if (done) device_.submit_early();
   return done;
 }
 

@@ -240,6 +240,7 @@ struct Functions {
   std::size_t (*InstanceEnumerateAdapters)(Handle instance, const EnumerateOptions*, Handle* adapters) = nullptr;
   Handle (*DeviceCreateShaderModuleTrusted)(Handle device, const Named*, Flags checks) = nullptr;
   Bool (*DevicePoll)(Handle device, Bool wait, const std::uint64_t* submission) = nullptr;
+  std::uint64_t (*QueueSubmitForIndex)(Handle queue, std::size_t count, const Handle* commands) = nullptr;
 };
 
 }  // namespace loom::gpu::abi

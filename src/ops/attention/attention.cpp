@@ -42,6 +42,22 @@ Tiling tiling_for(const AttentionConfig& config, std::size_t tile, std::span<con
   return time(alone) < time(together) ? alone : together;
 }
 
+// Ahead of the call: kernels that were recorded in it may be forgotten and recorded anew, and a cache grows once.
+void extend(const Exec& exec, std::span<const SequenceRows> runs, std::span<KvCache> caches) {
+  for (const SequenceRows& run : runs) {
+    KvCache& cache = caches[run.sequence];
+    if (exec.gpu() != nullptr && cache.config().dtype != DType::float32) {
+      exec.status = Error{Code::Unsupported, fmt::format("keys and values as {} on a graphics card: float32 alone",
+                                                         name(cache.config().dtype))};
+      return;
+    }
+    if (auto extended = cache.extend(run.position, run.count); !extended) {
+      exec.status = std::move(extended).error();
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -53,6 +69,8 @@ template double attention_scale<double>(const AttentionConfig&);
 
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
+  if (!exec.rehearsal() && !exec.status) extend(exec, runs, caches);
+  if (exec.status) return;
   const gpu::Call call(exec, [&] { gpu::attention(exec, config, q, k, v, runs, caches, out); });
   if (call.is_done()) return;
   const AttentionKernels& kernels = exec.kernels.attention;
@@ -64,12 +82,6 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   const ArenaScope scope(exec.arena);
   const std::size_t scratch = attention_scratch_floats(dim, span);
   float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
-  if (exec.rehearsal()) return;
-  for (const SequenceRows& run : runs)
-    if (auto extended = caches[run.sequence].extend(run.position, run.count); !extended) {
-      exec.status = std::move(extended).error();
-      return;
-    }
   if (!exec.computes()) return;
   const auto append_head = [&](std::size_t h) {
     for (const SequenceRows& run : runs)

@@ -70,19 +70,7 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   }
   float* const scores = exec.arena.take<float>(most);
   if (exec.rehearsal()) return;
-  for (const SequenceRows& run : runs) {
-    KvCache& cache = caches[run.sequence];
-    if (cache.config().dtype != DType::float32) {
-      exec.status = Error{Code::Unsupported, fmt::format("keys and values as {} on a graphics card: float32 alone",
-                                                         name(cache.config().dtype))};
-      return;
-    }
-    if (auto extended = cache.extend(run.position, run.count); !extended) {
-      exec.status = std::move(extended).error();
-      return;
-    }
-    attend(exec, config, q, k, v, run, cache, scores, out);
-  }
+  for (const SequenceRows& run : runs) attend(exec, config, q, k, v, run, caches[run.sequence], scores, out);
 }
 
 }  // namespace loom::gpu

@@ -87,7 +87,7 @@ Result<void> KvCache::extend(std::size_t position, std::size_t count) {
   LOOM_TRY_VOID(reach(end));
   const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);
   for (std::size_t block = std::max(first_reused, ceil_div(written_, kCacheBlock)); block < end; ++block)
-    for (std::size_t head = 0; head < config_.kv_heads; ++head) clear_rows(head, block, 0, kCacheBlock);
+    clear_rows(block, 0, kCacheBlock);
   written_ = std::max(written_, position + count);
   held_from_ = std::max(held_from_, first_held(position + count));
   return {};
@@ -106,25 +106,27 @@ bool KvCache::continues_at(std::size_t n) const {
 void KvCache::rewind(std::size_t n) {
   for (std::size_t p = std::max(n, first_held(written_)); p < written_;) {
     const std::size_t end = std::min(written_, (p / kCacheBlock + 1) * kCacheBlock);
-    for (std::size_t head = 0; head < config_.kv_heads; ++head)
-      clear_rows(head, p / kCacheBlock, p % kCacheBlock, p % kCacheBlock + (end - p));
+    clear_rows(p / kCacheBlock, p % kCacheBlock, p % kCacheBlock + (end - p));
     p = end;
   }
   written_ = std::min(written_, n);
   if (n == 0) held_from_ = 0;
 }
 
-void KvCache::clear_rows(std::size_t kv_head, std::size_t index, std::size_t begin, std::size_t end) {
-  if (config_.device == nullptr) return zero_rows(keys(kv_head, index), begin, end);
-  Block block;
-  block.index = index;
-  if (begin == 0 && end == kCacheBlock) {
-    block.bytes.assign(block_bytes_, std::byte{});  // a pass on a device reads nothing
-  } else {
-    load(kv_head, index, block);
-    zero_rows(block.bytes.data(), begin, end);
+void KvCache::clear_rows(std::size_t index, std::size_t begin, std::size_t end) {
+  if (config_.device == nullptr) {
+    for (std::size_t head = 0; head < config_.kv_heads; ++head) zero_rows(keys(head, index), begin, end);
+    return;
   }
-  store(kv_head, block);
+  // All heads at once: each read waits for the device.
+  std::vector<std::byte> heads(config_.kv_heads * block_bytes_);
+  const auto [memory, offset] = place_of(index);
+  if (begin != 0 || end != kCacheBlock) {  // a pass on a device reads nothing
+    memory.read(offset, heads);
+    for (std::size_t head = 0; head < config_.kv_heads; ++head)
+      zero_rows(heads.data() + head * block_bytes_, begin, end);
+  }
+  memory.write(offset, heads);
 }
 
 void KvCache::zero_rows(std::byte* block, std::size_t begin, std::size_t end) const {

@@ -125,7 +125,7 @@ class KvCache {
   void put(Block& block, std::size_t in_block, const Row& row) const;
   void load(std::size_t kv_head, std::size_t index, Block& block) const;
   void store(std::size_t kv_head, const Block& block);
-  void clear_rows(std::size_t kv_head, std::size_t block, std::size_t begin, std::size_t end);
+  void clear_rows(std::size_t block, std::size_t begin, std::size_t end);  // of all heads
   void zero_rows(std::byte* block, std::size_t begin, std::size_t end) const;
 
   Config config_;

@@ -1,0 +1,317 @@
+// A graphics card that chooses tokens by itself and runs ahead of the reader gives the ids, logits, hashes, errors and
+// sessions that the CPU gives.
+
+#include <gtest/gtest.h>
+
+#include "lm/generator.h"
+#include "ops/choice/choice.h"
+#include "support/faulty_driver.h"
+#include "support/files.h"
+
+namespace loom::gpu_greedy_test {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+LanguageModel small_model(const std::string& name = "llama2_untied") {
+  auto model = load_language_model(test::source_path("tests/golden/models/" + name));
+  EXPECT_TRUE(model) << model.error().text();
+  return *std::move(model);
+}
+
+Ids some_ids(std::size_t n, std::size_t first = 0) {
+  Ids ids(n);
+  for (std::size_t i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>((i + first) * 37 % 50 + (i + first) % 7);
+  return ids;
+}
+
+std::unique_ptr<Session> session_on(const LanguageModel& model, Device* device, std::size_t context = 200,
+                                    std::size_t sequences = 1) {
+  SessionOptions options;
+  options.threads = 1, options.context_tokens = context, options.chunk_rows = 16, options.sequences = sequences;
+  options.device = device;
+  auto made = Session::create(model.decoder, options);
+  EXPECT_TRUE(made) << made.error().text();
+  return made ? std::move(*made) : nullptr;
+}
+
+std::vector<std::uint32_t> bits_of(const Result<std::span<const float>>& row) {
+  EXPECT_TRUE(row) << row.error().text();
+  if (!row) return {};
+  const auto* const bits = reinterpret_cast<const std::uint32_t*>(row->data());
+  return {bits, bits + row->size()};
+}
+
+void did(const Result<void>& call) { EXPECT_TRUE(call) << call.error().text(); }
+
+// Everything that a generation leaves, of its session too.
+struct Left {
+  Ids ids, tokens;
+  std::string text, stop_reason, hash, error;
+  std::vector<std::byte> snapshot;
+  std::size_t prompt_tokens = 0, decode_steps = 0;
+  std::vector<std::uint32_t> logits_behind;  // another prompt, read next
+  bool operator==(const Left&) const = default;
+};
+
+// Cancels before step number `cancelled`.
+Left run(Session& session, const LanguageModel& model, const Ids& prompt, const GenerationOptions& options,
+         std::size_t cancelled = 1 << 20) {
+  Left left;
+  auto generator = Generator::create(session, model, prompt, options);
+  EXPECT_TRUE(generator) << generator.error().text();
+  if (!generator) return left;
+  std::atomic<bool> cancel{false};
+  for (std::size_t step = 0; !generator->done() && left.error.empty(); ++step) {
+    cancel = step >= cancelled;
+    if (auto done = generator->next(&cancel); !done) left.error = done.error().text();
+  }
+  const Generation& out = generator->result();
+  left.ids = out.ids, left.text = out.text, left.stop_reason = out.stop_reason, left.hash = to_hex(out.hash);
+  left.prompt_tokens = out.prompt_tokens, left.decode_steps = out.decode_steps;
+  left.tokens.assign(session.tokens().begin(), session.tokens().end());
+  auto snapshot = session.snapshot();
+  EXPECT_TRUE(snapshot) << snapshot.error().text();
+  if (snapshot) left.snapshot = *std::move(snapshot);
+  if (session.length() + 3 <= session.context_tokens()) left.logits_behind = bits_of(session.feed(Ids{3, 1, 4}));
+  return left;
+}
+
+// Compared part by part, so that a test that fails says what differs.
+void expect_equal(const Left& got, const Left& wanted) {
+  EXPECT_EQ(got.ids, wanted.ids);
+  EXPECT_EQ(got.tokens, wanted.tokens);
+  EXPECT_EQ(got.text, wanted.text);
+  EXPECT_EQ(got.stop_reason, wanted.stop_reason);
+  EXPECT_EQ(got.error, wanted.error);
+  EXPECT_EQ(got.hash, wanted.hash);
+  EXPECT_TRUE(got.snapshot == wanted.snapshot) << "snapshots differ";
+  EXPECT_TRUE(got == wanted);
+}
+
+TEST(GpuGreedy, X_23_X_24_generations_and_their_sessions_are_those_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const char* const name :
+       {"llama2_untied", "mistral_window", "qwen2_biases", "qwen3_head_norm", "bitnet_multiplied"}) {
+    SCOPED_TRACE(name);
+    const LanguageModel model = small_model(name);
+    GenerationOptions options;
+    for (const std::size_t prompt : {3, 40})  // one chunk, several
+      for (const std::size_t tokens : {0, 1, 2, 60}) {
+        SCOPED_TRACE(fmt::format("{} + {} tokens", prompt, tokens));
+        options.max_tokens = tokens;
+        expect_equal(run(*session_on(model, device), model, some_ids(prompt), options),
+                     run(*session_on(model, nullptr), model, some_ids(prompt), options));
+      }
+    options.max_tokens = 300;  // more than fit
+    expect_equal(run(*session_on(model, device, 70), model, some_ids(40), options),
+                 run(*session_on(model, nullptr, 70), model, some_ids(40), options));
+  }
+}
+
+TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const char* const name : {"llama2_untied", "mistral_window"}) {
+    SCOPED_TRACE(name);
+    const LanguageModel model = small_model(name);
+    GenerationOptions options;
+    options.max_tokens = 40;
+    const Ids prompt = some_ids(20);
+    const Left whole = run(*session_on(model, nullptr), model, prompt, options);
+    ASSERT_EQ(whole.ids.size(), 40u);
+    const auto compare = [&](std::size_t cancelled = 1 << 20) {
+      const auto here = session_on(model, nullptr), there = session_on(model, device);
+      // The second one goes on behind what the first has left.
+      for (int again = 0; again < 2; ++again)
+        expect_equal(run(*there, model, prompt, options, cancelled), run(*here, model, prompt, options, cancelled));
+    };
+    const bool is_window = name == std::string_view("mistral_window");
+    for (const std::size_t at : is_window ? std::vector<std::size_t>{7} : std::vector<std::size_t>{0, 1, 7, 39}) {
+      SCOPED_TRACE(at);
+      options.stop_ids = {whole.ids[at]};
+      compare();
+      options.ignore_eos = true;
+      compare();
+      options.ignore_eos = false, options.min_tokens = 3;
+      compare();
+      options.min_tokens = 0, options.stop_ids = {};
+      options.sampling.banned = {whole.ids[at], whole.ids[5]};
+      compare();
+      options.sampling.banned = {};
+      options.stop = {whole.text.substr(std::min(at, whole.text.size() - 1), 2)};
+      compare();
+      options.stop = {};
+      compare(at);  // cancelled there
+    }
+  }
+}
+
+// The model with a token, if any, that makes an infinity of values of attention; others do not know of it.
+LanguageModel model_with_broken(std::int32_t broken) {
+  LanguageModel model = small_model();
+  const auto width = static_cast<std::size_t>(model.decoder->config.hidden_size);
+  std::size_t found = 0;
+  const_cast<DecoderModel&>(*model.decoder).network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+    const bool is_table = w.name() == "table";
+    if (!is_table && (w.name() != "v.weight" || found++ != 0)) return;  // of the first block
+    std::vector<float> values(w.elements());
+    w.decode(0, values.size(), values.data());
+    for (std::size_t row = 0; row < values.size() / width; ++row)
+      values[row * width] = !is_table ? 3e38f : static_cast<std::int32_t>(row) == broken ? 100.0f : 0.0f;
+    ASSERT_TRUE(w.set(std::span<const float>(values)));
+  });
+  return model;
+}
+
+TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  GenerationOptions options;
+  options.max_tokens = 30;
+  const Ids prompt = some_ids(5);
+  const LanguageModel whole = model_with_broken(-1);
+  const Ids ids = run(*session_on(whole, nullptr), whole, prompt, options).ids;
+  ASSERT_EQ(ids.size(), 30u);
+  for (const std::size_t at : {0, 9}) {
+    SCOPED_TRACE(at);
+    const LanguageModel broken = model_with_broken(ids[at]);
+    const auto here = session_on(broken, nullptr), there = session_on(broken, device);
+    const Left wanted = run(*here, broken, prompt, options), got = run(*there, broken, prompt, options);
+    EXPECT_NE(wanted.error.find("the logit of token"), std::string::npos) << wanted.error;
+    EXPECT_LE(wanted.ids.size(), at + 1);
+    EXPECT_EQ(got.error, wanted.error);
+    EXPECT_EQ(got.ids, wanted.ids);
+    EXPECT_EQ(got.tokens, wanted.tokens);
+    // What it has left reaches no later token.
+    ASSERT_TRUE(there->truncate(2));
+    ASSERT_TRUE(here->truncate(2));
+    EXPECT_EQ(bits_of(there->feed(Ids{1, 2})), bits_of(here->feed(Ids{1, 2})));
+  }
+}
+
+TEST(GpuGreedy, X_20_every_other_call_forgets_what_ran_ahead) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const LanguageModel model = small_model();
+  const auto here = session_on(model, nullptr, 200, 2), there = session_on(model, device, 200, 2);
+  const auto both = [&](const std::function<std::vector<std::uint32_t>(Session&)>& call) {
+    EXPECT_EQ(call(*there), call(*here));
+    for (const std::size_t sequence : {0, 1})
+      EXPECT_TRUE(there->snapshot(sequence).value() == here->snapshot(sequence).value());
+  };
+  const auto greedy = [&](std::size_t sequence, Ids ids, std::size_t count) {
+    return [=](Session& session) {
+      std::vector<std::uint32_t> out;
+      Ids next = ids;
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto id = session.feed_greedy({sequence, next}, {.ahead = 9});
+        EXPECT_TRUE(id) << id.error().text();
+        if (!id) return out;
+        EXPECT_EQ(*id, argmax(*session.logits(sequence)));
+        next = {*id};
+        out.push_back(static_cast<std::uint32_t>(*id));
+        const auto row = bits_of(session.logits(sequence));
+        if (i + 1 == count) out.insert(out.end(), row.begin(), row.end());
+      }
+      return out;
+    };
+  };
+  both(greedy(0, some_ids(30), 4));
+  both(greedy(0, {5}, 2));  // another id than the one that was chosen
+  both([](Session& s) { return bits_of(s.feed(Ids{9})); });
+  both(greedy(0, {6, 7, 8}, 5));
+  both(greedy(1, some_ids(20, 5), 3));  // another sequence, behind which the first goes on
+  both(greedy(0, {1}, 3));
+  both([](Session& s) { return bits_of(s.feed(Ids{4, 4}, 1)); });
+  both([](Session& s) { return bits_of(s.logits(0)); });
+  both(greedy(0, {1}, 3));
+  both([](Session& s) { return did(s.rewind(s.length() - 2)), bits_of(s.logits(0)); });
+  both(greedy(0, {2}, 3));
+  both([](Session& s) { return did(s.fork(0, 1)), bits_of(s.feed(Ids{2}, 1)); });
+  both([](Session& s) { return did(s.restore(s.snapshot(1).value(), 0)), bits_of(s.feed(Ids{3})); });
+  both(greedy(0, {2}, 2));
+  both([](Session& s) { return did(s.prefill(Ids{3, 5})), bits_of(s.logits()); });
+  both(greedy(0, {2}, 2));
+  both([](Session& s) { return did(s.choose_adapters({})), bits_of(s.feed(Ids{8, 8})); });
+  std::atomic<bool> cancel{true};
+  EXPECT_EQ(there->feed_greedy({0, Ids{1}}, {.ahead = 3}, &cancel).error().code, Code::Cancelled);
+  EXPECT_EQ(there->feed_greedy({0, Ids{1 << 20}}, {}).error().code, Code::IndexOutOfRange);
+  EXPECT_EQ(there->length(), here->length());
+  ASSERT_TRUE(there->truncate(0));
+  EXPECT_EQ(there->logits().error().code, Code::InvalidState);
+}
+
+TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  if (test::compiler_errs()) GTEST_SKIP() << "kernels that are refused run here";
+  const LanguageModel model = small_model();
+  const auto session = session_on(model, device.get());
+  const Ids prompt = some_ids(10);
+  constexpr std::size_t kTokens = 50, kFirst = 10;
+  for (const bool is_known : {false, true}) {  // all shaders have been proved for such sizes
+    ASSERT_TRUE(session->truncate(0));
+    Ids next = prompt;
+    gpu::GpuDevice::Counters before{};
+    for (std::size_t i = 0; i < kTokens; ++i) {
+      const auto id = session->feed_greedy({0, next}, {.ahead = kTokens - 1 - i});
+      ASSERT_TRUE(id) << id.error().text();
+      next = {*id};
+      if (i == kFirst) before = device->counters();
+    }
+    const gpu::GpuDevice::Counters after = device->counters();
+    if (!is_known) continue;
+    // The last kMostAhead tokens were submitted before they were asked for.
+    EXPECT_EQ(after.submits - before.submits, kTokens - 1 - kFirst - Session::kMostAhead);
+    EXPECT_EQ(after.bytes_read - before.bytes_read, (kTokens - 1 - kFirst) * 4);
+  }
+}
+
+// In the midst of passes that run ahead: all shaders have been proved before.
+TEST(GpuGreedy, X_23_a_card_that_is_lost_with_tokens_ahead_changes_nothing) {
+  const LanguageModel model = small_model();
+  GenerationOptions options;
+  options.max_tokens = 14, options.ignore_eos = true;
+  const Ids prompt = some_ids(20);
+  const Left wanted = run(*session_on(model, nullptr), model, prompt, options);
+  for (const bool is_read : {false, true})
+    for (const std::uint64_t n : {1, 2, 3, 4, 7, 15}) {
+      SCOPED_TRACE(fmt::format("at {} {}", is_read ? "read" : "submit", n));
+      auto card = test::open_faulty_card();
+      ASSERT_TRUE(card);
+      if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
+      run(*session_on(model, card->device.get()), model, prompt, options);
+      test::Faults& faults = *card->faults;
+      const auto session = session_on(model, card->device.get());
+      is_read ? faults.lost_at_read = faults.reads + n : faults.lost_at_submit = faults.submits + n;
+      expect_equal(run(*session, model, prompt, options), wanted);
+      EXPECT_TRUE(faults.is_lost);
+      EXPECT_EQ(session->device(), nullptr);
+      EXPECT_EQ(faults.calls_after_told, 0u);
+    }
+}
+
+TEST(GpuGreedy, no_memory_for_a_token_ahead_is_told_when_that_token_is_fed) {
+  auto card = test::open_faulty_card();
+  ASSERT_TRUE(card);
+  if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
+  const LanguageModel model = small_model();
+  const auto here = session_on(model, nullptr, 3000), there = session_on(model, card->device.get(), 3000);
+  const Ids prompt = some_ids(1013);
+  std::int32_t id = there->feed_greedy({0, prompt}, {.ahead = 3}).value();
+  EXPECT_EQ(id, here->feed_greedy({0, prompt}, {}).value());
+  card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow behind 1024 positions
+  while (there->length() < 1024) {
+    const auto next = there->feed_greedy({0, Ids{id}}, {.ahead = 3});
+    ASSERT_TRUE(next) << next.error().text() << " behind " << there->length();
+    ASSERT_EQ(*next, here->feed_greedy({0, Ids{id}}, {}).value());
+    id = *next;
+  }
+  EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).error().code, Code::OutOfMemory);
+  EXPECT_EQ(there->length(), 1024u);
+  EXPECT_EQ(bits_of(there->logits()), bits_of(here->logits()));
+  card->faults->memory_is_full_from = test::Faults::kNever;
+  EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).value(), here->feed_greedy({0, Ids{id}}, {}).value());
+  EXPECT_EQ(bits_of(there->logits()), bits_of(here->logits()));
+}
+
+}  // namespace
+}  // namespace loom::gpu_greedy_test

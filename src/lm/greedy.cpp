@@ -1,0 +1,183 @@
+// Greedy generation (Session::feed_greedy). A graphics card chooses by itself: a pass leaves its choice where the next
+// one finds it, so that passes are recorded while others run, and the host reads one id of each.
+
+#include <algorithm>
+
+#include "backend/webgpu/gpu_device.h"
+#include "core/checked.h"
+#include "core/fp_environment.h"
+#include "lm/session.h"
+#include "ops/choice/choice.h"
+#include "ops/elementwise/elementwise.h"
+
+namespace loom {
+
+// Nobody reads these caches any more.
+Session::~Session() {
+  course_.end = 0;
+  drop_course();
+}
+
+Result<std::int32_t> Session::feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(check(std::span(&feed, 1)));
+  const Feed plain{feed.sequence, feed.ids};
+  return outliving([&]() -> Result<std::int32_t> {
+    if (device_ != nullptr && device_->gpu() != nullptr) return feed_card(plain, greedy, cancel);
+    LOOM_TRY(const ConstTensor logits, feed_once(std::span(&plain, 1), cancel));
+    row_of_ = RowOf{plain.sequence, revisions_[plain.sequence]};
+    return choose_here({logits.row(0), logits.cols}, greedy.banned);
+  });
+}
+
+std::int32_t Session::choose_here(std::span<const float> logits, std::span<const std::int32_t> banned) const {
+  const FpEnvironment environment;
+  Arena none;
+  std::int32_t id = kNoChoice;
+  choose(Exec{*pool_, *kernels_, none}, {logits.data(), 1, logits.size()}, banned, {&id, 1});
+  return id;
+}
+
+bool Session::goes_on(const Feed& feed, const Greedy& greedy) const {
+  return !course_.choices.empty() && course_.sequence == feed.sequence && feed.ids.size() == 1 &&
+         feed.ids[0] == course_.next && course_.revision == revisions_[feed.sequence] &&
+         std::ranges::equal(course_.banned, greedy.banned);
+}
+
+Result<std::int32_t> Session::feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
+  if (cancel != nullptr && cancel->load(std::memory_order_relaxed))
+    return fail(Code::Cancelled, "cancelled by the caller");
+  const DeviceTurn turn(device_);
+  row_of_.reset();
+  Result<void> begun;
+  if (!goes_on(feed, greedy)) begun = begin_course(feed, greedy, cancel);
+  if (begun) begun = run_ahead(greedy.ahead);
+  const Result<std::int32_t> id = begun ? next_choice() : tl::make_unexpected(std::move(begun).error());
+  std::vector<std::int32_t>& tokens = tokens_[feed.sequence];
+  if (!id) {
+    drop_course();
+    states_.rewind(feed.sequence, tokens.size());
+    return id;
+  }
+  tokens.insert(tokens.end(), feed.ids.begin(), feed.ids.end());
+  course_.next = *id, course_.revision = ++revisions_[feed.sequence], course_.is_kept = true;
+  return id;
+}
+
+Result<void> Session::begin_course(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
+  drop_course();
+  forget_ahead(feed.sequence);
+  LOOM_TRY_VOID(refill(feed.sequence, cancel));
+  if (course_.logits.data() == nullptr) {
+    LOOM_TRY(course_.ids, Memory::create(device_, Course::kRows * sizeof(std::int32_t)));
+    LOOM_TRY(const std::size_t bytes, checked_product({Course::kRows, vocab(), sizeof(float)}));
+    LOOM_TRY(course_.logits, Memory::create(device_, bytes));
+  }
+  course_.sequence = feed.sequence, course_.banned.assign(greedy.banned.begin(), greedy.banned.end());
+  course_.passes = 0, course_.is_stopped = false;
+  LOOM_TRY_VOID(read_beginnings(std::span(&feed, 1), chunk_rows_, cancel));
+  lay_out(std::span(&feed, 1), chunk_rows_, false);
+  return begin_choice({runs_, ids_, want_}, cancel);
+}
+
+// A pass whose row in `want` chooses, and the reading of its choice.
+Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
+  const std::size_t row = course_.passes % Course::kRows;
+  rows.kept_logits = {course_.logits.data() + row * vocab() * sizeof(float), 1, vocab()};
+  rows.choice = {reinterpret_cast<std::int32_t*>(course_.ids.data()) + row, 1};
+  LOOM_TRY_VOID(sweep(rows, nullptr, cancel));
+  gpu::GpuDevice& card = *device_->gpu();
+  LOOM_TRY(const gpu::Ticket ticket, card.begin_read(course_.ids.data() + row * sizeof(std::int32_t), 4));
+  if (auto checked = card.check(); !checked) {  // what was wrong with the last kernels
+    std::int32_t unread = 0;
+    (void)card.finish_read(ticket, std::as_writable_bytes(std::span(&unread, 1)));
+    return checked;
+  }
+  course_.choices.push_back(ticket);
+  course_.end = rows.runs[0].position + rows.runs[0].count, ++course_.passes;
+  return {};
+}
+
+void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows) {
+  if (exec.rehearsal()) {
+    const Tensor any{const_cast<void*>(logits.data), 1, logits.cols};
+    copy(exec, any, any);
+    return choose(exec, any, {}, {any.as<std::int32_t>(), 1});
+  }
+  copy(exec, logits, rows.kept_logits);
+  choose(exec, logits, course_.banned, rows.choice);
+}
+
+// As many passes more as may be under way. None makes a sliding window move on that the tokens so far have not: a
+// sequence that is not gone on with has all that it had.
+Result<void> Session::run_ahead(std::size_t passes) {
+  const std::size_t most = 1 + std::min(passes, kMostAhead);
+  const gpu::GpuDevice::InOnePiece scope(*device_->gpu());
+  while (!course_.is_stopped && course_.choices.size() < most && course_.end < context_tokens_ &&
+         states_.keeps_all(course_.sequence, course_.end + 1)) {
+    const SequenceRows run{0, 1, course_.end, course_.sequence};
+    const auto* const ids = reinterpret_cast<const std::int32_t*>(course_.ids.data());
+    constexpr std::size_t kFirst = 0;
+    auto begun = begin_choice(
+        {std::span(&run, 1), {ids + (course_.passes - 1) % Course::kRows, 1}, std::span(&kFirst, 1)}, nullptr);
+    if (begun) continue;
+    if (begun.error().code == Code::DeviceLost) return begun;
+    states_.rewind(course_.sequence, course_.end);
+    course_.is_stopped = true;
+  }
+  return {};
+}
+
+Result<std::int32_t> Session::next_choice() {
+  const gpu::Ticket ticket = course_.choices.front();
+  course_.choices.pop_front();
+  std::int32_t id = kNoChoice;
+  LOOM_TRY_VOID(device_->gpu()->finish_read(ticket, std::as_writable_bytes(std::span(&id, 1))));
+  LOOM_TRY_VOID(device_->check());
+  return id;
+}
+
+void Session::drop_course() {
+  const DeviceTurn turn(device_);
+  std::int32_t unread = 0;
+  for (; !course_.choices.empty(); course_.choices.pop_front())
+    (void)device_->gpu()->finish_read(course_.choices.front(), std::as_writable_bytes(std::span(&unread, 1)));
+  const std::size_t end = std::exchange(course_.end, 0);
+  course_.is_kept = false;
+  if (end != 0 && end > length(course_.sequence)) states_.rewind(course_.sequence, length(course_.sequence));
+}
+
+Result<std::span<const float>> Session::logits(std::size_t sequence, const std::atomic<bool>* cancel) {
+  if (sequence >= tokens_.size())
+    return fail(Code::OutOfRange, "sequence {} is asked for, the session holds {}", sequence, tokens_.size());
+  if (broken_) return tl::make_unexpected(*broken_);
+  if (tokens_[sequence].empty()) return fail(Code::InvalidState, "no logits follow a sequence without tokens");
+  return outliving([&] { return logits_once(sequence, cancel); });
+}
+
+Result<std::span<const float>> Session::logits_once(std::size_t sequence, const std::atomic<bool>* cancel) {
+  const std::span<float> row(logits_.as<float>(), vocab());
+  const auto is_last = [&](std::size_t of, std::uint64_t revision) {
+    return of == sequence && revision == revisions_[sequence];
+  };
+  if (row_of_ && is_last(row_of_->sequence, row_of_->revision)) return row;
+  if (course_.is_kept && is_last(course_.sequence, course_.revision)) {
+    const DeviceTurn turn(device_);
+    const std::size_t kept = (course_.passes - course_.choices.size() - 1) % Course::kRows;
+    course_.logits.read(kept * row.size_bytes(), std::as_writable_bytes(row));
+    LOOM_TRY_VOID(device_->check());
+    row_of_ = RowOf{sequence, revisions_[sequence]};
+    return row;
+  }
+  const std::int32_t last = tokens_[sequence].back();
+  LOOM_TRY_VOID(truncate(tokens_[sequence].size() - 1, sequence));
+  const Feed again{sequence, std::span(&last, 1)};
+  auto fed = feed_once(std::span(&again, 1), cancel);
+  if (!fed) {
+    tokens_[sequence].push_back(last);
+    return tl::make_unexpected(std::move(fed).error());
+  }
+  row_of_ = RowOf{sequence, revisions_[sequence]};
+  return row;
+}
+
+}  // namespace loom
