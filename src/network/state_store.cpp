@@ -85,7 +85,7 @@ Result<void> StateStore::create_caches(std::size_t slot, std::size_t sequences) 
   for (std::size_t s = 0; s < sequences; ++s) {
     LOOM_TRY(KvCache cache, KvCache::create({need->attention.kv_heads, need->attention.head_dim, options_.context,
                                              need->attention.window, options_.max_chunk, options_.kv_dtype,
-                                             options_.device, pieces_.get()}));
+                                             options_.device, options_.sequences != 0 ? pieces_.get() : nullptr}));
     state.caches.push_back(std::move(cache));
   }
   return {};

@@ -84,7 +84,7 @@ class StateStore {
   const Network* network_ = nullptr;
   StateOptions options_;
   std::vector<RopeTable> ropes_;       // distinct ones
-  std::unique_ptr<PiecePool> pieces_;  // of the caches, which go first
+  std::unique_ptr<PiecePool> pieces_;  // of caches of named sequences, which go first
   std::vector<AttentionState> attention_;
   std::vector<RecurrentState> recurrent_;
   std::vector<Memory> recurrent_memory_;  // h, then c

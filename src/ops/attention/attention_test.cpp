@@ -263,5 +263,20 @@ TEST(KvCache, L_74_other_types_are_refused) {
   EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::int4}).error().code, Code::InvalidArgument);
 }
 
+// The first pieces are alone, the next ones share pages, a large one has pages of its own.
+TEST(KvCache, L_74_pieces_of_a_pool_are_zeros_and_apart) {
+  PiecePool pool;
+  std::vector<std::span<std::byte>> pieces;
+  for (const std::size_t bytes : {100, 98304, 98304, 98304, 98304, 98304, 3 << 20, 98304, 1 << 20, 64}) {
+    std::byte* const piece = pool.take(bytes).value();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 64, 0u);
+    pieces.emplace_back(piece, bytes);
+    EXPECT_TRUE(std::ranges::all_of(pieces.back(), [](std::byte b) { return b == std::byte{0}; }));
+    std::ranges::fill(pieces.back(), static_cast<std::byte>(pieces.size()));
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    EXPECT_TRUE(std::ranges::all_of(pieces[i], [&](std::byte b) { return b == static_cast<std::byte>(i + 1); })) << i;
+}
+
 }  // namespace
 }  // namespace loom
