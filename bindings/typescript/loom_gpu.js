@@ -5,9 +5,9 @@
 // are posted in lists; answers come back through shared memory, which the worker may sleep on. Pages that share memory
 // are cross-origin isolated (docs/gpu.md, "In a browser").
 
-const SHARED_WORDS = 4; // answer, length of its message, error, length of its message
+const SHARED_WORDS = 5; // answer, length of its message, error, length of its message, whether the device is lost
 const MESSAGE_BYTES = 16384;
-const ANSWER = 0, TOLD = 2, DONE = 1, FAILED = 2; // places there, and states
+const ANSWER = 0, TOLD = 2, LOST = 4, DONE = 1, FAILED = 2; // places there, and states
 const LIMITS = [
   'maxStorageBufferBindingSize', 'maxBufferSize', 'maxStorageBuffersPerShaderStage', 'maxComputeWorkgroupStorageSize',
   'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupsPerDimension',
@@ -61,7 +61,7 @@ export class GpuHost {
     this.items = new Map(); // buffers, pipelines, groups by number
     this.layouts = new Map();
     this.idle = []; // buffers of reads that have ended
-    device?.lost.then(({ message, reason }) => reason === 'destroyed' || this.tell('the device was lost: ' + message));
+    device?.lost.then(({ message }) => this.isClosed || this.lose('the device was lost: ' + message));
     device?.addEventListener?.('uncapturederror', ({ error }) => this.tell(error.message));
   }
 
@@ -84,9 +84,11 @@ export class GpuHost {
   tell(message) {
     if (Atomics.load(this.meeting.words, TOLD) === 0) this.meeting.put(TOLD, FAILED, message);
   }
-  answer(error) {
-    this.meeting.put(ANSWER, error ? FAILED : DONE, error || '');
+  lose(message) {
+    Atomics.store(this.meeting.words, LOST, 1);
+    this.tell(message);
   }
+  answer = (error) => this.meeting.put(ANSWER, error ? FAILED : DONE, error || '');
 
   // Calls make() and returns what it did wrong, null if nothing.
   async problem(make, ...filters) {
@@ -111,9 +113,7 @@ export class GpuHost {
     this.items.get(id).destroy();
     this.items.delete(id);
   }
-  write(id, offset, bytes) {
-    this.device.queue.writeBuffer(this.items.get(id), offset, bytes);
-  }
+  write = (id, offset, bytes) => this.device.queue.writeBuffer(this.items.get(id), offset, bytes);
 
   layout(buffers, readOnly) {
     const key = `${buffers} ${readOnly}`;
@@ -144,9 +144,7 @@ export class GpuHost {
     entries[0].resource.size = PARAMETER_BYTES;
     this.items.set(id, this.device.createBindGroup({ layout: this.items.get(pipeline).layout, entries }));
   }
-  destroyGroup(id) {
-    this.items.delete(id);
-  }
+  destroyGroup = (id) => void this.items.delete(id);
 
   submit(words) {
     const encoder = this.device.createCommandEncoder();
@@ -194,6 +192,7 @@ export class GpuHost {
       this.idle.push(buffer);
       end = DONE;
     } catch (error) {
+      await Promise.race([this.device.lost, new Promise((later) => setTimeout(later, 50))]); // a loss is told as one
       this.tell(String(error.message || error));
     }
     Atomics.store(state, 0, end);
@@ -201,6 +200,7 @@ export class GpuHost {
   }
 
   close() {
+    this.isClosed = true;
     this.device?.destroy();
   }
 }
@@ -238,6 +238,7 @@ export class GpuImports {
       begin_read: (ticket, buffer, offset, bytes) => this.beginRead(ticket, buffer, offset, u(bytes)),
       poll: (ticket, to, bytes, wait) => this.poll(ticket, u(to), u(bytes), wait),
       check: () => (this.take(TOLD) ? 0 : 1),
+      is_lost: () => Atomics.load(this.meeting.words, LOST),
     };
   }
 

@@ -90,9 +90,18 @@ function testErrors(m) {
   assert.equal(gpu.create_buffer(3, 256, 1), 1);
   assert.deepEqual(m.read(109, 3, 0, 1), [0]);
   assert.equal(gpu.check(), 1);
-  gpu.close();
+}
+
+// The device goes while the module computes.
+function testLoss(m) {
+  const { gpu } = m;
+  assert.equal(gpu.is_lost(), 0);
+  parentPort.postMessage("lose");
   assert.equal(m.read(110, 1, 0, 1), null);
   assert.notEqual(m.message(), "");
+  assert.equal(gpu.is_lost(), 1);
+  assert.equal(gpu.create_buffer(10, 256, 1) && m.read(111, 10, 0, 1), null);
+  gpu.close();
 }
 
 if (isMainThread) {
@@ -106,11 +115,13 @@ if (isMainThread) {
     exit(1);
   }
   const worker = new Worker(new URL(import.meta.url), { workerData: host.opened });
-  worker.on("message", (calls) => (calls === "passed" ? (console.log("PASS"), exit(0)) : host.run(calls)));
+  const said = { passed: () => (console.log("PASS"), exit(0)), lose: () => host.device.destroy() };
+  worker.on("message", (calls) => (said[calls] ? said[calls]() : host.run(calls)));
   worker.on("error", (error) => (console.log(error), exit(1)));
 } else {
   const module = new Module(workerData);
   testCommands(module);
   testErrors(module);
+  testLoss(module);
   parentPort.postMessage("passed");
 }

@@ -29,6 +29,7 @@ void loom_gpu_begin_read(std::uint32_t ticket, std::uint32_t buffer, double offs
 LOOM_HOST(poll)  // 0 while it is under way, 1 when the bytes are in `to`, 2 after an error
 std::uint32_t loom_gpu_poll(std::uint32_t ticket, void* to, std::size_t bytes, std::uint32_t wait);
 LOOM_HOST(check) std::uint32_t loom_gpu_check();
+LOOM_HOST(is_lost) std::uint32_t loom_gpu_is_lost();
 #undef LOOM_HOST
 }
 
@@ -41,6 +42,9 @@ std::string message() {
   loom_gpu_message(text.data());
   return text;
 }
+
+// The code of what went wrong, unless the device is lost.
+Code code_of(Code code) { return loom_gpu_is_lost() != 0 ? Code::DeviceLost : code; }
 
 // Name, driver, backend, kind and library, a line each.
 AdapterInfo adapter_from(std::string_view text) {
@@ -66,7 +70,7 @@ class JsDriver final : public Driver {
   Result<Id> create_buffer(std::uint64_t bytes, BufferUse use) override {
     const Id id = next_++;
     if (loom_gpu_create_buffer(id, static_cast<double>(bytes), use == BufferUse::Storage) == 0)
-      return fail(Code::OutOfMemory, "{}: the device has no {} bytes: {}", info_.name, bytes, message());
+      return fail(code_of(Code::OutOfMemory), "{}: the device has no {} bytes: {}", info_.name, bytes, message());
     sizes_[id] = bytes;
     bytes_ += bytes;
     return id;
@@ -85,7 +89,7 @@ class JsDriver final : public Driver {
                              std::uint32_t read_only) override {
     const Id id = next_++;
     if (loom_gpu_create_pipeline(id, name.data(), name.size(), wgsl.data(), wgsl.size(), buffers, read_only) == 0)
-      return fail(Code::Unsupported, "{}: the shader {} does not compile: {}", info_.name, name, message());
+      return fail(code_of(Code::Unsupported), "{}: the shader {} does not compile: {}", info_.name, name, message());
     return id;
   }
   Id create_group(Id pipeline, Id parameters, std::span<const Id> buffers) override {
@@ -105,10 +109,10 @@ class JsDriver final : public Driver {
   Result<bool> poll(Ticket ticket, std::span<std::byte> to, bool wait) override {
     const std::uint32_t state = loom_gpu_poll(ticket, to.data(), to.size(), wait);
     if (state < 2) return state == 1;
-    return fail(Code::IoError, "{}: reading from the device failed: {}", info_.name, message());
+    return fail(code_of(Code::IoError), "{}: reading from the device failed: {}", info_.name, message());
   }
   Result<void> check() override {
-    if (loom_gpu_check() == 0) return fail(Code::IoError, "{}: {}", info_.name, message());
+    if (loom_gpu_check() == 0) return fail(code_of(Code::IoError), "{}: {}", info_.name, message());
     return {};
   }
   std::uint64_t buffer_bytes() const override { return bytes_; }
