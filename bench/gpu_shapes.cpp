@@ -18,6 +18,8 @@
 #include "host/device.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/gemm/gemm.h"
+#include "ops/matmul/matmul.h"
 
 namespace loom {
 namespace {

@@ -42,8 +42,8 @@ struct NextPanel {
 };
 
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
-// are runs of `run` terms, at most kChain, and the total is snapped after each. With kAsks memory that is read next, and
-// is far away, is asked for. A function of its own, with its totals in memory: inlined among others the compiler keeps
+// are runs of `run` terms, at most kChain, and the total is snapped after each. With kAsks the panel that is read next,
+// far away, is asked for. A function of its own, with its totals in memory: inlined among others the compiler keeps
 // the wrong values in registers, which costs half the speed.
 template <class T, int N, bool kRuns = false, bool kAsks = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain,

@@ -137,8 +137,8 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
-// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Positions behind those
-// of the span have probability 0, which changes no sum.
+// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Positions behind the
+// span have probability 0, which changes no sum.
 template <int T>
 void values(const AttentionTask& task, const float* p, Span span, float* room, float* totals) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
