@@ -38,9 +38,8 @@ std::int32_t Session::choose_here(std::span<const float> logits, std::span<const
 }
 
 bool Session::goes_on(const Feed& feed, const Greedy& greedy) const {
-  return !course_.choices.empty() && course_.sequence == feed.sequence && feed.ids.size() == 1 &&
-         feed.ids[0] == course_.next && course_.revision == revisions_[feed.sequence] &&
-         std::ranges::equal(course_.banned, greedy.banned);
+  return course_.is_kept && course_.sequence == feed.sequence && feed.ids.size() == 1 && feed.ids[0] == course_.next &&
+         course_.revision == revisions_[feed.sequence] && std::ranges::equal(course_.banned, greedy.banned);
 }
 
 Result<std::int32_t> Session::feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
@@ -49,8 +48,10 @@ Result<std::int32_t> Session::feed_card(const Feed& feed, const Greedy& greedy, 
   const DeviceTurn turn(device_);
   row_of_.reset();
   Result<void> begun;
-  if (!goes_on(feed, greedy)) begun = begin_course(feed, greedy, cancel);
-  if (begun) begun = run_ahead(greedy.ahead);
+  const bool goes = goes_on(feed, greedy);
+  if (goes) begun = run_ahead(greedy.ahead);
+  // The first choice does not wait for others to be recorded.
+  if (begun && (!goes || course_.choices.empty())) begun = begin_course(feed, greedy, cancel);
   const Result<std::int32_t> id = begun ? next_choice() : tl::make_unexpected(std::move(begun).error());
   std::vector<std::int32_t>& tokens = tokens_[feed.sequence];
   if (!id) {
@@ -120,7 +121,7 @@ Result<void> Session::run_ahead(std::size_t passes) {
     auto begun = begin_choice(
         {std::span(&run, 1), {ids + (course_.passes - 1) % Course::kRows, 1}, std::span(&kFirst, 1)}, nullptr);
     if (begun) continue;
-    if (begun.error().code == Code::DeviceLost) return begun;
+    if (begun.error().code != Code::OutOfMemory) return begun;
     states_.rewind(course_.sequence, course_.end);
     course_.is_stopped = true;
   }

@@ -245,8 +245,6 @@ void Session::lay_out(std::span<const Feed> feeds, std::size_t share, bool with_
     for (std::size_t row = want_[i] + 1; row < runs_[i].first + runs_[i].count; ++row) want_.push_back(row);
 }
 
-// A number that is not finite among a draft's values reaches the rows before it, since their sums add it times 0, and
-// makes all of their logits NaN, of which one tells. Such a pass is done again without drafts.
 Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel) {
   lay_out(feeds, share, true);
   if (runs_.empty())
@@ -258,13 +256,7 @@ Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, 
     LOOM_TRY(logits_, Buffer::create(std::max(needed, 2 * logits_.size())));
   }
   LOOM_TRY_VOID(sweep({runs_, ids_, want_}, logits_.as<float>(), cancel));
-  if (want_.size() == runs_.size()) return {};
-  std::size_t broken = 0;
-  for (std::size_t i = 0; i < runs_.size(); ++i) broken += !std::isfinite(logits_.as<float>()[i * vocab()]);
-  if (broken == 0) return keep_ahead();
-  for (const SequenceRows& run : runs_) states_.rewind(run.sequence, run.position);
-  lay_out(feeds, share, false);
-  return sweep({runs_, ids_, want_}, logits_.as<float>(), cancel);
+  return want_.size() == runs_.size() ? Result<void>() : keep_ahead();
 }
 
 Result<void> Session::keep_ahead() {

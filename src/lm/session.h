@@ -149,7 +149,7 @@ class Session {
     std::int32_t next = -1;            // that choice, which the first pass under way feeds
     std::vector<std::int32_t> banned;  // in all of its passes
     std::size_t passes = 0, end = 0;   // begun, and the position behind them
-    bool is_kept = false;              // the logits that the last given choice came from
+    bool is_kept = false;              // the logits that the last given choice came from: the sequence may go on
     bool is_stopped = false;           // a pass could not begin: it is to be fed, and gives its error, when it is due
     std::deque<gpu::Ticket> choices;   // reads of those that have not been given
     Memory ids, logits;

@@ -85,7 +85,8 @@ fn run(query: u32, thread: u32) {
       if (d < dim && begin < seen_end) {
         let values = block_at(first_position() + begin, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
         let count = min(64u, seen_end - begin);
-        for (var first_p = 0u; first_p < count; first_p += 8u) {
+        // What a row does not see is no part of its sum, whatever it is.
+        for (var first_p = max(seen_begin, begin) - begin; first_p < count; first_p += 8u) {
           var terms = array<f32, 8>();
           for (var k = 0u; k < 8u; k++) {
             let p = min(first_p + k, count - 1u);

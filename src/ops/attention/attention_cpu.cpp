@@ -137,19 +137,20 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
-// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Positions behind the
-// span have probability 0, which changes no sum.
+// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Of positions [from, to)
+// of the span those that a row does not see have probability 0, which changes no sum of finite values.
 template <int T>
-void values(const AttentionTask& task, const float* p, Span span, float* room, float* totals) {
+void values(const AttentionTask& task, const float* p, Span span, std::size_t from, std::size_t to, float* room,
+            float* totals) {
   const std::size_t dim = task.config->head_dim, panels = task.cache->padded_dim() / kLanes;
   __builtin_memset(totals, 0, panels * T * kLanes * sizeof(float));
   for (std::size_t b = 0; b < span.blocks(); ++b) {
-    const std::size_t first = b * kCacheBlock, rest = span.positions - first,
-                      terms = rest < kCacheBlock ? rest : kCacheBlock;
+    const std::size_t first = b * kCacheBlock, begin = from > first ? from - first : 0,
+                      end = to - first < kCacheBlock ? to - first : kCacheBlock;
     for (std::size_t panel = 0; panel < panels; ++panel)
-      add_chain<float, T, false, kAsks<T>>(value_panel(task, span.first_block + b, panel, room),
-                                           {p + first, span.positions}, terms, totals + panel * T * kLanes, kChain,
-                                           next_values(task, span, b, panel + 1));
+      add_chain<float, T, false, kAsks<T>>(value_panel(task, span.first_block + b, panel, room) + begin * kLanes,
+                                           {p + first + begin, span.positions}, end - begin,
+                                           totals + panel * T * kLanes, kChain, next_values(task, span, b, panel + 1));
   }
   for (std::size_t panel = 0; panel < panels; ++panel)
     for (std::size_t t = 0; t < T; ++t) {
@@ -160,6 +161,18 @@ void values(const AttentionTask& task, const float* p, Span span, float* room, f
     }
 }
 
+bool are_finite(const AttentionTask& task) {
+  std::uint32_t largest = 0;
+  for (std::size_t t = 0; t < task.count; ++t)
+    for (std::size_t d = 0; d < task.config->head_dim; ++d) {
+      const std::uint32_t size = __builtin_bit_cast(std::uint32_t, task.outputs[t][d]) & 0x7fffffffu;
+      largest = size > largest ? size : largest;
+    }
+  return largest < 0x7f800000u;
+}
+
+// A value that is not finite, times the probability 0 of a row that does not see it, would reach that row's sum, and
+// which rows share a tile depends on the target: such a tile is done again, row by row.
 template <int T>
 void attend_tile(const AttentionTask& task) {
   const std::size_t dim = task.config->head_dim, window = task.config->window;
@@ -177,7 +190,15 @@ void attend_tile(const AttentionTask& task) {
   if (task.softcap != 0) cap(s, T * span.positions, task.softcap);
   for (int t = 0; t < T; ++t)
     softmax(s + static_cast<std::size_t>(t) * span.positions, first, span.positions, visible(t));
-  values<T>(task, s, span, room, packed);
+  const std::size_t from = T == 1 ? visible(0).begin - first : 0, to = visible(T - 1).end - first;
+  values<T>(task, s, span, from, to, room, packed);
+  if constexpr (T > 1)
+    if (!are_finite(task))
+      for (int t = 0; t < T; ++t) {
+        AttentionTask one = task;
+        one.count = 1, one.queries += t, one.outputs += t, one.positions += t;
+        attend_tile<1>(one);
+      }
 }
 
 void attend(const AttentionTask& task) {

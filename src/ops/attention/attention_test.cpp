@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "core/philox.h"
 #include "ops/all.h"
 #include "ops/attention/sequence_attention.h"
+#include "ops/op_test.h"
 
 namespace loom {
 namespace {
@@ -263,11 +265,74 @@ TEST(KvCache, L_74_other_types_are_refused) {
   EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::int4}).error().code, Code::InvalidArgument);
 }
 
+// A cache gives its pieces back, and the next one finds zeros in them: as often as a saved sequence is restored.
+TEST(KvCache, L_74_pieces_go_back_to_their_pool) {
+  PiecePool pool;
+  KvCache::Config config{.kv_heads = 3, .head_dim = 64, .max_positions = 1024, .max_chunk = 128};
+  config.pool = &pool;
+  std::set<std::byte*> places;
+  KvCache kept = KvCache::create(config).value();
+  for (int i = 0; i < 100; ++i) {
+    KvCache cache = KvCache::create(config).value();
+    ASSERT_TRUE(cache.extend(0, 128));
+    EXPECT_EQ(*cache.keys(2, 1), std::byte{0});
+    places.insert({cache.keys(0, 0), cache.keys(0, 1)});
+    *cache.keys(2, 1) = std::byte{7};
+    kept = std::move(cache);
+  }
+  EXPECT_LE(places.size(), 6u);
+}
+
+// What one row's values hold that are not finite reaches the rows that see them and no other, whatever shares a tile or
+// a block with them: behind a row, and in front of its window.
+TEST(Attention, L_74_values_that_are_not_seen_do_not_count) {
+  constexpr std::size_t kDim = 20, kSteps = 150, kHeads = 2;
+  for (const std::size_t window : {0, 40})
+    for (const std::size_t spoilt : {0, 17, 63, 64, 100, 149}) {
+      const AttentionConfig config{kHeads, 1, kDim, window};
+      const std::vector<float> q = op_test::values<float>(kSteps * kHeads * kDim, 1),
+                               k = op_test::values<float>(kSteps * kDim, 2);
+      std::vector<float> v = op_test::values<float>(kSteps * kDim, 3);
+      const std::vector<float> clean = v;
+      v[spoilt * kDim + 3] = std::numeric_limits<float>::infinity();
+      const auto run = [&](const Exec& exec, const std::vector<float>& of, std::size_t chunk) {
+        std::vector<KvCache> caches;
+        caches.push_back(KvCache::create({1, kDim, kSteps, window, chunk}).value());
+        std::vector<float> out(q.size());
+        for (std::size_t first = 0; first < kSteps; first += chunk) {
+          const std::size_t rows = std::min(chunk, kSteps - first);
+          const SequenceRows sequence{0, rows, first, 0};
+          const auto part = [&](const std::vector<float>& all, std::size_t cols) {
+            return ConstTensor{all.data() + first * cols, rows, cols};
+          };
+          attention(exec, config, part(q, kHeads * kDim), part(k, kDim), part(of, kDim), {&sequence, 1}, caches,
+                    {out.data() + first * kHeads * kDim, rows, kHeads * kDim});
+        }
+        return out;
+      };
+      for (const std::size_t chunk : {1, 16, 150}) {
+        SCOPED_TRACE(fmt::format("window {}, {} spoilt, chunk {}", window, spoilt, chunk));
+        const std::vector<float> spoilt_out =
+            op_test::everywhere(false, [&](const Exec& e) { return run(e, v, chunk); });
+        const std::vector<float> clean_out =
+            op_test::everywhere(false, [&](const Exec& e) { return run(e, clean, chunk); });
+        for (std::size_t i = 0; i < spoilt_out.size(); ++i) {
+          const std::size_t row = i / (kHeads * kDim);
+          const bool sees = spoilt <= row && (window == 0 || spoilt + window > row) && i % kDim == 3;
+          if (sees)
+            EXPECT_FALSE(std::isfinite(spoilt_out[i])) << row;
+          else
+            EXPECT_EQ(spoilt_out[i], clean_out[i]) << row << " element " << i % kDim;
+        }
+      }
+    }
+}
+
 // The first pieces are alone, the next ones share pages, a large one has pages of its own.
 TEST(KvCache, L_74_pieces_of_a_pool_are_zeros_and_apart) {
   PiecePool pool;
   std::vector<std::span<std::byte>> pieces;
-  for (const std::size_t bytes : {100, 98304, 98304, 98304, 98304, 98304, 3 << 20, 98304, 1 << 20, 64}) {
+  for (const std::size_t bytes : {100, 98304, 98304, 98304, 1 << 20, 98304, 98304, 3 << 20, 98304, 1 << 20, 64}) {
     std::byte* const piece = pool.take(bytes).value();
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 64, 0u);
     pieces.emplace_back(piece, bytes);

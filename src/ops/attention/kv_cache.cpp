@@ -32,7 +32,14 @@ Result<KvCache> KvCache::create(const Config& config) {
 }
 
 Result<std::byte*> PiecePool::take(std::size_t bytes) {
-  constexpr std::size_t kSmall = 256 << 10, kAtLeast = 4;  // pieces of a buffer, unless they fill pages of their own
+  constexpr std::size_t kSmall = 1 << 20, kAtLeast = 4;  // pieces of a buffer, unless they fill pages of their own
+  const auto returned = std::ranges::find(free_, bytes, [](std::span<std::byte> piece) { return piece.size(); });
+  if (returned != free_.end()) {
+    std::byte* const piece = returned->data();
+    std::fill_n(piece, bytes, std::byte{});
+    free_.erase(returned);
+    return piece;
+  }
   const std::size_t needed = round_up(bytes, Buffer::kAlignment);
   if (buffers_.empty() || needed > buffers_.back().size() - used_) {
     const bool alone = taken_ + needed <= kSmall || needed >= os::kHugePage;
@@ -41,16 +48,33 @@ Result<std::byte*> PiecePool::take(std::size_t bytes) {
     buffers_.push_back(std::move(buffer));
     used_ = 0;
   }
+  if (++num_pieces_ > free_.capacity()) free_.reserve(2 * num_pieces_);
   std::byte* const piece = buffers_.back().data() + used_;
   used_ += needed, taken_ += needed;
   return piece;
+}
+
+void PiecePool::give_back(std::byte* piece, std::size_t bytes) { free_.emplace_back(piece, bytes); }
+
+KvCache& KvCache::operator=(KvCache&& other) noexcept {
+  std::swap(config_, other.config_);
+  std::swap(slots_, other.slots_), std::swap(item_bytes_, other.item_bytes_);
+  std::swap(block_bytes_, other.block_bytes_);
+  std::swap(held_from_, other.held_from_), std::swap(written_, other.written_);
+  std::swap(blocks_, other.blocks_);
+  return *this;
+}
+
+KvCache::~KvCache() {
+  for (const Memory& block : blocks_)
+    if (is_pooled()) config_.pool->give_back(block.data(), block.size());
 }
 
 Result<void> KvCache::reach(std::size_t end) {
   if (config_.device != nullptr && config_.device->gpu() != nullptr) return grow_on_device(std::min(end, slots_));
   const std::size_t bytes = config_.kv_heads * block_bytes_;
   while (blocks_.size() < std::min(end, slots_)) {
-    if (config_.device == nullptr && config_.pool != nullptr) {
+    if (is_pooled()) {
       LOOM_TRY(std::byte* const piece, config_.pool->take(bytes));
       blocks_.push_back(Memory::borrowed(piece, bytes));
     } else {
@@ -81,8 +105,8 @@ Result<void> KvCache::grow_on_device(std::size_t slots) {
 }
 
 Result<void> KvCache::extend(std::size_t position, std::size_t count) {
-  // A ring lays new blocks over old ones, whose rows would stand behind the new positions. They are not seen, but their
-  // probability of 0 times a NaN is a NaN.
+  // A ring lays new blocks over old ones, whose rows would stand behind the new positions: they are zeros, like those
+  // of a block that nothing has been in.
   const std::size_t end = ceil_div(position + count, kCacheBlock);
   LOOM_TRY_VOID(reach(end));
   const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);

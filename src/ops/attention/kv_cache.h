@@ -22,15 +22,18 @@ namespace loom {
 
 inline constexpr std::size_t kCacheBlock = kChain;  // positions that lie together: one chain64 block of the value sum
 
-// Zeroed pieces of this computer's memory, which come back together at the end. Behind the first of them, which are as
-// large as they are asked for, they are cut out of 2 MiB pages.
+// Zeroed pieces of this computer's memory. Behind the first of them, which are as large as they are asked for, they are
+// cut out of 2 MiB pages. What is given back serves for pieces of the same size; the system has it at the end.
 class PiecePool {
  public:
   // At a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
   Result<std::byte*> take(std::size_t bytes);
+  void give_back(std::byte* piece, std::size_t bytes);
 
  private:
   std::vector<Buffer> buffers_;
+  std::vector<std::span<std::byte>> free_;  // with room for all pieces, so that giving one back takes no memory
+  std::size_t num_pieces_ = 0;
   std::size_t used_ = 0;   // of the last buffer
   std::size_t taken_ = 0;  // in all
 };
@@ -47,6 +50,9 @@ class KvCache {
   };
   // Takes no memory for positions yet. InvalidArgument for another type than float32, bfloat16 and int8; SizeOverflow.
   static Result<KvCache> create(const Config& config);
+  KvCache(KvCache&&) noexcept = default;
+  KvCache& operator=(KvCache&& other) noexcept;
+  ~KvCache();
   static bool holds(DType dtype);
 
   const Config& config() const { return config_; }
@@ -98,6 +104,8 @@ class KvCache {
   Result<void> visit(Archive& archive, std::size_t n);
 
  private:
+  KvCache() = default;
+  bool is_pooled() const { return config_.device == nullptr && config_.pool != nullptr; }
   // A block in the host's hands.
   struct Block {
     std::size_t index = ~std::size_t{0};
