@@ -123,6 +123,23 @@ TEST(Gpu, products_and_rows_of_every_type_have_the_bits_of_the_cpu) {
     }
 }
 
+// A workgroup for each part, where the row divides so; the last row has a prime number of blocks.
+TEST(Gpu, long_rows_are_rounded_in_parts) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t outputs = 20;
+  for (const std::size_t cols : {4096, 4128, 14336, 4064})
+    for (const DType dtype : {DType::int4, DType::q4_0, DType::q8_0})
+      for (const std::size_t rows : {1, 2, 9}) {
+        SCOPED_TRACE(fmt::format("{} {} x {}", name(dtype), rows, cols));
+        const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 8), outputs, cols).value();
+        const Values inputs[] = {{rows, cols, values<float>(rows * cols, 9, 2)}};
+        expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+          const MatmulJob job{&matrix, y, nullptr, 0};
+          matmul(exec, in[0], {&job, 1});
+        });
+      }
+}
+
 // Each workgroup of a product makes the rows that it needs for itself, unless they are made in the place of others.
 TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {
   LOOM_NEEDS_GPU_DEVICE(device);

@@ -137,8 +137,8 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
-// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Of positions [from, to)
-// of the span those that a row does not see have probability 0, which changes no sum of finite values.
+// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Of the positions
+// [from, to) of the span those that a row does not see have probability 0, which changes no sum of finite values.
 template <int T>
 void values(const AttentionTask& task, const float* p, Span span, std::size_t from, std::size_t to, float* room,
             float* totals) {

@@ -57,12 +57,19 @@ struct Inputs {
                            x.rows * parts);
     return form;
   }
-  // Pieces of a row that are rounded like rows: as many as the kernels made that wait, such as the heads of attention.
+  // Pieces of a row that are rounded like rows: as many as the kernels made that wait, such as the heads of attention,
+  // or as take a workgroup one round each where the row is long.
   static std::size_t parts_of_rows(const Exec& exec, ConstTensor x, const QuantizedRows& like) {
-    const std::size_t waiting = exec.rehearsal() ? 0 : exec.gpu()->waiting_rows(), parts = waiting / x.rows;
-    const bool fits = parts > 1 && waiting % x.rows == 0 && like.scale_cols != 0 && !like.splits_scale &&
-                      x.cols % (parts * std::max(like.scale_cols, kBlockCols)) == 0;
-    return fits ? parts : 1;
+    constexpr std::size_t kRound = 4 * GpuDevice::kRowThreads, kLong = 4 * kRound;
+    const auto fits = [&](std::size_t parts) {
+      return parts > 1 && like.scale_cols != 0 && !like.splits_scale &&
+             x.cols % (parts * std::max(like.scale_cols, kBlockCols)) == 0;
+    };
+    const std::size_t waiting = exec.rehearsal() ? 0 : exec.gpu()->waiting_rows();
+    if (waiting % x.rows == 0 && fits(waiting / x.rows)) return waiting / x.rows;
+    std::size_t parts = x.cols < kLong ? 1 : x.cols / kRound;
+    while (parts > 1 && !fits(parts)) --parts;
+    return parts;
   }
 };
 
