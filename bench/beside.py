@@ -28,9 +28,9 @@ def timed(f, seconds, at_least=5):
     return min(times), statistics.median(times)
 
 
-def loom_lines(path, table_name, part, seconds, threads):
+def loom_lines(path, table_name, part, seconds, threads, *more):
     """Runs a program of ours and returns the rows whose name has `part` in it, as lists of columns, the last two least and median."""
-    out = subprocess.run([path, os.path.join(HERE, table_name), part, str(seconds), str(threads)], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run([path, os.path.join(HERE, table_name), part, str(seconds), str(threads), *more], check=True, capture_output=True, text=True).stdout
     lines = [line.split("\t") for line in out.splitlines()]
     return [line[:-2] + [float(line[-2]), float(line[-1])] for line in lines]
 

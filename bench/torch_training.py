@@ -1,8 +1,10 @@
-"""Steps of training beside PyTorch, interleaved, in f32: python bench/torch_training.py [--threads N] [--program BENCH_TRAINING] [--rounds N] [PART_OF_NAME]
+"""Steps of training beside PyTorch, interleaved, in f32:
+    python bench/torch_training.py [--threads N] [--program BENCH_TRAINING] [--rounds N] [--table FILE] [--card] [PART_OF_NAME]
 
 A row of bench/training.json is a layer's spec, its input and an optimiser; rows without one are single forwards. A step is forward, loss, backward and
 update from a batch that lies in memory. PyTorch runs it as its tutorials do (eager, the optimiser's default implementation), and with its
-fused optimisers, which is the second ratio. Above 1: Loom is faster.
+fused optimisers, which is the second ratio. Above 1: Loom is faster. With --card both compute on a graphics card, PyTorch by CUDA without TF32; the batch
+comes from this computer in each step of Loom's and lies there in PyTorch's.
 """
 import argparse
 
@@ -30,9 +32,9 @@ def network(layers):
     return nn.Sequential(*[m for spec in layers for m in ([Added(spec)] if spec.get("residual") else modules(spec))])
 
 
-def step_of(row, fused):
-    module = network(row["layer"]["sequential_layers"])
-    x = torch.rand(row["x"]) - 0.5
+def step_of(row, fused, device):
+    module = network(row["layer"]["sequential_layers"]).to(device)
+    x = torch.rand(row["x"], device=device) - 0.5
     if "optimizer" not in row:
         module.eval()
 
@@ -44,7 +46,7 @@ def step_of(row, fused):
     optimizer = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[row["optimizer"]["name"]](module.parameters(), lr=1e-3, fused=fused, **settings)
     with torch.no_grad():
         y = module(x)
-    target = torch.randint(row["classes"], y.shape[:-1]).flatten() if "classes" in row else torch.rand_like(y)
+    target = torch.randint(row["classes"], y.shape[:-1], device=device).flatten() if "classes" in row else torch.rand_like(y)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -52,6 +54,8 @@ def step_of(row, fused):
         loss = nn.functional.cross_entropy(y.flatten(0, -2), target) if "classes" in row else nn.functional.mse_loss(y, target)
         loss.backward()
         optimizer.step()
+        if device == "cuda":
+            torch.cuda.synchronize()
     return step
 
 
@@ -61,16 +65,21 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=program("bench_training"))
+    parser.add_argument("--table", default="training.json")
+    parser.add_argument("--card", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.backends.cudnn.allow_tf32 = False
+    ours, theirs = ("gpu", "cuda") if options.card else ("cpu", "cpu")
     print(f"{'us, least and median':42}{'Loom':>20}{'PyTorch ' + torch.__version__:>22}{'least':>8}{'median':>8}{'fused':>20}{'least':>8}{'median':>8}")
-    for row in table("training.json"):
-        if options.part not in row["name"]:
+    for row in table(options.table):
+        if options.part not in row["name"] or (options.card and "optimizer" not in row):
             continue
         mine, eager, fused = [], [], []
-        steps = step_of(row, False), step_of(row, True)
+        steps = step_of(row, False, theirs), step_of(row, True, theirs)
         for _ in range(options.rounds):
-            mine += [tuple(line[1:]) for line in loom_lines(options.program, "training.json", row["name"], SECONDS, options.threads) if line[0] == row["name"]]
+            lines = loom_lines(options.program, options.table, row["name"], SECONDS, options.threads, ours)
+            mine += [tuple(line[1:]) for line in lines if line[0] == row["name"]]
             eager.append(timed(steps[0], SECONDS))
             fused.append(timed(steps[1], SECONDS))
         a, b, c = joined(mine), joined(eager), joined(fused)
