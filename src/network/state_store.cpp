@@ -73,6 +73,10 @@ Result<void> StateStore::adopt_attention(const Network& network) {
     LOOM_TRY(RopeTable rope, RopeTable::create(need.rope, options_.context, options_.device));
     ropes_.push_back(std::move(rope));
   }
+  std::size_t pieces = 0;
+  for (const AttentionState& state : attention_)
+    for (const KvCache& cache : state.caches) pieces += cache.slots();
+  pieces_->reserve(pieces);
   for (const StateNeeds& need : needs)
     if (need.attention.heads != 0 && need.uses_rope) attention_[need.slot].rope = &ropes_[table[need.slot]];
   return {};

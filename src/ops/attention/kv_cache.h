@@ -29,6 +29,8 @@ class PiecePool {
   // At a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
   Result<std::byte*> take(std::size_t bytes);
   void give_back(std::byte* piece, std::size_t bytes);
+  // So that no list grows before there are so many pieces.
+  void reserve(std::size_t pieces) { buffers_.reserve(pieces), free_.reserve(pieces); }
 
  private:
   std::vector<Buffer> buffers_;
