@@ -1,7 +1,8 @@
 // How near kernels of a graphics card come to its limits: matrix-vector products of Q4_0 weights in the shapes of a
 // model with 7 billion of them, beside a kernel that copies, and products of f32 matrices. A line for each:
 //   name <tab> least us <tab> median us <tab> GB/s of weights, or GFLOP/s, of the median
-// Everything lies on the card; a time is that of many ops in a row, divided.
+// Everything lies on the card; a time is that of many ops in a row, divided. The first run of a machine proves shaders,
+// meanwhile the card's clock falls: its figures are of the second run.
 //   bench_gpu_shapes [DEVICE] [ROUNDS]      DEVICE: gpu (the standard), gpu:N
 
 #include <fmt/format.h>

@@ -76,7 +76,7 @@ Result<void> Session::begin_course(const Feed& feed, const Greedy& greedy, const
   course_.sequence = feed.sequence, course_.banned.assign(greedy.banned.begin(), greedy.banned.end());
   course_.passes = 0, course_.is_stopped = false;
   LOOM_TRY_VOID(read_beginnings(std::span(&feed, 1), chunk_rows_, cancel));
-  lay_out(std::span(&feed, 1), chunk_rows_, false);
+  lay_out(std::span(&feed, 1), chunk_rows_);
   return begin_choice({runs_, ids_, want_}, cancel);
 }
 

@@ -227,14 +227,14 @@ Result<void> Session::read_beginnings(std::span<const Feed> feeds, std::size_t s
   return {};
 }
 
-void Session::lay_out(std::span<const Feed> feeds, std::size_t share, bool with_drafts) {
+void Session::lay_out(std::span<const Feed> feeds, std::size_t share) {
   runs_.clear(), ids_.clear(), want_.clear();
   for (const Feed& feed : feeds) {
     if (foresees(feed)) continue;
     std::size_t rest = feed.ids.size();
     while (rest > share) rest -= std::min(rest - 1, chunk_rows_);
     const std::size_t length = tokens_[feed.sequence].size() + feed.ids.size();
-    const std::size_t room = with_drafts ? std::min(share - rest, context_tokens_ - length) : 0;
+    const std::size_t room = std::min(share - rest, context_tokens_ - length);
     const auto drafts = feed.drafts.first(std::min(room, feed.drafts.size()));
     runs_.push_back({ids_.size(), rest + drafts.size(), length - rest, feed.sequence});
     ids_.insert(ids_.end(), feed.ids.end() - static_cast<std::ptrdiff_t>(rest), feed.ids.end());
@@ -246,7 +246,7 @@ void Session::lay_out(std::span<const Feed> feeds, std::size_t share, bool with_
 }
 
 Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel) {
-  lay_out(feeds, share, true);
+  lay_out(feeds, share);
   if (runs_.empty())
     return cancel != nullptr && cancel->load(std::memory_order_relaxed)
                ? fail(Code::Cancelled, "cancelled by the caller")

@@ -192,7 +192,7 @@ class Session {
   // The forward passes of feed() but the last one, where a feed is longer than its share of the rows.
   Result<void> read_beginnings(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
   // Lays the last pass out in runs_, ids_ and want_, in which the rows of drafts stand last.
-  void lay_out(std::span<const Feed> feeds, std::size_t share, bool with_drafts);
+  void lay_out(std::span<const Feed> feeds, std::size_t share);
   Result<void> last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
   Result<void> keep_ahead();
   void commit(std::span<const Feed> feeds);

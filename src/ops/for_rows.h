@@ -7,6 +7,7 @@
 namespace loom {
 
 inline constexpr std::size_t kWorthSharing = 32768;  // elements
+inline constexpr std::size_t kTermsOfElement = 12;   // products of a matrix that take as long as one of them
 
 // f(begin, end) over parts of [0, n), each item costing about `cost` elements of work.
 template <class F>

@@ -2,6 +2,7 @@
 
 #include "dtypes/panel_codecs.h"
 #include "ops/chain.h"
+#include "ops/non_finite.h"
 #include "simd/math.h"
 #include "simd/rows.h"
 
@@ -162,13 +163,10 @@ void values(const AttentionTask& task, const float* p, Span span, std::size_t fr
 }
 
 bool are_finite(const AttentionTask& task) {
-  std::uint32_t largest = 0;
+  std::uint32_t odd = 0;
   for (std::size_t t = 0; t < task.count; ++t)
-    for (std::size_t d = 0; d < task.config->head_dim; ++d) {
-      const std::uint32_t size = __builtin_bit_cast(std::uint32_t, task.outputs[t][d]) & 0x7fffffffu;
-      largest = size > largest ? size : largest;
-    }
-  return largest < 0x7f800000u;
+    for (std::size_t d = 0; d < task.config->head_dim; ++d) odd |= !is_finite(task.outputs[t][d]);
+  return odd == 0;
 }
 
 // A value that is not finite, times the probability 0 of a row that does not see it, would reach that row's sum, and

@@ -55,7 +55,7 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
                          c.as<T>(),
                          into};
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
-  constexpr std::size_t kBand = 96, kTermsOfElement = 12;  // products that take as long as an element elsewhere
+  constexpr std::size_t kBand = 96;
   const std::size_t bands = (m + kBand - 1) / kBand;
   for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / kTermsOfElement + 1,
              [&](std::size_t begin, std::size_t end) {

@@ -83,7 +83,7 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   // Enough parts to even out the threads, none so small that taking it costs more than running it; all in one where
   // they take less time than waking the workers.
   const std::size_t work = bytes * x.rows / 16384 + 1;
-  const bool is_short = bytes < 65536 && x.rows * x.cols * outputs < 400'000;
+  const bool is_short = bytes < 65536 && x.rows * x.cols * outputs < kWorthSharing * kTermsOfElement;
   std::size_t parts = is_short ? 1 : static_cast<std::size_t>(exec.pool.threads()) * 4;
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
