@@ -1,6 +1,7 @@
 // Times steps of training and single forwards of a table (bench/training.json), one line of microseconds per row,
 // "name <tab> least <tab> median". bench/torch_training.py runs it beside PyTorch.
-//   bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA]    DEVICE as of loom train --device
+//   bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA] [kernels]
+// DEVICE as of loom train --device; with `kernels` the times of a card's kernels in one step follow each row.
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "backend/cpu/isa.h"
+#include "backend/webgpu/gpu_device.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
@@ -42,7 +44,7 @@ std::size_t count_of(const Json& row, const char* key) {
 }
 
 Result<void> bench_row(const std::string& name, const Json& row, const Shape& shape, double seconds, int threads,
-                       Device* device, Isa isa) {
+                       Device* device, Isa isa, bool times_kernels) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(row["layer"]));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -77,11 +79,16 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   if (classes == 0) batch.values = {values.data(), out};
   LOOM_TRY_VOID(trainer->step(batch));
   report(name, seconds, [&] { (void)trainer->step(batch); });
+  if (times_kernels && device != nullptr) {
+    device->gpu()->time_kernels();
+    LOOM_TRY_VOID(trainer->step(batch));
+    fmt::print("{}", kernel_times(*device->gpu()));
+  }
   return {};
 }
 
 Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads, Device* device,
-                         std::string_view isa_name) {
+                         std::string_view isa_name, bool times_kernels) {
   LOOM_TRY(const Isa isa, isa_from_name(isa_name));
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
@@ -91,7 +98,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row, shape, seconds, threads, device, isa); !done)
+    if (auto done = bench_row(name, row, shape, seconds, threads, device, isa, times_kernels); !done)
       return at(name, std::move(done).error());
   }
   return {};
@@ -102,12 +109,16 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 
 int main(int count, char** arguments) {
   if (count < 2)
-    return fmt::print(stderr, "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA]\n"), 2;
+    return fmt::print(stderr,
+                      "bench_training TABLE [PART_OF_NAME] [SECONDS_PER_ROW] [THREADS] [DEVICE] [ISA] "
+                      "[kernels]\n"),
+           2;
   const auto device = loom::device_from_name(count > 5 ? arguments[5] : "cpu");
   if (!device) return fmt::print(stderr, "{}\n", device.error().text()), 1;
   const auto done = loom::bench_table(
       arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-      count > 4 ? std::atoi(arguments[4]) : 1, *device, count > 6 ? arguments[6] : loom::name(loom::best_isa()));
+      count > 4 ? std::atoi(arguments[4]) : 1, *device, count > 6 ? arguments[6] : loom::name(loom::best_isa()),
+      count > 7 && std::string_view(arguments[7]) == "kernels");
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

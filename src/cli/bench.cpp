@@ -16,6 +16,7 @@ struct BenchOptions {
   CommonOptions common;
   std::string model, speculate;
   std::size_t prompt_tokens = 113, new_tokens = 57, repeats = 5, batch = 1;
+  bool kernels = false;
 };
 
 double median(std::vector<double> v) {
@@ -151,6 +152,13 @@ Result<int> run(const BenchOptions& o) {
     if (r > 0) runs.push_back(rates);
   }
   report(o, model, *session, runs);
+  if (o.kernels) {
+    gpu::GpuDevice* const card = session->device() == nullptr ? nullptr : session->device()->gpu();
+    if (card == nullptr) return fail(Code::InvalidArgument, "--kernels times those of a graphics card: --device gpu");
+    card->time_kernels();
+    LOOM_TRY_VOID(once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size), drafters));
+    std::fprintf(stderr, "%s", kernel_times(*card).c_str());
+  }
   return kOk;
 }
 
@@ -171,6 +179,7 @@ Run bench_command(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  app.add_flag("--kernels", o->kernels, "Then once more with each kernel of the graphics card alone: a table of times");
   add_common(app, o->common, true);
   CLI::App* const matrix =
       app.add_subcommand("matrix", "Every layer kind in every type: latency, bytes, distance from f64");

@@ -224,6 +224,14 @@ Json gpu_use(const gpu::GpuDevice& device) {
             {"refused", std::move(refused)}}}};
 }
 
+std::string kernel_times(gpu::GpuDevice& device) {
+  std::string table = fmt::format("{:>10} {:>7} {:>9} {:>10}  {}\n", "ms", "uses", "us each", "workgroups", "kernel");
+  for (const gpu::GpuDevice::KernelTime& time : device.take_kernel_times())
+    table += fmt::format("{:10.3f} {:7} {:9.2f} {:10}  {}\n", time.ms, time.uses,
+                         1e3 * time.ms / static_cast<double>(time.uses), time.workgroups, time.name);
+  return table;
+}
+
 std::string refused_on_cards() {
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);

@@ -37,6 +37,8 @@ void wrap_drivers(DriverWrapper wrapper);
 Result<Json> gpu_report();
 // Dispatches, bytes, times and proofs (prover.h) of a card in this process.
 Json gpu_use(const gpu::GpuDevice& device);
+// What GpuDevice::time_kernels() has counted since the last call, a line for each kernel and size, the longest first.
+std::string kernel_times(gpu::GpuDevice& device);
 // A line for each card that has kernels which err there and were computed here; empty: none.
 std::string refused_on_cards();
 

@@ -631,13 +631,51 @@ void GpuDevice::submit_commands() {
     const std::size_t count = std::min(kRoomWords, parameters_.size() - parameter);
     if (count != 0)
       driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_).subspan(parameter, count)));
-    if (end != command) driver_->submit(std::span(commands_).subspan(command, end - command)), ++counters_.submits;
+    const auto batch = std::span(commands_).subspan(command, end - command);
+    if (!batch.empty()) is_timed_ ? submit_timed(batch) : driver_->submit(batch), ++counters_.submits;
     command = end, parameter += count;
   }
   counters_.submit_ms += ms_since(begin);
   counters_.bytes_written += notes.size() + parameters_.size() * 4;
   notes_written_ = notes_.size();
   parameters_.clear(), commands_.clear(), batches_.clear();
+}
+
+// Least of several: what does not belong to it comes on top.
+double GpuDevice::time_of_read() {
+  double least = most_wait_ms_;
+  for (int i = 0; i < 32; ++i) {
+    std::byte word[4];
+    const auto begin = Clock::now();
+    if (!fetch(note_memory_, word)) break;
+    least = std::min(least, ms_since(begin));
+  }
+  return least;
+}
+
+void GpuDevice::submit_timed(std::span<const std::uint32_t> commands) {
+  if (read_ms_ == 0) read_ms_ = time_of_read();
+  while (!commands.empty()) {
+    const auto kind = static_cast<Command>(commands[0]);
+    const auto one = commands.first(kind == Command::Clear ? 4 : 6);
+    commands = commands.subspan(one.size());
+    const auto begin = Clock::now();
+    driver_->submit(one);
+    std::byte word[4];
+    if (!fetch(note_memory_, word)) return;
+    if (kind != Command::Dispatch) continue;
+    const std::uint64_t workgroups = std::uint64_t{one[4]} * one[5];
+    KernelTime& time = kernel_times_[{one[1], workgroups}];
+    time.name = shaders_.name_of(one[1]), time.workgroups = workgroups, ++time.uses;
+    time.ms += std::max(0.0, ms_since(begin) - read_ms_);
+  }
+}
+
+std::vector<GpuDevice::KernelTime> GpuDevice::take_kernel_times() {
+  std::vector<KernelTime> all;
+  for (const auto& [key, time] : std::exchange(kernel_times_, {})) all.push_back(time);
+  std::ranges::sort(all, std::ranges::greater{}, &KernelTime::ms);
+  return all;
 }
 
 void* GpuDevice::fault(const Exec& exec, std::function<Error(std::uint32_t, std::uint32_t)> error) {

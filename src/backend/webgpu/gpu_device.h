@@ -95,6 +95,15 @@ class GpuDevice final : public Device {
     double submit_ms = 0, wait_ms = 0;
   };
   Counters counters() const;
+  // From now on each dispatch is submitted and waited for alone, so that its time can be told.
+  void time_kernels() { is_timed_ = true; }
+  struct KernelTime {
+    std::string_view name;
+    std::uint64_t workgroups = 0, uses = 0;
+    double ms = 0;  // of all uses, less what a read takes behind nothing
+  };
+  // Since the last call; the longest first.
+  std::vector<KernelTime> take_kernel_times();
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
   Sums sums() const { return shaders_.sums(); }
   std::uint64_t buffer_bytes() const { return lost_ ? 0 : driver_->buffer_bytes(); }
@@ -177,6 +186,8 @@ class GpuDevice final : public Device {
   void settle_rows();  // end_rows() where nobody waits for its error: check() tells it
   void flush();
   void submit_commands();
+  void submit_timed(std::span<const std::uint32_t> commands);
+  double time_of_read();
   void submit_early();  // what has been recorded of a pass, to a device that has nothing to do
   void forget();        // what was recorded
   // Reads and writes of memory as it is behind all that was submitted; notes stay.
@@ -221,8 +232,11 @@ class GpuDevice final : public Device {
   std::byte* fault_memory_ = nullptr;
   std::vector<std::function<Error(std::uint32_t, std::uint32_t)>> faults_;  // since the last check()
   Counters counters_;
-  std::atomic<std::uint64_t> rehearsed_ = 0;  // plans are made by any thread
-  std::optional<Error> failed_;               // of a read
+  bool is_timed_ = false;
+  double read_ms_ = 0;                                               // of a word, behind nothing
+  std::map<std::pair<Id, std::uint64_t>, KernelTime> kernel_times_;  // by pipeline and workgroups
+  std::atomic<std::uint64_t> rehearsed_ = 0;                         // plans are made by any thread
+  std::optional<Error> failed_;                                      // of a read
 };
 
 }  // namespace loom::gpu

@@ -171,6 +171,11 @@ void Shaders::pass(Shader& shader, std::uint64_t sizes, unsigned trials) {
               fmt::format("{} {:0{}x} {}\n", shader.text_hash, sizes, kSizesLetters, shader.passed_again ? 2 : 1));
 }
 
+std::string_view Shaders::name_of(Id pipeline) const {
+  const auto of = std::ranges::find(shaders_, pipeline, [](const auto& known) { return known.second.pipeline; });
+  return of == shaders_.end() ? std::string_view() : of->second.name;
+}
+
 Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffers) {
   key_.clear();
   const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };

@@ -70,6 +70,7 @@ class Shaders {
   // It has passed a trial, of so many that are asked for with tensors of these sizes.
   void pass(Shader& shader, std::uint64_t sizes, unsigned trials);
   std::uint64_t compiled() const { return compiled_; }
+  std::string_view name_of(Id pipeline) const;
 
   Id group(const Shader& shader, Id parameters, std::span<const Id> buffers);
   // Forgets the groups that a buffer is in.

@@ -1,14 +1,14 @@
+// Products of all queries, keys and values of a head, many heads at a time, and between them rows of scores.
+
 #include <algorithm>
 
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
-#include "ops/attention/sequence_attend.wgsl.h"
 #include "ops/attention/sequence_attention.h"
-#include "ops/attention/sequence_backward.wgsl.h"
-#include "ops/attention/sequence_keys.wgsl.h"
-#include "ops/attention/sequence_scores.wgsl.h"
+#include "ops/attention/sequence_rows.wgsl.h"
+#include "ops/gemm/gemm.h"
 #include "simd/record/math_functions.h"
 
 namespace loom::gpu {
@@ -16,84 +16,139 @@ namespace {
 
 constexpr std::size_t kMostScores = std::size_t{1} << 22;  // that are held at a time, unless one sample has more
 
-std::string attention_body(std::string_view last) {
-  return recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
-         joined({wgsl::lanes, wgsl::largest, wgsl::sequence_scores, last});
-}
+class Sequences {
+ public:
+  Sequences(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
+            const void* mask)
+      : exec_(exec),
+        config_(config),
+        mask_(mask),
+        steps_(q.rows / samples),
+        keys_(k.rows / samples),
+        group_(config.heads / config.kv_heads),
+        at_once_(std::clamp<std::size_t>(kMostScores / (config.heads * steps_ * keys_), 1, samples)) {}
 
-struct Sequences {
-  const AttentionConfig& config;
-  std::size_t steps, keys, at_once;
+  std::size_t at_once() const { return at_once_; }
+  float* take_scores() const { return exec_.arena.take<float>(at_once_ * config_.heads * steps_ * keys_); }
+  void take_samples(std::size_t first, std::size_t count) { first_ = first, count_ = count; }
 
-  Sequences(const AttentionConfig& c, std::size_t samples, ConstTensor q, ConstTensor k)
-      : config(c),
-        steps(q.rows / samples),
-        keys(k.rows / samples),
-        at_once(std::clamp<std::size_t>(kMostScores / (c.heads * steps * keys), 1, samples)) {}
-  std::size_t scores() const { return at_once * config.heads * steps * keys; }
-
-  void add_shape(Kernel& kernel, std::size_t first_sample) const {
-    kernel.number("first_sample", first_sample)
-        .fixed("steps", steps)
-        .fixed("keys", keys)
-        .fixed("heads", config.heads)
-        .fixed("kv_heads", config.kv_heads)
-        .fixed("dim", config.head_dim);
+  // Products of rows and others' rows, [steps, keys] of each head: of queries and keys, or gradients and values.
+  void multiply_heads(ConstTensor rows, ConstTensor others, float* scores) const {
+    const std::size_t dim = config_.head_dim;
+    gemm_of_each(exec_, {.a = {row_of(rows, steps_), rows.cols, 1},
+                         .of_a = {steps_ * rows.cols, dim, 1},
+                         .b = {row_of(others, keys_), 1, others.cols},
+                         .of_b = {keys_ * others.cols, dim, group_},
+                         .c = scores,
+                         .c_stride = keys_,
+                         .of_c = of_scores(),
+                         .m = steps_,
+                         .n = keys_,
+                         .k = dim,
+                         .count = count_ * config_.heads,
+                         .inner = config_.heads});
   }
-  Kernel of_step(std::string_view name, std::string_view body, std::size_t first_sample, ConstTensor q, ConstTensor k,
-                 ConstTensor v, const void* mask, float* p) const {
-    Kernel kernel(name, body, GpuDevice::kRowThreads);
-    kernel.reads("q", q.data).reads("k", k.data).reads("v", v.data).updates("p", p);
-    kernel.reads("mask", mask == nullptr ? k.data : mask).fixed("has_mask", mask != nullptr);
-    kernel.number("scale", attention_scale<float>(config))
-        .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config.softcap)))
-        .number("window", config.window)
-        .fixed("causal", config.causal);
-    add_shape(kernel, first_sample);
-    return kernel;
+
+  // The sums of `others`' rows by weights, [steps, keys] of each head, that the steps see.
+  void mix_rows(const float* weights, ConstTensor others, Tensor out) const {
+    const std::size_t dim = config_.head_dim;
+    gemm_of_each(exec_, {.a = {weights, keys_, 1},
+                         .of_a = of_scores(),
+                         .b = {row_of(others, keys_), others.cols, 1},
+                         .of_b = {keys_ * others.cols, dim, group_},
+                         .c = out.row(first_ * steps_),
+                         .c_stride = out.cols,
+                         .of_c = {steps_ * out.cols, dim, 1},
+                         .m = steps_,
+                         .n = dim,
+                         .k = keys_,
+                         .count = count_ * config_.heads,
+                         .inner = config_.heads,
+                         .causal = config_.causal});
   }
+
+  // Of each key the sum over the steps of `rows` by weights; those of heads that share a key head are added in turn.
+  void mix_steps(const float* weights, ConstTensor rows, Tensor out) const {
+    const std::size_t dim = config_.head_dim;
+    for (std::size_t n = 0; n < group_; ++n)
+      gemm_of_each(exec_, {.a = {weights + n * steps_ * keys_, 1, keys_},
+                           .of_a = {config_.heads * steps_ * keys_, group_ * steps_ * keys_, 1},
+                           .b = {static_cast<const float*>(row_of(rows, steps_)) + n * dim, rows.cols, 1},
+                           .of_b = {steps_ * rows.cols, group_ * dim, 1},
+                           .c = out.row(first_ * keys_),
+                           .c_stride = out.cols,
+                           .of_c = {keys_ * out.cols, dim, 1},
+                           .m = keys_,
+                           .n = dim,
+                           .k = steps_,
+                           .count = count_ * config_.kv_heads,
+                           .inner = config_.kv_heads,
+                           .into = n == 0 ? Into::Store : Into::Add});
+  }
+
+  // Probabilities p, and unless ds is null the gradient of the scores.
+  void attend(const float* scores, float* p, float* ds) const {
+    static const std::string body = recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
+                                    joined({wgsl::lanes, wgsl::largest, wgsl::sequence_rows});
+    exec_.gpu()->record(exec_,
+                        Kernel("sequence_rows", body, GpuDevice::kRowThreads)
+                            .reads("scores", scores)
+                            .reads("mask", mask_ == nullptr ? scores : mask_)
+                            .updates("p", p)
+                            .updates("ds", ds == nullptr ? p : ds)
+                            .number("scale", attention_scale<float>(config_))
+                            .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config_.softcap)))
+                            .number("window", config_.window)
+                            .number("first_sample", first_)
+                            .fixed("has_mask", mask_ != nullptr)
+                            .fixed("causal", config_.causal)
+                            .fixed("steps", steps_)
+                            .fixed("keys", keys_)
+                            .fixed("heads", config_.heads)
+                            .fixed("backward", ds != nullptr),
+                        count_ * config_.heads * steps_);
+  }
+
+ private:
+  Batch of_scores() const { return {config_.heads * steps_ * keys_, steps_ * keys_, 1}; }
+  const void* row_of(ConstTensor t, std::size_t rows_of_sample) const { return t.row(first_ * rows_of_sample); }
+
+  const Exec& exec_;
+  const AttentionConfig& config_;
+  const void* mask_;
+  std::size_t steps_, keys_, group_, at_once_;
+  std::size_t first_ = 0, count_ = 0;  // samples
 };
 
 }  // namespace
 
 void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                         ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
-  static const std::string body = attention_body(wgsl::sequence_attend);
   const ArenaScope scope(exec.arena);
-  const Sequences all(config, samples, q, k);
-  float* const p = exec.arena.take<float>(all.scores());
-  for (std::size_t first = 0; first < samples; first += all.at_once)
-    exec.gpu()->record(exec, all.of_step("sequence_attend", body, first, q, k, v, mask, p).writes("out", out.data),
-                       std::min(all.at_once, samples - first) * config.heads * all.steps);
+  Sequences all(exec, config, samples, q, k, mask);
+  float *const scores = all.take_scores(), *const p = all.take_scores();
+  for (std::size_t first = 0; first < samples; first += all.at_once()) {
+    all.take_samples(first, std::min(all.at_once(), samples - first));
+    all.multiply_heads(q, k, scores);
+    all.attend(scores, p, nullptr);
+    all.mix_rows(p, v, out);
+  }
 }
 
 void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
                                  ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
                                  Tensor dk, Tensor dv) {
-  static const std::string body = attention_body(wgsl::sequence_backward);
   const ArenaScope scope(exec.arena);
-  const Sequences all(config, samples, q, k);
-  float* const p = exec.arena.take<float>(all.scores());
-  float* const ds = exec.arena.take<float>(all.scores());
-  for (std::size_t first = 0; first < samples; first += all.at_once) {
-    const std::size_t count = std::min(all.at_once, samples - first);
-    exec.gpu()->record(exec,
-                       all.of_step("sequence_backward", body, first, q, k, v, mask, p)
-                           .reads("dout", d_out.data)
-                           .updates("ds", ds)
-                           .writes("dq", dq.data),
-                       count * config.heads * all.steps);
-    Kernel of_keys("sequence_keys", wgsl::sequence_keys);
-    all.add_shape(of_keys, first);
-    exec.gpu()->record(exec,
-                       of_keys.reads("p", p)
-                           .reads("ds", ds)
-                           .reads("q", q.data)
-                           .reads("dout", d_out.data)
-                           .writes("dk", dk.data)
-                           .writes("dv", dv.data)
-                           .number("samples", count),
-                       ceil_div(count * all.keys * config.kv_heads * config.head_dim, Kernel::kThreads));
+  Sequences all(exec, config, samples, q, k, mask);
+  float *const scores = all.take_scores(), *const p = all.take_scores(), *const ds = all.take_scores();
+  for (std::size_t first = 0; first < samples; first += all.at_once()) {
+    all.take_samples(first, std::min(all.at_once(), samples - first));
+    all.multiply_heads(q, k, scores);
+    all.multiply_heads(d_out, v, ds);
+    all.attend(scores, p, ds);
+    all.mix_rows(ds, k, dq);
+    all.mix_steps(ds, q, dk);
+    all.mix_steps(p, d_out, dv);
   }
 }
 

@@ -2,57 +2,105 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/gemm/column_sums.wgsl.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/gemm.wgsl.h"
 #include "ops/gemm/lay_out.wgsl.h"
+#include "ops/sums/chains_gpu.h"
 
 namespace loom::gpu {
 
 namespace {
 
-struct Right {
-  Operand at;
-  std::size_t panel_words = 0;  // it lies in panels
+constexpr std::size_t kManyTiles = 128;  // that keep a card busy
+
+// Products of matrices of one shape, of whole chains or in chunks of 64 terms (gemm.wgsl).
+struct Products {
+  EachGemm each;
+  Chunks chunks;
+  std::size_t panel_words = 0;  // b lies in panels
   const void* bias = nullptr;
+
+  std::size_t tiles(std::size_t side) const {
+    return each.count * ceil_div(each.m, 4 * side) * ceil_div(each.n, 4 * side);
+  }
+
+  void record(const Exec& exec, std::size_t slices, std::size_t side, void* c, std::size_t into) const {
+    Kernel kernel("gemm", wgsl::gemm, static_cast<std::uint32_t>(side * side));
+    kernel.reads("a", each.a.data)
+        .reads("b", each.b.data)
+        .reads("bias", bias == nullptr ? each.a.data : bias)
+        .updates("c", c)
+        .number("m", each.m)
+        .number("n", each.n)
+        .number("k", each.k)
+        .number("block", chunks.run)
+        .number("chunks", chunks.count())
+        .number("chunks_of_slice", ceil_div(chunks.count(), slices))
+        .number("a_row", each.a.row_stride)
+        .number("a_col", each.a.col_stride)
+        .number("b_row", each.b.row_stride)
+        .number("b_col", each.b.col_stride)
+        .number("c_row", slices == 1 ? each.c_stride : each.n)
+        .number("inner", each.inner)
+        .number("slices", slices)
+        .fixed("side", side)
+        .fixed("panel_words", panel_words)
+        .fixed("has_bias", bias != nullptr)
+        .fixed("causal", each.causal)
+        .fixed("into", into);
+    place(kernel, "a_outer", "a_step", "a_share", each.of_a);
+    place(kernel, "b_outer", "b_step", "b_share", each.of_b);
+    place(kernel, "c_outer", "c_step", "c_share", each.of_c);
+    exec.gpu()->record(exec, kernel, slices * tiles(side));
+  }
+
+  // Workgroups that share the chunks of a square: of few squares and long chains. Chunks lie in memory until they are
+  // added.
+  std::size_t slices(std::size_t side) const {
+    constexpr std::size_t kFewChunks = 8, kMostElements = std::size_t{1} << 24, kGroups = 4 * kManyTiles;
+    if (each.into == Into::Partial || each.count != 1 || chunks.count() < kFewChunks || tiles(side) >= kManyTiles ||
+        chunks.count() * each.m * each.n > kMostElements)
+      return 1;
+    return std::min(chunks.count(), ceil_div(kGroups, tiles(side)));
+  }
+
+  void record_chunks(const Exec& exec, std::size_t slices, std::size_t side) const {
+    constexpr std::size_t kChunks = 3;
+    const ArenaScope scope(exec.arena);
+    float* const parts = exec.arena.take<float>(chunks.count() * each.m * each.n);
+    record(exec, slices, side, parts, kChunks);
+    add_chunks(exec, chunks, parts, each.into == Into::Add, bias, {each.c, each.m, each.n, Element::f32});
+  }
+
+  void record(const Exec& exec) const {
+    const std::size_t side = slices(16) * tiles(16) >= kManyTiles ? 16 : 8, shared = slices(side);
+    if (shared > 1) return record_chunks(exec, shared, side);
+    record(exec, 1, side, each.c, static_cast<std::size_t>(each.into));
+  }
+
+ private:
+  static void place(Kernel& kernel, std::string_view outer, std::string_view step, std::string_view share,
+                    const Batch& batch) {
+    kernel.number(outer, batch.outer).number(step, batch.step).number(share, batch.share);
+  }
 };
 
-void multiply_tiles(const Exec& exec, const Operand& a, const Right& b, std::size_t k, Tensor c, Into into,
-                    std::size_t block) {
-  constexpr std::size_t kManyTiles = 128;  // that keep a card busy; fewer are made smaller
-  const auto tiles = [&](std::size_t side) { return ceil_div(c.rows, 4 * side) * ceil_div(c.cols, 4 * side); };
-  const std::size_t side = tiles(16) >= kManyTiles ? 16 : 8;
-  exec.gpu()->record(exec,
-                     Kernel("gemm", wgsl::gemm, static_cast<std::uint32_t>(side * side))
-                         .reads("a", a.data)
-                         .reads("b", b.at.data)
-                         .reads("bias", b.bias == nullptr ? a.data : b.bias)
-                         .updates("c", c.data)
-                         .number("m", c.rows)
-                         .number("n", c.cols)
-                         .number("k", k)
-                         .number("block", std::max<std::size_t>(1, block == 0 || into == Into::Partial ? k : block))
-                         .number("a_row", a.row_stride)
-                         .number("a_col", a.col_stride)
-                         .number("b_row", b.at.row_stride)
-                         .number("b_col", b.at.col_stride)
-                         .fixed("side", side)
-                         .fixed("panel_words", b.panel_words)
-                         .fixed("has_bias", b.bias != nullptr)
-                         .fixed("into", static_cast<std::size_t>(into)),
-                     tiles(side));
+EachGemm one_gemm(const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into) {
+  return {.a = a, .b = b, .c = c.data, .c_stride = c.cols, .m = c.rows, .n = c.cols, .k = k, .into = into};
 }
 
 }  // namespace
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
-  multiply_tiles(exec, a, {.at = b}, k, c, into, block);
+  Products{one_gemm(a, b, k, c, into), {k, into == Into::Partial ? 0 : block}}.record(exec);
 }
+
+void gemm_of_each(const Exec& exec, const EachGemm& products) { Products{products, {products.k, 0}}.record(exec); }
 
 void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_t panel_words, const void* bias,
                  Tensor y) {
-  multiply_tiles(exec, Operand::of(x), {.at = {panels, 0, 0}, .panel_words = panel_words, .bias = bias}, x.cols, y,
-                 Into::Store, 0);
+  Products{one_gemm(Operand::of(x), {panels, 0, 0}, x.cols, y, Into::Store), {x.cols, 0}, panel_words, bias}.record(
+      exec);
 }
 
 void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows) {
@@ -70,14 +118,7 @@ void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, st
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
-  exec.gpu()->record(exec,
-                     Kernel("column_sums", wgsl::column_sums)
-                         .reads("x", x.data)
-                         .updates("c", c)
-                         .number("rows", x.rows)
-                         .number("cols", x.cols)
-                         .number("block", block == 0 ? x.rows : block),
-                     ceil_div(x.cols, Kernel::kThreads));
+  add_column_sums(exec, x, nullptr, block, c);
 }
 
 }  // namespace loom::gpu

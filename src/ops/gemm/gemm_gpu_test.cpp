@@ -13,13 +13,14 @@ using op_test::Inputs;
 using op_test::values;
 using op_test::Values;
 
-// Few tiles and many, sizes beside their multiples, either operand as it lies or transposed, all ways into c.
+// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as it lies or transposed, all ways into c.
 TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Size {
     std::size_t m, n, k, block;
   };
-  for (const Size s : {Size{5, 3, 1, 0}, Size{67, 33, 130, 16}, Size{131, 65, 1000, 100}, Size{770, 705, 81, 0}})
+  for (const Size s : {Size{5, 3, 1, 0}, Size{67, 33, 130, 16}, Size{131, 65, 1000, 100}, Size{40, 70, 1301, 0},
+                       Size{300, 520, 90, 40}, Size{770, 705, 81, 0}})
     for (const bool turned : {false, true})
       for (const Into into : {Into::Store, Into::Add, Into::Partial}) {
         SCOPED_TRACE(fmt::format("{} {} {} by {}, {} {}", s.m, s.n, s.k, s.block, turned, static_cast<int>(into)));
@@ -45,9 +46,8 @@ TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
 TEST(Gpu, products_of_many_rows_with_float_weights_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const std::size_t outputs : {41, 1030})
-    for (const std::size_t rows : {9, 300}) {
-      const std::size_t cols = 203;
-      SCOPED_TRACE(fmt::format("{} rows, {} outputs", rows, outputs));
+    for (const auto [rows, cols] : {std::pair<std::size_t, std::size_t>{9, 203}, {300, 203}, {12, 700}}) {
+      SCOPED_TRACE(fmt::format("{} x {}, {} outputs", rows, cols, outputs));
       const auto matrix = Matrix::from_floats(DType::float32, values<float>(outputs * cols, 5), outputs, cols).value();
       const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)}, {1, outputs, values<float>(outputs, 7)}};
       expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {

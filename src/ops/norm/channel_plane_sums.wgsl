@@ -1,5 +1,5 @@
 
-// channel_sums.wgsl with planes of `positions`, a workgroup per channel.
+// column_sums.wgsl with planes of `positions`, a workgroup per channel.
 fn plane_term(at: u32, mean: f32) -> f32 {
   if (has_b != 0u) { return mul(load_a(at), load_b(at)); }
   return load_a(at);

@@ -7,7 +7,6 @@
 #include "ops/norm/blend.wgsl.h"
 #include "ops/norm/channel_plane_sums.wgsl.h"
 #include "ops/norm/channel_statistics.wgsl.h"
-#include "ops/norm/channel_sums.wgsl.h"
 #include "ops/norm/layer_norm.wgsl.h"
 #include "ops/norm/moments.wgsl.h"
 #include "ops/norm/norm.h"
@@ -17,6 +16,7 @@
 #include "ops/norm/plane_statistics.wgsl.h"
 #include "ops/norm/plane_sums.wgsl.h"
 #include "ops/norm/rms_norm.wgsl.h"
+#include "ops/sums/chains_gpu.h"
 
 namespace loom::gpu {
 namespace {
@@ -118,16 +118,19 @@ void blend(const Exec& exec, const void* a, double factor_a, const void* b, doub
 void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, const ConstTensor* b, std::size_t block,
                       void* c) {
   static const std::string planes = joined({wgsl::lanes, wgsl::plane_sums, wgsl::channel_plane_sums});
-  Kernel kernel("channel_sums", s.positions == 1 ? wgsl::channel_sums : std::string_view(planes), channel_threads(s));
-  kernel.reads("a", a.data)
-      .reads("b", b == nullptr ? a.data : b->data)
-      .updates("c", c)
-      .number("samples", s.samples)
-      .number("channels", s.channels)
-      .number("block", block == 0 ? s.samples : block)
-      .fixed("has_b", b != nullptr);
-  if (s.positions != 1) kernel.fixed("positions", s.positions);
-  exec.gpu()->record(exec, kernel, channel_groups(s));
+  const void* const factors = b == nullptr ? nullptr : b->data;
+  if (s.positions == 1) return add_column_sums(exec, {a.data, s.samples, s.channels, Element::f32}, factors, block, c);
+  exec.gpu()->record(exec,
+                     Kernel("channel_sums", planes, channel_threads(s))
+                         .reads("a", a.data)
+                         .reads("b", or_else(factors, a.data))
+                         .updates("c", c)
+                         .number("samples", s.samples)
+                         .number("channels", s.channels)
+                         .number("block", block == 0 ? s.samples : block)
+                         .fixed("positions", s.positions)
+                         .fixed("has_b", b != nullptr),
+                     channel_groups(s));
 }
 
 void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, double eps,

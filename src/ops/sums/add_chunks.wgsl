@@ -1,0 +1,23 @@
+
+// c [m, n] from the sums of chunks of 64 terms: added to chains, those of a run, and each chain to c. into: 0 store, 1 add.
+// A thread per element.
+fn run(group: u32, thread: u32) {
+  let size = m() * n();
+  let i = 64u * group + thread;
+  if (i >= size) { return; }
+  var c = 0.0;
+  if (into == 1u) { c = load_c(i); }
+  for (var first = 0u; first < chunks(); first += chunks_of_run()) {
+    var total = 0.0;
+    for (var chunk = first; chunk < first + chunks_of_run(); chunk++) {
+      total = add_plain(total, load_parts(chunk * size + i));
+    }
+    if (into == 0u && first == 0u) {
+      c = snap(total);
+    } else {
+      c = snap(add(c, total));
+    }
+  }
+  if (has_bias != 0u) { c = snap(add(c, load_bias(i % n()))); }
+  store_c(i, c);
+}
