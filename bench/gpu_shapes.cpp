@@ -124,15 +124,16 @@ Result<void> vectors(Bench& bench, std::size_t outputs, std::size_t inputs) {
   return {};
 }
 
-Result<void> matrices(Bench& bench, std::size_t side) {
-  LOOM_TRY(const Tensor a, bench.numbers(side, side, 4));
-  LOOM_TRY(const Tensor b, bench.numbers(side, side, 5));
-  LOOM_TRY(const Tensor c, bench.tensor(side, side));
-  LOOM_TRY(const Times t, bench.time(side < 2048 ? 16 : 4, [&](const Exec& exec, std::size_t) {
-    gemm(exec, Operand::of(a), Operand::of(b), side, c);
+// [m, k] by [k, n], as forward passes, and [k, m] by [k, n], as gradients of weights over k samples.
+Result<void> matrices(Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool turned = false) {
+  LOOM_TRY(const Tensor a, bench.numbers(turned ? k : m, turned ? m : k, 4));
+  LOOM_TRY(const Tensor b, bench.numbers(k, n, 5));
+  LOOM_TRY(const Tensor c, bench.tensor(m, n));
+  const double operations = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  LOOM_TRY(const Times t, bench.time(operations < 20 ? 16 : 4, [&](const Exec& exec, std::size_t) {
+    gemm(exec, turned ? Operand::transposed(a) : Operand::of(a), Operand::of(b), k, c);
   }));
-  const auto n = static_cast<double>(side);
-  tell(fmt::format("f32 {0} x {0} x {0}", side), t, 2e-9 * n * n * n);
+  tell(fmt::format("f32 {} x {} x {}{}", m, k, n, turned ? ", the first transposed" : ""), t, operations);
   return {};
 }
 
@@ -144,7 +145,11 @@ Result<void> run(const char* name, std::size_t rounds) {
   LOOM_TRY_VOID(copies(bench));
   for (const auto& [outputs, inputs] : {std::pair<std::size_t, std::size_t>{4096, 4096}, {14336, 4096}, {4096, 14336}})
     LOOM_TRY_VOID(vectors(bench, outputs, inputs));
-  for (const std::size_t side : {512, 1024, 2048, 4096}) LOOM_TRY_VOID(matrices(bench, side));
+  for (const std::size_t side : {512, 1024, 2048, 4096}) LOOM_TRY_VOID(matrices(bench, side, side, side));
+  for (const std::size_t width : {256, 1024}) {  // of a transformer with 4096 positions at once
+    LOOM_TRY_VOID(matrices(bench, 4096, width, 256));
+    LOOM_TRY_VOID(matrices(bench, width, 256, 4096, true));
+  }
   return {};
 }
 

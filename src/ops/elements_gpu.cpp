@@ -15,6 +15,7 @@ struct Kept {
   std::string name, body;
 };
 constexpr std::size_t kLongRow = 8192;  // from here on a row is shared by workgroups
+constexpr std::size_t kManyElements = std::size_t{1} << 17;
 
 const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_t numbers,
                  const std::function<std::string()>& statements) {
@@ -27,8 +28,9 @@ const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_
     const std::string guard = guarded ? "  if (bits_unless(0u) != 0u) { return; }\n" : "";
     body += by_rows ? "fn run(row: u32, thread: u32) {\n" + guard +
                           "  for (var i = row * cols() + thread; i < (row + 1u) * cols(); i += 256u) {\n"
-                    : "fn run(group: u32, thread: u32) {\n  let i = 64u * group + thread;\n" + guard +
-                          "  if (i < elements()) {\n";
+                    : "fn run(group: u32, thread: u32) {\n" + guard +
+                          "  for (var i = span() * group + thread; i < min(span() * (group + 1u), elements()); i += "
+                          "64u) {\n";
     body += statements();
     body += "  }\n}\n";
     entry = std::make_unique<const Kept>(Kept{name, std::move(body)});
@@ -60,11 +62,12 @@ void record_elements(const Exec& exec, const std::string& name, std::size_t rows
   for (const ElementOperand& operand : operands)
     kernel.operand(kOperandNames[k++], operand.at, operand.access, operand.is_number ? 0 : cols);
   if (unless != nullptr) kernel.reads("unless", unless);
-  by_rows ? kernel.number("cols", cols) : kernel.number("elements", rows * cols);
+  // Several elements of a thread where there are many, lest workgroups begin and end all the time.
+  const std::size_t elements = rows * cols, span = Kernel::kThreads * (elements < kManyElements ? 1 : 4);
+  by_rows ? kernel.number("cols", cols) : kernel.number("elements", elements).number("span", span);
   k = 0;
   for (const float number : numbers) kernel.number(kNumberNames[k++], number);
-  by_rows ? exec.gpu()->record_row(exec, kernel, rows)
-          : exec.gpu()->record(exec, kernel, ceil_div(rows * cols, Kernel::kThreads));
+  by_rows ? exec.gpu()->record_row(exec, kernel, rows) : exec.gpu()->record(exec, kernel, ceil_div(elements, span));
 }
 
 }  // namespace loom::gpu

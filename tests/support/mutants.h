@@ -31,8 +31,8 @@ fn add_plain(a: f32, b: f32) -> f32 {
   return sum;
 }
 fn right_add_plain()",
-     "attend channel_sums convolve convolve_weight_gradient gemm kmeans_center_gradient matmul mix mixture "
-     "norm_backward sequence_attend sequence_backward softmax_backward"},
+     "attend column_sums convolve convolve_weight_gradient gemm kmeans_center_gradient matmul mix mixture "
+     "norm_backward sequence_rows softmax_backward"},
     {"snap", "fn snap(x: f32) -> f32 {", "fn snap(x: f32) -> f32 { return x; }\nfn no_snap(x: f32) -> f32 {",
      "block_figures dropout element_loss gather_rows head_loss mix_backward rounding softmax softmax_loss"},
     {"subnormals", "let small = bitcast<u32>(f32(magnitude) * 0x1p-24f);", "let small = 0u;", "matmul"},
@@ -68,8 +68,9 @@ inline std::string mutate(std::string_view text) {
   const std::size_t body = out.find("var<uniform> words");
   if (mutant.name == "fused") {  // products of the body, whose sums then have what was lost
     if (out.find("add_plain(", body) == out.npos) return out;
-    for (std::size_t i = find_call(out, "mul", body); i != out.npos; i = find_call(out, "mul", i))
-      out.replace(i, 3, "lossy");
+    for (const std::string_view function : {"mul", "product"})
+      for (std::size_t i = find_call(out, function, body); i != out.npos; i = find_call(out, function, i))
+        out.replace(i, function.size(), "lossy");
   }
   return out;
 }

@@ -57,11 +57,16 @@ Promise decoded(Bits a, Bits) {
 constexpr Canary kCanaries[] = {
     {"keep", "bitcast<u32>(keep(x))", [](Bits a, Bits) { return is_plain(a) ? Promise(a) : Promise(); }},
     {"mul", "bitcast<u32>(mul(x, y))", of_plain<std::multiplies<float>{}>},
+    {"product", "bitcast<u32>(product(x, y))", of_plain<std::multiplies<float>{}>},
     {"add", "bitcast<u32>(add(x, y))", of_plain<std::plus<float>{}>},
     {"sub", "bitcast<u32>(sub(x, y))", of_plain<std::minus<float>{}>},
     {"add_plain", "bitcast<u32>(add_plain(x, y))", of_plain<std::plus<float>{}>},
     // a + a * b with its two roundings.
     {"add of mul", "bitcast<u32>(add(x, mul(x, y)))", of_plain<[](float a, float b) {
+       const float product = a * b;
+       return may_be_flushed(bits(product)) ? number(kQuietNan) : a + product;
+     }>},
+    {"add_plain of product", "bitcast<u32>(add_plain(x, product(x, y)))", of_plain<[](float a, float b) {
        const float product = a * b;
        return may_be_flushed(bits(product)) ? number(kQuietNan) : a + product;
      }>},

@@ -18,7 +18,7 @@ fn score_of(q: u32, position: u32, kv: u32) -> f32 {
       var terms = array<f32, 8>();
       for (var k = 0u; k < 8u; k++) {
         let e = min(d + k, end - 1u);
-        terms[k] = mul(load_cache(base + 16u * e), load_q(q + e));
+        terms[k] = product(load_cache(base + 16u * e), load_q(q + e));
       }
       for (var k = 0u; k < min(8u, end - d); k++) { chain = add_plain(chain, terms[k]); }
     }
@@ -90,7 +90,7 @@ fn run(query: u32, thread: u32) {
           var terms = array<f32, 8>();
           for (var k = 0u; k < 8u; k++) {
             let p = min(first_p + k, count - 1u);
-            terms[k] = mul(load_cache(values + 16u * p), load_scores(base + begin + p));
+            terms[k] = product(load_cache(values + 16u * p), load_scores(base + begin + p));
           }
           for (var k = 0u; k < min(8u, count - first_p); k++) { chain = add_plain(chain, terms[k]); }
         }

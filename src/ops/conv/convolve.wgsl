@@ -48,7 +48,7 @@ fn run(group: u32, thread: u32) {
             var seen = none;
             if (iz >= 0 && iy >= 0 && ix >= 0) { seen = load_x(input + row + bitcast<u32>(ix)); }
             for (var j = 0u; j < together; j++) {
-              block[j] = add_plain(block[j], mul(load_w(w_at[j] + column), seen));
+              block[j] = add_plain(block[j], product(load_w(w_at[j] + column), seen));
             }
           }
           column++;

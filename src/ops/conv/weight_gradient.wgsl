@@ -59,7 +59,7 @@ fn run(group: u32, thread: u32) {
                         bitcast<u32>(ix));
         }
         let o = sample * g_step + (oz * y.out + oy) * x.out + ox;
-        for (var j = 0u; j < together; j++) { part[j] = add_plain(part[j], mul(load_g(o + g_begin[j]), seen)); }
+        for (var j = 0u; j < together; j++) { part[j] = add_plain(part[j], product(load_g(o + g_begin[j]), seen)); }
         ox++;
         if (ox == x.out) {
           ox = 0u;

@@ -1,5 +1,5 @@
 
+// Eight words of a thread, so that many are on their way at once.
 fn run(group: u32, thread: u32) {
-  let i = 64u * group + thread;
-  if (i < elements()) { put_y(i, bits_x(i)); }
+  for (var i = 512u * group + thread; i < min(512u * (group + 1u), elements()); i += 64u) { put_y(i, bits_x(i)); }
 }

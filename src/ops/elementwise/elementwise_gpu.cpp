@@ -85,9 +85,10 @@ void fill(const Exec& exec, Tensor y, double value) {
 }
 
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
+  constexpr std::size_t kOfThread = 8;
   exec.gpu()->record(
       exec, Kernel("copy", wgsl::copy).reads("x", x.data).writes("y", y.data).number("elements", elements_of(y)),
-      ceil_div(elements_of(y), Kernel::kThreads));
+      ceil_div(elements_of(y), kOfThread * Kernel::kThreads));
 }
 
 }  // namespace loom::gpu

@@ -51,19 +51,19 @@ void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c
 
 namespace gpu {
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block);
-// Many products of one shape: matrix i of an operand begins outer (i / inner) + step (i % inner / share) elements behind
-// the first.
+// Many products of one shape: matrix i of an operand begins outer (i / inner) + step (i % inner / share) elements
+// behind the first.
 struct Batch {
   std::size_t outer = 0, step = 0, share = 1;
 };
 struct EachGemm {
   Operand a;
-  Batch of_a;
+  Batch of_a = {};
   Operand b;
-  Batch of_b;
+  Batch of_b = {};
   void* c = nullptr;
   std::size_t c_stride = 0;  // elements from one row to the next
-  Batch of_c;
+  Batch of_c = {};
   std::size_t m = 0, n = 0, k = 0;
   std::size_t count = 1, inner = 1;
   Into into = Into::Store;

@@ -13,7 +13,8 @@ using op_test::Inputs;
 using op_test::values;
 using op_test::Values;
 
-// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as it lies or transposed, all ways into c.
+// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as it
+// lies or transposed, all ways into c.
 TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Size {
@@ -46,7 +47,7 @@ TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
 TEST(Gpu, products_of_many_rows_with_float_weights_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const std::size_t outputs : {41, 1030})
-    for (const auto [rows, cols] : {std::pair<std::size_t, std::size_t>{9, 203}, {300, 203}, {12, 700}}) {
+    for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{9, 203}, {300, 203}, {12, 700}}) {
       SCOPED_TRACE(fmt::format("{} x {}, {} outputs", rows, cols, outputs));
       const auto matrix = Matrix::from_floats(DType::float32, values<float>(outputs * cols, 5), outputs, cols).value();
       const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)}, {1, outputs, values<float>(outputs, 7)}};

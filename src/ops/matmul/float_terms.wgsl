@@ -7,7 +7,7 @@ var<private> terms: array<f32, 4>;
 fn find_terms(panel: u32, r: u32, step: u32, t: u32) {
   var chain = 0.0;
   for (var c = 64u * step; c < min(64u * step + 64u, cols); c++) {
-    chain = add_plain(chain, mul(element(16u * panel + r, c), load_x(t * cols + c)));
+    chain = add_plain(chain, product(element(16u * panel + r, c), load_x(t * cols + c)));
   }
   terms[0] = chain;
 }

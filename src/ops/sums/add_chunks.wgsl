@@ -9,7 +9,7 @@ fn run(group: u32, thread: u32) {
   if (into == 1u) { c = load_c(i); }
   for (var first = 0u; first < chunks(); first += chunks_of_run()) {
     var total = 0.0;
-    for (var chunk = first; chunk < first + chunks_of_run(); chunk++) {
+    for (var chunk = first; chunk < min(first + chunks_of_run(), chunks()); chunk++) {
       total = add_plain(total, load_parts(chunk * size + i));
     }
     if (into == 0u && first == 0u) {

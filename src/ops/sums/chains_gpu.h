@@ -16,7 +16,7 @@ struct Chunks {
 
   Chunks(std::size_t all, std::size_t of_run) : terms(all), run(std::max<std::size_t>(1, of_run == 0 ? all : of_run)) {}
   std::size_t of_run() const { return ceil_div(run, kChain); }
-  std::size_t count() const { return ceil_div(terms, run) * of_run(); }
+  std::size_t count() const { return terms / run * of_run() + ceil_div(terms % run, kChain); }
 };
 
 // c [rows, cols] from its chunks, [chunk][rows][cols]; `adds` to what it has, and last a bias, unless it is null.

@@ -9,7 +9,7 @@ fn chunk_of(chunk: u32, col: u32) -> f32 {
   for (var r = begin; r < min(min(begin + 64u, first + block()), rows()); r++) {
     let at = r * cols() + col;
     if (has_b != 0u) {
-      sum = add_plain(sum, mul(load_a(at), load_b(at)));
+      sum = add_plain(sum, product(load_a(at), load_b(at)));
     } else {
       sum = add_plain(sum, load_a(at));
     }
@@ -28,7 +28,7 @@ fn run(group: u32, thread: u32) {
   var total = 0.0;
   for (var chunk = 0u; chunk < chunks(); chunk++) {
     total = add_plain(total, chunk_of(chunk, i));
-    if ((chunk + 1u) % ((block() + 63u) / 64u) != 0u) { continue; }
+    if ((chunk + 1u) % ((block() + 63u) / 64u) != 0u && chunk + 1u < chunks()) { continue; }
     c = snap(add(c, total));
     total = 0.0;
   }
