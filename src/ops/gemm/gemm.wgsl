@@ -1,13 +1,24 @@
 
-// c = a b by chain64, a square of 4 side by 4 side per workgroup of side by side threads, four by four of it per thread.
-// `side` terms of both operands at a time lie in workgroup memory, while the next ones are on their way. Runs of block()
-// terms are one chain each, which is added to c and snapped; into: 0 store, 1 add, 2 a running total that is not snapped, 3
-// each 64 terms of a chain alone into their own c, for add_chunks.wgsl: workgroups then share them, chunks_of_slice() each.
-// b lies by its strides, or with panel_words in panels [k][16]; a bias is added last. There may be many such products, one
-// behind the other in groups; of `causal` ones row r has the terms 0 to r alone.
-const pitch = side + 1u;  // lest quads of neighbouring terms lie in the same banks
-var<workgroup> tile_a: array<vec4<f32>, side * pitch>;  // [term][row / 4]
-var<workgroup> tile_b: array<vec4<f32>, side * pitch>;  // [term][column / 4]
+// c = a b by chain64, a square of 4 side by 4 side per workgroup of side by side threads, four by four of it per thread;
+// `tall` ones are twice as high, eight by four. `side` terms of both operands at a time lie in workgroup memory, while the
+// next ones are on their way. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
+// add, 2 a running total that is not snapped, 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl:
+// workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16]; a bias
+// is added last. There may be many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to
+// r alone.
+const squares = 1u + tall;               // of a thread, one below the other, 4 side rows apart
+const a_pitch = squares * side + 1u;     // lest quads of neighbouring terms lie in the same banks
+const b_pitch = side + 1u;
+var<workgroup> tile_a: array<vec4<f32>, side * a_pitch>;  // [term][row / 4]
+var<workgroup> tile_b: array<vec4<f32>, side * b_pitch>;  // [term][column / 4]
+
+// Rows of four.
+struct Square {
+  x: vec4<f32>,
+  y: vec4<f32>,
+  z: vec4<f32>,
+  w: vec4<f32>,
+}
 
 fn add_four(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
   return vec4<f32>(add_plain(a.x, b.x), add_plain(a.y, b.y), add_plain(a.z, b.z), add_plain(a.w, b.w));
@@ -16,6 +27,26 @@ fn mul_four(a: vec4<f32>, b: f32) -> vec4<f32> {
   return vec4<f32>(product(a.x, b), product(a.y, b), product(a.z, b), product(a.w, b));
 }
 fn snap_four(a: vec4<f32>) -> vec4<f32> { return vec4<f32>(snap(a.x), snap(a.y), snap(a.z), snap(a.w)); }
+fn no_square() -> Square {
+  let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
+  return Square(none, none, none, none);
+}
+fn sum_of(s: Square, t: Square) -> Square {
+  return Square(add_four(s.x, t.x), add_four(s.y, t.y), add_four(s.z, t.z), add_four(s.w, t.w));
+}
+// With the products of a column of a and a row of b, and of those whose row, from `row` on, has the term.
+fn with_products(s: Square, a: vec4<f32>, b: vec4<f32>) -> Square {
+  return Square(add_four(s.x, mul_four(b, a.x)), add_four(s.y, mul_four(b, a.y)), add_four(s.z, mul_four(b, a.z)),
+                add_four(s.w, mul_four(b, a.w)));
+}
+fn with_some_products(s: Square, a: vec4<f32>, b: vec4<f32>, row: u32, term: u32) -> Square {
+  var out = s;
+  if (term <= row) { out.x = add_four(s.x, mul_four(b, a.x)); }
+  if (term <= row + 1u) { out.y = add_four(s.y, mul_four(b, a.y)); }
+  if (term <= row + 2u) { out.z = add_four(s.z, mul_four(b, a.z)); }
+  if (term <= row + 3u) { out.w = add_four(s.w, mul_four(b, a.w)); }
+  return out;
+}
 
 // Where the matrices of a product begin.
 var<private> a_at: u32;
@@ -59,31 +90,38 @@ fn store_row(row: u32, col: u32, chunk: u32, v: vec4<f32>) {
   store_one(row, col + 2u, chunk, v.z);
   store_one(row, col + 3u, chunk, v.w);
 }
+fn store_square(row: u32, col: u32, chunk: u32, s: Square) {
+  store_row(row, col, chunk, s.x);
+  store_row(row + 1u, col, chunk, s.y);
+  store_row(row + 2u, col, chunk, s.z);
+  store_row(row + 3u, col, chunk, s.w);
+}
+fn c_square(row: u32, col: u32) -> Square {
+  return Square(c_four(row, col), c_four(row + 1u, col), c_four(row + 2u, col), c_four(row + 3u, col));
+}
 // A run's total into what c has.
-fn store_total(row: u32, col: u32, total: vec4<f32>, is_first: bool) {
-  if (into == 2u) {
-    store_row(row, col, 0u, total);
-  } else if (into == 0u && is_first) {
-    store_row(row, col, 0u, snap_four(total));
-  } else {
-    store_row(row, col, 0u, snap_four(add_four(c_four(row, col), total)));
-  }
+fn store_total(row: u32, col: u32, total: Square, is_first: bool) {
+  var t = total;
+  if (into == 1u || (into == 0u && !is_first)) { t = sum_of(c_square(row, col), t); }
+  if (into != 2u) { t = Square(snap_four(t.x), snap_four(t.y), snap_four(t.z), snap_four(t.w)); }
+  store_square(row, col, 0u, t);
 }
 
 fn run(group: u32, thread: u32) {
-  let tile = 4u * side;
-  let across = (n() + tile - 1u) / tile;
-  let tiles = across * ((m() + tile - 1u) / tile);
+  let across = (n() + 4u * side - 1u) / (4u * side);
+  let height = 4u * side * squares;
+  let tiles = across * ((m() + height - 1u) / height);
   let slice = group / tiles % slices();
   let matrix = group / tiles / slices();
   a_at = matrix / inner() * a_outer() + matrix % inner() / a_share() * a_step();
   b_at = matrix / inner() * b_outer() + matrix % inner() / b_share() * b_step();
   c_at = matrix / inner() * c_outer() + matrix % inner() / c_share() * c_step();
-  let row = group % tiles / across * tile;
-  let column = group % tiles % across * tile;
+  let row = group % tiles / across * height;
+  let column = group % tiles % across * 4u * side;
   let x = thread / side;
   let y = thread % side;
   let own_row = row + 4u * x;
+  let low_row = own_row + 4u * side;
   let own_column = column + 4u * y;
   // Neighbours of a thread read neighbours in memory, whichever axis is contiguous.
   let a_by_terms = a_col() == 1u;
@@ -93,38 +131,35 @@ fn run(group: u32, thread: u32) {
   let b_quad = select(y, x, b_by_terms);
   let b_term = select(x, y, b_by_terms);
 
-  let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
-  var k0 = none;
-  var k1 = none;
-  var k2 = none;
-  var k3 = none;
-  var t0 = none;
-  var t1 = none;
-  var t2 = none;
-  var t3 = none;
+  var chain = no_square();
+  var low_chain = no_square();
+  var total = no_square();
+  var low_total = no_square();
   if (into == 2u) {
-    t0 = c_four(own_row, own_column);
-    t1 = c_four(own_row + 1u, own_column);
-    t2 = c_four(own_row + 2u, own_column);
-    t3 = c_four(own_row + 3u, own_column);
+    total = c_square(own_row, own_column);
+    if (tall != 0u) { low_total = c_square(low_row, own_column); }
   }
   let chunks_of_run = (block() + 63u) / 64u;
   var chunk = slice * chunks_of_slice();
   let last_chunk = min(chunk + chunks_of_slice(), chunks());
   var end = k();
-  if (causal != 0u) { end = min(end, row + tile); }
+  if (causal != 0u) { end = min(end, row + height); }
   var at = chunk / chunks_of_run * block() + 64u * (chunk % chunks_of_run);
   var run_stop = min((chunk / chunks_of_run + 1u) * block(), end);
   var stop = min(at + 64u, run_stop);
   var next_a = a_four(row + 4u * a_quad, at + a_term, stop);
+  var next_low = vec4<f32>();
+  if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
   var next_b = b_four(at + b_term, column + 4u * b_quad, stop);
   if (into == 0u && end == 0u) {
-    for (var r = 0u; r < 4u; r++) { store_row(own_row + r, own_column, 0u, none); }
+    store_square(own_row, own_column, 0u, total);
+    if (tall != 0u) { store_square(low_row, own_column, 0u, total); }
   }
   while (chunk < last_chunk && at < end) {
     workgroupBarrier();
-    tile_a[a_term * pitch + a_quad] = next_a;
-    tile_b[b_term * pitch + b_quad] = next_b;
+    tile_a[a_term * a_pitch + a_quad] = next_a;
+    if (tall != 0u) { tile_a[a_term * a_pitch + side + a_quad] = next_low; }
+    tile_b[b_term * b_pitch + b_quad] = next_b;
     workgroupBarrier();
     let own = at;
     at = min(at + side, stop);
@@ -133,53 +168,40 @@ fn run(group: u32, thread: u32) {
     if (ends_run) { run_stop = min(at + block(), end); }
     if (ends_chunk) { stop = min(at + 64u, run_stop); }
     next_a = a_four(row + 4u * a_quad, at + a_term, stop);
+    if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
     next_b = b_four(at + b_term, column + 4u * b_quad, stop);
     // Terms that no tile has are 0 on both sides, and change no sum.
     if (causal != 0u && own + side > row + 1u) {
       for (var term = 0u; term < side; term++) {
-        let a = tile_a[term * pitch + x];
-        let b = tile_b[term * pitch + y];
-        if (own + term <= own_row) { k0 = add_four(k0, mul_four(b, a.x)); }
-        if (own + term <= own_row + 1u) { k1 = add_four(k1, mul_four(b, a.y)); }
-        if (own + term <= own_row + 2u) { k2 = add_four(k2, mul_four(b, a.z)); }
-        if (own + term <= own_row + 3u) { k3 = add_four(k3, mul_four(b, a.w)); }
+        let b = tile_b[term * b_pitch + y];
+        chain = with_some_products(chain, tile_a[term * a_pitch + x], b, own_row, own + term);
+        if (tall != 0u) {
+          low_chain = with_some_products(low_chain, tile_a[term * a_pitch + side + x], b, low_row, own + term);
+        }
       }
     } else {
       for (var term = 0u; term < side; term++) {
-        let a = tile_a[term * pitch + x];
-        let b = tile_b[term * pitch + y];
-        k0 = add_four(k0, mul_four(b, a.x));
-        k1 = add_four(k1, mul_four(b, a.y));
-        k2 = add_four(k2, mul_four(b, a.z));
-        k3 = add_four(k3, mul_four(b, a.w));
+        let b = tile_b[term * b_pitch + y];
+        chain = with_products(chain, tile_a[term * a_pitch + x], b);
+        if (tall != 0u) { low_chain = with_products(low_chain, tile_a[term * a_pitch + side + x], b); }
       }
     }
     if (!ends_chunk) { continue; }
     if (into == 3u) {
-      store_row(own_row, own_column, chunk, k0);
-      store_row(own_row + 1u, own_column, chunk, k1);
-      store_row(own_row + 2u, own_column, chunk, k2);
-      store_row(own_row + 3u, own_column, chunk, k3);
+      store_square(own_row, own_column, chunk, chain);
+      if (tall != 0u) { store_square(low_row, own_column, chunk, low_chain); }
     } else {
-      t0 = add_four(t0, k0);
-      t1 = add_four(t1, k1);
-      t2 = add_four(t2, k2);
-      t3 = add_four(t3, k3);
+      total = sum_of(total, chain);
+      low_total = sum_of(low_total, low_chain);
     }
-    k0 = none;
-    k1 = none;
-    k2 = none;
-    k3 = none;
+    chain = no_square();
+    low_chain = no_square();
     let is_first = chunk < chunks_of_run;
     chunk += 1u;
     if (into == 3u || !ends_run) { continue; }
-    store_total(own_row, own_column, t0, is_first);
-    store_total(own_row + 1u, own_column, t1, is_first);
-    store_total(own_row + 2u, own_column, t2, is_first);
-    store_total(own_row + 3u, own_column, t3, is_first);
-    t0 = none;
-    t1 = none;
-    t2 = none;
-    t3 = none;
+    store_total(own_row, own_column, total, is_first);
+    if (tall != 0u) { store_total(low_row, own_column, low_total, is_first); }
+    total = no_square();
+    low_total = no_square();
   }
 }

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::size_t kManyTiles = 128;  // that keep a card busy
 
+// What a workgroup has of c: 4 side columns, and as many rows or twice as many.
+struct Tile {
+  std::size_t side;
+  bool tall;
+};
+
 // Products of matrices of one shape, of whole chains or in chunks of 64 terms (gemm.wgsl).
 struct Products {
   EachGemm each;
@@ -20,12 +26,12 @@ struct Products {
   std::size_t panel_words = 0;  // b lies in panels
   const void* bias = nullptr;
 
-  std::size_t tiles(std::size_t side) const {
-    return each.count * ceil_div(each.m, 4 * side) * ceil_div(each.n, 4 * side);
+  std::size_t tiles(const Tile& tile) const {
+    return each.count * ceil_div(each.m, 4 * tile.side * (tile.tall ? 2 : 1)) * ceil_div(each.n, 4 * tile.side);
   }
 
-  void record(const Exec& exec, std::size_t slices, std::size_t side, void* c, std::size_t into) const {
-    Kernel kernel("gemm", wgsl::gemm, static_cast<std::uint32_t>(side * side));
+  void record(const Exec& exec, std::size_t slices, const Tile& tile, void* c, std::size_t into) const {
+    Kernel kernel("gemm", wgsl::gemm, static_cast<std::uint32_t>(tile.side * tile.side));
     kernel.reads("a", each.a.data)
         .reads("b", each.b.data)
         .reads("bias", bias == nullptr ? each.a.data : bias)
@@ -43,7 +49,8 @@ struct Products {
         .number("c_row", slices == 1 ? each.c_stride : each.n)
         .number("inner", each.inner)
         .number("slices", slices)
-        .fixed("side", side)
+        .fixed("side", tile.side)
+        .fixed("tall", tile.tall)
         .fixed("panel_words", panel_words)
         .fixed("has_bias", bias != nullptr)
         .fixed("causal", each.causal)
@@ -51,31 +58,38 @@ struct Products {
     place(kernel, "a_outer", "a_step", "a_share", each.of_a);
     place(kernel, "b_outer", "b_step", "b_share", each.of_b);
     place(kernel, "c_outer", "c_step", "c_share", each.of_c);
-    exec.gpu()->record(exec, kernel, slices * tiles(side));
+    exec.gpu()->record(exec, kernel, slices * tiles(tile));
   }
 
-  // Workgroups that share the chunks of a square: of few squares and long chains. Chunks lie in memory until they are
+  // Workgroups that share the chunks of a tile: of few tiles and long chains. Chunks lie in memory until they are
   // added.
-  std::size_t slices(std::size_t side) const {
+  std::size_t slices(const Tile& tile) const {
     constexpr std::size_t kFewChunks = 8, kMostElements = std::size_t{1} << 24, kGroups = 4 * kManyTiles;
-    if (each.into == Into::Partial || each.count != 1 || chunks.count() < kFewChunks || tiles(side) >= kManyTiles ||
+    if (each.into == Into::Partial || each.count != 1 || chunks.count() < kFewChunks || tiles(tile) >= kManyTiles ||
         chunks.count() * each.m * each.n > kMostElements)
       return 1;
-    return std::min(chunks.count(), ceil_div(kGroups, tiles(side)));
+    return std::min(chunks.count(), ceil_div(kGroups, tiles(tile)));
   }
 
-  void record_chunks(const Exec& exec, std::size_t slices, std::size_t side) const {
+  void record_chunks(const Exec& exec, std::size_t slices, const Tile& tile) const {
     constexpr std::size_t kChunks = 3;
     const ArenaScope scope(exec.arena);
     float* const parts = exec.arena.take<float>(chunks.count() * each.m * each.n);
-    record(exec, slices, side, parts, kChunks);
+    record(exec, slices, tile, parts, kChunks);
     add_chunks(exec, chunks, parts, each.into == Into::Add, bias, {each.c, each.m, each.n, Element::f32});
   }
 
+  // The largest tile of which there are enough.
+  Tile tile() const {
+    for (const Tile& tile : {Tile{16, true}, Tile{16, false}})
+      if (slices(tile) * tiles(tile) >= kManyTiles && (!tile.tall || each.m > 4 * tile.side)) return tile;
+    return {8, false};
+  }
+
   void record(const Exec& exec) const {
-    const std::size_t side = slices(16) * tiles(16) >= kManyTiles ? 16 : 8, shared = slices(side);
-    if (shared > 1) return record_chunks(exec, shared, side);
-    record(exec, 1, side, each.c, static_cast<std::size_t>(each.into));
+    const Tile tile = this->tile();
+    if (const std::size_t shared = slices(tile); shared > 1) return record_chunks(exec, shared, tile);
+    record(exec, 1, tile, each.c, static_cast<std::size_t>(each.into));
   }
 
  private:

@@ -13,15 +13,15 @@ using op_test::Inputs;
 using op_test::values;
 using op_test::Values;
 
-// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as it
-// lies or transposed, all ways into c.
+// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as
+// it lies or transposed, all ways into c.
 TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Size {
     std::size_t m, n, k, block;
   };
   for (const Size s : {Size{5, 3, 1, 0}, Size{67, 33, 130, 16}, Size{131, 65, 1000, 100}, Size{40, 70, 1301, 0},
-                       Size{300, 520, 90, 40}, Size{770, 705, 81, 0}})
+                       Size{300, 520, 90, 40}, Size{770, 705, 81, 0}, Size{1030, 1100, 70, 48}})
     for (const bool turned : {false, true})
       for (const Into into : {Into::Store, Into::Add, Into::Partial}) {
         SCOPED_TRACE(fmt::format("{} {} {} by {}, {} {}", s.m, s.n, s.k, s.block, turned, static_cast<int>(into)));
