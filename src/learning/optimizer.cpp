@@ -170,6 +170,14 @@ Result<void> Optimizer::step(const Exec& exec, std::span<const Tensor> weights, 
   return finish(figures);
 }
 
+namespace {
+
+Tensor figure_of(const Tensor& all, std::size_t i) {
+  return {static_cast<std::byte*>(all.data) + i * bytes_of(all.element), 1, 1, all.element};
+}
+
+}  // namespace
+
 // Weights and slots are measured only where what earlier steps can have made of them may be too large: reading them all
 // would cost a tenth of a step. With sizes up to 2^40, decay up to 2^20, eps from 2^-50, 1 - b^t from 2^-20 and rates
 // up to 2^10 the largest number in any of the equations (Adam's m / (1 - b1^t) / eps times the rate) is 2^120, that of
@@ -178,9 +186,6 @@ Result<void> Optimizer::plan(const Exec& exec, std::size_t p, ConstTensor weight
                              Figures& figures) {
   Move& move = moves_[p];
   const Element element = gradient.element;
-  LOOM_TRY(move.outcome, figures.take(1, 1, element));
-  LOOM_TRY(move.bound, figures.take(1, 1, element));
-  magnitude_bound(exec, gradient, move.bound);
   const bool are_small = fit(sizes_[p]);
   if (!are_small) {
     const UpdateState state = state_of(p);
@@ -201,23 +206,35 @@ Result<void> Optimizer::record(const Exec& exec, std::span<const Tensor> weights
                                std::span<const ConstTensor> gradients, double learning_rate, Figures& figures,
                                Tensor failed) {
   if (exec.rehearsal()) {
-    for (const ConstTensor& gradient : gradients) {
-      magnitude_bound(exec, gradient, {});
-      try_update(exec, rule_, gradient, gradient, {}, {}, 0, {});
-    }
+    std::vector<UpdateTrial> trials;
+    for (const ConstTensor& gradient : gradients) trials.push_back({rule_, gradient, gradient, {}, {}, 0});
+    magnitude_bounds(exec, gradients, {});
+    try_updates(exec, trials, {});
     return {};
   }
   LOOM_TRY_VOID(check_step(weights, gradients, learning_rate));
   moves_.assign(parameters_.size(), {});
+  std::vector<ConstTensor> moving;
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
-    if (weights[p].data == nullptr || gradients[p].data == nullptr) continue;
-    Move& move = moves_[p];
-    move.moves = true, move.learning_rate = learning_rate,
-    move.rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
-    LOOM_TRY_VOID(plan(exec, p, weights[p], gradients[p], figures));
-    try_update(exec, move.rule, weights[p], gradients[p], state_of(p), move.bound, move.most, move.outcome);
-    check_finite(exec, move.outcome, failed);
+    moves_[p].moves = weights[p].data != nullptr && gradients[p].data != nullptr;
+    if (moves_[p].moves) moving.push_back(gradients[p]);
   }
+  if (moving.empty()) return {};
+  // All of them at once: on a graphics card each kernel waits for the one before.
+  LOOM_TRY(const Tensor bounds, figures.take(1, moving.size(), moving[0].element));
+  LOOM_TRY(const Tensor outcomes, figures.take(1, moving.size(), moving[0].element));
+  magnitude_bounds(exec, moving, bounds);
+  std::vector<UpdateTrial> trials;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    Move& move = moves_[p];
+    if (!move.moves) continue;
+    move.bound = figure_of(bounds, trials.size()), move.outcome = figure_of(outcomes, trials.size());
+    move.learning_rate = learning_rate, move.rule = rule_of(parameters_[p], learning_rate, steps_ + 1);
+    LOOM_TRY_VOID(plan(exec, p, weights[p], gradients[p], figures));
+    trials.push_back({move.rule, weights[p], gradients[p], state_of(p), move.bound, move.most});
+  }
+  try_updates(exec, trials, outcomes);
+  check_finite(exec, outcomes, failed);
   for (std::size_t p = 0; p < parameters_.size(); ++p)
     if (moves_[p].moves) update(exec, moves_[p].rule, weights[p], gradients[p], state_of(p), failed);
   return {};

@@ -9,6 +9,7 @@
 #include "ops/conv/convolve.wgsl.h"
 #include "ops/conv/patch.wgsl.h"
 #include "ops/conv/weight_gradient.wgsl.h"
+#include "ops/sums/chains_gpu.h"
 #include "simd/orders.h"
 
 namespace loom::gpu {
@@ -16,6 +17,7 @@ namespace {
 
 // Filters that a thread computes: they share what it sees of the input and where that lies.
 constexpr std::size_t kFiltersTogether = 4;
+constexpr std::size_t kManyGroups = 256;  // that keep a card busy
 
 // What patch.wgsl reads. Inputs stay where they are: no plane is stored with its padding.
 Kernel& with_patches(const Exec& exec, const PatchLayout& layout, Kernel& kernel) {
@@ -60,32 +62,47 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, c
 void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
                               const void* g, bool reversed, void* d) {
   static const std::string body = joined({wgsl::patch, wgsl::weight_gradient});
-  const std::size_t together = std::min(n.filters, kFiltersTogether), columns = n.channels * layout.taps();
+  const std::size_t together = std::min(n.filters, kFiltersTogether), columns = n.channels * layout.taps(),
+                    workgroups = n.groups * ceil_div(n.filters, together) * ceil_div(columns, kLanes);
+  const Tensor out{d, n.groups * n.filters, columns, Element::f32};
+  const Chunks chunks(n.samples * layout.positions(), kSampleBlock * layout.positions());
+  const bool apart = workgroups < kManyGroups && chunks.count() > kLanes;
+  const ArenaScope scope(exec.arena);
+  float* const parts = apart ? exec.arena.take<float>(chunks.count() * out.rows * out.cols) : nullptr;
   Kernel kernel("convolve_weight_gradient", body, 256);
   kernel.reads("x", x)
       .reads("g", g)
-      .updates("d", d)
+      .updates("d", apart ? parts : d)
+      .number("groups", n.groups)
       .number("samples", n.samples)
       .number("channels", n.channels)
       .number("filters", n.filters)
       .number("all_filters", n.groups * n.filters)
       .fixed("together", together)
+      .fixed("apart", apart)
       .fixed("reversed", reversed);
-  exec.gpu()->record(exec, with_patches(exec, layout, kernel),
-                     n.groups * ceil_div(n.filters, together) * ceil_div(columns, kLanes));
+  const std::size_t rounds = ceil_div(n.samples, kSampleBlock) * ceil_div(chunks.of_run(), kLanes);
+  exec.gpu()->record(exec, with_patches(exec, layout, kernel), workgroups * (apart ? rounds : 1));
+  if (apart) add_chunks(exec, chunks, parts, true, nullptr, out);
 }
 
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
                             const void* g, void* d) {
   static const std::string body = joined({wgsl::chain, wgsl::bias_gradient});
+  const Chunks chunks(samples * positions, kSampleBlock * positions);
+  const bool apart = channels < kManyGroups && chunks.count() > Kernel::kThreads;
+  const ArenaScope scope(exec.arena);
+  float* const parts = apart ? exec.arena.take<float>(chunks.count() * channels) : nullptr;
   exec.gpu()->record(exec,
                      Kernel("convolve_bias_gradient", body)
                          .reads("g", g)
-                         .updates("d", d)
+                         .updates("d", apart ? parts : d)
                          .number("samples", samples)
                          .number("channels", channels)
-                         .number("positions", positions),
-                     channels);
+                         .number("positions", positions)
+                         .fixed("apart", apart),
+                     channels * (apart ? ceil_div(chunks.count(), Kernel::kThreads) : 1));
+  if (apart) add_chunks(exec, chunks, parts, true, nullptr, {d, 1, channels, Element::f32});
 }
 
 }  // namespace loom::gpu

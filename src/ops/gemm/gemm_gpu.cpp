@@ -82,7 +82,8 @@ struct Products {
   // The largest tile of which there are enough.
   Tile tile() const {
     for (const Tile& tile : {Tile{16, true}, Tile{16, false}})
-      if (slices(tile) * tiles(tile) >= kManyTiles && (!tile.tall || each.m > 4 * tile.side)) return tile;
+      if (slices(tile) * tiles(tile) >= (tile.tall ? 2 : 1) * kManyTiles && (!tile.tall || each.m > 4 * tile.side))
+        return tile;
     return {8, false};
   }
 

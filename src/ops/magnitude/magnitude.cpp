@@ -6,18 +6,23 @@
 
 namespace loom {
 
-void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) {
-  const gpu::Call call(exec, [&] { gpu::magnitude_bound(exec, x, bound); });
+void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) { magnitude_bounds(exec, {&x, 1}, bound); }
+
+void magnitude_bounds(const Exec& exec, std::span<const ConstTensor> x, Tensor bounds) {
+  if (x.empty()) return;
+  const gpu::Call call(exec, [&] { gpu::magnitude_bounds(exec, x, bounds); });
   if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
+  with_element(x[0].element, [&]<class T>() {
     const MagnitudeKernels<T>& kernels = exec.kernels.magnitude.of<T>();
-    const std::size_t n = x.rows * x.cols;
-    const ArenaScope scope(exec.arena);
-    T* const bounds = exec.arena.take<T>(pieces_of(n));
-    for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
-      kernels.bound(x.as<T>() + first, count, bounds + piece);
-    });
-    if (exec.computes()) kernels.largest(bounds, pieces_of(n), bound.as<T>());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t n = x[i].rows * x[i].cols;
+      const ArenaScope scope(exec.arena);
+      T* const pieces = exec.arena.take<T>(pieces_of(n));
+      for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+        kernels.bound(x[i].as<T>() + first, count, pieces + piece);
+      });
+      if (exec.computes()) kernels.largest(pieces, pieces_of(n), bounds.as<T>() + i);
+    }
   });
 }
 

@@ -25,6 +25,12 @@ TEST(Gpu, magnitudes_have_the_bits_of_the_cpu) {
         check_finite(exec, t[0], {y.row(1), 1, 1, Element::f32});
       });
     }
+  const Values tensors[] = {
+      {1, 3, values<float>(3, 1)}, {1, 40000, values<float>(40000, 2)}, {9, 2000, values<float>(18000, 3)}};
+  expect_equal(*device, tensors, 1, 4, [&](const Exec& exec, Inputs t, Tensor y) {
+    const ConstTensor all[] = {t[0], {t[1].data, 0, 40000, Element::f32}, t[1], t[2]};
+    magnitude_bounds(exec, all, y);
+  });
 }
 
 }  // namespace

@@ -210,10 +210,17 @@ void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob>
   }
 }
 
+// Several jobs that are sooner done in one kernel than by tiles in one for each: the gates of a recurrent step.
+bool is_small(ConstTensor x, std::span<const MatmulJob> jobs) {
+  constexpr std::size_t kSmall = std::size_t{1} << 20;  // multiply-adds
+  return jobs.size() > 1 && x.rows * x.cols * jobs[0].y.cols < kSmall;
+}
+
 // Jobs of one layout, whose floors are the same.
 void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, Inputs& inputs) {
   const Matrix& first = *jobs[0].weight;
-  if (first.layout().kind == PanelKind::Float32 && x.rows > kFewRows) return multiply_floats(exec, x, jobs);
+  if (first.layout().kind == PanelKind::Float32 && x.rows > kFewRows && !is_small(x, jobs))
+    return multiply_floats(exec, x, jobs);
   const bool codes = holds_codes(first), few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   Kernel kernel("matmul", product_body(codes, few, jobs.size()), 256);
   add_layout(first, kernel);

@@ -1,5 +1,7 @@
 #include "ops/update/update.h"
 
+#include <vector>
+
 #include "backend/webgpu/call.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
@@ -58,31 +60,36 @@ void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, c
   });
 }
 
-void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
-                ConstTensor bound, double most, Tensor outcome) {
+void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, Tensor outcomes) {
+  if (trials.empty()) return;
   const gpu::Call call(exec, [&] {
-    gpu::try_update(exec, rule.kind, numbers_of<float>(rule), w, g, state, bound, static_cast<float>(most), outcome);
+    std::vector<UpdateNumbers<float>> numbers;
+    for (const UpdateTrial& trial : trials) numbers.push_back(numbers_of<float>(trial.rule));
+    gpu::try_updates(exec, trials, numbers, outcomes);
   });
   if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  with_element(w.element, [&]<class T>() {
+  with_element(trials[0].w.element, [&]<class T>() {
     const UpdateKernels<T>& kernels = exec.kernels.update.of<T>();
-    const UpdateNumbers<T> numbers = numbers_of<T>(rule);
-    const std::size_t n = w.rows * w.cols;
-    T* const outcomes = exec.arena.take<T>(pieces_of(n));
-    for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
-      TryRun<T> run{.w = w.as<T>() + first,
-                    .g = g.as<T>() + first,
-                    .slot = {},
-                    .count = count,
-                    .bound = bound.as<T>(),
-                    .most = static_cast<T>(most),
-                    .outcome = outcomes + piece};
-      for (std::size_t s = 0; s < kUpdateSlots; ++s)
-        run.slot[s] = state[s].data == nullptr ? nullptr : state[s].as<T>() + first;
-      kernels.try_update(rule.kind, numbers, run);
-    });
-    if (exec.computes()) exec.kernels.magnitude.of<T>().largest(outcomes, pieces_of(n), outcome.as<T>());
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const UpdateTrial& trial = trials[i];
+      const ArenaScope scope(exec.arena);
+      const UpdateNumbers<T> numbers = numbers_of<T>(trial.rule);
+      const std::size_t n = trial.w.rows * trial.w.cols;
+      T* const pieces = exec.arena.take<T>(pieces_of(n));
+      for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+        TryRun<T> run{.w = trial.w.as<T>() + first,
+                      .g = trial.g.as<T>() + first,
+                      .slot = {},
+                      .count = count,
+                      .bound = trial.bound.as<T>(),
+                      .most = static_cast<T>(trial.most),
+                      .outcome = pieces + piece};
+        for (std::size_t s = 0; s < kUpdateSlots; ++s)
+          run.slot[s] = trial.state[s].data == nullptr ? nullptr : trial.state[s].as<T>() + first;
+        kernels.try_update(trial.rule.kind, numbers, run);
+      });
+      if (exec.computes()) exec.kernels.magnitude.of<T>().largest(pieces, pieces_of(n), outcomes.as<T>() + i);
+    }
   });
 }
 

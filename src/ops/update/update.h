@@ -22,17 +22,25 @@ using UpdateState = std::array<Tensor, kUpdateSlots>;
 // it is not 0 nothing moves.
 void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state,
             ConstTensor failed = {});
-// outcome [1], of w's element = infinity if update() would leave anything but finite numbers, else 0: it is tried on
-// copies, a piece at a time. Not where the element of bound [1] is at most `most`: such gradients are known to be
-// harmless. Scratch: one number for each 1 024 elements.
-void try_update(const Exec& exec, const UpdateRule& rule, ConstTensor w, ConstTensor g, const UpdateState& state,
-                ConstTensor bound, double most, Tensor outcome);
+// Gradients whose bound [1] is at most `most` are known to be harmless.
+struct UpdateTrial {
+  UpdateRule rule;
+  ConstTensor w, g;
+  UpdateState state;
+  ConstTensor bound;
+  double most = 0;
+};
+// outcomes [1, number of trials], of w's element: infinity where update() would leave anything but finite numbers, else
+// 0. It is tried on copies, a piece at a time, and not where the gradient is harmless. Scratch: one number for each
+// 1 024 elements.
+void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, Tensor outcomes);
 
 namespace gpu {
 void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, Tensor w, ConstTensor g,
             const UpdateState& state, ConstTensor failed);
-void try_update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, ConstTensor w, ConstTensor g,
-                const UpdateState& state, ConstTensor bound, float most, Tensor outcome);
+// `numbers` of each trial's rule.
+void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, std::span<const UpdateNumbers<float>> numbers,
+                 Tensor outcomes);
 }  // namespace gpu
 
 template <class T>

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
@@ -14,7 +15,7 @@ namespace loom::gpu {
 namespace {
 
 using recorder::Trace;
-constexpr std::size_t kGroup = 4096;  // elements that a workgroup of try_update() has
+constexpr std::size_t kGroup = 4096;  // elements that a workgroup of try_updates() has
 
 // Numbers of a rule as a kernel reads them; its choices are in the text, which `name` tells apart.
 struct RuleStep {
@@ -61,7 +62,7 @@ const std::string& trial_text(const RuleStep& step, UpdateKind kind, const Updat
   body += "    }\n  }\n  found[thread] = bad;\n  workgroupBarrier();\n";
   body +=
       "  for (var n = 128u; n != 0u; n >>= 1u) {\n    if (thread < n) { found[thread] |= found[thread + n]; }\n"
-      "    workgroupBarrier();\n  }\n  if (thread == 0u) { put_outcomes(group, found[0]); }\n}\n";
+      "    workgroupBarrier();\n  }\n  if (thread == 0u) { put_found_there(group, found[0]); }\n}\n";
   text = std::make_unique<const std::string>(std::move(body));
   return *text;
 }
@@ -78,25 +79,33 @@ void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbe
       step.numbers, [&](Trace& t) { call(t, kind, numbers, step.slots); }, failed.data);
 }
 
-void try_update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, ConstTensor w, ConstTensor g,
-                const UpdateState& state, ConstTensor bound, float most, Tensor outcome) {
+void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, std::span<const UpdateNumbers<float>> numbers,
+                 Tensor outcomes) {
   const ArenaScope scope(exec.arena);
-  const std::size_t n = w.rows * w.cols, groups = ceil_div(n, kGroup);
-  auto* const outcomes = exec.arena.take<std::uint32_t>(groups);
+  std::vector<std::uint32_t> ends = {0};  // of the workgroups of each
+  for (const UpdateTrial& trial : trials)
+    ends.push_back(ends.back() + static_cast<std::uint32_t>(ceil_div(trial.w.rows * trial.w.cols, kGroup)));
+  auto* const found = exec.arena.take<std::uint32_t>(ends.back());
   if (exec.rehearsal()) return;
-  const RuleStep step(kind, numbers, state);
-  Kernel kernel("try_update", trial_text(step, kind, numbers), 256);
-  kernel.reads("0", w.data).reads("1", g.data);
-  for (std::size_t s = 0; s < step.slots; ++s) kernel.reads(kOperandNames[2 + s], state[s].data);
-  kernel.reads("bound", bound.data).writes("outcomes", outcomes).number("elements", n).number("most", most);
-  for (std::size_t k = 0; k < step.numbers.size(); ++k) kernel.number(kNumberNames[k], step.numbers[k]);
-  exec.gpu()->record(exec, kernel, groups);
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const UpdateTrial& trial = trials[i];
+    const RuleStep step(trial.rule.kind, numbers[i], trial.state);
+    Kernel kernel("try_update", trial_text(step, trial.rule.kind, numbers[i]), 256);
+    kernel.reads("0", trial.w.data).reads("1", trial.g.data);
+    for (std::size_t s = 0; s < step.slots; ++s) kernel.reads(kOperandNames[2 + s], trial.state[s].data);
+    kernel.reads("bound", trial.bound.data)
+        .writes("found_there", found + ends[i])
+        .number("elements", trial.w.rows * trial.w.cols)
+        .number("most", static_cast<float>(trial.most));
+    for (std::size_t k = 0; k < step.numbers.size(); ++k) kernel.number(kNumberNames[k], step.numbers[k]);
+    exec.gpu()->record(exec, kernel, ends[i + 1] - ends[i]);
+  }
   exec.gpu()->record(exec,
                      Kernel("outcomes", wgsl::outcomes, 256)
-                         .reads("outcomes", outcomes)
-                         .writes("outcome", outcome.data)
-                         .number("groups", groups),
-                     1);
+                         .reads("found_there", found)
+                         .reads("ends", exec.gpu()->upload(exec, std::span<const std::uint32_t>(ends)))
+                         .writes("outcomes", outcomes.data),
+                     trials.size());
 }
 
 }  // namespace loom::gpu

@@ -160,8 +160,9 @@ void check_trial() {
             const std::vector<T> before = now.w, limit = {bound};
             now.g[n / 2] = odd;
             std::vector<T> outcome(1, T{5});
-            try_update(exec, c.rule, tensor(now.w, 1, n), tensor(now.g, 1, n), now.state(c.rule), tensor(limit, 1, 1),
-                       2, tensor(outcome, 1, 1));
+            const UpdateTrial trial{
+                c.rule, tensor(now.w, 1, n), tensor(now.g, 1, n), now.state(c.rule), tensor(limit, 1, 1), 2};
+            try_updates(exec, {&trial, 1}, tensor(outcome, 1, 1));
             EXPECT_EQ(now.w, before);
             EXPECT_EQ(now.slots[0], Weights<T>(n).slots[0]);
             return outcome;
