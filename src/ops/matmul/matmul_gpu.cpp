@@ -20,6 +20,7 @@ constexpr float kFp8E4M3Unit = 0x1p8f;   // chains of fp8e4m3 count 2^-8 (dtypes
 constexpr std::size_t kInputWords = 20;  // of a block of inputs
 constexpr std::size_t kFewRows = 8;      // whose outputs are shared by threads
 constexpr std::size_t kRowsOfGroup = 16;
+constexpr std::size_t kManyColumns = 2048;  // of which threads take two steps at a time
 
 // x in the forms that the weights of a call ask for, each once.
 struct Inputs {
@@ -243,8 +244,8 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   } else {
     kernel.reads("x", x.data, x.cols);
   }
-  if (few) kernel.groups_of_row(2 * panels);
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
+  if (few) kernel.fixed("steps_of_lane", x.cols >= kManyColumns ? 2 : 1).groups_of_row(2 * panels);
   exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, kRowsOfGroup)));
 }
 

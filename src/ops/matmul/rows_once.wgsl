@@ -1,8 +1,9 @@
 
 // A few rows of x: threads share each output, a step each, and one of them adds the terms in order. A workgroup of 256
-// threads has half a panel, eight outputs, by 32 steps at a time.
+// threads has half a panel, eight outputs, by 32 lanes, each of which takes steps_of_lane steps at a time: of long rows more
+// is then on its way from memory.
 const lanes = 32u;
-var<workgroup> waiting: array<f32, 256 * terms_of_step>;
+var<workgroup> waiting: array<f32, 256 * steps_of_lane * terms_of_step>;
 
 fn run(group: u32, thread: u32) {
   let t = group / (2u * all_panels);
@@ -12,14 +13,16 @@ fn run(group: u32, thread: u32) {
   let lane = thread / 8u;
   let row = 16u * panel + r;
   var total = 0.0;
-  for (var first = 0u; first < steps; first += lanes) {
-    if (first + lane < steps) {
-      find_terms(panel, r, first + lane, t);
-      for (var k = 0u; k < terms_of_step; k++) { waiting[(lane * terms_of_step + k) * 8u + thread % 8u] = terms[k]; }
+  for (var first = 0u; first < steps; first += lanes * steps_of_lane) {
+    for (var s = 0u; s < steps_of_lane; s++) {
+      // Beyond the last step it is taken again, and not counted.
+      let step = lanes * s + lane;
+      find_terms(panel, r, min(first + step, steps - 1u), t);
+      for (var k = 0u; k < terms_of_step; k++) { waiting[(step * terms_of_step + k) * 8u + thread % 8u] = terms[k]; }
     }
     workgroupBarrier();
     if (lane == 0u) {
-      let count = min(steps - first, lanes) * terms_of_step;
+      let count = min(steps - first, lanes * steps_of_lane) * terms_of_step;
       for (var k = 0u; k < count; k++) { total = add_plain(total, waiting[k * 8u + thread]); }
     }
     workgroupBarrier();

@@ -5,14 +5,16 @@ fn chunk_of(chunk: u32, col: u32) -> f32 {
   let chunks_of_run = (block() + 63u) / 64u;
   let first = chunk / chunks_of_run * block();
   let begin = first + 64u * (chunk % chunks_of_run);
+  let end = min(min(begin + 64u, first + block()), rows());
   var sum = 0.0;
-  for (var r = begin; r < min(min(begin + 64u, first + block()), rows()); r++) {
-    let at = r * cols() + col;
-    if (has_b != 0u) {
-      sum = add_plain(sum, product(load_a(at), load_b(at)));
-    } else {
-      sum = add_plain(sum, load_a(at));
+  for (var r = begin; r < end; r += 8u) {  // eight loads at a time: a chain waits for memory otherwise
+    var terms = array<f32, 8>();
+    for (var k = 0u; k < 8u; k++) {
+      let at = min(r + k, end - 1u) * cols() + col;
+      terms[k] = load_a(at);
+      if (has_b != 0u) { terms[k] = product(terms[k], load_b(at)); }
     }
+    for (var k = 0u; k < min(8u, end - r); k++) { sum = add_plain(sum, terms[k]); }
   }
   return sum;
 }
