@@ -1,14 +1,19 @@
-// How near kernels of a graphics card come to its limits: matrix-vector products of Q4_0 weights in the shapes of a
-// model with 7 billion of them, beside a kernel that copies, and products of f32 matrices. A line for each:
+// How near kernels of a graphics card come to its limits: matrix-vector products of weights in Q4_0 and f32 in the
+// shapes of a model with 7 billion of them, beside a kernel that copies, and products of f32 matrices. A line for each:
 //   name <tab> least us <tab> median us <tab> GB/s of weights, or GFLOP/s, of the median
 // Everything lies on the card; a time is that of many ops in a row, divided, when the card's clock has risen.
-//   bench_gpu_shapes [DEVICE] [ROUNDS]      DEVICE: gpu (the standard), gpu:N
+//   bench_gpu_shapes [DEVICE] [ROUNDS] [--precision strict|fast|both]      DEVICE: gpu (the standard), gpu:N
+// both: rounds of the exact device and of the fast one in turn, so that a clock that moves moves both; the line has the
+// three figures of each, strict first, and the median of fast over that of strict.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "backend/rehearsal.h"
@@ -24,16 +29,20 @@
 namespace loom {
 namespace {
 
-struct Times {
-  double least_us = 0, median_us = 0;
+// What is timed: `count` ops, which op(exec, i) records one after the other.
+struct Work {
+  std::string name;
+  std::size_t count = 0;
+  double giga = 0;  // bytes or operations of one of them, in 10^9
+  std::function<void(const Exec&, std::size_t)> op;
 };
 
-class Bench {
+class Card {
  public:
-  static Result<Bench> create(Device& device, std::size_t rounds) {
+  static Result<Card> create(Device& device) {
     LOOM_TRY(auto pool, ThreadPool::create(1));
     LOOM_TRY(const KernelTable* const kernels, kernels_for(best_isa()));
-    return Bench(device, std::move(pool), *kernels, rounds);
+    return Card(device, std::move(pool), *kernels);
   }
 
   Result<Tensor> tensor(std::size_t rows, std::size_t cols) {
@@ -50,112 +59,147 @@ class Bench {
     return made;
   }
 
-  // The time of one of `count` ops, which op(exec, i) records one after the other.
-  template <class F>
-  Result<Times> time(std::size_t count, F&& op) {
+  Result<void> plan(const Work& work) {
+    return plan_scratch(Exec{*pool_, *kernels_, arena_}, [&](const Exec& e) { record(e, work); });
+  }
+  // Microseconds of one op.
+  Result<double> round(const Work& work) {
     const Exec exec{*pool_, *kernels_, arena_};
-    const auto all = [&](const Exec& e) {
-      e.arena.clear();
-      for (std::size_t i = 0; i < count; ++i) op(e, i);
-    };
-    LOOM_TRY_VOID(plan_scratch(exec, all));
-    std::vector<double> times;
-    // Shaders are compiled, and proved, in the first two rounds, while the clock of the card falls.
-    constexpr double kWarmMs = 300;
-    double warm_ms = 0;
-    for (std::size_t round = 0; times.size() < rounds_; ++round) {
-      const Clock::time_point begin = Clock::now();
-      all(exec);
-      std::byte word[4];
-      device_->read(memory_.back().data(), word);  // waits
-      LOOM_TRY_VOID(device_->check());
-      if (exec.status) return tl::make_unexpected(*exec.status);
-      const double ms = ms_since(begin);
-      if (round < 2) continue;
-      if (warm_ms < kWarmMs)
-        warm_ms += ms;
-      else
-        times.push_back(1e3 * ms / static_cast<double>(count));
-    }
-    std::ranges::sort(times);
-    return Times{times[0], times[times.size() / 2]};
+    const Clock::time_point begin = Clock::now();
+    record(exec, work);
+    std::byte word[4];
+    device_->read(memory_.back().data(), word);  // waits
+    LOOM_TRY_VOID(device_->check());
+    if (exec.status) return tl::make_unexpected(*exec.status);
+    return 1e3 * ms_since(begin) / static_cast<double>(work.count);
+  }
+  // Forgets the tensors of what was timed.
+  void clear() { memory_.clear(); }
+  const gpu::Limits& limits() const { return device_->gpu()->adapter().limits; }
+  std::string title() const {
+    return fmt::format("{}, {}", device_->gpu()->adapter().name, name(device_->precision()));
   }
 
  private:
-  Bench(Device& device, std::unique_ptr<ThreadPool> pool, const KernelTable& kernels, std::size_t rounds)
-      : device_(&device), pool_(std::move(pool)), kernels_(&kernels), rounds_(rounds), arena_(&device) {}
+  Card(Device& device, std::unique_ptr<ThreadPool> pool, const KernelTable& kernels)
+      : device_(&device), pool_(std::move(pool)), kernels_(&kernels), arena_(&device) {}
+  static void record(const Exec& exec, const Work& work) {
+    exec.arena.clear();
+    for (std::size_t i = 0; i < work.count; ++i) work.op(exec, i);
+  }
 
   Device* device_;
   std::unique_ptr<ThreadPool> pool_;
   const KernelTable* kernels_;
-  std::size_t rounds_;
   Arena arena_;
   std::vector<Memory> memory_;
 };
 
-void tell(std::string_view name, const Times& t, double giga_in_all) {
-  fmt::print("{}\t{:.2f}\t{:.2f}\t{:.1f}\n", name, t.least_us, t.median_us, giga_in_all / (1e-6 * t.median_us));
+// Times what make(card) gives on each card, by rounds in turn.
+Result<void> time(std::vector<Card>& cards, std::size_t rounds, const std::function<Result<Work>(Card&)>& make) {
+  std::vector<Work> works;
+  for (Card& card : cards) {
+    LOOM_TRY(Work work, make(card));
+    works.push_back(std::move(work));
+    LOOM_TRY_VOID(card.plan(works.back()));
+  }
+  // Shaders are compiled, and proved, in the first two rounds, while the clock of the card falls.
+  constexpr double kWarmMs = 300;
+  double warm_ms = 0;
+  std::vector<std::vector<double>> times(cards.size());
+  for (std::size_t round = 0; times[0].size() < rounds; ++round) {
+    const bool counts = round >= 2 && warm_ms >= kWarmMs;
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+      const std::size_t c = (round + i) % cards.size();  // neither is always the first
+      LOOM_TRY(const double us, cards[c].round(works[c]));
+      if (counts) times[c].push_back(us);
+      if (round >= 2) warm_ms += 1e-3 * us * static_cast<double>(works[c].count);
+    }
+  }
+  fmt::print("{}", works[0].name);
+  std::vector<double> medians;
+  for (std::vector<double>& of_card : times) {
+    std::ranges::sort(of_card);
+    medians.push_back(of_card[of_card.size() / 2]);
+    fmt::print("\t{:.2f}\t{:.2f}\t{:.1f}", of_card[0], medians.back(), works[0].giga / (1e-6 * medians.back()));
+  }
+  if (medians.size() > 1) fmt::print("\t{:.3f}", medians[1] / medians[0]);
+  fmt::print("\n");
   std::fflush(stdout);
+  for (Card& card : cards) card.clear();
+  return {};
 }
 
-Result<void> copies(Bench& bench) {
-  constexpr std::size_t kRows = 16384, kCols = 4096;  // 268 MB each, more than any cache holds
-  LOOM_TRY(const Tensor from, bench.numbers(kRows, kCols, 1));
-  LOOM_TRY(const Tensor to, bench.tensor(kRows, kCols));
-  LOOM_TRY(const Times t, bench.time(4, [&](const Exec& exec, std::size_t) { copy(exec, from, to); }));
-  tell("copy, read and written", t, 2e-9 * static_cast<double>(kRows * kCols * sizeof(float)));
-  return {};
+Result<Work> copies(Card& card) {
+  constexpr std::size_t kCols = 4096;
+  // 268 MB each, more than any cache holds; a software adapter binds less.
+  const std::size_t rows = std::min<std::size_t>(16384, card.limits().binding_bytes / (kCols * sizeof(float)));
+  LOOM_TRY(const Tensor from, card.numbers(rows, kCols, 1));
+  LOOM_TRY(const Tensor to, card.tensor(rows, kCols));
+  return Work{"copy, read and written", 4, 2e-9 * static_cast<double>(rows * kCols * sizeof(float)),
+              [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
 // Eight matrices in turn, so that none is found in a cache.
-Result<void> vectors(Bench& bench, std::size_t outputs, std::size_t inputs) {
-  constexpr std::size_t kMatrices = 8, kBlockBytes = 18;
-  const std::size_t bytes = outputs * inputs / 32 * kBlockBytes;
-  std::vector<std::byte> blocks(bytes);
+Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t inputs) {
+  constexpr std::size_t kMatrices = 8;
   const RandomStream random{.seed = 2};
-  for (std::size_t i = 0; i < bytes; ++i) blocks[i] = static_cast<std::byte>(random.below(i, 256));
-  constexpr std::uint16_t kScale = 0x2000;  // 2^-7 as a half
-  for (std::size_t i = 0; i < bytes; i += kBlockBytes) std::memcpy(blocks.data() + i, &kScale, sizeof kScale);
-  std::vector<Matrix> matrices;
+  std::vector<float> values(outputs * inputs);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i) - 0.5f;
+  const auto matrices = std::make_shared<std::vector<Matrix>>();
   for (std::size_t i = 0; i < kMatrices; ++i) {
-    LOOM_TRY(Matrix made, Matrix::from_source(DType::q4_0, blocks, outputs, inputs));
-    matrices.push_back(std::move(made));
+    LOOM_TRY(Matrix made, Matrix::from_floats(type, values, outputs, inputs));
+    matrices->push_back(std::move(made));
   }
-  LOOM_TRY(const Tensor x, bench.numbers(1, inputs, 3));
-  LOOM_TRY(const Tensor y, bench.tensor(1, outputs));
-  LOOM_TRY(const Times t, bench.time(32, [&](const Exec& exec, std::size_t i) {
-    const MatmulJob job{&matrices[i % kMatrices], y};
-    matmul(exec, x, {&job, 1});
-  }));
-  tell(fmt::format("Q4_0 {} x {} by a vector", outputs, inputs), t, 1e-9 * static_cast<double>(bytes));
-  return {};
+  const double bytes = static_cast<double>(outputs * inputs) * (type == DType::q4_0 ? 18.0 / 32 : 4);
+  LOOM_TRY(const Tensor x, card.numbers(1, inputs, 3));
+  LOOM_TRY(const Tensor y, card.tensor(1, outputs));
+  return Work{fmt::format("{} {} x {} by a vector", name(type), outputs, inputs), 32, 1e-9 * bytes,
+              [=](const Exec& exec, std::size_t i) {
+                const MatmulJob job{&(*matrices)[i % kMatrices], y};
+                matmul(exec, x, {&job, 1});
+              }};
 }
 
 // [m, k] by [k, n], as forward passes, and [k, m] by [k, n], as gradients of weights over k samples.
-Result<void> matrices(Bench& bench, std::size_t m, std::size_t n, std::size_t k, bool turned = false) {
-  LOOM_TRY(const Tensor a, bench.numbers(turned ? k : m, turned ? m : k, 4));
-  LOOM_TRY(const Tensor b, bench.numbers(k, n, 5));
-  LOOM_TRY(const Tensor c, bench.tensor(m, n));
+Result<Work> matrices(Card& card, std::size_t m, std::size_t n, std::size_t k, bool turned = false) {
+  LOOM_TRY(const Tensor a, card.numbers(turned ? k : m, turned ? m : k, 4));
+  LOOM_TRY(const Tensor b, card.numbers(k, n, 5));
+  LOOM_TRY(const Tensor c, card.tensor(m, n));
   const double operations = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  LOOM_TRY(const Times t, bench.time(operations < 20 ? 16 : 4, [&](const Exec& exec, std::size_t) {
-    gemm(exec, turned ? Operand::transposed(a) : Operand::of(a), Operand::of(b), k, c);
-  }));
-  tell(fmt::format("f32 {} x {} x {}{}", m, k, n, turned ? ", the first transposed" : ""), t, operations);
-  return {};
+  return Work{fmt::format("f32 {} x {} x {}{}", m, k, n, turned ? ", the first transposed" : ""),
+              operations < 20 ? std::size_t{16} : 4, operations, [=](const Exec& exec, std::size_t) {
+                gemm(exec, turned ? Operand::transposed(a) : Operand::of(a), Operand::of(b), k, c);
+              }};
 }
 
-Result<void> run(const char* name, std::size_t rounds) {
-  LOOM_TRY(Device* const device, device_from_name(name));
-  if (device == nullptr || device->gpu() == nullptr) return fail(Code::InvalidArgument, "a graphics card is expected");
-  fmt::print("# {}\n", device->gpu()->adapter().name);
-  LOOM_TRY(Bench bench, Bench::create(*device, rounds));
-  LOOM_TRY_VOID(copies(bench));
+struct Flags {
+  std::string device = "gpu", precision = "strict";
+  std::size_t rounds = 7;
+};
+
+Result<void> run(const Flags& flags) {
+  std::vector<Card> cards;
+  for (const std::string_view precision : {"strict", "fast"}) {
+    if (flags.precision != precision && flags.precision != "both") continue;
+    LOOM_TRY(const std::string name, with_precision(flags.device, precision));
+    LOOM_TRY(Device* const device, device_from_name(name));
+    if (device == nullptr || device->gpu() == nullptr)
+      return fail(Code::InvalidArgument, "a graphics card is expected");
+    LOOM_TRY(Card card, Card::create(*device));
+    fmt::print("# {}\n", card.title());
+    cards.push_back(std::move(card));
+  }
+  if (cards.empty()) return fail(Code::InvalidArgument, "--precision {}: strict, fast or both", flags.precision);
+  LOOM_TRY_VOID(time(cards, flags.rounds, copies));
   for (const auto& [outputs, inputs] : {std::pair<std::size_t, std::size_t>{4096, 4096}, {14336, 4096}, {4096, 14336}})
-    LOOM_TRY_VOID(vectors(bench, outputs, inputs));
-  for (const std::size_t side : {512, 1024, 2048, 4096}) LOOM_TRY_VOID(matrices(bench, side, side, side));
+    for (const DType type : {DType::q4_0, DType::float32})
+      LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return vectors(card, type, outputs, inputs); }));
+  for (const std::size_t side : {512, 1024, 2048, 4096})
+    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, side, side, side); }));
   for (const std::size_t width : {256, 1024}) {  // of a transformer with 4096 positions at once
-    LOOM_TRY_VOID(matrices(bench, 4096, width, 256));
-    LOOM_TRY_VOID(matrices(bench, width, 256, 4096, true));
+    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, 4096, width, 256); }));
+    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, width, 256, 4096, true); }));
   }
   return {};
 }
@@ -164,8 +208,17 @@ Result<void> run(const char* name, std::size_t rounds) {
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  const auto done =
-      loom::run(count > 1 ? arguments[1] : "gpu", count > 2 ? std::strtoul(arguments[2], nullptr, 10) : 7);
-  if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
+  loom::Flags flags;
+  int place = 0;
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--precision" && i + 1 < count)
+      flags.precision = arguments[++i];
+    else if (place++ == 0)
+      flags.device = argument;
+    else
+      flags.rounds = std::max<std::size_t>(std::strtoul(argument.c_str(), nullptr, 10), 1);
+  }
+  if (const auto done = loom::run(flags); !done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }

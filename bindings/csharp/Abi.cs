@@ -885,8 +885,9 @@ namespace Welvet
         public static extern int Verify(byte* isa, int threads, ulong* digest);
 
         /// <summary>Gives a JSON object with the graphics cards that options can name in their field device:
-        /// adapters, each with device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in
-        /// one line where there is none.</summary>
+        /// adapters, each with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the
+        /// reason in one line where there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is
+        /// that card without exactness: its results are those of no other device (docs/gpu.md).</summary>
         [DllImport(Library, EntryPoint = "loom_gpu_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GpuReport(ulong* report);
 

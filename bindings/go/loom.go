@@ -1073,8 +1073,9 @@ func Verify(isa *byte, threads int32, digest *Blob) Status {
 }
 
 // GpuReport: Gives a JSON object with the graphics cards that options can name in their field device: adapters, each
-// with device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
-// none.
+// with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
+// there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
+// results are those of no other device (docs/gpu.md).
 func GpuReport(report *Blob) Status {
 	return Status(C.loom_gpu_report((*C.uint64_t)(unsafe.Pointer(report))))
 }

@@ -582,8 +582,9 @@ LOOM_API loom_status loom_system_info(loom_blob* info);
 LOOM_API loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest);
 
 /* Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
-   device ("gpu:0"), name, driver, backend, kind and limits. IO_ERROR with the reason in one line where there is
-   none. */
+   device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there
+   is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
+   results are those of no other device (docs/gpu.md). */
 LOOM_API loom_status loom_gpu_report(loom_blob* report);
 
 /* ---- handles ---- */

@@ -319,9 +319,15 @@ def records(function: Function, *args: object) -> list[Json]:
     return out
 
 
-def device_name(name: str | None) -> bytes | None:
-    """The name of a device as C takes it. Graphics cards are reached through the library of the package wgpu, where it
-    is installed and LOOM_WEBGPU_LIB names no other."""
+def device_name(name: str | None, precision: str | None = None) -> bytes | None:
+    """The name of a device and a precision as C takes them. Graphics cards are reached through the library of the
+    package wgpu, where it is installed and LOOM_WEBGPU_LIB names no other."""
+    if precision not in (None, "strict", "fast"):
+        raise ValueError(f"precision is {precision!r}: expected strict or fast")
+    if precision == "fast" and not str(name).endswith(":fast"):
+        name = f"{name or 'cpu'}:fast"
+    if precision == "strict" and str(name).endswith(":fast"):
+        raise ValueError(f"device {name!r} is fast, and precision strict is asked for")
     if not name:
         return None
     if name != "cpu" and not os.environ.get("LOOM_WEBGPU_LIB"):

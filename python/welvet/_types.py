@@ -104,6 +104,7 @@ class LoadOptions(TypedDict, total=False):
     context: int | None
     progress: Told | None
     device: str | None
+    precision: str | None
 
 
 class SessionOptions(TypedDict, total=False):
@@ -116,6 +117,7 @@ class SessionOptions(TypedDict, total=False):
     isa: str | None
     checkpoint_every: int
     device: str | None
+    precision: str | None
 
 
 class ForwardOptions(TypedDict, total=False):

@@ -30,10 +30,10 @@ class Encoder(_native.Owner):
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 device: str | None = None) -> None:
+                 device: str | None = None, precision: str | None = None) -> None:
         options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
                                       thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
-                                      device=_native.device_name(device))
+                                      device=_native.device_name(device, precision))
         self._take(_native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"),
                                 ctypes.byref(options)))
 

@@ -25,6 +25,7 @@ def system_info() -> Json:
 def gpu_report() -> Json:
     """Returns a dict with the graphics cards that `device` can name: "adapters", each with device ("gpu:0"), name,
     driver, backend, kind and limits. The device "auto" is a card where that is expected to take less time.
+    "tier" is what the card's arithmetic allows: strict-float, or fast, with precision="fast" alone.
 
     LoomError with the code IoError where there is none.
     """

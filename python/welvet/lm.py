@@ -62,6 +62,8 @@ class LM(_native.Owner):
     context: longest conversation in tokens; None: what the model was trained for, at most 4096.
     device: where its sessions run, "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The answers do not
     depend on it.
+    precision: "strict" (or None), or "fast": a card need not be exact. Answers are then those of no other device, and
+    may be others with its next driver; the same where other classes and train() have it.
     adapters: folders of low-rank adapters as PEFT writes them; all of them count unless a call chooses among them.
     progress: called with the part that is loaded, from 0 to 1; returning False cancels, a CancelledError. True shows a
     bar, where tqdm is installed and the program has a terminal.
@@ -72,14 +74,14 @@ class LM(_native.Owner):
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
                  context: int | None = None, adapters: Sequence[Path] = (),
-                 progress: Told | bool | None = None, device: str | None = None) -> None:
+                 progress: Told | bool | None = None, device: str | None = None, precision: str | None = None) -> None:
         if isinstance(adapters, (str, bytes)):
             raise TypeError("adapters must be a list of folders")
         folders = [_native.utf8(folder, "a folder of adapters") for folder in adapters]
         names = (ctypes.c_char_p * len(folders))(*folders)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None, adapters=names,
                                     adapters_count=len(names))
-        self._take(_native.Handle(), find_model(model), threads, context, device)
+        self._take(_native.Handle(), find_model(model), threads, context, device, precision)
         cancel = _native.make(library.loom_cancel_create)
         options.cancel, path = cancel.value, _native.utf8(self.path, "model")
         with _native.Progress(progress) as told:
@@ -87,11 +89,11 @@ class LM(_native.Owner):
             _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
 
     def _take(self, handle: _native.Handle, path: str, threads: int | None, context: int | None,
-              device: str | None = None) -> None:
+              device: str | None = None, precision: str | None = None) -> None:
         self._handle, self.path = handle, path
         self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
         self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)
-        self._device = _native.device_name(device)
+        self._device = _native.device_name(device, precision)
         self._tokenizer: Tokenizer | None = None
 
     @classmethod

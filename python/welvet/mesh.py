@@ -35,11 +35,11 @@ class StepMesh(_native.Owner):
 
     def __init__(self, network: Network, shape: Shape, *, threads: int | None = None, history: int = 0,
                  backward: bool = False, keep_inputs: bool = False, isa: str | None = None,
-                 device: str | None = None) -> None:
+                 device: str | None = None, precision: str | None = None) -> None:
         options = _abi.StepMeshOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, history=_native.whole(history, "history", 0, 65536),
-            backward=backward, keep_inputs=keep_inputs, device=_native.device_name(device))
+            backward=backward, keep_inputs=keep_inputs, device=_native.device_name(device, precision))
         extents = _tensors.shape_of(shape, "shape")
         self.network, self._shape = network, tuple(extents)
         self._handle = _native.make(library.loom_step_mesh_create, network._handle.value, extents, len(extents),

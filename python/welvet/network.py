@@ -270,13 +270,13 @@ class Session(_native.Owner):
 
     def __init__(self, network: Network, *, threads: int | None = None, backward: bool = False, context: int = 0,
                  kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0,
-                 device: str | None = None) -> None:
+                 device: str | None = None, precision: str | None = None) -> None:
         options = _abi.NetworkSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), backward=backward,
             context=_native.whole(context, "context", 0, 2**24), isa=_native.utf8(isa, "isa") if isa else None,
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
             checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24),
-            device=_native.device_name(device))
+            device=_native.device_name(device, precision))
         self.network = network
         self._bound: object = None
         self._watch: Watch | None = None

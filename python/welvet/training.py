@@ -102,7 +102,8 @@ class _Options:
     """Options of a run for the length of a call, and what was raised in its progress."""
 
     def __init__(self, out: Path | None, folder: Path | None, start: str, epochs: int | None, threads: int | None,
-                 isa: str | None, progress: Tick | Literal[False] | None, device: str | None = None) -> None:
+                 isa: str | None, progress: Tick | Literal[False] | None, device: str | None = None,
+                 precision: str | None = None) -> None:
         if start not in _STARTS:
             raise ValueError(f"start is {start!r}: expected one of {', '.join(_STARTS)}")
         self._told, self._bar = progress, _Bar() if progress is None else None
@@ -114,7 +115,7 @@ class _Options:
             start=_STARTS[start], epochs=0 if epochs is None else _native.whole(epochs, "epochs", 1, 10**6),
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, cancel=self.cancel.value, progress=self._callback,
-            device=_native.device_name(device))
+            device=_native.device_name(device, precision))
 
     def _tell(self, _: int | None, event: int, epoch: int, epochs: int, batch: int, batches: int, loss: float,
               learning_rate: float, validation: bytes | None) -> bool:
@@ -146,7 +147,8 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
           targets: Numbers | None = None, *, classes: Numbers | None = None,
           validation: tuple[Numbers, Numbers] | None = None, out: Path | None = None, folder: Path | None = None,
           start: Start = "fresh", epochs: int | None = None, threads: int | None = None, isa: str | None = None,
-          progress: Tick | Literal[False] | None = None, device: str | None = None) -> Run:
+          progress: Tick | Literal[False] | None = None, device: str | None = None,
+          precision: str | None = None) -> Run:
     """Runs a whole training and returns a Run.
 
     config: a dict with the keys of docs/training.md, or the path of such a file.
@@ -157,8 +159,9 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
     start: "fresh", "resume" or "overwrite". progress: called with a dict at every event, returning False ends the run;
     None: a bar where tqdm is installed and stderr is a terminal; False: nothing.
     device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". Weights and journal do not depend on it.
+    precision: "strict" (or None), or "fast": a card need not be exact; the journal then says so, and replay() refuses it.
     """
-    options = _Options(out, folder, start, epochs, threads, isa, progress, device)
+    options = _Options(out, folder, start, epochs, threads, isa, progress, device, precision)
     if not isinstance(config, dict):
         if network is not None or inputs is not None:
             raise TypeError("a config file names its network and data: give a dict beside those in memory")

@@ -24,10 +24,11 @@ class Tween(_native.Owner):
     """
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, device: str | None = None, **more: Any) -> None:
+                 isa: str | None = None, device: str | None = None, precision: str | None = None, **more: Any) -> None:
         data, extents = json.dumps({**(config or {}), **more}).encode(), _tensors.shape_of(shape, "shape")
         options = _abi.TrainerOptions(thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
-                                      isa=_native.utf8(isa, "isa") if isa else None, device=_native.device_name(device))
+                                      isa=_native.utf8(isa, "isa") if isa else None,
+                                      device=_native.device_name(device, precision))
         self.network = network
         self._handle = _native.make(library.loom_tween_create, network._handle.value, data, len(data), extents,
                                     len(extents), ctypes.byref(options))

@@ -4,8 +4,10 @@
 // pass has ended.
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/buffer.h"
@@ -15,6 +17,11 @@ namespace loom {
 namespace gpu {
 class GpuDevice;
 }
+
+// What results of a device are worth: the bits of every other device, or those of a compiler that was left free, which
+// are close to them and may be others with the next driver.
+enum class Precision : std::uint8_t { Strict, Fast };
+constexpr std::string_view name(Precision precision) { return precision == Precision::Fast ? "fast" : "strict"; }
 
 class Device {
  public:
@@ -35,12 +42,18 @@ class Device {
   }
   // What went wrong on the device since the last call; asked when a pass has been read.
   virtual Result<void> check() { return {}; }
+  virtual Precision precision() const { return Precision::Strict; }
   // The recorder of ops of a device that computes; null for one that does not.
   virtual gpu::GpuDevice* gpu() { return nullptr; }
   // See DeviceTurn; nothing on a device of one thread.
   virtual void enter() {}
   virtual void leave() {}
 };
+
+// Null: this computer.
+inline Precision precision_of(const Device* device) {
+  return device == nullptr ? Precision::Strict : device->precision();
+}
 
 // A pass and the reading of its results, of a device that several threads share: others wait. A thread may take a turn
 // within its own. Null: this computer, where nobody waits.

@@ -313,6 +313,31 @@ TEST(GpuCapi, what_a_card_cannot_do_is_told_by_name) {
   for (const loom_handle h : {other, s, n}) r.ok(loom_release(h));
 }
 
+TEST(GpuCapi, N_10_a_card_that_need_not_be_exact_has_a_name_of_its_own) {
+  if (!has_card()) GTEST_SKIP() << "no graphics card";
+  Results r;
+  const loom_network n = network();
+  const loom_network_session exact = session(r, n, "gpu"), near = session(r, n, "gpu:0:fast");
+  const std::vector<float> x = seeded(1, kSamples * kInputs);
+  const auto forward = [&](loom_network_session s) {
+    const float* y = nullptr;
+    const std::uint64_t* shape = nullptr;
+    std::size_t count = 0, rank = 0;
+    r.ok(loom_network_session_forward(s, x.data(), x.size(), kShape, 2, nullptr, &y, &count, &shape, &rank));
+    return std::vector<float>(y, y + count);
+  };
+  const std::vector<float> wanted = forward(exact), got = forward(near);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-4) << i;
+  EXPECT_EQ(forward(exact), wanted);
+  auto options = sized<loom_network_session_options>();
+  options.device = "cpu:fast";
+  loom_network_session refused = 0;
+  EXPECT_EQ(loom_network_session_create(n, &options, &refused), LOOM_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(loom_last_error()).find("the CPU is always exact"), std::string::npos) << loom_last_error();
+  for (const loom_handle h : {near, exact, n}) r.ok(loom_release(h));
+}
+
 TEST(CapiDevice, a_card_that_is_not_there_is_told_in_one_line) {
   const char* const library = std::getenv("LOOM_WEBGPU_LIB");
   const std::string before = library == nullptr ? "" : library;

@@ -116,6 +116,7 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"peak_rss_mb", peak_rss_mb()},
             {"threads", session.threads()},
             {"isa", name(session.isa())},
+            {"precision", name(session.precision())},
             {"activations", o.common.activations},
             {"kv_dtype", o.common.kv_dtype},
             {"kv_bytes_per_token", session.token_bytes()},

@@ -155,10 +155,10 @@ class TerminalChat {
                 peak_rss_mb());
     const Generation& last = chat_.answer();
     if (last.prompt_tokens > 0)
-      std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s\n",
+      std::printf("last answer: %zu tokens read at %.1f tok/s, %zu written at %.1f tok/s, hash %.16s%s\n",
                   last.prompt_tokens, static_cast<double>(last.prompt_tokens) / last.prefill_seconds, last.ids.size(),
                   last.decode_seconds > 0 ? static_cast<double>(last.decode_steps) / last.decode_seconds : 0.0,
-                  to_hex(last.hash).c_str());
+                  to_hex(last.hash).c_str(), hash_note(session_->precision()).c_str());
     if (const SpeculationCounts& s = last.speculation; s.passes > 0)
       std::printf("of %zu drafted tokens %zu came true: %zu passes\n", s.drafted, s.accepted, s.passes);
   }

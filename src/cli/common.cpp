@@ -54,26 +54,63 @@ void add_device(CLI::App& app, CommonOptions& options) {
                  "Where it runs: cpu, gpu, gpu:N of loom gpu report, or auto, the faster one (same bits on each)")
       ->check(not_empty())
       ->capture_default_str();
-}
-
-Result<Device*> open_device(const CommonOptions& options) {
-  auto device = device_from_name(options.device);
-  if (!device) return fail(Code::InvalidArgument, "--device {}: {}", options.device, device.error().text());
-  return *device;
+  app.add_option("--precision", options.precision,
+                 "Of a graphics card: strict, the bits of the CPU, or fast, close to them and not the same on each")
+      ->check(CLI::IsMember({"strict", "fast"}))
+      ->capture_default_str();
 }
 
 namespace {
 
+// A name of what --device and --precision say, as f(name) takes it.
+template <class F>
+auto with_device(const CommonOptions& options, F&& f) -> decltype(f(std::string())) {
+  const auto asked = [&] {
+    const bool is_fast = options.precision == name(Precision::Fast);
+    return fmt::format("--device {}{}", options.device, is_fast ? " --precision fast" : "");
+  };
+  const auto named = with_precision(options.device, options.precision);
+  if (!named) return fail(Code::InvalidArgument, "{}: {}", asked(), named.error().text());
+  auto done = f(*named);
+  if (!done) return fail(Code::InvalidArgument, "{}: {}", asked(), done.error().text());
+  return done;
+}
+
+void warn_of(const Device* device) {
+  if (precision_of(device) == Precision::Fast)
+    warn("results of --precision fast are not those of other devices: no hash of them proves anything");
+}
+
 template <class Options>
 Result<void> device_of_session(const CommonOptions& options, Options& session, double passes) {
-  auto named = loom::name_device(options.device, session, passes, [quiet = options.quiet](const std::string& line) {
-    if (!quiet) std::fprintf(stderr, "loom: %s\n", line.c_str());
-  });
-  if (!named) return fail(Code::InvalidArgument, "--device {}: {}", options.device, named.error().text());
+  LOOM_TRY_VOID(with_device(options, [&](const std::string& name) {
+    return loom::name_device(name, session, passes,
+                             [quiet = options.quiet](const Device* chosen, const std::string& line) {
+                               if (!quiet) std::fprintf(stderr, "loom: %s\n", line.c_str());
+                               warn_of(chosen);
+                             });
+  }));
+  warn_of(session.device);
   return {};
 }
 
 }  // namespace
+
+Result<Device*> open_device(const CommonOptions& options) {
+  LOOM_TRY(Device* const device, with_device(options, device_from_name));
+  warn_of(device);
+  return device;
+}
+
+Result<void> need_exact(const CommonOptions& options, std::string_view command) {
+  if (options.precision != name(Precision::Fast) && !is_fast_name(options.device)) return {};
+  return fail(Code::InvalidArgument, "{} compares bits, and those of --precision fast are not those of other devices",
+              command);
+}
+
+std::string hash_note(Precision precision) {
+  return precision == Precision::Fast ? " (precision fast: of no other device)" : "";
+}
 
 Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes) {
   return device_of_session(options, session, passes);

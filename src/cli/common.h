@@ -21,7 +21,7 @@ enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kBadFile = 3, kOutOfMemory =
 
 struct CommonOptions {
   int threads = 0;
-  std::string isa, device = "cpu", activations = "int16", kv_dtype = "float32";
+  std::string isa, device = "cpu", precision = "strict", activations = "int16", kv_dtype = "float32";
   std::size_t context = 0;
   std::string dtype;
   std::vector<std::string> adapters, use_adapters;
@@ -33,9 +33,13 @@ struct CommonOptions {
 // Adds -t, --isa, --quiet and, for commands that run a model, --device, --activations, --kv-dtype, --ctx, --adapter,
 // --use-adapters and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
-// --device, and what it names; null: this computer.
+// --device and --precision, and what they name; null: this computer. Warns of a device that is not exact.
 void add_device(CLI::App& app, CommonOptions& options);
 Result<Device*> open_device(const CommonOptions& options);
+// InvalidArgument for precision fast, of a command that compares bits.
+Result<void> need_exact(const CommonOptions& options, std::string_view command);
+// What is said behind a hash: nothing, or that it is of no other device.
+std::string hash_note(Precision precision);
 // The same of a session that runs so many passes, which `auto` is settled for; it tells what it chose unless --quiet.
 Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes = kManyPasses);
 // Threads, instruction set and device of a training.

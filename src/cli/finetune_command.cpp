@@ -102,9 +102,10 @@ void print_result(const FinetuneFlags& o, const FinetuneOutcome& outcome, double
     out["peak_rss_mb"] = peak_rss_mb(), out["seconds"] = seconds, out["hash"] = to_hex(result.hash);
     return print_json(out);
   }
-  std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s\n", o.out.c_str(),
+  std::printf("%s  %zu parameters, %llu steps, %llu tokens in %.0f s, peak memory %.0f MB  hash %s%s\n", o.out.c_str(),
               result.adapter_parameters, static_cast<unsigned long long>(result.steps),
-              static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(), to_hex(result.hash).c_str());
+              static_cast<unsigned long long>(result.tokens), seconds, peak_rss_mb(), to_hex(result.hash).c_str(),
+              hash_note(result.precision).c_str());
 }
 
 Result<int> run(const FinetuneFlags& o) {

@@ -88,6 +88,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
          {"load_ms", model.load_ms},
          {"peak_rss_mb", peak_rss_mb()},
          {"isa", name(session.isa())},
+         {"precision", name(session.precision())},
          {"activations", session.activations() == Activations::int8 ? "int8" : "int16"},
          {"threads", session.threads()},
          {"numerics_version", kNumericsVersion},
@@ -150,10 +151,10 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
     std::fflush(stdout);
     tell_end(o, *session, g, length_was_asked_for);
     if (!o.common.quiet && stderr_is_terminal())
-      std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s]\n", g.prompt_tokens,
+      std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s%s]\n", g.prompt_tokens,
                    static_cast<double>(g.prompt_tokens) / g.prefill_seconds, g.ids.size(),
                    g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0,
-                   g.stop_reason.c_str(), to_hex(g.hash).c_str());
+                   g.stop_reason.c_str(), to_hex(g.hash).c_str(), hash_note(session->precision()).c_str());
   }
   return interrupted() ? kInterrupted : kOk;
 }

@@ -27,11 +27,13 @@ Result<int> run_report(const CommonOptions& o) {
                 std::min(number(limits, "binding_bytes"), number(limits, "buffer_bytes")) / 1e6,
                 number(limits, "threads"), number(limits, "workgroup_bytes") / 1024);
     if (const Json* const problem = find(a, "problem")) {
-      std::printf("  cannot be used: %s\n", as_string(*problem)->c_str());
+      std::printf("  cannot be used%s: %s\n",
+                  find(a, "tier") != nullptr ? " but with --precision fast (tier fast)" : "",
+                  as_string(*problem)->c_str());
       continue;
     }
-    std::printf("  arithmetic: %s; %.0f shaders are known to give the bits of the CPU\n", text(a, "tier").c_str(),
-                number(a["use"]["proofs"], "known"));
+    std::printf("  tier %s, sums %s; %.0f shaders are known to give the bits of the CPU\n", text(a, "tier").c_str(),
+                text(a, "sums").c_str(), number(a["use"]["proofs"], "known"));
   }
   return kOk;
 }

@@ -109,6 +109,7 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
     print_json(Json{{"pass", differ.empty()},
                     {"device", o.common.device},
                     {"adapter", run.device->gpu()->adapter().name},
+                    {"precision", name(run.device->precision())},
                     {"lines", got.size()},
                     {"differ", differ},
                     {"refused", refused},
@@ -131,6 +132,7 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
 }
 
 Result<int> run_verify(const VerifyOptions& o) {
+  LOOM_TRY_VOID(need_exact(o.common, "verify"));
   if ((o.random > 0 || !o.kept.empty()) && o.common.device != "cpu")
     return fail(Code::Unsupported, "--device {}: random networks run on the CPU alone", o.common.device);
   if (o.random > 0 || !o.kept.empty()) return run_random(o);

@@ -61,6 +61,8 @@ Result<int> run_network_command(const RunFlags& o) {
   if (is_graph_file(o.network)) {
     if (o.common.device != "cpu" && o.common.device != "auto")
       return fail(Code::Unsupported, "--device {}: ONNX graphs run on the CPU alone", o.common.device);
+    if (o.common.precision == name(Precision::Fast))
+      return fail(Code::Unsupported, "--precision fast: ONNX graphs run on the CPU alone, which is always exact");
     return run_graph(o);
   }
   if (o.inputs.size() > 1)
@@ -91,8 +93,8 @@ Result<int> run_network_command(const RunFlags& o) {
     if (o.cells) print_cells(y.cells);
     if (o.output.empty()) std::printf("%s\n", dump_json(nested_json(y.view())).c_str());
     if (!o.common.quiet)
-      std::fprintf(stderr, "%s -> %s  hash %s\n", y.input_shape.text().c_str(), y.shape.text().c_str(),
-                   to_hex(y.hash).c_str());
+      std::fprintf(stderr, "%s -> %s  hash %s%s\n", y.input_shape.text().c_str(), y.shape.text().c_str(),
+                   to_hex(y.hash).c_str(), hash_note(y.precision).c_str());
   }
   // Whoever asked for the output gets it; but a run with such numbers has not succeeded.
   if (y.non_finite)

@@ -54,6 +54,7 @@ Result<int> run_logits(const LogitsOptions& o) {
                     {"hash", digest},
                     {"vocab_size", row.size()},
                     {"isa", name(session->isa())},
+                    {"precision", name(session->precision())},
                     {"threads", session->threads()},
                     {"numerics_version", kNumericsVersion}});
     return kOk;
@@ -61,7 +62,7 @@ Result<int> run_logits(const LogitsOptions& o) {
   for (const TokenLogprob& t : best)
     std::printf("%8d  %12.6f  %10.6f  %s\n", t.id, row[static_cast<std::size_t>(t.id)], t.logprob,
                 dump_json(text(t.id)).c_str());
-  std::printf("hash %s\n", digest.c_str());
+  std::printf("hash %s%s\n", digest.c_str(), hash_note(session->precision()).c_str());
   return kOk;
 }
 
@@ -163,11 +164,14 @@ Result<int> run_perplexity(const PerplexityFlags& o) {
   if (!result && result.error().code == Code::InvalidArgument) return at(o.file, std::move(result).error());
   if (!result) return tl::make_unexpected(std::move(result).error());
   if (result->stopped) return kInterrupted;
-  if (o.common.json)
-    print_json(to_json(*result, text.dropped_bytes));
-  else
+  if (o.common.json) {
+    Json out = to_json(*result, text.dropped_bytes);
+    out["precision"] = name(session->precision());
+    print_json(out);
+  } else {
     std::printf("perplexity %.4f over %zu tokens in %zu windows of %zu\n", result->perplexity, result->scored,
                 result->windows, result->window);
+  }
   return kOk;
 }
 

@@ -101,9 +101,9 @@ void print_result(const CommonOptions& common, const TrainOutcome& outcome) {
   } else if (!common.quiet) {
     if (result.validation)
       std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
-    std::printf("%s  %llu steps in %s  hash %s\n", outcome.folder.c_str(),
+    std::printf("%s  %llu steps in %s  hash %s%s\n", outcome.folder.c_str(),
                 static_cast<unsigned long long>(result.steps), duration_text(outcome.seconds).c_str(),
-                to_hex(result.hash).c_str());
+                to_hex(result.hash).c_str(), hash_note(outcome.precision).c_str());
   }
 }
 
@@ -160,6 +160,7 @@ struct ReplayFlags {
 };
 
 Result<int> run_replay(const ReplayFlags& o) {
+  LOOM_TRY_VOID(need_exact(o.common, "replay"));
   const std::string journal = journal_of(o.journal);
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   ReplayOptions options{.folder = o.folder};

@@ -160,12 +160,25 @@ Result<Json> read_journal_start(const std::string& path) {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+namespace {
+
+// Of a run's start, or another line, which says nothing of it.
+Result<void> need_exact(const std::string& path, const Json& line, std::string_view run) {
+  const Json* precision = find(line, "precision");
+  if (precision == nullptr) return {};
+  return fail(Code::Unsupported, "{}: {} has precision {}, whose results no run gives again: there is nothing to prove",
+              path, run, dump_json(*precision));
+}
+
+}  // namespace
+
 Result<JournalProof> JournalProof::open(const std::string& path) {
   LOOM_TRY(JournalReader reader, JournalReader::open(path));
   LOOM_TRY(Json start, start_of(reader));
   const Json* version = find(start, "numerics_version");
   if (version == nullptr || as_int(*version) != static_cast<std::int64_t>(kNumericsVersion))
     return fail(Code::Unsupported, "{}: written by another numerics version than {}", path, kNumericsVersion);
+  LOOM_TRY_VOID(need_exact(path, start, "the journal's run"));
   return JournalProof(std::move(reader), std::move(start));
 }
 
@@ -174,6 +187,7 @@ Result<void> JournalProof::compare(const Json& line) {
     beyond_ = true;
     return {};
   }
+  LOOM_TRY_VOID(need_exact(reader_.path(), line, "this run"));
   Json said = *next_, now = line;
   for (Json* each : {&said, &now}) {
     each->erase("folder");

@@ -11,8 +11,9 @@
 //   {"event":"validation", "step":0, "loss"}
 //   {"event":"steps", "step", "epoch", "losses":[of each step since the last such line], "learning_rate", "hash"}
 //   {"event":"end", "stop_reason", "step", "tokens", "losses":[of the steps since], "validation", "hash"}
-// Everything in it is a function of config and data; lines of an interrupted run that no checkpoint covers are cut off
-// on resuming.
+// The start of a run on a device that is not exact says "precision":"fast", and nothing proves such a journal.
+// Everything in any other one is a function of config and data; lines of an interrupted run that no checkpoint covers
+// are cut off on resuming.
 
 #include <cstdio>
 #include <functional>
@@ -106,11 +107,13 @@ Json number_or_null(double value);
 // Holds the lines of a journal against those of the same run done again.
 class JournalProof {
  public:
-  // CorruptData unless the first line is the start of a run; Unsupported for another numerics version.
+  // CorruptData unless the first line is the start of a run; Unsupported for another numerics version, and for a run
+  // that was not exact.
   static Result<JournalProof> open(const std::string& path);
   const Json& start() const { return start_; }
   // The next line of the run. Where things lie ("folder", "sources", "source" of data) is no part of what was computed.
-  // CorruptData with the first difference. Lines beyond the journal's last are counted, no more.
+  // CorruptData with the first difference; Unsupported for a run that is not exact. Lines beyond the journal's last are
+  // counted, no more.
   Result<void> compare(const Json& line);
   // Every line of the journal has been met: a journal of an unfinished run ends before the run does.
   bool complete() const { return !next_; }

@@ -155,6 +155,7 @@ class Finetuning {
     LOOM_TRY_VOID(model_.network.prepare(Shape::of({std::max<std::size_t>(config_.micro_batch, 1), length_})));
     LOOM_TRY(trainer_, Trainer::create(model_.network, trainer));
     for (const Parameter& p : trainer_->parameters()) result_.adapter_parameters += p.elements;
+    result_.precision = precision_of(trainer_->device());
     if (!checkpoint) return {};
     auto position = restore_trainer(*checkpoint, *trainer_);
     if (!position) return at(file("checkpoint.entity"), std::move(position).error());
@@ -191,16 +192,17 @@ class Finetuning {
       Json data = Json::array();
       data.push_back(
           {{"source", data_.info().source}, {"sha256", to_hex(data_.info().sha256)}, {"samples", batches_->samples()}});
-      LOOM_TRY_VOID(journal_.write(
-          {{"event", "start"},
-           {"task", "finetune"},
-           {"numerics_version", kNumericsVersion},
-           {"config", identity_["config"]},
-           {"sources", {{"model", from.model}, {"text", from.text}, {"from", from.from}, {"dtype", from.dtype}}},
-           {"data", std::move(data)},
-           {"base", identity_["base"]},
-           {"parameters", result_.adapter_parameters},
-           {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}}));
+      Json start{{"event", "start"},
+                 {"task", "finetune"},
+                 {"numerics_version", kNumericsVersion},
+                 {"config", identity_["config"]},
+                 {"sources", {{"model", from.model}, {"text", from.text}, {"from", from.from}, {"dtype", from.dtype}}},
+                 {"data", std::move(data)},
+                 {"base", identity_["base"]},
+                 {"parameters", result_.adapter_parameters},
+                 {"hash", to_hex(adapter_hash(model_, config_.adapter.name))}};
+      add_precision(start, result_.precision);
+      LOOM_TRY_VOID(journal_.write(start));
     }
     if (held_out_->samples() != 0) {
       LOOM_TRY(result_.validation_before, validation_loss(*trainer_, *held_out_, length_));

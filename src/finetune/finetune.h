@@ -83,7 +83,8 @@ struct FinetuneResult {
   double validation_before = 0, validation_after = 0;
   std::size_t scratch_bytes = 0, adapter_parameters = 0;
   bool stopped = false;
-  Digest hash{};  // of the adapters
+  Precision precision = Precision::Strict;  // of the device
+  Digest hash{};                            // of the adapters
 };
 
 // Runs on the calling thread; an error of it ends the run with it, and nothing more is written.

@@ -18,6 +18,8 @@
 namespace loom {
 namespace {
 
+constexpr std::string_view kFast = ":fast";
+
 // A graphics card of the process, which threads use in turn.
 class SharedDevice final : public Device {
  public:
@@ -54,6 +56,7 @@ class SharedDevice final : public Device {
     const DeviceTurn turn(this);
     return device_->check();
   }
+  Precision precision() const override { return device_->precision(); }
   gpu::GpuDevice* gpu() override { return device_.get(); }
   bool is_lost() {
     const DeviceTurn turn(this);
@@ -67,9 +70,16 @@ class SharedDevice final : public Device {
   RecursiveMutex turn_;
 };
 
+struct CardName {
+  std::size_t number = 0;
+  Precision precision = Precision::Strict;
+  auto operator<=>(const CardName&) const = default;
+  std::string text() const { return fmt::format("gpu:{}{}", number, precision == Precision::Fast ? kFast : ""); }
+};
+
 struct OpenDevices {
   Mutex mutex;
-  std::map<std::size_t, std::unique_ptr<SharedDevice>> by_number;
+  std::map<CardName, std::unique_ptr<SharedDevice>> by_name;
   std::vector<std::unique_ptr<SharedDevice>> given_up;  // that sessions may still have
   DriverWrapper wrapper;
 };
@@ -114,25 +124,55 @@ std::string passes_file(const gpu::AdapterInfo& adapter) {
 
 }  // namespace
 
+bool is_fast_name(std::string_view name) { return name.ends_with(kFast); }
+
+Result<std::string> with_precision(std::string_view name, std::string_view precision) {
+  const bool is_fast = precision == loom::name(Precision::Fast);
+  if (!is_fast && precision != loom::name(Precision::Strict))
+    return fail(Code::InvalidArgument, "no precision \"{}\": strict or fast is expected", precision);
+  if (!is_fast && is_fast_name(name))
+    return fail(Code::InvalidArgument, "device \"{}\" is fast, and precision strict is asked for", name);
+  return std::string(name) + std::string(is_fast && !is_fast_name(name) ? kFast : "");
+}
+
+namespace {
+
+std::string_view without_fast(std::string_view name) {
+  return is_fast_name(name) ? name.substr(0, name.size() - kFast.size()) : name;
+}
+Precision precision_of_name(std::string_view name) { return is_fast_name(name) ? Precision::Fast : Precision::Strict; }
+
+Result<CardName> card_of(std::string_view name) {
+  const std::string_view card = without_fast(name);
+  CardName out{0, precision_of_name(name)};
+  if (card == "gpu") return out;
+  if (card == "cpu")
+    return fail(Code::InvalidArgument,
+                "the CPU is always exact: precision fast is for a graphics card, device gpu or gpu:N");
+  const char* const end = card.data() + card.size();
+  const bool numbered = card.starts_with("gpu:");
+  const auto [last, error] = numbered ? std::from_chars(card.data() + 4, end, out.number) : std::from_chars_result{};
+  if (!numbered || error != std::errc() || last != end)
+    return fail(Code::InvalidArgument,
+                "no device \"{}\": cpu, gpu, gpu:N or auto is expected, a card's with {} if wanted", name, kFast);
+  return out;
+}
+
+}  // namespace
+
 Result<Device*> device_from_name(std::string_view name) {
   if (name == "cpu") return nullptr;
-  std::size_t number = 0;
-  if (name != "gpu") {
-    const char* const end = name.data() + name.size();
-    const bool numbered = name.starts_with("gpu:");
-    const auto [last, error] = numbered ? std::from_chars(name.data() + 4, end, number) : std::from_chars_result{};
-    if (!numbered || error != std::errc() || last != end)
-      return fail(Code::InvalidArgument, "no device \"{}\": cpu, gpu, gpu:N or auto is expected", name);
-  }
+  LOOM_TRY(const CardName card, card_of(name));
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);
-  std::unique_ptr<SharedDevice>& device = devices.by_number[number];
+  std::unique_ptr<SharedDevice>& device = devices.by_name[card];
   if (device != nullptr && device->is_lost()) devices.given_up.push_back(std::move(device));
   if (device == nullptr) {
-    LOOM_TRY(auto driver, gpu::open_native(library(), number));
+    LOOM_TRY(auto driver, gpu::open_native(library(), card.number));
     if (devices.wrapper) driver = devices.wrapper(std::move(driver));
     gpu::GpuOptions options;
-    options.passes = passes_file(driver->adapter());
+    options.precision = card.precision;
+    if (card.precision == Precision::Strict) options.passes = passes_file(driver->adapter());
     LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver), std::move(options)));
     device = std::make_unique<SharedDevice>(std::move(made));
   }
@@ -143,25 +183,25 @@ void wrap_drivers(DriverWrapper wrapper) {
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);
   devices.wrapper = std::move(wrapper);
-  for (auto& [number, device] : devices.by_number)
+  for (auto& [name, device] : devices.by_name)
     if (device != nullptr) devices.given_up.push_back(std::move(device));
 }
 
 namespace {
 
 // The first card that is none of software, opened. NotFound.
-Result<Device*> first_card() {
+Result<Device*> first_card(Precision precision) {
   LOOM_TRY(const auto adapters, gpu::native_adapters(library()));
   for (std::size_t i = 0; i < adapters.size(); ++i)
-    if (adapters[i].kind != "software") return device_from_name(fmt::format("gpu:{}", i));
+    if (adapters[i].kind != "software") return device_from_name(CardName{i, precision}.text());
   return fail(Code::NotFound, "{} is software, which computes on the CPU too", adapters[0].name);
 }
 
 // The card, where it takes less time for the work; work(card) counts it.
 template <class Work>
-Device* faster(int threads, double passes, const DeviceTold& told, Work&& work) {
+Device* faster(int threads, Precision precision, double passes, const DeviceTold& told, Work&& work) {
   const auto choose = [&](Device*& card) -> Result<DeviceChoice> {
-    LOOM_TRY(card, first_card());
+    LOOM_TRY(card, first_card(precision));
     LOOM_TRY(PassWork counted, work(*card));
     counted.passes = passes;
     LOOM_TRY(const DeviceRates here, measured_rates(nullptr, threads));
@@ -171,15 +211,20 @@ Device* faster(int threads, double passes, const DeviceTold& told, Work&& work) 
   Device* card = nullptr;
   const auto choice = choose(card);
   const bool is_card = choice && choice->is_card;
+  Device* const chosen = is_card ? card : nullptr;
   if (told)
-    told(fmt::format("device auto: {}: {}", is_card ? "gpu" : "cpu", choice ? choice->reason : choice.error().text()));
-  return is_card ? card : nullptr;
+    told(chosen,
+         fmt::format("device auto: {}: {}{}", is_card ? "gpu" : "cpu", choice ? choice->reason : choice.error().text(),
+                     precision == Precision::Fast && !is_card ? "; the CPU is always exact" : ""));
+  return chosen;
 }
+
+bool is_auto(std::string_view name) { return without_fast(name) == "auto"; }
 
 // Sets to.device or to.choose_device; choose(options) is a chooser for options.
 template <class Options, class Choose>
 Result<void> set_device(std::string_view name, Options& to, Choose choose) {
-  if (name == "auto") {
+  if (is_auto(name)) {
     to.choose_device = std::move(choose);
     return {};
   }
@@ -190,14 +235,18 @@ Result<void> set_device(std::string_view name, Options& to, Choose choose) {
 }  // namespace
 
 Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes, const DeviceTold& told) {
+  const Precision precision = precision_of_name(name);
   return set_device(name, to, [=](const Network& network, const NetworkSessionOptions& options) {
-    return faster(options.threads, passes, told, [&](Device& card) { return work_of(network, options, card); });
+    return faster(options.threads, precision, passes, told,
+                  [&](Device& card) { return work_of(network, options, card); });
   });
 }
 
 Result<void> name_device(std::string_view name, SessionOptions& to, double passes, const DeviceTold& told) {
+  const Precision precision = precision_of_name(name);
   return set_device(name, to, [=](const DecoderModel& model, const SessionOptions& options) {
-    return faster(options.threads, passes, told, [&](Device&) -> Result<PassWork> { return work_of(model); });
+    return faster(options.threads, precision, passes, told,
+                  [&](Device&) -> Result<PassWork> { return work_of(model); });
   });
 }
 
@@ -208,6 +257,7 @@ Json gpu_use(const gpu::GpuDevice& device) {
   for (const std::string& kernel : report.refused) refused.push_back(kernel);
   return {{"adapter", device.adapter().name},
           {"driver", device.adapter().driver},
+          {"precision", name(device.precision())},
           {"dispatches", c.dispatches},
           {"submits", c.submits},
           {"pipelines", c.pipelines},
@@ -236,13 +286,13 @@ std::string refused_on_cards() {
   OpenDevices& devices = open_devices();
   const Mutex::Guard lock(devices.mutex);
   std::string lines;
-  for (const auto& [number, device] : devices.by_number) {
+  for (const auto& [name, device] : devices.by_name) {
     if (device == nullptr) continue;
     const DeviceTurn turn(device.get());
     const gpu::Prover::Report& report = device->gpu()->prover().report();
     if (report.refused.empty()) continue;
     if (!lines.empty()) lines += '\n';
-    lines += fmt::format("gpu:{} ({}) errs in {}: {} calls were computed on the CPU", number,
+    lines += fmt::format("{} ({}) errs in {}: {} calls were computed on the CPU", name.text(),
                          device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_here);
     if (!report.problems.empty()) lines += fmt::format(" ({})", fmt::join(report.problems, "; "));
   }
@@ -266,13 +316,15 @@ Result<Json> gpu_report() {
                  {"workgroup_bytes", a.limits.workgroup_bytes},
                  {"threads", a.limits.threads},
                  {"workgroups", a.limits.workgroups}}}};
-    if (const auto device = device_from_name(fmt::format("gpu:{}", i))) {
+    if (const auto device = device_from_name(CardName{i}.text())) {
       const DeviceTurn turn(*device);
       const gpu::GpuDevice& gpu = *(*device)->gpu();
-      entry["tier"] = gpu.sums() == gpu::Sums::Kept ? "strict-float, sums kept" : "strict-float";
+      entry["tier"] = "strict-float", entry["sums"] = gpu.sums() == gpu::Sums::Kept ? "kept" : "left";
       entry["use"] = gpu_use(gpu);
     } else {
       entry["problem"] = device.error().text();
+      const bool is_inexact = device.error().code == Code::Unsupported;
+      if (is_inexact && device_from_name(CardName{i, Precision::Fast}.text())) entry["tier"] = "fast";
     }
     list.push_back(std::move(entry));
   }

@@ -1,6 +1,7 @@
 #pragma once
-// Devices by the names that commands and bindings take: "cpu", "gpu", "gpu:N". The WebGPU library is that of
-// LOOM_WEBGPU_LIB, or else whichever the system finds.
+// Devices by the names that commands and bindings take: "cpu", "gpu", "gpu:N". A card's name with ":fast" behind it is
+// that card without exactness (Precision::Fast). The WebGPU library is that of LOOM_WEBGPU_LIB, or else whichever the
+// system finds.
 
 #include <functional>
 #include <memory>
@@ -16,14 +17,18 @@ namespace loom {
 
 // Null for "cpu". A device stays open as long as the process, and the same name gives the same one: sessions share its
 // copies of weights, and threads take turns (DeviceTurn). A card that was lost is opened anew; sessions that still have
-// the old one keep a device of which every call fails. InvalidArgument for another name; IoError, in one line, where
-// there is no graphics card.
+// the old one keep a device of which every call fails. A card that is exact and the same one that is fast are two
+// devices. InvalidArgument for another name and for "cpu:fast"; IoError, in one line, where there is no graphics card.
 Result<Device*> device_from_name(std::string_view name);
+// The name of a device with a precision, "strict" or "fast". InvalidArgument for another one, and for "strict" of a
+// name that ends in ":fast".
+Result<std::string> with_precision(std::string_view name, std::string_view precision);
+bool is_fast_name(std::string_view name);
 
-// The same for a session to come, and "auto": the one that is expected to take less time over so many passes
-// (device_choice.h), which is settled when the session is created. A software adapter is never chosen, and where there
-// is no card it is this computer. `told` hears which it is and why, in one line.
-using DeviceTold = std::function<void(const std::string& line)>;
+// The same for a session to come, and "auto" or "auto:fast": the one that is expected to take less time over so many
+// passes (device_choice.h), which is settled when the session is created. A software adapter is never chosen, and where
+// there is no card it is this computer. `told` hears which it is, null: this computer, and why, in one line.
+using DeviceTold = std::function<void(const Device* chosen, const std::string& line)>;
 inline constexpr double kManyPasses = 1000;
 Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes = kManyPasses,
                          const DeviceTold& told = {});
@@ -32,8 +37,8 @@ Result<void> name_device(std::string_view name, SessionOptions& to, double passe
 // For tests: cards are opened anew, and reached by what this makes of their drivers.
 using DriverWrapper = std::function<std::unique_ptr<gpu::Driver>(std::unique_ptr<gpu::Driver>)>;
 void wrap_drivers(DriverWrapper wrapper);
-// Adapters by number, with their limits; what their arithmetic allows ("tier") and what they have done in this process,
-// or the "problem" that keeps them from being used. IoError as above.
+// Adapters by number, with their limits; what their arithmetic allows ("tier", engine N-10) and what they have done in
+// this process, or the "problem" that keeps them from being used. IoError as above.
 Result<Json> gpu_report();
 // Dispatches, bytes, times and proofs (prover.h) of a card in this process.
 Json gpu_use(const gpu::GpuDevice& device);

@@ -88,7 +88,7 @@ TEST(Device, auto_without_a_card_is_this_computer) {
       network_of({{{"type", "dense"}, {"input_height", 4}, {"output_height", 3}}}, Shape::of({2, 4}));
   std::vector<std::string> lines;
   NetworkSessionOptions options;
-  ASSERT_TRUE(name_device("auto", options, 10, [&](const std::string& line) { lines.push_back(line); }));
+  ASSERT_TRUE(name_device("auto", options, 10, [&](const Device*, const std::string& line) { lines.push_back(line); }));
   const auto session = NetworkSession::create(network, options);
   ASSERT_TRUE(session);
   EXPECT_EQ((*session)->device(), nullptr);
@@ -194,7 +194,7 @@ TEST(GpuDevices, auto_takes_no_software_for_a_card) {
       network_of({{{"type", "dense"}, {"input_height", 400}, {"output_height", 300}}}, Shape::of({2000, 400}));
   std::string told;
   NetworkSessionOptions options;
-  ASSERT_TRUE(name_device("auto", options, kManyPasses, [&](const std::string& line) { told = line; }));
+  ASSERT_TRUE(name_device("auto", options, kManyPasses, [&](const Device*, const std::string& line) { told = line; }));
   EXPECT_EQ(NetworkSession::create(network, options).value()->device(), nullptr);
   EXPECT_NE(told.find("software"), std::string::npos) << told;
 }

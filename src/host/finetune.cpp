@@ -83,17 +83,19 @@ Result<FinetuneOutcome> finetune_file(const FinetuneOptions& o) {
 
 Json to_json(const FinetuneOutcome& outcome) {
   const FinetuneResult& result = outcome.result;
-  return {{"adapter", outcome.folder},
-          {"stopped", result.stopped},
-          {"steps", result.steps},
-          {"new_steps", result.new_steps},
-          {"tokens", result.tokens},
-          {"losses", result.losses},
-          {"validation_before", result.validation_before},
-          {"validation_after", result.validation_after},
-          {"adapter_parameters", result.adapter_parameters},
-          {"scratch_bytes", result.scratch_bytes},
-          {"hash", to_hex(result.hash)}};
+  Json out{{"adapter", outcome.folder},
+           {"stopped", result.stopped},
+           {"steps", result.steps},
+           {"new_steps", result.new_steps},
+           {"tokens", result.tokens},
+           {"losses", result.losses},
+           {"validation_before", result.validation_before},
+           {"validation_after", result.validation_after},
+           {"adapter_parameters", result.adapter_parameters},
+           {"scratch_bytes", result.scratch_bytes},
+           {"hash", to_hex(result.hash)}};
+  add_precision(out, result.precision);
+  return out;
 }
 
 }  // namespace loom

@@ -117,6 +117,7 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
   out.hash = hash.finish();
   out.non_finite = first_non_finite(out.view());
   out.resident_bytes = network.resident_bytes(), out.scratch_bytes = session->scratch_bytes();
+  out.precision = precision_of(session->device());
   out.threads = session->threads(), out.cells = std::move(watch.cells);
   return out;
 }
@@ -133,7 +134,8 @@ Json to_json(const CellFigures& c) {
 
 Json to_json(const NetworkOutput& o, bool with_values, bool with_cells) {
   Json out{{"input_shape", o.input_shape.extents()}, {"shape", o.shape.extents()},       {"hash", to_hex(o.hash)},
-           {"resident_bytes", o.resident_bytes},     {"scratch_bytes", o.scratch_bytes}, {"threads", o.threads}};
+           {"resident_bytes", o.resident_bytes},     {"scratch_bytes", o.scratch_bytes}, {"threads", o.threads},
+           {"precision", name(o.precision)}};
   if (with_values) out["output"] = nested_json(o.view());
   if (!with_cells) return out;
   out["cells"] = Json::array();

@@ -35,6 +35,7 @@ Result<TrainOutcome> run_training(TrainConfig config, const TrainOptions& o, con
     return is_set(o.cancel) ? Continue::stop : going;
   }));
   outcome.folder = out, outcome.seconds = seconds_since(start);
+  outcome.precision = precision_of(run->trainer().device());
   if (!dna.warning().empty()) outcome.result.warnings.push_back(dna.warning());
   return outcome;
 }
@@ -68,6 +69,7 @@ Json to_json(const TrainOutcome& outcome) {
            {"total_time_ms", result.total_time_ms},
            {"epoch_times_ms", result.epoch_times_ms},
            {"hash", to_hex(result.hash)}};
+  add_precision(out, outcome.precision);
   if (result.validation) out["validation"] = result.validation->to_json();
   if (!result.message.empty()) out["message"] = result.message;
   return out;

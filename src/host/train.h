@@ -29,7 +29,8 @@ struct TrainOptions {
 struct TrainOutcome {
   std::string folder;  // of the run; empty: none
   TrainResult result;
-  double seconds = 0;  // from begun() on
+  double seconds = 0;                       // from begun() on
+  Precision precision = Precision::Strict;  // of the device: whether the hash proves anything
 };
 
 // The config in a file. Errors name the file.

@@ -9,6 +9,9 @@ namespace loom {
 Result<Digest> save_kv(Session& session, const std::string& path, std::size_t sequence) {
   if (sequence >= session.sequences())
     return fail(Code::OutOfRange, "sequence {} is saved, the session holds {}", sequence, session.sequences());
+  if (session.precision() != Precision::Strict)
+    return fail(Code::Unsupported, "{}: keys and values of precision {} are no others' and are not kept", path,
+                name(session.precision()));
   EntityWriter writer;
   std::optional<EntityReader> model;
   if (is_model_entity(path)) {

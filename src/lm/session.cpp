@@ -34,7 +34,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype;
   s->device_ = options.choose_device == nullptr ? options.device : options.choose_device(*s->model_, options);
-  s->arena_ = Arena(s->device_), s->on_loss_ = options.on_loss;
+  s->arena_ = Arena(s->device_), s->precision_ = precision_of(s->device_), s->on_loss_ = options.on_loss;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));

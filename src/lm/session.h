@@ -114,6 +114,8 @@ class Session {
   std::size_t sequences() const { return tokens_.size(); }
   std::size_t chunk_rows() const { return chunk_rows_; }  // tokens of one forward pass at most
   int threads() const { return pool_->threads(); }
+  // Of the device that it began on: what it has computed is no more exact once the card is lost.
+  Precision precision() const { return precision_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
   Isa isa() const { return isa_; }
   Device* device() const { return device_; }  // null: this computer
@@ -212,6 +214,7 @@ class Session {
   DType kv_dtype_ = DType::float32;
   std::optional<std::vector<std::string>> adapters_;
   Device* device_ = nullptr;
+  Precision precision_ = Precision::Strict;
   std::function<void(const std::string&)> on_loss_;
   bool has_moved_ = false;       // off a card that was lost
   std::optional<Error> broken_;  // the card was lost, and this computer could not take over

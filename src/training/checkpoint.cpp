@@ -158,7 +158,12 @@ void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_
   const bool is_of_card = error.code == Code::DeviceLost || error.code == Code::OutOfMemory;
   if (is_of_card && trainer.device() != nullptr && saved_step)
     error.message += fmt::format(
-        "; the checkpoint of step {} is intact: --resume goes on from there, with --device cpu too", *saved_step);
+        "; the checkpoint of step {} is intact: --resume goes on from there, with {} too", *saved_step,
+        precision_of(trainer.device()) == Precision::Strict ? "--device cpu" : "another card and --precision fast");
+}
+
+void add_precision(Json& to, Precision precision) {
+  if (precision != Precision::Strict) to["precision"] = name(precision);
 }
 
 Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
@@ -194,13 +199,14 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
   }
   if (trainer.device() != nullptr) LOOM_TRY_VOID(trainer.device()->check());  // of what was read there
   LOOM_TRY(const JournalMark mark, journal.sync());
-  const Json train{{"identity", identity},
-                   {"journal", to_json(mark)},
-                   {"state", state_json(trainer.state())},
-                   {"position", position_json(position)},
-                   {"slots", slots},
-                   {"pairs", pairs},
-                   {"carried", carried}};
+  Json train{{"identity", identity},
+             {"journal", to_json(mark)},
+             {"state", state_json(trainer.state())},
+             {"position", position_json(position)},
+             {"slots", slots},
+             {"pairs", pairs},
+             {"carried", carried}};
+  add_precision(train, precision_of(trainer.device()));
   LOOM_TRY(std::string text, dump_canonical(train));
   LOOM_TRY_VOID(writer.add_text("train", 0, 0, std::move(text)));
   if (!bytes.empty()) LOOM_TRY_VOID(writer.add("optim", 0, 0, bytes));
@@ -291,6 +297,12 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
   if (state == nullptr || position == nullptr || slots == nullptr || !slots->is_array() || pairs == nullptr ||
       !pairs->is_array())
     return fail(Code::CorruptData, "checkpoint: state, position, slots or pairs are missing");
+  const Json* const said = find(checkpoint.train, "precision");
+  const std::string_view begun =
+      said == nullptr || as_string(*said) == nullptr ? name(Precision::Strict) : *as_string(*said);
+  if (begun != name(precision_of(trainer.device())))
+    return fail(Code::InvalidConfig, "a run of precision {} goes on with that alone, not with {}", begun,
+                name(precision_of(trainer.device())));
   const Keep keep = checkpoint.network ? Keep::network : Keep::trained;
   const std::vector<Trainer::Slot> own = all_slots(trainer, keep);
   if (slots->size() != own.size())

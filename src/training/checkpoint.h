@@ -31,6 +31,9 @@ struct RunPosition {
 
 enum class Keep : std::uint8_t { network, trained };  // all of it, or the masters of the weights that are trained
 
+// Says in the start of a journal, a checkpoint or an outcome that its run is not exact; nothing of one that is.
+void add_precision(Json& to, Precision precision);
+
 // Adds to the error of a run whose card was lost or is full where it can go on; nothing to others.
 void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_t> saved_step);
 
@@ -51,8 +54,8 @@ struct Checkpoint {
 Result<Checkpoint> read_checkpoint(const std::string& path);
 Result<Checkpoint> parse_checkpoint(std::span<const std::byte> bytes);
 
-// Puts the state of a checkpoint into a trainer of its network. ShapeMismatch, CorruptData with the first slot that
-// differs.
+// Puts the state of a checkpoint into a trainer of its network. InvalidConfig for one of another precision;
+// ShapeMismatch, CorruptData with the first slot that differs.
 Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& trainer);
 
 // InvalidConfig with the first difference unless the checkpoint's run is the one of `identity`; members of its config

@@ -484,10 +484,13 @@ class Page {
     if (config == nullptr) return {};
     return html_section(
         "Config",
-        fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}.</p>\n",
+        fmt::format("<pre>{}</pre>\n<p class=\"sub\">Relative paths start in {}. Numerics version {}{}.</p>\n",
                     html_text(dump_json(*config, 2)),
                     code(text_of(start(), "folder").empty() ? "." : text_of(start(), "folder")),
-                    count_of(start(), "numerics_version")),
+                    count_of(start(), "numerics_version"),
+                    find(start(), "precision") != nullptr
+                        ? ", precision fast: the hashes are of no other device, and replay proves nothing"
+                        : ""),
         true);
   }
 

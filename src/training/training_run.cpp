@@ -349,15 +349,16 @@ Result<void> TrainingRun::begin_journal() {
   if (data_.held_out) data.push_back(data_line(*data_.held_out, data_.validation_samples.size()));
   std::size_t parameters = 0;
   for (const Parameter& p : trainer_->parameters()) parameters += p.elements;
-  return journal_.write(
-      {{"event", "start"},
-       {"numerics_version", kNumericsVersion},
-       {"config", config_.json},
-       {"folder", config_.folder},
-       {"data", std::move(data)},
-       {"input", std::vector<std::size_t>(sample_shape_.extents().begin(), sample_shape_.extents().end())},
-       {"parameters", parameters},
-       {"hash", to_hex(weight_hash(*network_))}});
+  Json start{{"event", "start"},
+             {"numerics_version", kNumericsVersion},
+             {"config", config_.json},
+             {"folder", config_.folder},
+             {"data", std::move(data)},
+             {"input", std::vector<std::size_t>(sample_shape_.extents().begin(), sample_shape_.extents().end())},
+             {"parameters", parameters},
+             {"hash", to_hex(weight_hash(*network_))}};
+  add_precision(start, precision_of(trainer_->device()));
+  return journal_.write(start);
 }
 
 void TrainingRun::begin_timings() {

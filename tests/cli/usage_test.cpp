@@ -276,9 +276,9 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct
   // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below.
-  const std::set<std::string> silent = {"--threads",    "--isa",     "--device",   "--quiet",
-                                        "--help",       "--prompt",  "--chat",     "--temperature",
-                                        "--ignore-eos", "--save-kv", "--overwrite"};
+  const std::set<std::string> silent = {"--threads",   "--isa",         "--device",     "--precision",
+                                        "--quiet",     "--help",        "--prompt",     "--chat",
+                                        "--overwrite", "--temperature", "--ignore-eos", "--save-kv"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
@@ -333,6 +333,27 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   for (const char* name : {"--system", "--tools", "--template-var", "--date"})
     expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3,
                    "no chat template");
+}
+
+TEST_F(Usage, N_10_precision_fast_is_for_graphics_cards_and_proves_nothing) {
+  const std::string net = source_path("examples/demo.json");
+  for (const Args& args :
+       {Args{"generate", small(), "-p", "a", "-n", "1"}, {"run", net, "-q"}, {"logits", small(), "--ids", "1"}})
+    for (const Args& device : {Args{}, {"--device", "cpu"}}) {
+      Args all = args;
+      all.insert(all.end(), device.begin(), device.end());
+      all.insert(all.end(), {"--precision", "fast"});
+      expect_refused(all, 2, "the CPU is always exact: precision fast is for a graphics card, device gpu or gpu:N");
+    }
+  for (const Args& args : {Args{"verify"}, {"replay", temp("r")}})
+    for (const Args& device : {Args{"--precision", "fast"}, {"--device", "gpu:fast"}}) {
+      Args all = args;
+      all.insert(all.end(), device.begin(), device.end());
+      expect_refused(all, 2, args[0] + " compares bits");
+    }
+  expect_refused({"run", net, "--precision", "exact"}, 2, "--precision");
+  const Outcome plain = loom({"run", net, "--json", "-q"});
+  EXPECT_NE(plain.out.find(R"("precision": "strict")"), std::string::npos) << plain.out;
 }
 
 // An empty name comes from a shell's variable that is not set, so reading or writing something else would not be meant.

@@ -115,6 +115,16 @@ class OnACard(unittest.TestCase):
             for device in (None, "gpu"):
                 welvet.replay(folder + "/run", progress=False, device=device)
 
+    def test_precision_fast(self):
+        x = values(67, 40)
+        net = welvet.Network(SPEC)
+        near, exact = (plain(net.session(device="gpu", precision=p).forward(x)) for p in ("fast", "strict"))
+        self.assertEqual(exact, plain(net(x)))
+        for row, wanted in zip(near, exact):
+            for a, b in zip(row, wanted):
+                self.assertAlmostEqual(a, b, places=4)
+        self.assertIn(welvet.gpu_report()["adapters"][0]["tier"], ("strict-float", "fast"))
+
     def test_threads_take_turns(self):
         x = values(67, 40)
         wanted = plain(welvet.Network(SPEC)(x))
@@ -149,6 +159,12 @@ class WithoutACard(unittest.TestCase):
             welvet.Trainer(net, (4, 40), device="tpu")
         with self.assertRaises(TypeError):
             net.session(device=3)
+        for device in (None, "cpu"):
+            with self.assertRaises(welvet.ArgumentError) as caught:
+                net.session(device=device, precision="fast")
+            self.assertIn("the CPU is always exact", caught.exception.text)
+        with self.assertRaises(ValueError):
+            net.session(device="gpu", precision="exact")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,8 @@ GpuDevice::GpuDevice(std::unique_ptr<Driver> driver, GpuOptions options)
       prover_(std::make_unique<Prover>(*this, shaders_)) {}
 
 Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> driver, GpuOptions options) {
-  const bool checks_arithmetic = options.checks_arithmetic;
+  const bool checks_arithmetic = options.checks_arithmetic && options.precision == Precision::Strict;
+  if (options.precision == Precision::Fast) options.passes.clear();
   double most_wait_ms = options.most_wait_ms;
   if (most_wait_ms == 0) most_wait_ms = (driver->adapter().kind == "software" ? 60 : 10) * kMinute;
   std::unique_ptr<GpuDevice> device(new GpuDevice(std::move(driver), std::move(options)));
@@ -69,8 +70,8 @@ tl::unexpected<Error> GpuDevice::lose(std::string_view why) {
   if (line.ends_with(' ')) line.pop_back();
   if (!lost_)
     lost_ = Error{Code::DeviceLost,
-                  fmt::format("{}: the card was lost{}: {}; --device cpu does without, with the same bits",
-                              adapter().name, behind, line)};
+                  fmt::format("{}: the card was lost{}: {}; --device cpu does without{}", adapter().name, behind, line,
+                              precision() == Precision::Strict ? ", with the same bits" : "")};
   forget();
   return tl::make_unexpected(*lost_);
 }
@@ -362,12 +363,19 @@ void GpuDevice::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t
   if (auto done = add_row(kernel, rows); !done) exec.status = std::move(done).error();
 }
 
+Result<bool> GpuDevice::trusts(Shader& shader, Kernels kernels, std::uint64_t workgroups) {
+  if (precision() == Precision::Strict) return shader.is_trusted(sizes_of(kernels, workgroups));
+  if (shader.is_refused) return false;
+  return prover_->compile(shader, kernels);
+}
+
 // Whether a kernel can be run as it comes: in an attempt, one that is not known is noted, and ends it.
 Result<bool> GpuDevice::knows(const Kernel& kernel, std::uint64_t workgroups) {
   if (mode_ != Mode::Attempt) return true;
   if (attempt_.meets_stranger) return false;
   LOOM_TRY(Shader* const shader, shader_of({&kernel, 1}));
-  attempt_.meets_stranger = !shader->is_trusted(sizes_of({&kernel, 1}, workgroups));
+  LOOM_TRY(const bool is_trusted, trusts(*shader, {&kernel, 1}, workgroups));
+  attempt_.meets_stranger = !is_trusted;
   ++shader->uses;  // of one that is joined to others too: they are held against it at their next trial
   return !attempt_.meets_stranger;
 }
@@ -500,7 +508,8 @@ Result<void> GpuDevice::submit_rows(Kernels kernels) {
   if (kernels.size() == 1) return submit_alone(kernels[0], num_rows_);
   LOOM_TRY(Shader* const shader, shader_of(kernels));
   const std::uint64_t workgroups = workgroups_of(kernels.back(), num_rows_);
-  if (shader->is_trusted(sizes_of(kernels, workgroups))) {
+  LOOM_TRY(const bool is_trusted, trusts(*shader, kernels, workgroups));
+  if (is_trusted) {
     ++shader->uses;
     return submit(kernels, workgroups, *shader);
   }

@@ -29,7 +29,8 @@ class Prover;
 
 class GpuDevice final : public Device {
  public:
-  // Proves the arithmetic of the device first (probe.h); Unsupported where it is not exact. OutOfMemory.
+  // Proves the arithmetic of the device first (probe.h), unless it is a fast one; Unsupported where it is not exact.
+  // OutOfMemory.
   static Result<std::unique_ptr<GpuDevice>> create(std::unique_ptr<Driver> driver, GpuOptions options = {});
   ~GpuDevice() override;
 
@@ -45,6 +46,7 @@ class GpuDevice final : public Device {
   // each read that has begun is finished once, by waiting for it.
   Result<Ticket> begin_read(const std::byte* from, std::size_t bytes);
   Result<void> finish_read(Ticket ticket, std::span<std::byte> to);
+  Precision precision() const override { return shaders_.precision(); }
   GpuDevice* gpu() override { return this; }
 
   // Forms of ops record by these, inside a Call (call.h). Record so many workgroups of a kernel behind what was
@@ -173,6 +175,8 @@ class GpuDevice final : public Device {
   const std::byte* end_of_range(const void* address) const;
   void begin_attempt();
   bool keep_attempt();  // or forgets it
+  // Whether a shader may be used without a trial.
+  Result<bool> trusts(Shader& shader, Kernels kernels, std::uint64_t workgroups);
   Result<bool> knows(const Kernel& kernel, std::uint64_t workgroups);
   Result<void> add(const Kernel& kernel, std::uint64_t workgroups);
   Result<void> add_row(const Kernel& kernel, std::uint64_t rows);

@@ -2,6 +2,7 @@
 // The text that every shader begins with: wgsl/prelude.wgsl says what is in it.
 
 #include <string>
+#include <string_view>
 
 namespace loom::gpu {
 
@@ -10,5 +11,11 @@ namespace loom::gpu {
 enum class Sums { Left, Kept };
 
 std::string prelude(Sums sums);
+
+// The same with the functions of wgsl/fast.wgsl in place of those of their names: plain operators.
+std::string fast_prelude();
+// A whole shader behind that prelude: additions of the number that rounds to an integer are kept, since a compiler that
+// takes it off again is left with what was to be rounded, and exp() with an exponent of another number.
+std::string with_rounding_kept(std::string_view shader);
 
 }  // namespace loom::gpu

@@ -60,6 +60,31 @@ TEST(Prelude, twins_of_known_values) {
   EXPECT_EQ(twin("half_to_float", 0x7c00u, 0), std::nullopt);
 }
 
+TEST(Prelude, a_fast_one_has_operators_in_place_of_what_is_kept) {
+  const std::string text = fast_prelude(), strict = prelude(Sums::Left);
+  const std::regex function("\nfn ([a-z_0-9]+)\\(");
+  std::multiset<std::string> declared, wanted;
+  for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it) declared.insert((*it)[1]);
+  for (std::sregex_iterator it(strict.begin(), strict.end(), function), end; it != end; ++it) wanted.insert((*it)[1]);
+  wanted.insert({"add_kept", "sub_kept"});
+  EXPECT_EQ(declared, wanted);
+  for (const char* const line :
+       {"fn mul(a: f32, b: f32) -> f32 { return a * b; }", "fn root(a: f32) -> f32 { return sqrt(a); }",
+        "fn less(a: f32, b: f32) -> bool { return a < b; }", "fn keep(x: f32) -> f32 { return x; }"}) {
+    EXPECT_NE(text.find(line), text.npos) << line;
+    EXPECT_EQ(strict.find(line), strict.npos) << line;
+  }
+  EXPECT_EQ(text.find("keep(a"), text.npos);
+}
+
+// exp() takes its exponent from the bits of a sum and what is left from the sum less that number again.
+TEST(Prelude, a_fast_one_keeps_what_rounds_to_an_integer) {
+  EXPECT_EQ(with_rounding_kept("let v0 = add(mul(x0, (x1)), 12582912.0f);\nlet v1 = sub(v0, 12582912.0f);"),
+            "let v0 = add_kept(mul(x0, (x1)), 12582912.0f);\nlet v1 = sub_kept(v0, 12582912.0f);");
+  const std::string plain = "let v0 = add(x0, 1.0f); let v1 = mul(x0, 12582912.0f);";
+  EXPECT_EQ(with_rounding_kept(plain), plain);
+}
+
 TEST(Prelude, inputs_of_canaries_hold_what_they_promise) {
   constexpr std::size_t kCount = std::size_t{1} << 18;
   std::vector<std::uint32_t> a(kCount), b(kCount);

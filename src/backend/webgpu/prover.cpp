@@ -73,9 +73,10 @@ bool Prover::record(const Exec& exec, const Form& form) {
   for (const auto& [kernel, workgroups, by_rows] : device_.recorded_) {
     auto shader = device_.shader_of({&kernel, 1});
     if (failed(shader)) return true;
+    const auto trusted = device_.trusts(**shader, {&kernel, 1}, workgroups);
+    if (failed(trusted)) return true;
     is_refused_ |= (*shader)->is_refused;
-    const std::uint64_t sizes = sizes_of({&kernel, 1}, workgroups);
-    if (!(*shader)->is_trusted(sizes)) on_trial_.push_back({*shader, &kernel, sizes});
+    if (!*trusted) on_trial_.push_back({*shader, &kernel, sizes_of({&kernel, 1}, workgroups)});
   }
   if (on_trial_.empty()) {
     for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
@@ -154,7 +155,6 @@ Result<void> Prover::compile_all() {
   return {};
 }
 
-// False for a shader that is refused by this, with the reason in the report.
 Result<bool> Prover::compile(Shader& shader, Kernels kernels) {
   auto made = device_.heard(shaders_.compile(shader, kernels));
   if (made) return true;

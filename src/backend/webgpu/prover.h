@@ -7,6 +7,7 @@
 //   one that fails        is compiled once more, with sums that no compiler can see through; if it fails again its
 //                         op is computed here from then on, and the name is kept for reports
 //   one that does not compile, or that the device is too small for, is refused at once
+// A device of Precision::Fast is asked for the last of these alone.
 // Shaders that have passed are known by the text of theirs in later runs (Shaders::read_passes).
 
 #include <string>
@@ -37,6 +38,8 @@ class Prover {
   void end();
   // Room for what an op takes here. From any thread.
   void plan(const Arena::Mark& scratch);
+  // False for a shader that is refused by this, with the reason in the report.
+  Result<bool> compile(Shader& shader, Kernels kernels);
   // Kernels by rows as one shader: runs them.
   Result<void> prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader);
 
@@ -64,7 +67,6 @@ class Prover {
   Result<void> copy_here(const Exec& exec);
   Result<void> use_current_weights();
   Result<void> compile_all();
-  Result<bool> compile(Shader& shader, Kernels kernels);
   Result<void> run_alone();
   Result<void> judge();
   void refuse(Shader& shader);

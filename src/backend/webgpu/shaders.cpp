@@ -56,6 +56,12 @@ std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups) {
   return sizes;
 }
 
+Shaders::Shaders(Driver& driver, GpuOptions options)
+    : driver_(driver),
+      options_(std::move(options)),
+      prelude_left_(precision() == Precision::Fast ? fast_prelude() : prelude(Sums::Left)),
+      prelude_kept_(prelude(Sums::Kept)) {}
+
 void Shaders::read_passes() {
   if (options_.passes.empty()) return;
   const auto text = read_text_file(options_.passes);
@@ -133,6 +139,7 @@ std::string Shaders::limit_below(const Shader& shader, Kernels kernels) const {
 
 std::string Shaders::text_of(const Shader& shader, Kernels kernels) const {
   std::string text = shader_text(kernels, shader.bindings, shader.sums == Sums::Left ? prelude_left_ : prelude_kept_);
+  if (precision() == Precision::Fast) text = with_rounding_kept(text);
   return options_.alter != nullptr ? options_.alter(text) : text;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/device.h"
 #include "backend/webgpu/driver.h"
 #include "backend/webgpu/kernel.h"
 #include "backend/webgpu/prelude.h"
@@ -40,8 +41,10 @@ struct Shader {
 // rows alone is not found in short ones.
 std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups);
 
-// What tests change in a device, and where it keeps what it has learnt.
+// How a device computes, what tests change in it, and where it keeps what it has learnt.
 struct GpuOptions {
+  // Fast: shaders with the operators of WGSL in place of exact functions. Nothing is proved then, and no pass is kept.
+  Precision precision = Precision::Strict;
   std::string passes;             // a file of passes, made where it is missing; empty: none are kept
   bool checks_arithmetic = true;  // at creation
   std::size_t addresses = 0;      // for the memory of a device; 0: as many as the system has
@@ -52,7 +55,7 @@ struct GpuOptions {
 
 class Shaders {
  public:
-  Shaders(Driver& driver, GpuOptions options) : driver_(driver), options_(std::move(options)) {}
+  Shaders(Driver& driver, GpuOptions options);
 
   // Reads the file of passes. Lines that are none are passed over, as is a file that is not there.
   void read_passes();
@@ -60,6 +63,7 @@ class Shaders {
   // Shaders are made anew, with this level of sums. For the time before any is used.
   void set_sums(Sums sums);
   Sums sums() const { return sums_; }
+  Precision precision() const { return options_.precision; }
 
   // The shader of kernels whose operands lie in these buffers, one per operand. It stays where it is.
   Shader* find(Kernels kernels, std::span<const Id> buffers);
@@ -84,7 +88,7 @@ class Shaders {
   Driver& driver_;
   GpuOptions options_;
   Sums sums_ = Sums::Left;
-  std::string prelude_left_ = prelude(Sums::Left), prelude_kept_ = prelude(Sums::Kept);
+  std::string prelude_left_, prelude_kept_;  // of the levels of sums; a fast device has the first one alone
   std::map<std::string, Shader> shaders_;
   std::map<std::string, Id> groups_;
   struct Earlier {
