@@ -105,12 +105,15 @@ struct Hostile {
   std::function<float(std::size_t row, std::size_t col, float uniform)> value;  // uniform: in -1 .. 1
 };
 
-// Of (a + b) / 255, whose f64 sum lies beside the middle of two floats: a and b have 24 bits, and so many rows try one.
+// A row's two values a and -b, of which (a + b) / 255 lies in the middle of two floats as soon as a + b has been rounded to
+// f64: the first one loses what b has beside an integer.
 float beside_middle(std::size_t row, std::size_t col) {
   if (col > 1) return 0;
+  const std::uint64_t rest = row % 2 == 0 ? 1 : 3;
+  const float beside = row / 2 % 3 == 0 ? 0 : row / 2 % 3 == 1 ? 0x1p-22f : -0x1p-22f;
   for (std::uint64_t middle = (std::uint64_t{1} << 24) + 2 * row * 7919 + 1;; middle += 2)
-    if (const std::uint64_t sum = 255 * middle; sum % 512 == 1)
-      return col == 0 ? static_cast<float>(sum - 1) : -(1 + 0x1p-23f * static_cast<float>(row % 3));
+    if (const std::uint64_t sum = 255 * middle; sum % 512 == rest)
+      return col == 0 ? static_cast<float>(sum - rest) : -(static_cast<float>(rest) + beside);
 }
 
 std::vector<Hostile> hostile_values() {

@@ -79,8 +79,9 @@ fn rounded_off(v: vec2<u32>, by: u32, more: bool) -> vec2<u32> {
   return sum_of(kept, vec2<u32>(select(0u, 1u, is_half && (is_more || (kept.x & 1u) != 0u)), 0u));
 }
 
-// (a + b) / n for the bits of two sizes, not both 0, and 2 < n < 256 which is odd: in f64, operation by operation, then
-// rounded to f32. A quotient by an odd number is never halfway between two numbers.
+// (a + b) / n for the bits of two sizes, not both 0, and n = 3, 15 or 255: the sum as f64 has it, whose quotient is then
+// rounded to f32. That it is rounded to f64 before changes nothing: one step of the sum's last place is, divided by n, more
+// than half a place of the quotient, which so comes to lie halfway between two floats only where it is exactly there.
 fn range_over(a: u32, b: u32, n: u32) -> u32 {
   let larger = max(a, b);
   let smaller = min(a, b);
@@ -104,9 +105,9 @@ fn range_over(a: u32, b: u32, n: u32) -> u32 {
     quotient = sum_of(quotient, shifted_left(vec2<u32>(part / n, 0u), at));
     rest = part % n;
   }
-  let second_off = bits_of_number(quotient) - 53u;
-  let significand = rounded_off(rounded_off(quotient, second_off, rest != 0u), 29u, false).x;
-  return (((larger >> 23u) - 11u + first_off + second_off) << 23u) + (significand - 0x800000u);
+  let second_off = bits_of_number(quotient) - 24u;
+  let significand = rounded_off(quotient, second_off, rest != 0u).x;
+  return (((larger >> 23u) - 40u + first_off + second_off) << 23u) + (significand - 0x800000u);
 }
 
 fn plain_scale(seen: vec4<u32>, sum: f32, count: u32) -> u32 {
