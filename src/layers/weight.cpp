@@ -390,7 +390,7 @@ Result<void> Weight::encode_master(ThreadPool& pool, Values given) {
 // Whether an update moves the very values that ops read: f32, but for panels, which are made of them.
 bool Weight::moves_as_it_lies() const {
   return encoding_.dtype == DType::float32 ||
-         (encoding_.dtype != DType::float64 && (role_ == WeightRole::Vector || role_ == WeightRole::Adapter));
+         (encoding_.dtype != DType::float64 && role_ != WeightRole::Matrix && role_ != WeightRole::TypedVector);
 }
 
 // Whether nobody else holds the active version.
@@ -449,6 +449,15 @@ Result<void> Weight::commit_update(const Exec& exec, Values values) {
   if (exec.status) return tl::make_unexpected(*exec.status);
   ahead_ = exec.arena.device();
   return {};
+}
+
+Result<void> Weight::take(const Exec& exec, const void* values) {
+  if (tied_ != nullptr) return tied_->take(exec, values);
+  LOOM_TRY_VOID(ensure_master());
+  const Tensor to = master_for_update(exec);
+  if (to.data != nullptr) copy(exec, {values, to.rows, to.cols, to.element}, to);
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  return commit_update(exec, Values::Finite);
 }
 
 Result<void> Weight::fetch() {

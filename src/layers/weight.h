@@ -95,6 +95,8 @@ class Weight {
   // may be those of before (is_ahead); values that are set here in between replace them. Clears the arena of `exec`.
   Tensor master_for_update(const Exec& exec);
   Result<void> commit_update(const Exec& exec, Values values = Values::Any);
+  // Takes the values of a tensor of the pass, elements() of f32 that are snapped. They are the caller's to look at.
+  Result<void> take(const Exec& exec, const void* values);
   bool is_ahead() const { return owner().ahead_ != nullptr; }
   Result<void> fetch();
   // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew

@@ -125,9 +125,14 @@ std::vector<std::vector<std::byte>> weights_as_they_lie(Network& network, Device
 struct Trained {
   std::vector<std::vector<std::byte>> weights, fetched;
   std::string hash;
+  std::vector<std::vector<std::byte>> carried;
+  std::vector<double> losses;
+  std::size_t skipped = 0;
   std::uint64_t bytes_read = 0;  // in a step that proves nothing
 };
-Trained trained(gpu::GpuDevice* device, DType dtype, const ScaleSpan& span, const Json& layers, const Shape& input) {
+Trained trained(
+    gpu::GpuDevice* device, DType dtype, const ScaleSpan& span, const Json& layers, const Shape& input,
+    float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }) {
   Trained out;
   Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
   EXPECT_TRUE(network.prepare(input) && network.initialise());
@@ -136,24 +141,26 @@ Trained trained(gpu::GpuDevice* device, DType dtype, const ScaleSpan& span, cons
     EXPECT_TRUE(!is_typed || w.morph({.dtype = dtype, .span = span}));
   });
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy", config.optimizer.name = "sgd", config.optimizer.momentum = 0.9;
-  config.schedule.learning_rate = 0.05, config.session.threads = 2, config.session.device = device;
+  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam";
+  config.schedule.learning_rate = 0.01, config.session.threads = 2, config.session.device = device;
   const auto trainer = Trainer::create(network, config);
   EXPECT_TRUE(trainer) << trainer.error().text();
   out.bytes_read = ~std::uint64_t{0};
   for (std::uint32_t step = 0; step < 20; ++step) {
     const RandomStream random{.seed = 9, .step = step};
     std::vector<float> x(input.elements());
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 2 * random.uniform(i) - 1;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = alter(step, 2 * random.uniform(i) - 1);
     std::vector<std::int32_t> classes(input[0]);
     for (std::size_t i = 0; i < classes.size(); ++i)
       classes[i] = static_cast<std::int32_t>(random.below(x.size() + i, 5));
     const std::uint64_t before = device != nullptr ? device->counters().bytes_read : 0;
     const auto report = (*trainer)->step({{x.data(), input}, classes, {}});
-    EXPECT_TRUE(report && !report->skipped);
+    EXPECT_TRUE(report) << report.error().text();
+    out.skipped += static_cast<std::size_t>(report->skipped), out.losses.push_back(report->loss);
     if (device != nullptr) out.bytes_read = std::min(out.bytes_read, device->counters().bytes_read - before);
   }
   EXPECT_TRUE((*trainer)->fetch_weights());
+  out.carried = (*trainer)->carried();
   out.weights = weights_as_they_lie(network, device), out.fetched = weights_as_they_lie(network, nullptr);
   out.hash = to_hex(weight_hash(network));
   return out;
@@ -183,12 +190,44 @@ TEST(GpuTraining, panels_are_encoded_there_to_the_bytes_of_the_cpu_and_a_step_re
       EXPECT_TRUE(got.weights == wanted.weights);
       EXPECT_TRUE(got.fetched == wanted.fetched);
       EXPECT_EQ(got.hash, wanted.hash);
+      EXPECT_EQ(got.skipped + wanted.skipped, 0u);
       EXPECT_EQ(got.bytes_read, figures);
     };
     for (const DType dtype : kEncodedThere) expect(dtype, {});
     for (const Granularity granularity : {Granularity::Tensor, Granularity::Row, Granularity::Group})
       for (const DType dtype : {DType::int8, DType::ternary, DType::uint8}) expect(dtype, {granularity, 64});
   }
+}
+
+TEST(GpuTraining, running_statistics_and_states_stay_there_and_come_back_after_steps_that_count_for_nothing) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const Json norm{{"type", "batchnorm"}, {"input_height", 9}};
+  const Json dense{{"type", "dense"}, {"input_height", 9}, {"output_height", 5}, {"bias", true}};
+  const Json lstm{
+      {"type", "lstm"}, {"input_height", 9}, {"output_height", 9}, {"stateful", true}, {"return_sequence", false}};
+  const struct {
+    Json layers;
+    Shape input;
+    std::size_t skipped, bytes;  // so many at least; and at most, of the figures
+  } nets[] = {{{norm, dense}, Shape::of({16, 9}), 6, 168}, {{lstm, dense}, Shape::of({4, 3, 9}), 2, 272}};
+  const auto alter = [](std::uint32_t step, float x) {
+    if (step % 7 == 3 && x > 0.9f) return std::numeric_limits<float>::quiet_NaN();
+    return step % 7 == 5 ? x * 1e25f : x;  // whose variance is infinite, and whose loss is not
+  };
+  for (const auto& [layers, input, skipped, bytes] : nets)
+    for (const DType dtype : {DType::float32, DType::int8}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), input.text()));
+      const Trained wanted = trained(nullptr, dtype, {}, layers, input, alter);
+      const Trained got = trained(device, dtype, {}, layers, input, alter);
+      EXPECT_GE(wanted.skipped, skipped);
+      EXPECT_EQ(got.skipped, wanted.skipped);
+      EXPECT_TRUE(got.fetched == wanted.fetched);
+      EXPECT_EQ(got.hash, wanted.hash);
+      EXPECT_EQ(got.carried, wanted.carried);
+      for (std::size_t i = 0; i < wanted.losses.size(); ++i)
+        EXPECT_TRUE(got.losses[i] == wanted.losses[i] || std::isnan(wanted.losses[i])) << i;
+      EXPECT_LE(got.bytes_read, bytes);
+    }
 }
 
 // What a step mesh leaves in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, by which
