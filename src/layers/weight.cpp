@@ -293,8 +293,8 @@ void fill_parts(std::span<const MatrixPtr> parts, const Encoding& e, std::span<c
   }
 }
 
-// Codes with a scale for all values, anew; what they stand for goes to `decoded`.
-void encode_vector(QuantizedMatrix& codes, std::span<const float> values, std::span<float> decoded) {
+// Codes anew; what they stand for goes to `decoded`.
+void encode_values(QuantizedMatrix& codes, std::span<const float> values, std::span<float> decoded) {
   estimate_scales(codes, values);
   encode(codes, values);
   std::ranges::copy(dequantize(codes), decoded.begin());
@@ -303,7 +303,8 @@ void encode_vector(QuantizedMatrix& codes, std::span<const float> values, std::s
 // Returns whether kernels of a graphics card encode new values of a weight, in place of a version that is its own.
 bool is_encoded_there(const Weight& w, std::span<const MatrixPtr> parts, bool has_codes, bool keeps_scales) {
   if (!gpu::encodes(w.dtype()) || (keeps_scales && has_scales(w))) return false;
-  return w.role() == WeightRole::Matrix ? lie_as(parts, w.encoding()) : has_codes;
+  if (w.role() != WeightRole::Matrix) return has_codes;
+  return lie_as(parts, has_codes ? Encoding() : w.encoding());
 }
 
 // Makes the panels of matrices on a graphics card anew, of values that lie there.
@@ -325,13 +326,13 @@ void refill_there(const Exec& exec, std::span<const MatrixPtr> parts, const Enco
   }
 }
 
-// The same of a vector: `codes` have its type and sizes.
+// The same of values that are kept decoded: `codes` have their type, sizes and span.
 void encode_there(const Exec& exec, const QuantizedMatrix& codes, std::span<const float> values,
                   std::span<float> decoded) {
-  const gpu::Call call(exec, [&] { gpu::requantize(exec, codes.dtype, values.data(), values.size(), decoded.data()); });
+  const gpu::Call call(exec, [&] { gpu::requantize(exec, codes, values.data(), decoded.data()); });
   if (call.is_done() || !exec.computes()) return;
   QuantizedMatrix own = codes;
-  encode_vector(own, values, decoded);
+  encode_values(own, values, decoded);
 }
 
 }  // namespace
@@ -440,9 +441,11 @@ Result<void> Weight::commit_update(const Exec& exec, Values values) {
   }
   const std::span<const float> from{moved.as<float>(), elements()};
   const auto follow = [&](const Exec& now) {
-    if (is_matrix) return refill_there(now, active_->parts, encoding_, from);
-    const float* const to = placed(now, active_->decoded).data();
-    if (!now.status) encode_there(now, *active_->codes, from, {const_cast<float*>(to), elements()});
+    if (!active_->codes) return refill_there(now, active_->parts, encoding_, from);
+    auto* const to =
+        is_matrix ? now.arena.take<float>(elements()) : const_cast<float*>(placed(now, active_->decoded).data());
+    if (!now.status) encode_there(now, *active_->codes, from, {to, elements()});
+    if (!now.status && is_matrix) refill_there(now, active_->parts, {}, {to, elements()});
   };
   if (!moves_as_it_lies()) LOOM_TRY_VOID(plan_scratch(exec, follow));
   if (is_matrix || !moves_as_it_lies()) follow(exec);
@@ -472,12 +475,13 @@ Result<void> Weight::fetch() {
   LOOM_TRY_VOID(device.check());
   ahead_ = nullptr;  // not where the card was lost: the values here are older ones
   // What the device has stays good, so tokens stay.
+  std::vector<float> values;
+  if (active_->codes) values.resize(elements()), encode_values(*active_->codes, master_, values);
+  const std::span<const float> now = active_->codes ? values : master_;
   if (role_ == WeightRole::Matrix)
-    fill_parts(active_->parts, encoding_, master_, nullptr);
-  else if (as_it_lies)
-    std::ranges::copy(master_, active_->decoded.begin());
+    fill_parts(active_->parts, active_->codes ? Encoding() : encoding_, now, nullptr);
   else
-    encode_vector(*active_->codes, master_, active_->decoded);
+    std::ranges::copy(now, active_->decoded.begin());
   return {};
 }
 

@@ -131,14 +131,14 @@ struct Trained {
   std::uint64_t bytes_read = 0;  // in a step that proves nothing
 };
 Trained trained(
-    gpu::GpuDevice* device, DType dtype, const ScaleSpan& span, const Json& layers, const Shape& input,
+    gpu::GpuDevice* device, const Encoding& encoding, const Json& layers, const Shape& input,
     float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }) {
   Trained out;
   Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
   EXPECT_TRUE(network.prepare(input) && network.initialise());
   network.visit_weights([&](const std::string&, Weight& w, Layer&) {
     const bool is_typed = w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector;
-    EXPECT_TRUE(!is_typed || w.morph({.dtype = dtype, .span = span}));
+    EXPECT_TRUE(!is_typed || w.morph(encoding));
   });
   TrainerConfig config;
   config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam";
@@ -181,21 +181,24 @@ TEST(GpuTraining, panels_are_encoded_there_to_the_bytes_of_the_cpu_and_a_step_re
   } nets[] = {{{dense(70, 130), norm, dense(130, 5)}, Shape::of({16, 70})},
               {{conv, flat, dense(24, 5)}, Shape::of({16, 2, 4, 4})}};
   for (const auto& [layers, input] : nets) {
-    const std::uint64_t figures = trained(device, DType::float32, {}, layers, input).bytes_read;
+    const std::uint64_t figures = trained(device, {}, layers, input).bytes_read;
     EXPECT_LT(figures, 200u);
-    const auto expect = [&, &layers = layers, &input = input](DType dtype, const ScaleSpan& span) {
-      SCOPED_TRACE(fmt::format("{} {} {}", name(dtype), static_cast<int>(span.granularity), input.text()));
-      const Trained wanted = trained(nullptr, dtype, span, layers, input);
-      const Trained got = trained(device, dtype, span, layers, input);
+    const auto expect = [&, &layers = layers, &input = input](const Encoding& encoding) {
+      SCOPED_TRACE(
+          fmt::format("{} {} {}", name(encoding.dtype), static_cast<int>(encoding.span.granularity), input.text()));
+      const Trained wanted = trained(nullptr, encoding, layers, input), got = trained(device, encoding, layers, input);
       EXPECT_TRUE(got.weights == wanted.weights);
       EXPECT_TRUE(got.fetched == wanted.fetched);
       EXPECT_EQ(got.hash, wanted.hash);
       EXPECT_EQ(got.skipped + wanted.skipped, 0u);
       EXPECT_EQ(got.bytes_read, figures);
     };
-    for (const DType dtype : kEncodedThere) expect(dtype, {});
-    for (const Granularity granularity : {Granularity::Tensor, Granularity::Row, Granularity::Group})
-      for (const DType dtype : {DType::int8, DType::ternary, DType::uint8}) expect(dtype, {granularity, 64});
+    for (const DType dtype : kEncodedThere) expect({.dtype = dtype});
+    for (const DType dtype : {DType::int8, DType::ternary, DType::uint8}) {
+      for (const Granularity granularity : {Granularity::Tensor, Granularity::Row, Granularity::Group})
+        expect({.dtype = dtype, .span = {granularity, 64}});
+      expect({.dtype = dtype, .activation_quant = ActivationQuant::None});
+    }
   }
 }
 
@@ -217,8 +220,8 @@ TEST(GpuTraining, running_statistics_and_states_stay_there_and_come_back_after_s
   for (const auto& [layers, input, skipped, bytes] : nets)
     for (const DType dtype : {DType::float32, DType::int8}) {
       SCOPED_TRACE(fmt::format("{} {}", name(dtype), input.text()));
-      const Trained wanted = trained(nullptr, dtype, {}, layers, input, alter);
-      const Trained got = trained(device, dtype, {}, layers, input, alter);
+      const Trained wanted = trained(nullptr, {.dtype = dtype}, layers, input, alter);
+      const Trained got = trained(device, {.dtype = dtype}, layers, input, alter);
       EXPECT_GE(wanted.skipped, skipped);
       EXPECT_EQ(got.skipped, wanted.skipped);
       EXPECT_TRUE(got.fetched == wanted.fetched);

@@ -229,14 +229,15 @@ void refill(const Exec& exec, MatrixParts parts, const ScaleSpan& span, const vo
   }
 }
 
-void requantize(const Exec& exec, DType dtype, const void* values, std::size_t count, void* y) {
+void requantize(const Exec& exec, const QuantizedMatrix& like, const void* values, void* y) {
   static const std::string floats = joined({wgsl::encode_spans, wgsl::encode_floats, wgsl::encode_values});
   static const std::string numbers = joined({wgsl::encode_spans, wgsl::encode_numbers, wgsl::encode_values});
   const ArenaScope scope(exec.arena);
-  const Source from{dtype, {Granularity::Tensor}, values, 1, count};
+  const Source from{like.dtype, like.span, values, like.rows, like.cols};
+  const std::size_t count = like.rows * like.cols;
   const std::uint32_t* const spans = estimate(exec, from);
-  Kernel kernel("encode_values", float_form(dtype) != nullptr ? floats : numbers);
-  kernel.reads("values", values).writes("y", y).number("elements", count);
+  Kernel kernel("encode_values", float_form(like.dtype) != nullptr ? floats : numbers);
+  kernel.reads("values", values).writes("y", y).number("elements", count).number("cols", like.cols);
   add_codes(kernel, from, spans);
   exec.gpu()->record(exec, kernel, ceil_div(count, Kernel::kThreads));
 }

@@ -170,7 +170,16 @@ constexpr DType kNumbers[] = {DType::int8, DType::uint8, DType::int4,    DType::
                               DType::int2, DType::uint2, DType::ternary, DType::binary};
 constexpr DType kFloats[] = {DType::float16, DType::bfloat16, DType::fp8e4m3, DType::fp8e5m2};
 
-TEST(Gpu, matrices_of_every_type_are_encoded_to_the_bytes_of_the_cpu) {
+TEST(Gpu, weights_as_trainings_have_them_are_encoded) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const Case cases[] = {{DType::int8, {}, 48, 2100, 1},    {DType::int8, {Granularity::Group, 32}, 48, 2100, 1},
+                        {DType::binary, {}, 48, 2100, 1},  {DType::binary, {Granularity::Tensor}, 49, 2099, 1},
+                        {DType::ternary, {}, 95, 1001, 1}, {DType::fp8e4m3, {}, 48, 2100, 1}};
+  for (const Case& c : cases)
+    Encoder(*device, c).expect_equal(values_of(hostile_values().front(), c.rows, c.cols), "uniform");
+}
+
+TEST(Gpu, hostile_matrices_of_every_type_are_encoded_to_the_bytes_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const std::span<const DType> list : {std::span<const DType>(kNumbers), std::span<const DType>(kFloats)})
     for (const DType dtype : list) {
@@ -184,7 +193,7 @@ TEST(Gpu, matrices_of_every_type_are_encoded_to_the_bytes_of_the_cpu) {
     EXPECT_FALSE(gpu::encodes(dtype));
 }
 
-TEST(Gpu, scales_of_every_span_are_those_of_the_cpu) {
+TEST(Gpu, hostile_scales_of_every_span_are_those_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const DType dtype : kNumbers) {
     for (const std::size_t group : {32, 64, 128})
@@ -199,7 +208,7 @@ TEST(Gpu, scales_of_every_span_are_those_of_the_cpu) {
 }
 
 // Norms have their weights as vectors, which are encoded and decoded.
-TEST(Gpu, vectors_become_what_their_codes_stand_for) {
+TEST(Gpu, hostile_vectors_become_what_their_codes_stand_for) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const std::span<const DType> list : {std::span<const DType>(kNumbers), std::span<const DType>(kFloats)})
     for (const DType dtype : list)
@@ -207,8 +216,10 @@ TEST(Gpu, vectors_become_what_their_codes_stand_for) {
         SCOPED_TRACE(fmt::format("{} {}", name(dtype), hostile.name));
         const std::size_t count = 131;
         const op_test::Values inputs[] = {{1, count, values_of(hostile, 1, count)}};
+        QuantizedMatrix like;
+        like.dtype = dtype, like.rows = 1, like.cols = count, like.span = {Granularity::Tensor};
         op_test::expect_equal(*device, inputs, 1, count, [&](const Exec& exec, op_test::Inputs in, Tensor y) {
-          const gpu::Call call(exec, [&] { gpu::requantize(exec, dtype, in[0].data, count, y.data); });
+          const gpu::Call call(exec, [&] { gpu::requantize(exec, like, in[0].data, y.data); });
           if (call.is_done() || !exec.computes()) return;
           const std::span<const float> from{in[0].as<float>(), count};
           std::ranges::copy(dequantize(quantize(dtype, from, 1, count, {Granularity::Tensor}).value()), y.as<float>());

@@ -28,8 +28,8 @@ const std::byte* place_weight(const Exec& exec, const Matrix& matrix, const void
 // host's then differ from: the bytes of Matrix::refill(). Scales have the span; scratch is planned like that of an op.
 using MatrixParts = std::span<const std::shared_ptr<const Matrix>>;
 void refill(const Exec& exec, MatrixParts parts, const ScaleSpan& span, const void* values);
-// y = what `count` values of the device are once they have been encoded, with one scale for all.
-void requantize(const Exec& exec, DType dtype, const void* values, std::size_t count, void* y);
+// y = what values of the device are once they have been encoded, of the type, sizes and span of `like`.
+void requantize(const Exec& exec, const QuantizedMatrix& like, const void* values, void* y);
 // Whether both can be asked for a type. Others, which no card multiplies by, are encoded by the host.
 bool encodes(DType dtype);
 
