@@ -132,7 +132,7 @@ struct Trained {
 };
 Trained trained(
     gpu::GpuDevice* device, const Encoding& encoding, const Json& layers, const Shape& input,
-    float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }) {
+    float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }, bool frozen = false) {
   Trained out;
   Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
   EXPECT_TRUE(network.prepare(input) && network.initialise());
@@ -141,12 +141,17 @@ Trained trained(
     EXPECT_TRUE(!is_typed || w.morph(encoding));
   });
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam";
+  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam", config.frozen_scales = frozen;
   config.schedule.learning_rate = 0.01, config.session.threads = 2, config.session.device = device;
   const auto trainer = Trainer::create(network, config);
   EXPECT_TRUE(trainer) << trainer.error().text();
   out.bytes_read = ~std::uint64_t{0};
+  std::vector<std::shared_ptr<const void>> held;
   for (std::uint32_t step = 0; step < 20; ++step) {
+    EXPECT_TRUE(step != 6 || (*trainer)->fetch_weights());
+    held.clear();
+    if (step == 11)  // somebody holds the weights as they are
+      network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { held.push_back(w.version()); });
     const RandomStream random{.seed = 9, .step = step};
     std::vector<float> x(input.elements());
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = alter(step, 2 * random.uniform(i) - 1);
@@ -198,6 +203,10 @@ TEST(GpuTraining, panels_are_encoded_there_to_the_bytes_of_the_cpu_and_a_step_re
       for (const Granularity granularity : {Granularity::Tensor, Granularity::Row, Granularity::Group})
         expect({.dtype = dtype, .span = {granularity, 64}});
       expect({.dtype = dtype, .activation_quant = ActivationQuant::None});
+      const auto frozen = [&, &layers = layers, &input = input](gpu::GpuDevice* where) {
+        return trained(where, {.dtype = dtype}, layers, input, [](std::uint32_t, float x) { return x; }, true).hash;
+      };
+      EXPECT_EQ(frozen(device), frozen(nullptr)) << name(dtype);
     }
   }
 }

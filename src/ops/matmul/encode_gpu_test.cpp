@@ -105,8 +105,8 @@ struct Hostile {
   std::function<float(std::size_t row, std::size_t col, float uniform)> value;  // uniform: in -1 .. 1
 };
 
-// A row's two values a and -b, of which (a + b) / 255 lies in the middle of two floats as soon as a + b has been rounded to
-// f64: the first one loses what b has beside an integer.
+// A row's two values a and -b, of which (a + b) / 255 lies in the middle of two floats as soon as a + b has been
+// rounded to f64, which loses what b has beside an integer.
 float beside_middle(std::size_t row, std::size_t col) {
   if (col > 1) return 0;
   const std::uint64_t rest = row % 2 == 0 ? 1 : 3;

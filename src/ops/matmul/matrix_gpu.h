@@ -20,12 +20,13 @@ bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const Ma
 // Adds how they lie, in fixed numbers.
 void add_layout(const Matrix& matrix, Kernel& kernel);
 
-// Where the card has a part of a matrix: panels, scales or zero points. Null, with the error in exec.status, where it has
-// no room.
+// Where the card has a part of a matrix: panels, scales or zero points. Null, with the error in exec.status, where it
+// has no room.
 const std::byte* place_weight(const Exec& exec, const Matrix& matrix, const void* from, std::size_t bytes);
 
-// Writes values [rows, cols] of the device into its copies of the matrices that hold them one below the other, which the
-// host's then differ from: the bytes of Matrix::refill(). Scales have the span; scratch is planned like that of an op.
+// Writes values [rows, cols] of the device into its copies of the matrices that hold them one below the other, which
+// the host's then differ from: the bytes of Matrix::refill(). Scales have the span; scratch is planned like that of an
+// op.
 using MatrixParts = std::span<const std::shared_ptr<const Matrix>>;
 void refill(const Exec& exec, MatrixParts parts, const ScaleSpan& span, const void* values);
 // y = what values of the device are once they have been encoded, of the type, sizes and span of `like`.
