@@ -8,53 +8,13 @@
 
 #include "core/checked.h"
 #include "core/little_endian.h"
+#include "dtypes/code_rule.h"
 #include "dtypes/float16.h"
 #include "dtypes/small_float.h"
 #include "dtypes/whole_scale.h"
 
 namespace loom {
 namespace {
-
-constexpr double kExact53 = 9007199254740991.0;  // 2^53 - 1
-
-enum class Rule : std::uint8_t { None, PowerOfTwo, Symmetric, Signed2, Asymmetric, Mean };
-
-// One line per type: how its scale comes about, its span, and the codes that its encoder emits.
-struct TypeRule {
-  DType dtype;
-  Rule rule;
-  Granularity span;
-  double low, high;
-};
-constexpr std::array<TypeRule, kNumTypes> kRules = {{
-    {DType::float64, Rule::None, Granularity::Tensor, 0, 0},
-    {DType::float32, Rule::None, Granularity::Tensor, 0, 0},
-    {DType::float16, Rule::None, Granularity::Tensor, 0, 0},
-    {DType::bfloat16, Rule::None, Granularity::Tensor, 0, 0},
-    {DType::fp8e4m3, Rule::PowerOfTwo, Granularity::Row, 0, 448},
-    {DType::fp8e5m2, Rule::PowerOfTwo, Granularity::Row, 0, 57344},
-    {DType::int64, Rule::Symmetric, Granularity::Row, -kExact53, kExact53},
-    {DType::int32, Rule::Symmetric, Granularity::Row, -2147483647.0, 2147483647.0},
-    {DType::int16, Rule::Symmetric, Granularity::Row, -32767, 32767},
-    {DType::int8, Rule::Symmetric, Granularity::Row, -127, 127},
-    {DType::uint64, Rule::Asymmetric, Granularity::Row, 0, kExact53},
-    {DType::uint32, Rule::Asymmetric, Granularity::Row, 0, 4294967295.0},
-    {DType::uint16, Rule::Asymmetric, Granularity::Row, 0, 65535},
-    {DType::uint8, Rule::Asymmetric, Granularity::Row, 0, 255},
-    {DType::int4, Rule::Symmetric, Granularity::Group, -7, 7},
-    {DType::uint4, Rule::Asymmetric, Granularity::Group, 0, 15},
-    {DType::fp4, Rule::Symmetric, Granularity::Group, -6, 6},
-    {DType::int2, Rule::Signed2, Granularity::Group, -2, 1},
-    {DType::uint2, Rule::Asymmetric, Granularity::Group, 0, 3},
-    {DType::ternary, Rule::Mean, Granularity::Tensor, -1, 1},
-    {DType::binary, Rule::Mean, Granularity::Row, -1, 1},
-}};
-static_assert([] {
-  for (std::size_t i = 0; i < kNumTypes; ++i)
-    if (kRules[i].dtype != kDTypes[i].dtype || (kRules[i].rule == Rule::Asymmetric) != kDTypes[i].panel.has_zeros)
-      return false;
-  return true;
-}());
 
 bool is_float_code(DType t) { return info(t).compute == ComputeClass::F32 || info(t).compute == ComputeClass::F64; }
 double size_of(double x) { return x < 0 ? -x : x; }
@@ -81,11 +41,10 @@ double power_of_two_scale(float m, float largest) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + power) << 52);
 }
 
-// D-04: the scales of groups of 4- and 2-bit codes keep so few bits that sum times scale is exact in f32. Away from
-// zero.
+// Away from zero (dropped_scale_bits).
 double cut_group_scale(DType t, double scale, std::size_t group_size) {
-  const int keep = (group_size == 32 ? 9 : group_size == 64 ? 8 : 7) - (t == DType::uint4 ? 1 : 0);
-  const std::uint32_t dropped = (1u << (24 - keep)) - 1;
+  const std::uint32_t dropped = dropped_scale_bits(t, group_size);
+  if (dropped == 0) return scale;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(scale));
   return std::bit_cast<float>((bits + dropped) & ~dropped);
 }
@@ -216,15 +175,15 @@ double mean_size(const Extremes& e) {
 }
 
 double scale_of(DType t, std::span<const float> w, const Extremes& e, StopCheck& stop) {
-  const TypeRule& r = kRules[index(t)];
+  const CodeRule& r = code_rule(t);
   const auto m = static_cast<double>(e.largest);
   switch (r.rule) {
-    case Rule::None: return 1;
-    case Rule::PowerOfTwo: return power_of_two_scale(static_cast<float>(m), static_cast<float>(r.high));
-    case Rule::Symmetric: return narrowed(t, m / r.high);
-    case Rule::Signed2: return static_cast<double>(first_largest(w, e)) / -2.0;
-    case Rule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
-    case Rule::Mean: return is_common(w, e, stop) ? m : narrowed(t, mean_size(e));
+    case ScaleRule::None: return 1;
+    case ScaleRule::PowerOfTwo: return power_of_two_scale(static_cast<float>(m), static_cast<float>(r.high));
+    case ScaleRule::Symmetric: return narrowed(t, m / r.high);
+    case ScaleRule::Signed2: return static_cast<double>(first_largest(w, e)) / -2.0;
+    case ScaleRule::Asymmetric: return narrowed(t, (static_cast<double>(e.high) - static_cast<double>(e.low)) / r.high);
+    case ScaleRule::Mean: return is_common(w, e, stop) ? m : narrowed(t, mean_size(e));
   }
   return 1;
 }
@@ -235,13 +194,13 @@ double final_scale(DType t, const ScaleSpan& span, std::span<const float> w, con
   if (e.largest == 0) return none;
   double s = scale_of(t, w, e, stop);
   if (span.granularity != Granularity::Group) return t == DType::binary && s < static_cast<double>(kSnap) ? 0.0 : s;
-  if (info(t).bits == 4 || info(t).bits == 2) s = cut_group_scale(t, s, span.group_size);
+  s = cut_group_scale(t, s, span.group_size);
   return size_of(s) < 0x1p-24 ? none : s;
 }
 
 std::int64_t zero_point_of(DType t, double scale, const Extremes& e) {
   return static_cast<std::int64_t>(
-      std::clamp(rounded(narrowed(t, -static_cast<double>(e.low) / scale)), 0.0, kRules[index(t)].high));
+      std::clamp(rounded(narrowed(t, -static_cast<double>(e.low) / scale)), 0.0, code_rule(t).high));
 }
 
 float decode_small(DType t, std::uint8_t code) {
@@ -272,7 +231,7 @@ float decode_small(DType t, std::uint8_t code) {
     default: break;
   }
   const double quotient = narrowed(t, static_cast<double>(x) / scale);
-  const TypeRule& r = kRules[index(t)];
+  const CodeRule& r = code_rule(t);
   const auto code =
       static_cast<std::int64_t>(std::clamp(rounded(quotient) + static_cast<double>(zero_point), r.low, r.high));
   // A code whose value would be snapped away becomes that of +0 (numerics 1.2); this also clears the sign of a zero.
@@ -296,12 +255,12 @@ void store_code(QuantizedMatrix& q, std::size_t i, std::int64_t code) {
 // Codes of at most 16 bits that are numbers: every number on the way is exact in f32.
 template <DType t>
 constexpr bool kIsSmallNumber = info(t).bits <= 16 && t != DType::binary && t != DType::fp4 &&
-                                kRules[index(t)].rule != Rule::None && kRules[index(t)].rule != Rule::PowerOfTwo;
+                                code_rule(t).rule != ScaleRule::None && code_rule(t).rule != ScaleRule::PowerOfTwo;
 
 // Codes that are numbers, four at a time.
 template <DType t>
 I4 encode_numbers(const F4& x, float scale, float zero_point) {
-  constexpr TypeRule kRule = kRules[index(t)];
+  constexpr CodeRule kRule = code_rule(t);
   const F4 shift = splat4(0x1.8p23f), zero = splat4(zero_point);
   const bool is_small = scale < 2 * kSnap && scale > -2 * kSnap;  // else what snaps is less than half a step
   const F4 quotient = clamped((is_small ? snapped_finite(x) : x) / splat4(scale), -0x1p21f, 0x1p21f);
@@ -402,12 +361,12 @@ void each_span(const QuantizedMatrix& q, Visit visit) {
 
 void estimate_all(QuantizedMatrix& q, std::span<const float> w, StopCheck& stop, ThreadPool* pool = nullptr) {
   q.scales.clear(), q.zero_points.clear();
-  const Rule rule = kRules[index(q.dtype)].rule;
-  if (rule == Rule::None) return;
+  const ScaleRule rule = code_rule(q.dtype).rule;
+  if (rule == ScaleRule::None) return;
   each_span(q, [&](std::size_t, std::size_t first, std::size_t count) {
     const Extremes e = survey(w.subspan(first, count), stop, pool);
     q.scales.push_back(final_scale(q.dtype, q.span, w.subspan(first, count), e, stop));
-    if (rule == Rule::Asymmetric) q.zero_points.push_back(zero_point_of(q.dtype, q.scales.back(), e));
+    if (rule == ScaleRule::Asymmetric) q.zero_points.push_back(zero_point_of(q.dtype, q.scales.back(), e));
   });
 }
 
@@ -439,13 +398,13 @@ Result<void> check_finite(std::span<const float> w, StopCheck& stop) {
 }  // namespace
 
 ScaleSpan resolved(DType dtype, ScaleSpan span) {
-  if (span.granularity == Granularity::Auto && index(dtype) < kNumTypes) span.granularity = kRules[index(dtype)].span;
+  if (span.granularity == Granularity::Auto && index(dtype) < kNumTypes) span.granularity = code_rule(dtype).span;
   return span;
 }
 
 std::int64_t QuantizedMatrix::code(std::size_t i) const {
   const std::byte* at = codes.data() + i * code_bytes();
-  const bool is_signed = kRules[index(dtype)].low < 0 && !is_float_code(dtype);
+  const bool is_signed = code_rule(dtype).low < 0 && !is_float_code(dtype);
   switch (code_bytes()) {
     case 1: return is_signed ? std::int64_t{load_le<std::int8_t>(at)} : load_le<std::uint8_t>(at);
     case 2: return is_signed ? std::int64_t{load_le<std::int16_t>(at)} : load_le<std::uint16_t>(at);

@@ -82,6 +82,11 @@ const void* Statistics::latest(const Weight& weight) const {
   return found == entries_.end() ? nullptr : found->memory.data();
 }
 
+void Statistics::each(const std::function<void(const Weight&, const void*)>& visit) const {
+  for (const Entry& e : entries_)
+    if (e.written) visit(*e.weight, e.memory.data());
+}
+
 void Statistics::visit(const std::function<void(const Weight&, const void*)>& visit) const {
   std::vector<std::byte> values;
   for (const Entry& e : entries_) {

@@ -61,7 +61,9 @@ class Statistics {
   // The values put for `weight` since the last clear(); a layer that runs twice in a step goes on from its own. Null:
   // none.
   const void* latest(const Weight& weight) const;
-  // visit(weight, values) of those that were put since the last clear(), after the pass.
+  // visit(weight, values) of those that were put since the last clear(), where they lie.
+  void each(const std::function<void(const Weight&, const void*)>& visit) const;
+  // The same of values that have been brought here, after the pass.
   void visit(const std::function<void(const Weight&, const void*)>& visit) const;
   void clear();
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/rehearsal.h"
 #include "backend/webgpu/call.h"
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
@@ -264,15 +265,74 @@ bool has_scales(const Weight& w) {
   return is_typed && !is_block_format(w.dtype()) && traits(info(w.dtype()).panel.kind).scales != PanelScales::None;
 }
 
-// Makes the panels of a matrix on a graphics card anew, of values that lie there.
-void refill_part(const Exec& exec, Matrix& matrix, std::span<const float> values) {
-  Device& device = *exec.arena.device();
-  const gpu::Call call(exec, [&] { gpu::refill(exec, matrix, values.data()); });
+// Returns whether the panels lie as those of an encoding do, so that new values can go into them.
+bool lie_as(std::span<const MatrixPtr> parts, const Encoding& e) {
+  if (e.dtype == DType::float64 || is_block_format(e.dtype)) return false;
+  const PanelLayout layout = panel_layout(e.dtype, e.span);
+  return std::ranges::all_of(parts, [&](const MatrixPtr& part) {
+    return part->dtype() == e.dtype && part->layout().kind == layout.kind && part->layout().sub_cols == layout.sub_cols;
+  });
+}
+
+// Encodes values of all parts into panels that nobody else reads. They were made here as matrices that may change.
+void fill_parts(std::span<const MatrixPtr> parts, const Encoding& e, std::span<const float> values, ThreadPool* pool) {
+  const std::size_t cols = parts[0]->cols(), part_size = parts[0]->rows() * cols;
+  QuantizedMatrix row;
+  row.dtype = e.dtype, row.rows = 1, row.cols = cols, row.span = resolved(e.dtype, e.span);
+  if (row.span.granularity == Granularity::Tensor) {
+    row.rows = values.size() / cols;
+    pool != nullptr ? estimate_scales(row, values, *pool) : estimate_scales(row, values);
+    row.rows = 1;
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto& matrix = const_cast<Matrix&>(*parts[p]);
+    in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) {
+      QuantizedMatrix own = row;
+      matrix.refill(values.subspan(p * part_size, part_size), begin, end, own);
+    });
+  }
+}
+
+// Codes anew; what they stand for goes to `decoded`.
+void encode_values(QuantizedMatrix& codes, std::span<const float> values, std::span<float> decoded) {
+  estimate_scales(codes, values);
+  encode(codes, values);
+  std::ranges::copy(dequantize(codes), decoded.begin());
+}
+
+// Returns whether kernels of a graphics card encode new values of a weight, in place of a version that is its own.
+bool is_encoded_there(const Weight& w, std::span<const MatrixPtr> parts, bool has_codes, bool keeps_scales) {
+  if (!gpu::encodes(w.dtype()) || (keeps_scales && has_scales(w))) return false;
+  if (w.role() != WeightRole::Matrix) return has_codes;
+  return lie_as(parts, has_codes ? Encoding() : w.encoding());
+}
+
+// Makes the panels of matrices on a graphics card anew, of values that lie there.
+void refill_there(const Exec& exec, std::span<const MatrixPtr> parts, const Encoding& e,
+                  std::span<const float> values) {
+  Device& device = *exec.arena.device();  // the call may put another arena there
+  const gpu::Call call(exec, [&] { gpu::refill(exec, parts, e.span, values.data()); });
   if (call.is_done() || !exec.computes()) return;
-  const std::span<const std::byte> panels{matrix.panel(0), matrix.panels() * matrix.panel_bytes()};
-  QuantizedMatrix unused;
-  matrix.refill(values, 0, matrix.panels(), unused);
-  if (auto at = device.place(matrix.token(), panels)) std::ranges::copy(panels, const_cast<std::byte*>(*at));
+  fill_parts(parts, e, values, nullptr);
+  for (const MatrixPtr& part : parts) {
+    const std::size_t factor_bytes = part->panels() * kPanelRows * sizeof(float);
+    const auto put = [&](const void* from, std::size_t bytes) {
+      const std::span<const std::byte> here{static_cast<const std::byte*>(from), bytes};
+      if (from == nullptr) return;
+      if (auto at = device.place(part->token(), here)) std::ranges::copy(here, const_cast<std::byte*>(*at));
+    };
+    put(part->panel(0), part->panels() * part->panel_bytes());
+    put(part->row_scales(), factor_bytes), put(part->row_zeros(), factor_bytes);
+  }
+}
+
+// The same of values that are kept decoded: `codes` have their type, sizes and span.
+void encode_there(const Exec& exec, const QuantizedMatrix& codes, std::span<const float> values,
+                  std::span<float> decoded) {
+  const gpu::Call call(exec, [&] { gpu::requantize(exec, codes, values.data(), decoded.data()); });
+  if (call.is_done() || !exec.computes()) return;
+  QuantizedMatrix own = codes;
+  encode_values(own, values, decoded);
 }
 
 }  // namespace
@@ -288,28 +348,9 @@ bool Weight::refill(ThreadPool* pool) {
     find_plain();
     return true;
   }
-  if (dtype == DType::float64 || is_block_format(dtype) || (keeps_scales_ && has_scales(*this))) return false;
-  const PanelLayout layout = panel_layout(dtype, encoding_.span);
-  for (const MatrixPtr& part : active_->parts)
-    if (part->dtype() != dtype || part->layout().kind != layout.kind || part->layout().sub_cols != layout.sub_cols)
-      return false;
-  QuantizedMatrix row;
-  row.dtype = dtype, row.rows = 1, row.cols = cols(), row.span = resolved(dtype, encoding_.span);
-  if (row.span.granularity == Granularity::Tensor) {
-    row.rows = rows();
-    pool != nullptr ? estimate_scales(row, master_, *pool) : estimate_scales(row, master_);
-    row.rows = 1;
-  }
-  const std::size_t part_size = elements() / parts_;
-  for (std::size_t p = 0; p < parts_; ++p) {
-    auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
-    const auto values = std::span<const float>(master_).subspan(p * part_size, part_size);
-    matrix.renew();
-    in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) {
-      QuantizedMatrix own = row;
-      matrix.refill(values, begin, end, own);
-    });
-  }
+  if (!lie_as(active_->parts, encoding_) || (keeps_scales_ && has_scales(*this))) return false;
+  for (const MatrixPtr& part : active_->parts) const_cast<Matrix&>(*part).renew();  // made here, and ours alone
+  fill_parts(active_->parts, encoding_, master_, pool);
   find_plain();
   return true;
 }
@@ -350,7 +391,7 @@ Result<void> Weight::encode_master(ThreadPool& pool, Values given) {
 // Whether an update moves the very values that ops read: f32, but for panels, which are made of them.
 bool Weight::moves_as_it_lies() const {
   return encoding_.dtype == DType::float32 ||
-         (encoding_.dtype != DType::float64 && (role_ == WeightRole::Vector || role_ == WeightRole::Adapter));
+         (encoding_.dtype != DType::float64 && role_ != WeightRole::Matrix && role_ != WeightRole::TypedVector);
 }
 
 // Whether nobody else holds the active version.
@@ -374,6 +415,10 @@ Tensor Weight::master_for_update(const Exec& exec) {
     }
     at = placed(exec, {plain_, elements()}).data();
   } else {
+    // The version here is what the next one is made like, or somebody else's too.
+    if (ahead_ != nullptr &&
+        !(is_own() && is_encoded_there(*this, active_->parts, active_->codes.has_value(), keeps_scales_)))
+      if (auto fetched = fetch(); !fetched) return give_up(std::move(fetched).error());
     if (master_token_ == nullptr) master_token_ = std::make_shared<char>();
     auto placed = exec.arena.device()->place(master_token_, std::as_bytes(std::span(master_)));
     if (!placed) return give_up(std::move(placed).error());
@@ -387,38 +432,56 @@ Result<void> Weight::commit_update(const Exec& exec, Values values) {
   if (exec.gpu() == nullptr || master_.empty()) return commit_update(exec.pool, values);
   const Tensor moved = master_for_update(exec);
   if (exec.status) return tl::make_unexpected(*exec.status);
-  if (!moves_as_it_lies()) {
+  const bool is_matrix = role_ == WeightRole::Matrix;
+  if (!moves_as_it_lies() &&
+      !(is_own() && is_encoded_there(*this, active_->parts, active_->codes.has_value(), keeps_scales_))) {
     exec.arena.device()->read(moved.as<std::byte>(), std::as_writable_bytes(std::span(master_)));
     LOOM_TRY_VOID(exec.arena.device()->check());
     return encode_master(exec.pool, values);
   }
-  const std::size_t part_size = elements() / parts_;
-  for (std::size_t p = 0; role_ == WeightRole::Matrix && p < parts_; ++p)
-    refill_part(exec, const_cast<Matrix&>(*active_->parts[p]), {moved.as<float>() + p * part_size, part_size});
+  const std::span<const float> from{moved.as<float>(), elements()};
+  const auto follow = [&](const Exec& now) {
+    if (!active_->codes) return refill_there(now, active_->parts, encoding_, from);
+    auto* const to =
+        is_matrix ? now.arena.take<float>(elements()) : const_cast<float*>(placed(now, active_->decoded).data());
+    if (!now.status) encode_there(now, *active_->codes, from, {to, elements()});
+    if (!now.status && is_matrix) refill_there(now, active_->parts, {}, {to, elements()});
+  };
+  if (!moves_as_it_lies()) LOOM_TRY_VOID(plan_scratch(exec, follow));
+  if (is_matrix || !moves_as_it_lies()) follow(exec);
   if (exec.status) return tl::make_unexpected(*exec.status);
   ahead_ = exec.arena.device();
   return {};
+}
+
+Result<void> Weight::take(const Exec& exec, const void* values) {
+  if (tied_ != nullptr) return tied_->take(exec, values);
+  LOOM_TRY_VOID(ensure_master());
+  const Tensor to = master_for_update(exec);
+  if (to.data != nullptr) copy(exec, {values, to.rows, to.cols, to.element}, to);
+  if (exec.status) return tl::make_unexpected(*exec.status);
+  return commit_update(exec, Values::Finite);
 }
 
 Result<void> Weight::fetch() {
   if (tied_ != nullptr) return tied_->fetch();
   if (ahead_ == nullptr) return {};
   Device& device = *ahead_;
-  LOOM_TRY(const std::byte* const at, device.place(active_->token, std::as_bytes(std::span(plain_, elements()))));
+  const bool as_it_lies = moves_as_it_lies();
+  const float* const here = as_it_lies ? plain_ : master_.data();
+  LOOM_TRY(const std::byte* const at,
+           device.place(as_it_lies ? active_->token : master_token_, std::as_bytes(std::span(here, elements()))));
   device.read(at, std::as_writable_bytes(std::span(master_)));
   LOOM_TRY_VOID(device.check());
   ahead_ = nullptr;  // not where the card was lost: the values here are older ones
   // What the device has stays good, so tokens stay.
-  if (role_ != WeightRole::Matrix) {
-    std::ranges::copy(master_, active_->decoded.begin());
-    return {};
-  }
-  const std::size_t part_size = elements() / parts_;
-  for (std::size_t p = 0; p < parts_; ++p) {
-    auto& matrix = const_cast<Matrix&>(*active_->parts[p]);  // made here as a Matrix, and ours alone
-    QuantizedMatrix unused;                                  // these are float32
-    matrix.refill(std::span<const float>(master_).subspan(p * part_size, part_size), 0, matrix.panels(), unused);
-  }
+  std::vector<float> values;
+  if (active_->codes) values.resize(elements()), encode_values(*active_->codes, master_, values);
+  const std::span<const float> now = active_->codes ? values : master_;
+  if (role_ == WeightRole::Matrix)
+    fill_parts(active_->parts, active_->codes ? Encoding() : encoding_, now, nullptr);
+  else
+    std::ranges::copy(now, active_->decoded.begin());
   return {};
 }
 
@@ -464,7 +527,7 @@ Result<void> Weight::inject(MatrixPtr matrix) {
   if (matrix->rows() != rows() || matrix->cols() != cols() || parts_ != 1)
     return fail(Code::ShapeMismatch, "{}: a matrix of {} x {}, expected {} x {}", name_, matrix->rows(), matrix->cols(),
                 rows(), cols());
-  master_.clear(), master64_.clear(), versions_.clear();
+  master_.clear(), master64_.clear(), versions_.clear(), master_token_.reset();
   encoding_ = {matrix->dtype()};
   active_ = std::make_shared<Version>();
   active_->encoding = encoding_;
@@ -538,7 +601,7 @@ Result<void> Weight::restore_master(const QuantizedMatrix& q) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
       return fail(Code::NonFinite, "{}: value {} of the master is not a finite number", name_, i);
-  master_.clear(), master64_.clear();
+  master_.clear(), master64_.clear(), master_token_.reset();
   if (q.dtype == DType::float64)
     master64_ = std::move(values);
   else
@@ -564,7 +627,7 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
   if (auto good = check_scales(q); !good) return at(name_, std::move(good).error());
   auto version = version_of(q, encoding);
   if (!version) return at(name_, std::move(version).error());
-  master_.clear(), master64_.clear(), versions_.clear();
+  master_.clear(), master64_.clear(), versions_.clear(), master_token_.reset();
   active_ = std::move(*version), encoding_ = encoding;
   versions_.push_back(active_);
   find_plain();
@@ -574,7 +637,7 @@ Result<void> Weight::restore(const QuantizedMatrix& q, const Encoding& encoding)
 Result<void> Weight::copy_from(const Weight& other) {
   const Weight& from = other.owner();
   LOOM_ASSERT(!from.is_ahead());
-  ahead_ = nullptr;
+  ahead_ = nullptr, master_token_.reset();
   if (!(from.shape_ == shape_) || from.role_ != role_ || from.parts_ != parts_)
     return fail(Code::ShapeMismatch, "{} of shape {} cannot take the values of {} of shape {}", name_, shape_.text(),
                 from.name_, from.shape_.text());

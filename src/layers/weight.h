@@ -91,10 +91,12 @@ class Weight {
   enum class Values : std::uint8_t { Any, Finite };
   Result<void> commit_update(ThreadPool& pool, Values values = Values::Any);
   // The same for a pass on a device: values move where the device has them, and the active version there follows, by
-  // kernels for float32 and by this computer for other types. Until fetch() the values here may be those of before
-  // (is_ahead); values that are set here in between replace them.
+  // kernels, or by this computer where it has none for it (gpu::encodes, frozen scales). Until fetch() the values here
+  // may be those of before (is_ahead); values that are set here in between replace them. Clears the arena of `exec`.
   Tensor master_for_update(const Exec& exec);
   Result<void> commit_update(const Exec& exec, Values values = Values::Any);
+  // Takes the values of a tensor of the pass, elements() of f32 that are snapped. They are the caller's to look at.
+  Result<void> take(const Exec& exec, const void* values);
   bool is_ahead() const { return owner().ahead_ != nullptr; }
   Result<void> fetch();
   // commit_update() encodes with the scales and zero points that the active version has now, or estimates them anew

@@ -11,6 +11,7 @@
 #include "layers/metacognition/metacognition.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/magnitude/magnitude.h"
 
 namespace loom {
 
@@ -280,19 +281,30 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   if (now.status) return tl::make_unexpected(*now.status);
   has_forward_ = options_.backward;
   if (call_.training) {
-    LOOM_TRY_VOID(keep_statistics());
+    LOOM_TRY_VOID(keep_statistics(now, extras.unmeasured));
   }
   return y;
 }
 
-Result<void> NetworkSession::keep_statistics() {
+Result<void> NetworkSession::keep_statistics(const Exec& exec, const Tensor& unmeasured) {
   Result<void> done;
-  statistics_.visit([&](const Weight& measured, const void* values) {
+  const auto hand_over = [&](const Weight& measured, auto&& set) {
     network_->visit_weights([&](const std::string& path, Weight& w, const Layer&) {
       if (&w != &measured || !done) return;
-      auto set = element() == Element::f64 ? w.set(std::span(static_cast<const double*>(values), w.elements()))
-                                           : w.set(std::span(static_cast<const float*>(values), w.elements()));
-      if (!set) done = at(path, std::move(set).error());
+      if (Result<void> kept = set(w); !kept) done = at(path, std::move(kept).error());
+    });
+  };
+  if (exec.gpu() != nullptr && unmeasured.data != nullptr) {
+    statistics_.each([&](const Weight& measured, const void* values) {
+      check_finite(exec, {values, 1, measured.elements(), element()}, unmeasured);
+      hand_over(measured, [&](Weight& w) { return w.take(exec, values); });
+    });
+    return done;
+  }
+  statistics_.visit([&](const Weight& measured, const void* values) {
+    hand_over(measured, [&](Weight& w) {
+      return element() == Element::f64 ? w.set(std::span(static_cast<const double*>(values), w.elements()))
+                                       : w.set(std::span(static_cast<const float*>(values), w.elements()));
     });
   });
   return done;

@@ -68,6 +68,9 @@ struct PassExtras {
   const ConstView* mask = nullptr;            // likewise
   // read between cells: once it is set, from any thread, the call ends with Cancelled
   const std::atomic<bool>* cancel = nullptr;
+  // [1] of f32 on a graphics card. With it running statistics stay there (Weight::take), and where one is not finite it
+  // becomes 1, and what the network has then is the caller's to put back.
+  Tensor unmeasured{};
 };
 
 class NetworkSession {
@@ -117,6 +120,13 @@ class NetworkSession {
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT,
   // engine T-81).
   void carry_states() { states_.carry(); }
+  // The same as carried() and carry() without bytes that travel, on a graphics card, where all that is carried are
+  // recurrent states: one copy of them is kept there.
+  bool keeps_states_there() const {
+    return options_.device != nullptr && options_.device->gpu() != nullptr && states_.has_recurrent_alone();
+  }
+  Result<void> keep_states(const Exec& exec);
+  Result<void> put_states_back(const Exec& exec);
 
   // Serialised state that the next call depends on (portable bytes): states of `stateful` layers, memories of
   // metacognition layers and, with `context`, caches; empty where there is none. carry() restores it in a session of
@@ -204,7 +214,7 @@ class NetworkSession {
   Result<void> visit_carried(Archive& archive);
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
-  Result<void> keep_statistics();
+  Result<void> keep_statistics(const Exec& exec, const Tensor& unmeasured);
 
   const Network* network_ = nullptr;
   NetworkSessionOptions options_;
@@ -221,7 +231,8 @@ class NetworkSession {
   PassWatch* watch_ = nullptr;  // of observe()
   Watches watches_;
   StateStore states_;
-  Memory gate_loss_;  // one element
+  std::optional<Shape> kept_for_;  // input of the states that are kept
+  Memory gate_loss_;               // one element
   // Of forward_here() and backward_here(), on a device.
   struct Travelling {
     Memory input, external, mask, dy;

@@ -15,6 +15,21 @@ Result<void> NetworkSession::visit_carried(Archive& archive) {
   return states_.visit(archive);
 }
 
+Result<void> NetworkSession::keep_states(const Exec& exec) {
+  kept_for_.reset();
+  if (!planned_ || !states_.is_stateful()) return {};
+  kept_for_ = planned_->input;
+  return states_.keep(exec);
+}
+
+Result<void> NetworkSession::put_states_back(const Exec& exec) {
+  reset();
+  if (!kept_for_) return {};
+  LOOM_TRY_VOID(prepare(*kept_for_));
+  states_.put_back(exec);
+  return {};
+}
+
 std::vector<std::byte> NetworkSession::carried() {
   if (!planned_) return {};
   const bool any = states_.is_stateful() || std::ranges::any_of(states_.metas(), &MetaState::planned);

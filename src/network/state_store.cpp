@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "layers/metacognition/metacognition.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace loom {
 namespace {
@@ -32,6 +33,7 @@ Result<void> StateStore::adopt(const Network& network, const StateOptions& optio
   network_ = &network, options_ = options;
   const std::size_t slots = network.state_needs().size();
   recurrent_.assign(slots, {}), recurrent_memory_.clear(), recurrent_memory_.resize(slots), recurrent_slots_.clear();
+  kept_.clear(), kept_.resize(slots);
   for (const StateNeeds& need : network.state_needs())
     if (need.recurrent) recurrent_slots_.push_back(need.slot);
   LOOM_TRY_VOID(adopt_metas(network));
@@ -203,6 +205,38 @@ bool StateStore::is_stateful() const {
 
 void StateStore::carry() {
   for (const std::size_t slot : recurrent_slots_) recurrent_[slot].continues = recurrent_[slot].h != nullptr;
+}
+
+bool StateStore::has_recurrent_alone() const {
+  return !has_caches() && !recurrent_slots_.empty() && std::ranges::none_of(metas_, &MetaState::planned);
+}
+
+namespace {
+
+Tensor words_of(const Memory& memory) { return {memory.data(), 1, memory.size() / sizeof(float), Element::f32}; }
+
+}  // namespace
+
+Result<void> StateStore::keep(const Exec& exec) {
+  for (const std::size_t slot : recurrent_slots_) {
+    const Memory& from = recurrent_memory_[slot];
+    const std::size_t bytes = carries(recurrent_[slot]) ? from.size() : 0;
+    if (kept_[slot].size() != bytes) {
+      LOOM_TRY(kept_[slot], Memory::create(options_.device, bytes));
+    }
+    if (bytes != 0) copy(exec, words_of(from), words_of(kept_[slot]));
+  }
+  return {};
+}
+
+void StateStore::put_back(const Exec& exec) {
+  for (const std::size_t slot : recurrent_slots_) {
+    const Memory& kept = kept_[slot];
+    if (kept.size() == 0) continue;
+    LOOM_ASSERT(kept.size() == recurrent_memory_[slot].size());
+    copy(exec, words_of(kept), words_of(recurrent_memory_[slot]));
+    recurrent_[slot].continues = true;
+  }
 }
 
 void StateStore::set_recurrent(std::size_t index, std::span<const std::byte> h, std::span<const std::byte> c) {

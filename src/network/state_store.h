@@ -66,6 +66,12 @@ class StateStore {
   // Whether the sequence holds all that it does when it has n positions: no ring moves on.
   bool keeps_all(std::size_t sequence, std::size_t n) const;
 
+  // Copies of recurrent states where they lie, of a store that has no others: put_back() in one that is planned for the
+  // same input.
+  bool has_recurrent_alone() const;
+  Result<void> keep(const Exec& exec);
+  void put_back(const Exec& exec);
+
   // All that the next call depends on, of a store that is planned for the same input.
   template <class Archive>
   Result<void> visit(Archive& archive);
@@ -80,6 +86,9 @@ class StateStore {
   Result<void> adopt_metas(const Network& network);
   void restart();
   bool has_caches() const { return options_.context != 0; }
+  bool carries(const RecurrentState& state) const {
+    return state.h != nullptr && (state.stateful || has_caches()) && state.continues;
+  }
 
   const Network* network_ = nullptr;
   StateOptions options_;
@@ -89,6 +98,7 @@ class StateStore {
   std::vector<RecurrentState> recurrent_;
   std::vector<Memory> recurrent_memory_;  // h, then c
   std::vector<std::size_t> recurrent_slots_;
+  std::vector<Memory> kept_;  // of recurrent memory; without size where nothing is carried
   std::vector<MetaState> metas_;
 };
 
@@ -99,9 +109,9 @@ Result<void> StateStore::visit(Archive& archive) {
   const Element element = network_->settings.activations;
   for (const std::size_t slot : recurrent_slots_) {
     RecurrentState& state = recurrent_[slot];
-    std::uint8_t carries = state.h != nullptr && (state.stateful || has_caches()) && state.continues;
-    archive.flag(carries);
-    if (carries == 0) continue;
+    std::uint8_t is_carried = carries(state);
+    archive.flag(is_carried);
+    if (is_carried == 0) continue;
     Shape shape = state.shape;
     visit_extents(archive, shape);
     if (state.h == nullptr || !(state.stateful || has_caches()) || !(shape == state.shape))

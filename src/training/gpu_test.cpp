@@ -78,17 +78,168 @@ TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu)
     if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training);
 }
 
+constexpr DType kEncodedThere[] = {DType::int8,  DType::ternary, DType::bfloat16, DType::float16,
+                                   DType::int4,  DType::binary,  DType::fp8e5m2,  DType::fp8e4m3,
+                                   DType::uint8, DType::int2,    DType::uint4,    DType::uint2};
+
 TEST(GpuTraining, quantised_weights_and_mixed_precision_end_with_the_weights_of_the_cpu) {
-  for (const DType dtype : {DType::int8, DType::int4, DType::ternary, DType::fp8e4m3, DType::bfloat16}) {
+  for (const DType dtype : kEncodedThere) {
     GoldenTraining training = gpu_trainings().front();
     training.dtype = dtype;
-    expect_the_weights_of_the_cpu(training, 5);
+    expect_the_weights_of_the_cpu(training);
+  }
+  for (GoldenTraining training : gpu_trainings()) {
+    training.dtype = training.input.size() == 1 ? DType::ternary : DType::int8;
+    expect_the_weights_of_the_cpu(training, 3);
   }
   for (const Mixed mixed : {Mixed::bf16, Mixed::f16, Mixed::fp8}) {
     GoldenTraining training = gpu_trainings().front();
     training.mixed = mixed;
     expect_the_weights_of_the_cpu(training, 5);
   }
+}
+
+// The weights of a network as they lie on a device, or here where there is none: panels, scales and zero points of
+// matrices, values of vectors, in their order.
+std::vector<std::vector<std::byte>> weights_as_they_lie(Network& network, Device* device) {
+  std::vector<std::vector<std::byte>> all;
+  const auto add = [&](const std::shared_ptr<const void>& token, const void* from, std::size_t bytes) {
+    if (from == nullptr) return;
+    const std::span<const std::byte> here{static_cast<const std::byte*>(from), bytes};
+    all.emplace_back(here.begin(), here.end());
+    if (device != nullptr) device->read(device->place(token, here).value(), all.back());
+  };
+  network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    for (std::size_t p = 0; w.role() == WeightRole::Matrix && p < w.parts(); ++p) {
+      const Matrix& m = *w.matrix(p);
+      const std::size_t factor_bytes = m.panels() * kPanelRows * sizeof(float);
+      add(m.token(), m.panel(0), m.panels() * m.panel_bytes());
+      add(m.token(), m.row_scales(), factor_bytes), add(m.token(), m.row_zeros(), factor_bytes);
+    }
+    if (w.role() != WeightRole::Matrix) all.emplace_back(w.elements() * sizeof(float));
+    if (w.role() != WeightRole::Matrix) w.decode(0, w.elements(), reinterpret_cast<float*>(all.back().data()));
+  });
+  return all;
+}
+
+struct Trained {
+  std::vector<std::vector<std::byte>> weights, fetched;
+  std::string hash;
+  std::vector<std::vector<std::byte>> carried;
+  std::vector<double> losses;
+  std::size_t skipped = 0;
+  std::uint64_t bytes_read = 0;  // in a step that proves nothing
+};
+Trained trained(
+    gpu::GpuDevice* device, const Encoding& encoding, const Json& layers, const Shape& input,
+    float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }, bool frozen = false) {
+  Trained out;
+  Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
+  EXPECT_TRUE(network.prepare(input) && network.initialise());
+  network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+    const bool is_typed = w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector;
+    EXPECT_TRUE(!is_typed || w.morph(encoding));
+  });
+  TrainerConfig config;
+  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam", config.frozen_scales = frozen;
+  config.schedule.learning_rate = 0.01, config.session.threads = 2, config.session.device = device;
+  const auto trainer = Trainer::create(network, config);
+  EXPECT_TRUE(trainer) << trainer.error().text();
+  out.bytes_read = ~std::uint64_t{0};
+  std::vector<std::shared_ptr<const void>> held;
+  for (std::uint32_t step = 0; step < 20; ++step) {
+    EXPECT_TRUE(step != 6 || (*trainer)->fetch_weights());
+    held.clear();
+    if (step == 11)  // somebody holds the weights as they are
+      network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { held.push_back(w.version()); });
+    const RandomStream random{.seed = 9, .step = step};
+    std::vector<float> x(input.elements());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = alter(step, 2 * random.uniform(i) - 1);
+    std::vector<std::int32_t> classes(input[0]);
+    for (std::size_t i = 0; i < classes.size(); ++i)
+      classes[i] = static_cast<std::int32_t>(random.below(x.size() + i, 5));
+    const std::uint64_t before = device != nullptr ? device->counters().bytes_read : 0;
+    const auto report = (*trainer)->step({{x.data(), input}, classes, {}});
+    EXPECT_TRUE(report) << report.error().text();
+    out.skipped += static_cast<std::size_t>(report->skipped), out.losses.push_back(report->loss);
+    if (device != nullptr) out.bytes_read = std::min(out.bytes_read, device->counters().bytes_read - before);
+  }
+  EXPECT_TRUE((*trainer)->fetch_weights());
+  out.carried = (*trainer)->carried();
+  out.weights = weights_as_they_lie(network, device), out.fetched = weights_as_they_lie(network, nullptr);
+  out.hash = to_hex(weight_hash(network));
+  return out;
+}
+
+TEST(GpuTraining, panels_are_encoded_there_to_the_bytes_of_the_cpu_and_a_step_reads_its_figures_alone) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto dense = [](std::size_t from, std::size_t to) {
+    return Json{
+        {"type", "dense"}, {"input_height", from}, {"output_height", to}, {"bias", true}, {"activation", "tanh"}};
+  };
+  const Json norm{{"type", "rmsnorm"}, {"input_height", 130}};
+  const Json conv{{"type", "cnn2"}, {"input_channels", 2}, {"filters", 6}, {"kernel_size", 3}, {"groups", 2}};
+  const Json flat{{"type", "reshape"}, {"shape", {24}}};
+  const struct {
+    Json layers;
+    Shape input;
+  } nets[] = {{{dense(70, 130), norm, dense(130, 5)}, Shape::of({16, 70})},
+              {{conv, flat, dense(24, 5)}, Shape::of({16, 2, 4, 4})}};
+  for (const auto& [layers, input] : nets) {
+    const std::uint64_t figures = trained(device, {}, layers, input).bytes_read;
+    EXPECT_LT(figures, 200u);
+    const auto expect = [&, &layers = layers, &input = input](const Encoding& encoding) {
+      SCOPED_TRACE(
+          fmt::format("{} {} {}", name(encoding.dtype), static_cast<int>(encoding.span.granularity), input.text()));
+      const Trained wanted = trained(nullptr, encoding, layers, input), got = trained(device, encoding, layers, input);
+      EXPECT_TRUE(got.weights == wanted.weights);
+      EXPECT_TRUE(got.fetched == wanted.fetched);
+      EXPECT_EQ(got.hash, wanted.hash);
+      EXPECT_EQ(got.skipped + wanted.skipped, 0u);
+      EXPECT_EQ(got.bytes_read, figures);
+    };
+    for (const DType dtype : kEncodedThere) expect({.dtype = dtype});
+    for (const DType dtype : {DType::int8, DType::ternary, DType::uint8}) {
+      for (const Granularity granularity : {Granularity::Tensor, Granularity::Row, Granularity::Group})
+        expect({.dtype = dtype, .span = {granularity, 64}});
+      expect({.dtype = dtype, .activation_quant = ActivationQuant::None});
+      const auto frozen = [&, &layers = layers, &input = input](gpu::GpuDevice* where) {
+        return trained(where, {.dtype = dtype}, layers, input, [](std::uint32_t, float x) { return x; }, true).hash;
+      };
+      EXPECT_EQ(frozen(device), frozen(nullptr)) << name(dtype);
+    }
+  }
+}
+
+TEST(GpuTraining, running_statistics_and_states_stay_there_and_come_back_after_steps_that_count_for_nothing) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const Json norm{{"type", "batchnorm"}, {"input_height", 9}};
+  const Json dense{{"type", "dense"}, {"input_height", 9}, {"output_height", 5}, {"bias", true}};
+  const Json lstm{
+      {"type", "lstm"}, {"input_height", 9}, {"output_height", 9}, {"stateful", true}, {"return_sequence", false}};
+  const struct {
+    Json layers;
+    Shape input;
+    std::size_t skipped, bytes;  // so many at least; and at most, of the figures
+  } nets[] = {{{norm, dense}, Shape::of({16, 9}), 6, 168}, {{lstm, dense}, Shape::of({4, 3, 9}), 2, 272}};
+  const auto alter = [](std::uint32_t step, float x) {
+    if (step % 7 == 3 && x > 0.9f) return std::numeric_limits<float>::quiet_NaN();
+    return step % 7 == 5 ? x * 1e25f : x;  // whose variance is infinite, and whose loss is not
+  };
+  for (const auto& [layers, input, skipped, bytes] : nets)
+    for (const DType dtype : {DType::float32, DType::int8}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), input.text()));
+      const Trained wanted = trained(nullptr, {.dtype = dtype}, layers, input, alter);
+      const Trained got = trained(device, {.dtype = dtype}, layers, input, alter);
+      EXPECT_GE(wanted.skipped, skipped);
+      EXPECT_EQ(got.skipped, wanted.skipped);
+      EXPECT_TRUE(got.fetched == wanted.fetched);
+      EXPECT_EQ(got.hash, wanted.hash);
+      EXPECT_EQ(got.carried, wanted.carried);
+      for (std::size_t i = 0; i < wanted.losses.size(); ++i)
+        EXPECT_TRUE(got.losses[i] == wanted.losses[i] || std::isnan(wanted.losses[i])) << i;
+      EXPECT_LE(got.bytes_read, bytes);
+    }
 }
 
 // What a step mesh leaves in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, by which

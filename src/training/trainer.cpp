@@ -303,7 +303,7 @@ Result<void> Trainer::run_part(Worker& worker, const Samples& part, std::size_t 
   PassExtras extras;
   extras.training = true, extras.step = static_cast<std::uint32_t>(state_.steps), extras.first_sample = first;
   extras.share = static_cast<double>(part.inputs.shape.elements()) / static_cast<double>(running_.elements),
-  extras.loss_scale = state_.loss_scale, extras.cancel = running_.cancel;
+  extras.loss_scale = state_.loss_scale, extras.cancel = running_.cancel, extras.unmeasured = worker.unmeasured;
   LOOM_TRY(const ConstView x, sent(config_.session.device, part.inputs, worker.inputs));
   if (&worker == workers_.data()) running_.part = x.shape;
   LOOM_TRY(const ConstView y, worker.session->forward(x, extras));
@@ -441,6 +441,9 @@ Result<void> Trainer::begin_figures() {
     worker.figures.clear(), worker.parts.clear();
     LOOM_TRY(worker.failed, worker.figures.take(1, 1, Element::f32));
     fill_zero(now, worker.failed);
+    if (!keeps_measures_there() || measures_.statistics.empty()) continue;
+    LOOM_TRY(worker.unmeasured, worker.figures.take(1, 1, Element::f32));
+    fill_zero(now, worker.unmeasured);
   }
   return recorded(now);
 }
@@ -605,6 +608,7 @@ Result<void> Trainer::commit(Weight::Values values) {
 
 Result<void> Trainer::fetch_weights() {
   for (Weight* w : trained_.weights) LOOM_TRY_VOID(w->fetch());
+  for (Weight* w : measures_.statistics) LOOM_TRY_VOID(w->fetch());
   return {};
 }
 
@@ -637,7 +641,7 @@ Result<StepReport> Trainer::run_step(const Samples& given, std::span<const Shard
   LOOM_TRY(const Samples batch, in_element(given));
   StepReport report;
   report.learning_rate = learning_rate();
-  keep_measures();
+  LOOM_TRY_VOID(keep_measures());
   auto done = lbfgs_   ? lbfgs_step(batch, std::move(report))
               : tween_ ? tween_step(batch, std::move(report))
                        : update(batch, std::move(report), sums);
@@ -698,6 +702,11 @@ Result<StepReport> Trainer::update(const Samples& batch, StepReport report, std:
   LOOM_TRY_VOID(record_update(report.learning_rate));
   LOOM_TRY_VOID(fetch());
   const Figures& figures = workers_[0].figures;
+  if (workers_[0].unmeasured.data != nullptr && figures.at(workers_[0].unmeasured) != 0) {
+    const Error error{Code::NonFinite, "running statistics are not finite"};
+    report.loss = std::numeric_limits<double>::quiet_NaN();
+    return skip(batch, std::move(report), &error);
+  }
   report.loss = loss ? *loss : loss_of_step();
   double largest = optimizer_.largest_gradient(figures);
   for (const Tensor& bound : unclipped_) largest = std::max(largest, figures.at(bound));
@@ -723,6 +732,7 @@ Result<StepReport> Trainer::update(const Samples& batch, StepReport report, std:
 Result<void> Trainer::record_update(double learning_rate) {
   const Exec now = update_exec();
   Worker& worker = workers_[0];
+  if (worker.unmeasured.data != nullptr) add(now, worker.failed, worker.unmeasured, worker.failed);
   // The backward pass ran on loss_scale * loss.
   if (state_.loss_scale != 1)
     for (const Tensor& g : trained_.gradients) scale(now, g, 1 / state_.loss_scale, g);
@@ -810,21 +820,52 @@ Result<StepReport> Trainer::skip(const Samples& batch, StepReport report, const 
 }
 
 // Saves states and running statistics, so that skip() can restore them.
-void Trainer::keep_measures() {
-  auto& [statistics, kept, states] = measures_;
-  states = carried();
+Result<void> Trainer::keep_measures() {
+  auto& [statistics, kept, kept_there, states] = measures_;
+  const Exec now = update_exec();
+  LOOM_TRY_VOID(keep_states(now));
+  if (keeps_measures_there()) {
+    kept_there.resize(statistics.size());
+    for (std::size_t i = 0; i < statistics.size(); ++i) {
+      LOOM_TRY_VOID(statistics[i]->ensure_master());
+      const Tensor values = statistics[i]->master_for_update(now);
+      LOOM_TRY_VOID(make_room(config_.session.device, values.bytes(), kept_there[i]));
+      copy(now, values, {kept_there[i].data(), values.rows, values.cols, values.element});
+    }
+    return recorded(now);
+  }
   kept.resize(statistics.size());
   for (std::size_t i = 0; i < statistics.size(); ++i) {
     kept[i].resize(statistics[i]->elements());
     statistics[i]->decode(0, kept[i].size(), kept[i].data());
   }
+  return {};
+}
+
+Result<void> Trainer::keep_states(const Exec& exec) {
+  measures_.kept_states.clear();
+  if (!session().keeps_states_there()) return measures_.kept_states = carried(), Result<void>();
+  if (tween_) return session().keep_states(exec);
+  for (Worker& worker : workers_) LOOM_TRY_VOID(worker.session->keep_states(exec));
+  return recorded(exec);
+}
+
+Result<void> Trainer::put_states_back(const Exec& exec) {
+  const auto& states = measures_.kept_states;
+  if (!session().keeps_states_there())
+    return carry(std::vector<std::span<const std::byte>>(states.begin(), states.end()));
+  if (tween_) return session().put_states_back(exec);
+  for (Worker& worker : workers_) LOOM_TRY_VOID(worker.session->put_states_back(exec));
+  return recorded(exec);
 }
 
 Result<void> Trainer::put_measures_back() {
-  const auto& [statistics, kept, states] = measures_;
-  LOOM_TRY_VOID(carry(std::vector<std::span<const std::byte>>(states.begin(), states.end())));
+  const auto& [statistics, kept, kept_there, states] = measures_;
+  const Exec now = update_exec();
+  LOOM_TRY_VOID(put_states_back(now));
   for (std::size_t i = 0; i < statistics.size(); ++i)
-    LOOM_TRY_VOID(statistics[i]->set(std::span<const double>(kept[i])));
+    LOOM_TRY_VOID(keeps_measures_there() ? statistics[i]->take(now, kept_there[i].data())
+                                         : statistics[i]->set(std::span<const double>(kept[i])));
   return {};
 }
 

@@ -140,7 +140,8 @@ class Trainer {
     }
   };
   std::vector<Slot> slots() const;
-  // On a device weights move there; this brings those that did, before the network is looked at on this computer.
+  // On a device weights and running statistics move there; this brings those that did, before the network is looked at
+  // on this computer.
   Result<void> fetch_weights();
   // Masters of the weights that are trained, by path, readable and writable, behind fetch_weights(); commit_masters()
   // after writing.
@@ -192,8 +193,9 @@ class Trainer {
     Buffer one_hot, chunk_inputs, chunk_values, output;
     std::vector<std::int64_t> classes;
     std::vector<std::int32_t> chunk_classes;
-    Figures figures;  // of the step
-    Tensor failed;    // [1]: a loss, a gradient or an update is not finite
+    Figures figures;    // of the step
+    Tensor failed;      // [1]: a loss, a gradient or an update is not finite
+    Tensor unmeasured;  // [1]: a running statistic is not; on a graphics card, else without data
     std::vector<PartLoss> parts;
     Exec exec() { return {session->pool(), session->kernels(), arena, nullptr, Activations::int16}; }
   };
@@ -213,7 +215,8 @@ class Trainer {
   struct Measures {
     std::vector<Weight*> statistics;
     std::vector<std::vector<double>> kept_statistics;
-    std::vector<std::vector<std::byte>> kept_states;
+    std::vector<Memory> kept_there;                   // of statistics, on a graphics card
+    std::vector<std::vector<std::byte>> kept_states;  // empty where sessions keep them on their card
   };
   // A batch in f64, for networks that compute in it.
   struct WideBatch {
@@ -258,7 +261,10 @@ class Trainer {
   Result<void> grant_changes(StepReport& report);
   Result<StepReport> skip(const Samples& batch, StepReport report, const Error* error);
   Result<std::string> first_bad_layer(const Samples& batch);
-  void keep_measures();
+  Result<void> keep_measures();
+  Result<void> keep_states(const Exec& exec);
+  Result<void> put_states_back(const Exec& exec);
+  bool keeps_measures_there() const { return config_.session.device != nullptr && config_.session.device->gpu(); }
   Result<void> put_measures_back();
 
   Network* network_;

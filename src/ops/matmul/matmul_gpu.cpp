@@ -9,7 +9,6 @@
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/matrix_gpu.h"
 #include "ops/matmul/outputs.wgsl.h"
-#include "ops/matmul/refill.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
 
@@ -74,7 +73,8 @@ struct Inputs {
   }
 };
 
-// Where the card has the panels of a weight; null, with the error in exec.status, where it has no room.
+}  // namespace
+
 const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* from, std::size_t bytes) {
   auto at = exec.gpu()->place(m.token(), {static_cast<const std::byte*>(from), bytes});
   if (at) return *at;
@@ -82,8 +82,6 @@ const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* fro
   if (!exec.status) exec.status = std::move(error);
   return nullptr;
 }
-
-}  // namespace
 
 bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixNames& names) {
   const PanelLayout& layout = m.layout();
@@ -250,22 +248,6 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
 }
 
 }  // namespace
-
-void refill(const Exec& exec, const Matrix& m, const void* values) {
-  LOOM_ASSERT(m.dtype() == DType::float32);
-  const std::byte* const at = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
-  if (at == nullptr) return;
-  const std::size_t elements = m.panels() * kPanelRows * m.cols();
-  exec.gpu()->record(exec,
-                     Kernel("refill", wgsl::refill)
-                         .reads("values", values)
-                         .writes("weight", const_cast<std::byte*>(at))
-                         .number("elements", elements)
-                         .number("rows", m.rows())
-                         .number("cols", m.cols())
-                         .number("panel_words", m.panel_bytes() / 4),
-                     ceil_div(elements, Kernel::kThreads));
-}
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);

@@ -1,6 +1,9 @@
 #pragma once
 // A matrix on a graphics card: its panels as they lie here, and the text that reads them.
 
+#include <memory>
+#include <span>
+
 #include "backend/exec.h"
 #include "backend/webgpu/kernel.h"
 #include "dtypes/matrix.h"
@@ -17,8 +20,19 @@ bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const Ma
 // Adds how they lie, in fixed numbers.
 void add_layout(const Matrix& matrix, Kernel& kernel);
 
-// Writes values [rows, cols] of the device into its copy of an f32 matrix, which the host's panels then differ from.
-void refill(const Exec& exec, const Matrix& matrix, const void* values);
+// Where the card has a part of a matrix: panels, scales or zero points. Null, with the error in exec.status, where it
+// has no room.
+const std::byte* place_weight(const Exec& exec, const Matrix& matrix, const void* from, std::size_t bytes);
+
+// Writes values [rows, cols] of the device into its copies of the matrices that hold them one below the other, which
+// the host's then differ from: the bytes of Matrix::refill(). Scales have the span; scratch is planned like that of an
+// op.
+using MatrixParts = std::span<const std::shared_ptr<const Matrix>>;
+void refill(const Exec& exec, MatrixParts parts, const ScaleSpan& span, const void* values);
+// y = what values of the device are once they have been encoded, of the type, sizes and span of `like`.
+void requantize(const Exec& exec, const QuantizedMatrix& like, const void* values, void* y);
+// Whether both can be asked for a type. Others, which no card multiplies by, are encoded by the host.
+bool encodes(DType dtype);
 
 // Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes.
 inline bool holds_codes(const Matrix& matrix) { return traits(matrix.layout().kind).holds_codes(); }
