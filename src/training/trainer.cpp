@@ -829,6 +829,7 @@ Result<void> Trainer::keep_measures() {
     for (std::size_t i = 0; i < statistics.size(); ++i) {
       LOOM_TRY_VOID(statistics[i]->ensure_master());
       const Tensor values = statistics[i]->master_for_update(now);
+      LOOM_TRY_VOID(recorded(now));
       LOOM_TRY_VOID(make_room(config_.session.device, values.bytes(), kept_there[i]));
       copy(now, values, {kept_there[i].data(), values.rows, values.cols, values.element});
     }

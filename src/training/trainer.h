@@ -264,7 +264,7 @@ class Trainer {
   Result<void> keep_measures();
   Result<void> keep_states(const Exec& exec);
   Result<void> put_states_back(const Exec& exec);
-  bool keeps_measures_there() const { return config_.session.device != nullptr && config_.session.device->gpu(); }
+  bool keeps_measures_there() const { return device() != nullptr && device()->gpu() != nullptr; }
   Result<void> put_measures_back();
 
   Network* network_;
