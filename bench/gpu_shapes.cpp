@@ -140,23 +140,39 @@ Result<Work> copies(Card& card) {
               [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
-// Eight matrices in turn, so that none is found in a cache.
-Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t inputs) {
-  constexpr std::size_t kMatrices = 8;
+// Blocks of Q4_0 with codes of all kinds, or numbers.
+std::vector<std::byte> some_weights(DType type, std::size_t count) {
   const RandomStream random{.seed = 2};
-  std::vector<float> values(outputs * inputs);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = random.uniform(i) - 0.5f;
+  if (type == DType::float32) {
+    std::vector<std::byte> bytes(count * sizeof(float));
+    for (std::size_t i = 0; i < count; ++i) {
+      const float value = random.uniform(i) - 0.5f;
+      std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    }
+    return bytes;
+  }
+  constexpr std::size_t kBlockBytes = 18, kBlock = 32;
+  constexpr std::uint16_t kScale = 0x2000;  // 2^-7 as a half
+  std::vector<std::byte> bytes(count / kBlock * kBlockBytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(random.below(i, 256));
+  for (std::size_t i = 0; i < bytes.size(); i += kBlockBytes) std::memcpy(bytes.data() + i, &kScale, sizeof kScale);
+  return bytes;
+}
+
+// Several matrices in turn, more than any cache holds.
+Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t inputs) {
+  const std::vector<std::byte> weights = some_weights(type, outputs * inputs);
+  const std::size_t count = type == DType::float32 ? 2 : 8;
   const auto matrices = std::make_shared<std::vector<Matrix>>();
-  for (std::size_t i = 0; i < kMatrices; ++i) {
-    LOOM_TRY(Matrix made, Matrix::from_floats(type, values, outputs, inputs));
+  for (std::size_t i = 0; i < count; ++i) {
+    LOOM_TRY(Matrix made, Matrix::from_source(type, weights, outputs, inputs));
     matrices->push_back(std::move(made));
   }
-  const double bytes = static_cast<double>(outputs * inputs) * (type == DType::q4_0 ? 18.0 / 32 : 4);
   LOOM_TRY(const Tensor x, card.numbers(1, inputs, 3));
   LOOM_TRY(const Tensor y, card.tensor(1, outputs));
-  return Work{fmt::format("{} {} x {} by a vector", name(type), outputs, inputs), 32, 1e-9 * bytes,
-              [=](const Exec& exec, std::size_t i) {
-                const MatmulJob job{&(*matrices)[i % kMatrices], y};
+  return Work{fmt::format("{} {} x {} by a vector", name(type), outputs, inputs), 32,
+              1e-9 * static_cast<double>(weights.size()), [=](const Exec& exec, std::size_t i) {
+                const MatmulJob job{&(*matrices)[i % count], y};
                 matmul(exec, x, {&job, 1});
               }};
 }

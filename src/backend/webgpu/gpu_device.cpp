@@ -16,7 +16,7 @@ namespace {
 constexpr auto kMostAddresses = static_cast<std::size_t>(std::uint64_t{1} << (sizeof(std::size_t) > 4 ? 42 : 30));
 constexpr std::size_t kAlignment = 256;               // of tensors
 constexpr std::size_t kSmall = std::size_t{1} << 18;  // smaller pieces of memory share a buffer
-constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 64 << 20;
+constexpr std::uint64_t kSmallHeap = 1 << 20, kFirstWeightHeap = 4 << 20, kLargestWeightHeap = 8 << 20;
 constexpr std::size_t kNoteBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostFaults = 256;  // between two calls of check()
 constexpr std::size_t kParameterWords = kParameterBytes / 4;
