@@ -8,6 +8,7 @@
 #include "ops/attention/attend.wgsl.h"
 #include "ops/attention/attend_once.wgsl.h"
 #include "ops/attention/attend_scores.wgsl.h"
+#include "ops/attention/attend_shared.wgsl.h"
 #include "ops/attention/attend_softmax.wgsl.h"
 #include "ops/attention/attend_values.wgsl.h"
 #include "ops/attention/attention.h"
@@ -55,16 +56,16 @@ class Attention {
 
   void attend(ConstTensor q, Tensor out) const {
     if (queries() <= kFewQueries && width_ > kManyPositions) return attend_shared(q, out);
-    static const std::string text = body(wgsl::attend_once);
+    static const std::string text = body({wgsl::attend_once});
     // A head is a row here, and of the kernels that round it for the product behind.
     exec_.gpu()->record_row(exec_, attending("attend", text, q).writes("out", out.row(run_.first), config_.head_dim),
                             queries());
   }
 
  private:
-  static std::string body(std::string_view last) {
+  static std::string body(std::initializer_list<std::string_view> own) {
     return recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
-           joined({wgsl::lanes, wgsl::largest, wgsl::attend, last});
+           joined({wgsl::lanes, wgsl::largest, wgsl::attend}) + joined(own);
   }
   std::size_t queries() const { return run_.count * config_.heads; }
 
@@ -89,8 +90,9 @@ class Attention {
   }
 
   void attend_shared(ConstTensor q, Tensor out) const {
-    static const std::string scores = body(wgsl::attend_scores), softmax = body(wgsl::attend_softmax),
-                             values = body(wgsl::attend_values);
+    static const std::string scores = body({wgsl::attend_shared, wgsl::attend_scores}),
+                             softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
+                             values = body({wgsl::attend_shared, wgsl::attend_values});
     const Chunks chains(width_, 0);
     constexpr std::size_t kChainsOfGroup = GpuDevice::kRowThreads / 64;
     exec_.gpu()->record(exec_, attending("attend_scores", scores, q),
