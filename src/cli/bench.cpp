@@ -136,6 +136,9 @@ Result<int> run(const BenchOptions& o) {
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
+  const bool has_card = session->device() != nullptr && session->device()->gpu() != nullptr;
+  if (o.kernels && !has_card)
+    return fail(Code::InvalidArgument, "--kernels times those of a graphics card: --device gpu");
   if (o.batch > 1 && !o.speculate.empty() && o.speculate != "ngram")
     return fail(Code::InvalidArgument, "--speculate {}: a model drafts for one sequence, --batch is {}", o.speculate,
                 o.batch);
@@ -154,8 +157,7 @@ Result<int> run(const BenchOptions& o) {
   }
   report(o, model, *session, runs);
   if (o.kernels) {
-    gpu::GpuDevice* const card = session->device() == nullptr ? nullptr : session->device()->gpu();
-    if (card == nullptr) return fail(Code::InvalidArgument, "--kernels times those of a graphics card: --device gpu");
+    gpu::GpuDevice* const card = session->device()->gpu();
     card->time_kernels();
     LOOM_TRY_VOID(once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size), drafters));
     std::fprintf(stderr, "%s", kernel_times(*card).c_str());

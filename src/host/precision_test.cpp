@@ -178,6 +178,8 @@ TEST(GpuPrecision, a_strict_and_a_fast_session_stand_beside_each_other) {
   ASSERT_FALSE(kept);
   EXPECT_EQ(kept.error().code, Code::Unsupported);
   EXPECT_TRUE(save_kv(*exact, folder / "kept.entity"));
+  EXPECT_FALSE(exact->restore(free->snapshot().value()));  // nor do they come to an exact session so
+  EXPECT_TRUE(here->restore(exact->snapshot().value()));
 }
 
 TEST(GpuPrecision, a_shader_that_does_not_compile_is_computed_here) {

@@ -349,6 +349,7 @@ bool Weight::refill(ThreadPool* pool) {
     return true;
   }
   if (!lie_as(active_->parts, encoding_) || (keeps_scales_ && has_scales(*this))) return false;
+  active_->token.reset();
   for (const MatrixPtr& part : active_->parts) const_cast<Matrix&>(*part).renew();  // made here, and ours alone
   fill_parts(active_->parts, encoding_, master_, pool);
   find_plain();

@@ -51,7 +51,8 @@ Digest Session::model_digest() const {
   }
   hash.update_u32(static_cast<std::uint32_t>(model_->config.vocab_size));
   number(static_cast<double>(model_->config.rms_norm_eps));
-  // another rounding would continue with other numbers
+  // another rounding would continue with other numbers, and what is not exact with any
+  if (precision_ != Precision::Strict) hash.update_u32(static_cast<std::uint32_t>(precision_));
   hash.update_u32(static_cast<std::uint32_t>(activations_)), hash.update_u32(static_cast<std::uint32_t>(kv_dtype_));
   model_->network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
     if (w.role() == WeightRole::Matrix)

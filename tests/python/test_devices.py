@@ -38,6 +38,10 @@ def plain(data):
     return data.tolist() if hasattr(data, "tolist") else data
 
 
+def halved(data):
+    return [halved(row) for row in data] if isinstance(data, list) else data / 2
+
+
 def has_card():
     try:
         return bool(welvet.gpu_report()["adapters"])
@@ -77,6 +81,25 @@ class OnACard(unittest.TestCase):
                 out.append(plain(tween.forward(x)))
                 tween.step(y, 0.05)
             return out + [net.hash()]
+        self.same(work)
+
+    def test_weights_that_are_set_between_steps(self):
+        x, y = values(67, 40), values(67, 3, 2)
+
+        def work(device):
+            out = []
+            for dtype in ("float32", "int8"):
+                spec = json.loads(json.dumps(SPEC))
+                for layer in spec["layers"]:
+                    layer["dtype"] = dtype
+                net = welvet.Network(spec)
+                trainer = welvet.Trainer(net, (67, 40), loss="mse", optimizer="sgd", learning_rate=0.1, device=device)
+                for path in ("weight", "bias"):
+                    out += [trainer.step(x, y).loss for _ in range(2)]
+                    name = next(key for key in net.weights() if key.endswith(path))
+                    net.set(name, halved(plain(net.get(name))))
+                out += [trainer.step(x, y).loss for _ in range(2)] + [net.hash()]
+            return out
         self.same(work)
 
     def test_meshes(self):

@@ -636,7 +636,9 @@ void GpuDevice::submit_commands() {
   // Dispatches by as many as the parameter buffer holds.
   std::size_t command = 0, parameter = 0;
   if (batches_.empty() || batches_.back() != commands_.size()) batches_.push_back(commands_.size());
-  for (const std::size_t end : batches_) {
+  const std::vector<std::size_t> batches = std::exchange(batches_, {});
+  for (const std::size_t end : batches) {
+    if (lost_) return;  // and with it all that was recorded
     const std::size_t count = std::min(kRoomWords, parameters_.size() - parameter);
     if (count != 0)
       driver_->write(parameter_buffer_, 0, std::as_bytes(std::span(parameters_).subspan(parameter, count)));

@@ -86,7 +86,7 @@ class Sequences {
                            .into = n == 0 ? Into::Store : Into::Add});
   }
 
-  // Probabilities p, and unless ds is null the gradient of the scores.
+  // Probabilities p, which may lie where the scores do, and unless ds is null the gradient of the scores.
   void attend(const float* scores, float* p, float* ds) const {
     static const std::string body = recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
                                     joined({wgsl::lanes, wgsl::largest, wgsl::sequence_rows});
@@ -126,11 +126,11 @@ void sequence_attention(const Exec& exec, const AttentionConfig& config, std::si
                         ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
   const ArenaScope scope(exec.arena);
   Sequences all(exec, config, samples, q, k, mask);
-  float *const scores = all.take_scores(), *const p = all.take_scores();
+  float* const p = all.take_scores();
   for (std::size_t first = 0; first < samples; first += all.at_once()) {
     all.take_samples(first, std::min(all.at_once(), samples - first));
-    all.multiply_heads(q, k, scores);
-    all.attend(scores, p, nullptr);
+    all.multiply_heads(q, k, p);
+    all.attend(p, p, nullptr);
     all.mix_rows(p, v, out);
   }
 }
@@ -140,7 +140,8 @@ void sequence_attention_backward(const Exec& exec, const AttentionConfig& config
                                  Tensor dk, Tensor dv) {
   const ArenaScope scope(exec.arena);
   Sequences all(exec, config, samples, q, k, mask);
-  float *const scores = all.take_scores(), *const p = all.take_scores(), *const ds = all.take_scores();
+  float *const p = all.take_scores(), *const ds = all.take_scores();
+  float* const scores = config.softcap != 0 ? all.take_scores() : p;  // its slope is of the scores
   for (std::size_t first = 0; first < samples; first += all.at_once()) {
     all.take_samples(first, std::min(all.at_once(), samples - first));
     all.multiply_heads(q, k, scores);

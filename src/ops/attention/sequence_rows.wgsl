@@ -1,6 +1,7 @@
 
 // Attention over whole sequences, by rows: of one (sample, head, step) per workgroup of 256 threads, samples counted from
-// first_sample(). scores holds the products of a query and all keys, of which a step sees some; p becomes the probabilities.
+// first_sample(). scores holds the products of a query and all keys, of which a step sees some; p becomes the probabilities,
+// and may lie there, since each thread reads a score before it writes.
 // With `backward`, ds holds the products of a gradient and all values, and becomes the gradient of the scores. Of keys that
 // a step does not see both are 0.
 // f32: scale

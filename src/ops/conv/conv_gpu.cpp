@@ -66,9 +66,10 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
                     workgroups = n.groups * ceil_div(n.filters, together) * ceil_div(columns, kLanes);
   const Tensor out{d, n.groups * n.filters, columns, Element::f32};
   const Chunks chunks(n.samples * layout.positions(), kSampleBlock * layout.positions());
-  const bool apart = workgroups < kManyGroups && chunks.count() > kLanes;
   const ArenaScope scope(exec.arena);
-  float* const parts = apart ? exec.arena.take<float>(chunks.count() * out.rows * out.cols) : nullptr;
+  const bool shares = workgroups < kManyGroups && chunks.count() > kLanes;
+  float* const parts = shares ? take_chunks(exec, chunks.count() * out.rows * out.cols) : nullptr;
+  const bool apart = parts != nullptr;
   Kernel kernel("convolve_weight_gradient", body, 256);
   kernel.reads("x", x)
       .reads("g", g)
@@ -90,9 +91,10 @@ void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t c
                             const void* g, void* d) {
   static const std::string body = joined({wgsl::chain, wgsl::bias_gradient});
   const Chunks chunks(samples * positions, kSampleBlock * positions);
-  const bool apart = channels < kManyGroups && chunks.count() > Kernel::kThreads;
   const ArenaScope scope(exec.arena);
-  float* const parts = apart ? exec.arena.take<float>(chunks.count() * channels) : nullptr;
+  const bool shares = channels < kManyGroups && chunks.count() > Kernel::kThreads;
+  float* const parts = shares ? take_chunks(exec, chunks.count() * channels) : nullptr;
+  const bool apart = parts != nullptr;
   exec.gpu()->record(exec,
                      Kernel("convolve_bias_gradient", body)
                          .reads("g", g)

@@ -61,36 +61,51 @@ struct Products {
     exec.gpu()->record(exec, kernel, slices * tiles(tile));
   }
 
-  // Workgroups that share the chunks of a tile: of few tiles and long chains. Chunks lie in memory until they are
-  // added.
+  // Whether workgroups may share the chunks of a tile: of long chains, and all of them. A causal product stops before
+  // its last chunks.
+  bool is_shareable() const {
+    constexpr std::size_t kFewChunks = 8;
+    return each.into != Into::Partial && each.count == 1 && !each.causal && chunks.count() >= kFewChunks;
+  }
+  // How many share a tile: of few tiles.
   std::size_t slices(const Tile& tile) const {
-    constexpr std::size_t kFewChunks = 8, kMostElements = std::size_t{1} << 24, kGroups = 4 * kManyTiles;
-    if (each.into == Into::Partial || each.count != 1 || chunks.count() < kFewChunks || tiles(tile) >= kManyTiles ||
-        chunks.count() * each.m * each.n > kMostElements)
-      return 1;
-    return std::min(chunks.count(), ceil_div(kGroups, tiles(tile)));
+    constexpr std::size_t kGroups = 4 * kManyTiles;
+    return tiles(tile) >= kManyTiles ? 1 : std::min(chunks.count(), ceil_div(kGroups, tiles(tile)));
+  }
+  // Rows of c that are few tiles, however few they are.
+  std::size_t most_shared_rows() const {
+    const std::size_t across = ceil_div(each.n, std::size_t{64});
+    return across >= kManyTiles ? 0 : std::min(each.m, 128 * ceil_div(kManyTiles, across));
   }
 
-  void record_chunks(const Exec& exec, std::size_t slices, const Tile& tile) const {
+  // Chunks lie in memory until they are added.
+  void record_chunks(const Exec& exec, const Tile& tile, float* parts) const {
     constexpr std::size_t kChunks = 3;
-    const ArenaScope scope(exec.arena);
-    float* const parts = exec.arena.take<float>(chunks.count() * each.m * each.n);
-    record(exec, slices, tile, parts, kChunks);
+    record(exec, slices(tile), tile, parts, kChunks);
     add_chunks(exec, chunks, parts, each.into == Into::Add, bias, {each.c, each.m, each.n, Element::f32});
   }
 
   // The largest tile of which there are enough.
-  Tile tile() const {
+  Tile tile(bool shares) const {
     for (const Tile& tile : {Tile{16, true}, Tile{16, false}})
-      if (slices(tile) * tiles(tile) >= (tile.tall ? 2 : 1) * kManyTiles && (!tile.tall || each.m > 4 * tile.side))
+      if ((shares ? slices(tile) : 1) * tiles(tile) >= (tile.tall ? 2 : 1) * kManyTiles &&
+          (!tile.tall || each.m > 4 * tile.side))
         return tile;
     return {8, false};
   }
 
   void record(const Exec& exec) const {
-    const Tile tile = this->tile();
-    if (const std::size_t shared = slices(tile); shared > 1) return record_chunks(exec, shared, tile);
-    record(exec, 1, tile, each.c, static_cast<std::size_t>(each.into));
+    const ArenaScope scope(exec.arena);
+    if (is_shareable()) {
+      const Tile tile = this->tile(true);
+      float* parts = nullptr;
+      if (exec.rehearsal())
+        parts = take_chunks(exec, chunks.count() * most_shared_rows() * each.n);
+      else if (slices(tile) > 1)
+        parts = take_chunks(exec, chunks.count() * each.m * each.n);
+      if (parts != nullptr && slices(tile) > 1) return record_chunks(exec, tile, parts);
+    }
+    record(exec, 1, tile(false), each.c, static_cast<std::size_t>(each.into));
   }
 
  private:

@@ -58,5 +58,19 @@ TEST(Gpu, products_of_many_rows_with_float_weights_have_the_bits_of_the_cpu) {
     }
 }
 
+// A pass of many rows is planned, in which no workgroups share a sum, and one of fewer runs, in which they do.
+TEST(Gpu, products_of_fewer_rows_than_were_planned_have_room) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  constexpr std::size_t kPlanned = 128, kRows = 60, kOutputs = 4096, kCols = 520;
+  const auto matrix = Matrix::from_floats(DType::float32, values<float>(kOutputs * kCols, 5), kOutputs, kCols).value();
+  const Values x{kPlanned, kCols, values<float>(kPlanned * kCols, 6)};
+  expect_equal(*device, {&x, 1}, kPlanned, kOutputs, [&](const Exec& exec, Inputs in, Tensor y) {
+    const std::size_t rows = exec.rehearsal() ? kPlanned : kRows;
+    fill(exec, y, 0.5);
+    const MatmulJob job{&matrix, {y.data, rows, kOutputs, Element::f32}, nullptr, 0};
+    matmul(exec, {in[0].data, rows, kCols, Element::f32}, {&job, 1});
+  });
+}
+
 }  // namespace
 }  // namespace loom

@@ -19,6 +19,16 @@ struct Chunks {
   std::size_t count() const { return terms / run * of_run() + ceil_div(terms % run, kChain); }
 };
 
+// Memory for so many sums of chunks; null where they are more than a card should hold of an op. A rehearsal stands for
+// every smaller op too, also where its own needs none.
+inline float* take_chunks(const Exec& exec, std::size_t elements) {
+  constexpr std::size_t kMostElements = std::size_t{1} << 24;
+  const std::uint64_t part_of_buffer = exec.gpu()->adapter().limits.binding_bytes / 8;
+  const std::size_t most = std::min<std::uint64_t>(kMostElements, part_of_buffer / sizeof(float));
+  if (elements > most && !exec.rehearsal()) return nullptr;
+  return exec.arena.take<float>(std::min(elements, most));
+}
+
 // c [rows, cols] from its chunks, [chunk][rows][cols]; `adds` to what it has, and last a bias, unless it is null.
 inline void add_chunks(const Exec& exec, const Chunks& chunks, const float* parts, bool adds, const void* bias,
                        Tensor c) {
