@@ -4,6 +4,7 @@
 #include "core/json.h"
 #include "core/numerics_version.h"
 #include "core/path.h"
+#include "host/device.h"
 #include "host/dna_recorder.h"
 #include "host/machine.h"
 
@@ -16,10 +17,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// A mode of a GPU names the first card where the caller has named no device.
+Result<void> take_card(const TrainConfig& config, NetworkSessionOptions& session) {
+  if (!is_gpu(config.mode) || session.device != nullptr) return {};
+  const auto card = device_from_name("gpu");
+  if (card) session.device = *card;
+  if (card || config.cpu_fallback) return {};
+  return at(config.source, {card.error().code, card.error().text(), Steps{"mode"}});
+}
+
 Result<TrainOutcome> run_training(TrainConfig config, const TrainOptions& o, const std::string& out,
                                   TrainingInput input) {
   if (o.epochs != 0) config.epochs = o.epochs, config.json["epochs"] = o.epochs;
   RunOptions options{.out = out, .start = o.start, .session = o.session, .cancel = o.cancel, .shards = o.shards};
+  LOOM_TRY_VOID(take_card(config, options.session));
   options.machine = {{"cpu", cpu_name()},
                      {"isa", name(o.session.isa.value_or(best_isa()))},
                      {"loom", fmt::format("{} (numerics version {})", LOOM_VERSION, kNumericsVersion)}};

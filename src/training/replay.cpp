@@ -39,6 +39,7 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
   auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder, input.held());
   if (!read) return at(journal, std::move(read).error());
   LOOM_TRY(const Told all, told(journal));
+  read->cpu_fallback = true;  // the bits of any device prove it
   read->source = journal, read->epochs = std::max(read->epochs, all.epochs);
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}, std::move(input)));
   // A run that was stopped before its end line says nothing of what comes behind its last one.

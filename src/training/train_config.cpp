@@ -115,9 +115,13 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
   visit.json({"data", "Required. Where samples come from, below"}, c.data);
   visit.json({"mode",
               "Default `cpu_parallel`. cpu and cpu_tiled run on one thread, cpu_parallel on as many as are given: the "
-              "same bits. gpu, gpu_tiled, gpu_parallel are refused without `cpu_fallback`. Or their numbers, 0 to 5"},
+              "same bits. gpu, gpu_tiled, gpu_parallel take the first graphics card, with the same bits, where the "
+              "command names no other device. Or their numbers, 0 to 5"},
              given.mode);
-  visit({"cpu_fallback", "A mode of a GPU, which nothing runs on yet, trains on the CPU and says so"}, c.cpu_fallback);
+  visit(
+      {"cpu_fallback",
+       "A mode of a GPU trains on the CPU, and says so, where there is no card or it does not do. Else it is refused"},
+      c.cpu_fallback);
   size_fields(visit, c);
   visit.json(
       {"tween", "Learn by targets instead of gradients: an object with the options of tween.md, `{}` for its defaults"},
@@ -183,9 +187,6 @@ Result<void> check(const TrainConfig& c) {
   if (c.trainer.schedule_by_epoch && !schedule->counts())
     return fail_at({"schedule", "unit"}, Code::InvalidConfig, "schedule {} has no unit but with warmup_steps",
                    c.trainer.schedule.name);
-  if (is_gpu(c.mode) && !c.cpu_fallback)
-    return fail_at({"mode"}, Code::Unsupported,
-                   "no kind of layer runs on a GPU here; expected a mode of the CPU, or cpu_fallback true");
   return {};
 }
 

@@ -18,8 +18,7 @@ struct EarlyStop {
   bool restore_best = true;  // the final weights are those of the best validation
 };
 
-// A training computes in one of these modes (engine T-02). Those of the CPU give the same bits; nothing here runs on a
-// GPU.
+// A training computes in one of these modes (engine T-02), with the same bits. Those of a GPU want a session's device.
 enum class ComputeMode : std::uint8_t { Cpu, CpuTiled, CpuParallel, Gpu, GpuTiled, GpuParallel };
 constexpr bool is_gpu(ComputeMode mode) { return mode >= ComputeMode::Gpu; }
 
@@ -35,7 +34,7 @@ struct TrainConfig {
   std::string source;                           // the file that it is from, for errors of what it says of the network
   Json network, data;                           // a path or a spec; engine 6 and training/data_config.h
   ComputeMode mode = ComputeMode::CpuParallel;  // Cpu and CpuTiled run on one thread
-  bool cpu_fallback = false;                    // a mode of a GPU is one of the CPU, with a warning
+  bool cpu_fallback = false;                    // a mode of a GPU may be one of the CPU, with a warning
   std::uint64_t seed = 0, epochs = 10, batch_size = 32, accumulate = 1;
   bool shuffle = false, drop_last = false;
   std::optional<DType> dtype;  // matrices are trained in this type (QAT: the masters stay f32)

@@ -237,9 +237,18 @@ Result<void> TrainingRun::start_trainer() {
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given)
     trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
+  const bool wants_card = is_gpu(config_.mode);
+  if (wants_card && trainer.session.device == nullptr && !config_.cpu_fallback)
+    return at(config_.source,
+              {Code::Unsupported,
+               "a mode of a GPU without a graphics card: expected a mode of the CPU, or cpu_fallback", Steps{"mode"}});
   auto created = Trainer::create(*network_, trainer);
-  if (!created) return at(config_.source, std::move(created).error());
-  trainer_ = std::move(*created);
+  const bool falls_back = !created && created.error().code == Code::Unsupported && wants_card && config_.cpu_fallback &&
+                          trainer.session.device != nullptr;
+  if (falls_back) why_here_ = created.error().text(), trainer.session.device = nullptr;
+  auto made = falls_back ? Trainer::create(*network_, trainer) : std::move(created);
+  if (!made) return at(config_.source, std::move(made).error());
+  trainer_ = std::move(*made);
   if (options_.shards)
     if (auto divides = trainer_->check_divides(); !divides) return at(config_.source, std::move(divides).error());
   LOOM_TRY_VOID(look_over_settings());
@@ -256,8 +265,8 @@ Result<void> TrainingRun::start_trainer() {
 
 // Warns of settings that are no error, but may not be what was meant.
 Result<void> TrainingRun::look_over_settings() {
-  if (is_gpu(config_.mode))
-    warnings_.push_back("a mode of a GPU is asked for: no kind of layer runs on one here, training runs on the CPU");
+  if (is_gpu(config_.mode) && trainer_->device() == nullptr)
+    warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_here_));
   if (config_.trainer.commit_meta && !resumed_ && trainer_->session().metas().empty())
     warnings_.push_back("commit_meta: the network has no metacognition layer, which could ask for a change");
   LOOM_TRY(const Loss loss, Loss::create(config_.trainer.loss));

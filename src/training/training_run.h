@@ -166,6 +166,7 @@ class TrainingRun {
   Timings timings_;
   LossWatch loss_watch_;
   std::vector<std::string> warnings_;
+  std::string why_here_ = "no graphics card was given";  // to a training in a mode of a GPU
   Shape sample_shape_;
   std::vector<std::byte> best_;  // the network of the best validation, of runs without a folder
   bool resumed_ = false;

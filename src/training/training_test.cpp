@@ -116,7 +116,7 @@ TEST(Training, T_02_G_70_modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fall
   int runs = 0;
   for (const Json& mode : {Json(3), Json("gpu"), Json(4), Json("gpu_tiled"), Json(5), Json("gpu_parallel")}) {
     config["mode"] = mode, config["cpu_fallback"] = false;
-    const auto refused = read_train_config(config, folder.path);
+    const auto refused = TrainingRun::create(read_train_config(config, folder.path).value(), {});
     ASSERT_FALSE(refused) << mode;
     EXPECT_EQ(refused.error().code, Code::Unsupported) << refused.error().text();
     EXPECT_EQ(refused.error().text().find("/mode: "), 0u) << refused.error().text();

@@ -137,6 +137,12 @@ class OnACard(unittest.TestCase):
             welvet.train(pathlib.Path(folder, "c.json"), out=folder + "/run", progress=False, device="gpu")
             for device in (None, "gpu"):
                 welvet.replay(folder + "/run", progress=False, device=device)
+            config["mode"] = "gpu"  # which names the card by itself
+            pathlib.Path(folder, "m.json").write_text(json.dumps(config), encoding="utf-8")
+            welvet.train(pathlib.Path(folder, "m.json"), out=folder + "/mode", progress=False)
+            welvet.replay(folder + "/mode", progress=False)
+            timings = pathlib.Path(folder, "mode", "timings.jsonl").read_text(encoding="utf-8")
+            self.assertNotIn("runs on the CPU", timings)
 
     def test_precision_fast(self):
         x = values(67, 40)
