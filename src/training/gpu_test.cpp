@@ -82,6 +82,22 @@ TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu)
   }
 }
 
+// ./test --whole asks for 500 steps.
+TEST(GpuTraining, long_trainings_end_with_the_weights_of_the_cpu) {
+  const char* const asked = std::getenv("LOOM_GPU_STEPS");
+  if (asked == nullptr) GTEST_SKIP() << "LOOM_GPU_STEPS is not set";
+  const std::size_t steps = std::strtoul(asked, nullptr, 10);
+  for (const GoldenTraining& training : gpu_trainings())
+    if (training.name != "training wide mlp") expect_the_weights_of_the_cpu(training, steps);
+  for (const DType dtype : {DType::int8, DType::ternary}) {
+    GoldenTraining training = gpu_trainings().front();
+    training.dtype = dtype;
+    expect_the_weights_of_the_cpu(training, steps);
+  }
+  for (const GoldenTraining& training : golden_trainings())
+    if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training, steps);
+}
+
 constexpr DType kEncodedThere[] = {DType::int8,  DType::ternary, DType::bfloat16, DType::float16,
                                    DType::int4,  DType::binary,  DType::fp8e5m2,  DType::fp8e4m3,
                                    DType::uint8, DType::int2,    DType::uint4,    DType::uint2};
