@@ -155,38 +155,41 @@ fn run(group: u32, thread: u32) {
     store_square(own_row, own_column, 0u, total);
     if (tall != 0u) { store_square(low_row, own_column, 0u, total); }
   }
-  while (chunk < last_chunk && at < end) {
-    workgroupBarrier();
-    tile_a[a_term * a_pitch + a_quad] = next_a;
-    if (tall != 0u) { tile_a[a_term * a_pitch + side + a_quad] = next_low; }
-    tile_b[b_term * b_pitch + b_quad] = next_b;
-    workgroupBarrier();
-    let own = at;
-    at = min(at + side, stop);
-    let ends_chunk = at == stop;
-    let ends_run = at == run_stop;
-    if (ends_run) { run_stop = min(at + block(), end); }
-    if (ends_chunk) { stop = min(at + 64u, run_stop); }
-    next_a = a_four(row + 4u * a_quad, at + a_term, stop);
-    if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
-    next_b = b_four(at + b_term, column + 4u * b_quad, stop);
-    // Terms that no tile has are 0 on both sides, and change no sum.
-    if (causal != 0u && own + side > row + 1u) {
-      for (var term = 0u; term < side; term++) {
-        let b = tile_b[term * b_pitch + y];
-        chain = with_some_products(chain, tile_a[term * a_pitch + x], b, own_row, own + term);
-        if (tall != 0u) {
-          low_chain = with_some_products(low_chain, tile_a[term * a_pitch + side + x], b, low_row, own + term);
+  for (; chunk < last_chunk && at < end; chunk++) {
+    let chunk_stop = stop;
+    let ends_run = chunk_stop == run_stop;
+    chain = no_square();
+    low_chain = no_square();
+    while (at < chunk_stop) {
+      workgroupBarrier();
+      tile_a[a_term * a_pitch + a_quad] = next_a;
+      if (tall != 0u) { tile_a[a_term * a_pitch + side + a_quad] = next_low; }
+      tile_b[b_term * b_pitch + b_quad] = next_b;
+      workgroupBarrier();
+      let own = at;
+      at = min(at + side, chunk_stop);
+      if (at == run_stop) { run_stop = min(at + block(), end); }
+      if (at == chunk_stop) { stop = min(at + 64u, run_stop); }
+      next_a = a_four(row + 4u * a_quad, at + a_term, stop);
+      if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
+      next_b = b_four(at + b_term, column + 4u * b_quad, stop);
+      // Terms that no tile has are 0 on both sides, and change no sum.
+      if (causal != 0u && own + side > row + 1u) {
+        for (var term = 0u; term < side; term++) {
+          let b = tile_b[term * b_pitch + y];
+          chain = with_some_products(chain, tile_a[term * a_pitch + x], b, own_row, own + term);
+          if (tall != 0u) {
+            low_chain = with_some_products(low_chain, tile_a[term * a_pitch + side + x], b, low_row, own + term);
+          }
+        }
+      } else {
+        for (var term = 0u; term < side; term++) {
+          let b = tile_b[term * b_pitch + y];
+          chain = with_products(chain, tile_a[term * a_pitch + x], b);
+          if (tall != 0u) { low_chain = with_products(low_chain, tile_a[term * a_pitch + side + x], b); }
         }
       }
-    } else {
-      for (var term = 0u; term < side; term++) {
-        let b = tile_b[term * b_pitch + y];
-        chain = with_products(chain, tile_a[term * a_pitch + x], b);
-        if (tall != 0u) { low_chain = with_products(low_chain, tile_a[term * a_pitch + side + x], b); }
-      }
     }
-    if (!ends_chunk) { continue; }
     if (into == 3u) {
       store_square(own_row, own_column, chunk, chain);
       if (tall != 0u) { store_square(low_row, own_column, chunk, low_chain); }
@@ -194,14 +197,11 @@ fn run(group: u32, thread: u32) {
       total = sum_of(total, chain);
       low_total = sum_of(low_total, low_chain);
     }
-    chain = no_square();
-    low_chain = no_square();
-    let is_first = chunk < chunks_of_run;
-    chunk += 1u;
-    if (into == 3u || !ends_run) { continue; }
-    store_total(own_row, own_column, total, is_first);
-    if (tall != 0u) { store_total(low_row, own_column, low_total, is_first); }
-    total = no_square();
-    low_total = no_square();
+    if (into != 3u && ends_run) {
+      store_total(own_row, own_column, total, chunk < chunks_of_run);
+      if (tall != 0u) { store_total(low_row, own_column, low_total, chunk < chunks_of_run); }
+      total = no_square();
+      low_total = no_square();
+    }
   }
 }
