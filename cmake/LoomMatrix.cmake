@@ -16,7 +16,7 @@ if(LOOM_SHARED)  # as users of a Python on AArch64 meet it; ./test unpacks such 
 endif()
 add_test(NAME verify_wasm32_node COMMAND node --no-warnings ${PROJECT_SOURCE_DIR}/tools/run_wasm.mjs ${B}/wasm/bin/loom_verify)
 # The golden set by WebAssembly and navigator.gpu: Dawn in node, and Chromium where there is time. What is missing is shown as skipped.
-set(gpu_sample 400)
+set(gpu_sample 60)
 if(LOOM_WHOLE)
   set(gpu_sample 4)
   add_test(NAME gpu_wasm32_chromium COMMAND python3 -B ${PROJECT_SOURCE_DIR}/tests/outside/browser.py chromium ${B}/wasm/bin/loom_verify_gpu 40)

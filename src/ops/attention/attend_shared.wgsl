@@ -2,7 +2,6 @@
 // What kernels of queries that workgroups share have in common. attend_once.wgsl has the same steps in one function: made of
 // these it takes 6 us longer on an H100, a tenth of a token.
 struct Query {
-  row: u32,
   kv: u32,          // its key head
   at: u32,          // in q and out
   scores: u32,      // its row of them
@@ -11,13 +10,12 @@ struct Query {
 }
 
 fn query_of(query: u32) -> Query {
-  let row = query / heads;
-  let position = start() + row;
+  let position = start() + query / heads;
   var seen_begin = 0u;
   if (window() != 0u && position + 1u > window() + first_position()) {
     seen_begin = position + 1u - window() - first_position();
   }
-  return Query(row, query % heads / (heads / kv_heads), query * dim, query * width(), seen_begin,
+  return Query(query % heads / (heads / kv_heads), query * dim, query * width(), seen_begin,
                position + 1u - first_position());
 }
 

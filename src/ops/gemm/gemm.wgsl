@@ -26,7 +26,6 @@ fn add_four(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
 fn mul_four(a: vec4<f32>, b: f32) -> vec4<f32> {
   return vec4<f32>(product(a.x, b), product(a.y, b), product(a.z, b), product(a.w, b));
 }
-fn snap_four(a: vec4<f32>) -> vec4<f32> { return vec4<f32>(snap(a.x), snap(a.y), snap(a.z), snap(a.w)); }
 fn no_square() -> Square {
   let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
   return Square(none, none, none, none);
@@ -54,13 +53,16 @@ var<private> b_at: u32;
 var<private> c_at: u32;
 
 fn a_of(row: u32, term: u32, stop: u32) -> f32 {
-  if (row >= m() || term >= stop) { return 0.0; }
-  return load_a(a_at + row * a_row() + term * a_col());
+  var value = 0.0;
+  if (row < m() && term < stop) { value = load_a(a_at + row * a_row() + term * a_col()); }
+  return value;
 }
 fn b_of(term: u32, col: u32, stop: u32) -> f32 {
-  if (col >= n() || term >= stop) { return 0.0; }
-  if (panel_words != 0u) { return load_b(col / 16u * panel_words + 16u * term + col % 16u); }
-  return load_b(b_at + term * b_row() + col * b_col());
+  var at = b_at + term * b_row() + col * b_col();
+  if (panel_words != 0u) { at = col / 16u * panel_words + 16u * term + col % 16u; }
+  var value = 0.0;
+  if (col < n() && term < stop) { value = load_b(at); }
+  return value;
 }
 
 // Four of a row of a, or of a column of b.
@@ -72,39 +74,37 @@ fn b_four(term: u32, col: u32, stop: u32) -> vec4<f32> {
 }
 
 fn c_of(row: u32, col: u32) -> f32 {
-  if (row >= m() || col >= n()) { return 0.0; }
-  return load_c(c_at + row * c_row() + col);
+  var value = 0.0;
+  if (row < m() && col < n()) { value = load_c(c_at + row * c_row() + col); }
+  return value;
 }
 fn c_four(row: u32, col: u32) -> vec4<f32> {
   return vec4<f32>(c_of(row, col), c_of(row, col + 1u), c_of(row, col + 2u), c_of(row, col + 3u));
 }
 fn store_one(row: u32, col: u32, chunk: u32, value: f32) {
-  if (row >= m() || col >= n()) { return; }
-  var v = value;
-  if (has_bias != 0u && into != 3u) { v = snap(add(v, load_bias(col))); }
-  store_c(c_at + (chunk * m() + row) * c_row() + col, v);
+  if (row < m() && col < n()) {
+    var v = value;
+    if (has_bias != 0u && into != 3u) { v = snap(add(v, load_bias(col))); }
+    store_c(c_at + (chunk * m() + row) * c_row() + col, v);
+  }
 }
-fn store_row(row: u32, col: u32, chunk: u32, v: vec4<f32>) {
-  store_one(row, col, chunk, v.x);
-  store_one(row, col + 1u, chunk, v.y);
-  store_one(row, col + 2u, chunk, v.z);
-  store_one(row, col + 3u, chunk, v.w);
-}
+// Loops, lest compilers meet sixteen copies of each store.
 fn store_square(row: u32, col: u32, chunk: u32, s: Square) {
-  store_row(row, col, chunk, s.x);
-  store_row(row + 1u, col, chunk, s.y);
-  store_row(row + 2u, col, chunk, s.z);
-  store_row(row + 3u, col, chunk, s.w);
+  var rows = array<vec4<f32>, 4>(s.x, s.y, s.z, s.w);
+  for (var i = 0u; i < 16u; i++) { store_one(row + i / 4u, col + i % 4u, chunk, rows[i / 4u][i % 4u]); }
 }
 fn c_square(row: u32, col: u32) -> Square {
   return Square(c_four(row, col), c_four(row + 1u, col), c_four(row + 2u, col), c_four(row + 3u, col));
 }
 // A run's total into what c has.
-fn store_total(row: u32, col: u32, total: Square, is_first: bool) {
-  var t = total;
-  if (into == 1u || (into == 0u && !is_first)) { t = sum_of(c_square(row, col), t); }
-  if (into != 2u) { t = Square(snap_four(t.x), snap_four(t.y), snap_four(t.z), snap_four(t.w)); }
-  store_square(row, col, 0u, t);
+fn store_total(row: u32, col: u32, s: Square, is_first: bool) {
+  var rows = array<vec4<f32>, 4>(s.x, s.y, s.z, s.w);
+  for (var i = 0u; i < 16u; i++) {
+    var total = rows[i / 4u][i % 4u];
+    if (into == 1u || (into == 0u && !is_first)) { total = add_plain(c_of(row + i / 4u, col + i % 4u), total); }
+    if (into != 2u) { total = snap(total); }
+    store_one(row + i / 4u, col + i % 4u, 0u, total);
+  }
 }
 
 fn run(group: u32, thread: u32) {
