@@ -157,22 +157,33 @@ void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) {
   LOOM_ASSERT(range != ranges_.end());
   const std::size_t heap = range->second.heap;
   ranges_.erase(range);
+  std::ranges::fill(found_, Found{});
   if (--heaps_[heap].live == 0) drop_heap(heap);
 }
 
-std::optional<GpuDevice::Spot> GpuDevice::find_spot(const void* address) const {
+const GpuDevice::Ranges::value_type* GpuDevice::find_range(const void* address) const {
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
+  Found& found = found_[reinterpret_cast<std::uintptr_t>(address) * kSpread >> (64 - kFoundBits)];
+  if (found.address == address && address != nullptr) return found.range;
   const auto* const at = static_cast<const std::byte*>(address);
-  auto range = ranges_.upper_bound(at);
-  if (range == ranges_.begin()) return {};
-  --range;
-  const auto inside = static_cast<std::size_t>(at - range->first);
-  if (inside > range->second.bytes) return {};
+  const auto behind = ranges_.upper_bound(at);
+  if (behind == ranges_.begin()) return nullptr;
+  const auto& range = *std::prev(behind);
+  if (static_cast<std::size_t>(at - range.first) > range.second.bytes) return nullptr;
+  found = {address, &range};
+  return &range;
+}
+
+std::optional<GpuDevice::Spot> GpuDevice::find_spot(const void* address) const {
+  const auto* const range = find_range(address);
+  if (range == nullptr) return {};
+  const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(address) - range->first);
   return Spot{heaps_[range->second.heap].buffer, range->second.offset + inside};
 }
 
 // Where the memory ends that an address lies in.
 const std::byte* GpuDevice::end_of_range(const void* address) const {
-  const auto range = std::prev(ranges_.upper_bound(static_cast<const std::byte*>(address)));
+  const auto* const range = find_range(address);
   return range->first + range->second.bytes;
 }
 
@@ -437,7 +448,7 @@ bool GpuDevice::can_lead(std::uint64_t workgroups) const {
 // Whether the device binds all buffers that operands lie in.
 bool GpuDevice::binds(Kernels kernels) const {
   if (adapter().limits.storage_buffers >= kMostOperands) return true;
-  std::array<Id, kMostOperands> seen{};
+  std::array<Id, kMostOperands> seen;
   std::size_t count = 0;
   for (const Kernel& kernel : kernels)
     for (const Kernel::Operand& operand : kernel.operands()) {
@@ -527,7 +538,7 @@ Result<void> GpuDevice::dispatch(const Kernel& kernel, std::uint64_t workgroups)
 }
 
 Result<Shader*> GpuDevice::shader_of(Kernels kernels) {
-  std::array<Id, kMostOperands> buffers{};
+  std::array<Id, kMostOperands> buffers;
   std::size_t operands = 0;
   for (const Kernel& kernel : kernels)
     for (const Kernel::Operand& operand : kernel.operands()) {
@@ -553,12 +564,12 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader
   parameters_.resize(begin + kParameterWords);
   std::uint32_t* word = parameters_.data() + begin;
   *word++ = 0, *word++ = static_cast<std::uint32_t>(workgroups);
-  std::array<Id, kMostOperands> buffers{};
+  std::array<Id, kMostOperands> buffers;
   std::size_t operands = 0;
   for (const Kernel& kernel : kernels) {
     for (const Kernel::Operand& operand : kernel.operands()) {
-      const auto range = std::prev(ranges_.upper_bound(static_cast<const std::byte*>(operand.at)));
-      range->second.moved |= operand.access != Access::Read;
+      const auto* const range = find_range(operand.at);
+      if (operand.access != Access::Read) range_at(operand.at).moved = true;
       const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(operand.at) - range->first);
       buffers[operands++] = heaps_[range->second.heap].buffer;
       *word++ = words(range->second.offset + inside);

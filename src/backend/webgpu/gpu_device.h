@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -166,6 +167,10 @@ class GpuDevice final : public Device {
   Result<std::size_t> new_heap(std::uint64_t bytes);
   void drop_heap(std::size_t heap);
   std::byte* find_addresses(std::size_t bytes);
+  using Ranges = std::map<const std::byte*, Range>;
+  // The range that an address lies in, or right behind; null without one.
+  const Ranges::value_type* find_range(const void* address) const;
+  Range& range_at(const void* address) { return const_cast<Range&>(find_range(address)->second); }
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
   bool meet(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
@@ -206,12 +211,19 @@ class GpuDevice final : public Device {
   std::string_view last_kernel_;    // that was submitted
   std::byte* addresses_ = nullptr;  // all of them are handed out from here
   std::size_t num_addresses_, next_address_ = 0;
-  std::map<const std::byte*, Range> ranges_;
+  Ranges ranges_;
+  // What find_range() found lately, each at a place that its address names: a token asks for the same thousand again.
+  struct Found {
+    const void* address = nullptr;
+    const Ranges::value_type* range = nullptr;
+  };
+  static constexpr unsigned kFoundBits = 12;
+  mutable std::vector<Found> found_ = std::vector<Found>(std::size_t{1} << kFoundBits);
   std::vector<Heap> heaps_;
   static constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t small_heap_ = kNone, weight_heap_ = kNone;  // that have room
   std::uint64_t next_weight_heap_ = 0;
-  std::map<const std::byte*, Placed> placed_;  // by where the host has it
+  std::unordered_map<const std::byte*, Placed> placed_;  // by where the host has it
 
   Shaders shaders_;
   std::unique_ptr<Prover> prover_;

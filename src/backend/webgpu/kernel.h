@@ -114,13 +114,13 @@ inline std::uint64_t workgroups_of(const Kernel& kernel, std::uint64_t rows) {
 }
 
 // Storage buffers that kernels are bound to: operand i, counted through all of them, lies in buffer slot[i]; bit s of
-// `read_only` is set where no operand of slot s is written.
+// `read_only` is set where no operand of slot s is written. Nothing of a list counts beyond its operands or copies.
 struct Bindings {
-  std::array<std::uint8_t, kMostOperands> slot{};
+  std::array<std::uint8_t, kMostOperands> slot;
   std::uint32_t buffers = 0, read_only = 0;
   // What workgroups keep: operand i is copy[i] - 1 of it, of so many words each; 0: it lies in its buffer alone.
-  std::array<std::uint8_t, kMostOperands> copy{};
-  std::array<std::uint32_t, kMostOperands> copy_words{};
+  std::array<std::uint8_t, kMostOperands> copy;
+  std::array<std::uint32_t, kMostOperands> copy_words;
   std::uint32_t copies = 0;
 };
 

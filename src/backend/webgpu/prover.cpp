@@ -135,7 +135,7 @@ Result<void> Prover::copy_here(const Exec& exec) {
 Result<void> Prover::use_current_weights() {
   for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
     for (const Kernel::Operand& operand : kernel.operands()) {
-      const auto range = std::prev(device_.ranges_.upper_bound(static_cast<const std::byte*>(operand.at)));
+      const auto* const range = device_.find_range(operand.at);
       if (range->second.of_host == nullptr || !range->second.moved) continue;
       std::vector<std::byte> now(range->second.bytes);
       LOOM_TRY_VOID(device_.fetch(range->first, now));
@@ -273,7 +273,7 @@ std::vector<Prover::Piece> Prover::pieces_of(Kernels kernels, std::uint64_t rows
     for (const Kernel::Operand& operand : kernel.operands()) {
       auto* const begin = static_cast<std::byte*>(const_cast<void*>(operand.at));
       if ((written && operand.access == Access::Read) || (arena != nullptr && arena->is_free(begin))) continue;
-      const auto range = std::prev(device_.ranges_.upper_bound(begin));
+      const auto* const range = device_.find_range(begin);
       if (range->first == device_.fault_memory_) continue;
       const std::byte* end = range->first + range->second.bytes;
       if (range->first == device_.note_memory_)

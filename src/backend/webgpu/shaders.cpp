@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstring>
 
 #include "core/file.h"
 #include "core/sha256.h"
@@ -32,7 +31,7 @@ void find_copies(Kernels kernels, Bindings& bindings) {
     const void* at;
     std::size_t row;
   };
-  std::array<Written, kMostOperands> written{};
+  std::array<Written, kMostOperands> written;
   std::size_t i = 0;
   for (const Kernel& kernel : kernels)
     for (const Kernel::Operand& operand : kernel.operands()) {
@@ -83,24 +82,26 @@ void Shaders::read_passes() {
 
 void Shaders::set_sums(Sums sums) {
   sums_ = sums;
-  shaders_.clear();
+  shaders_.clear(), last_ = nullptr;
 }
 
 Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   Bindings bindings;
-  std::array<Id, kMostOperands> slots{};
+  std::array<Id, kMostOperands> slots;
   std::uint32_t written = 0;
   key_.clear();
-  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  const auto add = [&](std::uint64_t value) { key_.push_back(value); };
+  const auto address = [](std::string_view text) { return reinterpret_cast<std::uintptr_t>(text.data()); };
   std::size_t i = 0;
   for (const Kernel& kernel : kernels) {
-    add(kernel.body().data()), add(kernel.name().data()), add(kernel.threads()), add(kernel.groups_of_row());
+    add(address(kernel.body())), add(address(kernel.name()));
+    add(std::uint64_t{kernel.threads()} << 32 | kernel.groups_of_row());
     for (const Kernel::Number& c : kernel.constants()) add(c.bits);
     for (const Kernel::Operand& operand : kernel.operands()) {
       std::uint32_t s = 0;
       while (s < bindings.buffers && slots[s] != buffers[i]) ++s;
       if (s == bindings.buffers) slots[bindings.buffers++] = buffers[i];
-      bindings.slot[i] = static_cast<std::uint8_t>(s);
+      bindings.slot[i] = static_cast<std::uint8_t>(s), bindings.copy[i] = 0;
       add(bindings.slot[i++]);
       if (operand.access != Access::Read) written |= 1u << s;
     }
@@ -110,10 +111,21 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   find_copies(kernels, bindings);
   for (std::size_t operand = 0; bindings.copies != 0 && operand < i; ++operand) add(bindings.copy[operand]);
   for (std::uint32_t c = 0; c < bindings.copies; ++c) add(bindings.copy_words[c]);
-  if (const auto known = shaders_.find(key_); known != shaders_.end()) return &known->second;
+  if (last_ != nullptr && last_->next != nullptr && *last_->next->key == key_) return last_ = last_->next;
+  Shader* const before = last_;
+  const auto [known, is_new] = shaders_.try_emplace(key_);
+  last_ = &known->second;
+  if (before != nullptr) before->next = last_;
+  if (is_new) {
+    known->second.key = &known->first, known->second.bindings = bindings;
+    begin(known->second, kernels);
+  }
+  return last_;
+}
 
-  Shader& shader = shaders_[key_];
-  shader.bindings = bindings, shader.name = kernels.back().name(), shader.sums = sums_;
+// What is known of a shader that nobody has asked for before.
+void Shaders::begin(Shader& shader, Kernels kernels) {
+  shader.name = kernels.back().name(), shader.sums = sums_;
   shader.problem = limit_below(shader, kernels);
   judge(shader, kernels);
   // One that has passed with the second level of sums alone is known by the text of that.
@@ -122,7 +134,6 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
     judge(shader, kernels);
     if (shader.passes.empty()) set_sums(shader, kernels, Sums::Left);
   }
-  return &shader;
 }
 
 // Which limit of the device is too small for a shader; empty: none that is known before it is compiled.
@@ -184,12 +195,10 @@ std::string_view Shaders::name_of(Id pipeline) const {
 }
 
 Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffers) {
-  key_.clear();
-  const auto add = [&](const auto& value) { key_.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  add(shader.bindings.buffers), add(shader.bindings.read_only);
-  std::array<Id, kMostOperands> bound{};
+  key_.assign(1, std::uint64_t{shader.bindings.buffers} << 32 | shader.bindings.read_only);
+  std::array<Id, kMostOperands> bound;
   for (std::size_t i = 0; i < buffers.size(); ++i) bound[shader.bindings.slot[i]] = buffers[i];
-  for (std::uint32_t s = 0; s < shader.bindings.buffers; ++s) add(bound[s]);
+  key_.insert(key_.end(), bound.begin(), bound.begin() + shader.bindings.buffers);
   Id& group = groups_[key_];
   if (group == 0) group = driver_.create_group(shader.pipeline, parameters, {bound.data(), shader.bindings.buffers});
   return group;
@@ -197,12 +206,7 @@ Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffe
 
 void Shaders::drop_groups(Id buffer) {
   for (auto group = groups_.begin(); group != groups_.end();) {
-    bool holds = false;
-    for (std::size_t at = 8; at < group->first.size(); at += 4) {
-      Id id = 0;
-      std::memcpy(&id, group->first.data() + at, 4);
-      holds |= id == buffer;
-    }
+    const bool holds = std::find(group->first.begin() + 1, group->first.end(), buffer) != group->first.end();
     if (holds) driver_.destroy_group(group->second);
     group = holds ? groups_.erase(group) : std::next(group);
   }

@@ -3,8 +3,10 @@
 // its results were those of this computer (prover.h). Passes of earlier runs are kept in a file.
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backend/device.h"
@@ -13,6 +15,16 @@
 #include "backend/webgpu/prelude.h"
 
 namespace loom::gpu {
+
+// What a shader, or a group of buffers, is looked up by: each dispatch asks for both.
+using Key = std::vector<std::uint64_t>;
+struct HashOfKey {
+  std::size_t operator()(const Key& key) const {
+    std::uint64_t hash = 0;
+    for (const std::uint64_t word : key) hash = (std::rotl(hash, 23) ^ word) * 0x9e3779b97f4a7c15;
+    return static_cast<std::size_t>(hash ^ hash >> 32);
+  }
+};
 
 struct Shader {
   Bindings bindings;
@@ -29,6 +41,8 @@ struct Shader {
   std::string problem;     // why it cannot be compiled; empty: nothing is known against it
   std::uint32_t uses = 0;  // without a trial, alone or joined to others
   Id pipeline = 0;         // compiled when it is first used
+  const Key* key = nullptr;
+  Shader* next = nullptr;  // what was looked for after it the last time: mostly it is again
 
   static constexpr std::uint32_t kUsesToNextTrial = 1000;
   bool is_trusted(std::uint64_t sizes) const {
@@ -82,6 +96,7 @@ class Shaders {
 
  private:
   std::string text_of(const Shader& shader, Kernels kernels) const;
+  void begin(Shader& shader, Kernels kernels);
   void judge(Shader& shader, Kernels kernels);
   std::string limit_below(const Shader& shader, Kernels kernels) const;
 
@@ -89,14 +104,15 @@ class Shaders {
   GpuOptions options_;
   Sums sums_ = Sums::Left;
   std::string prelude_left_, prelude_kept_;  // of the levels of sums; a fast device has the first one alone
-  std::map<std::string, Shader> shaders_;
-  std::map<std::string, Id> groups_;
+  std::unordered_map<Key, Shader, HashOfKey> shaders_;
+  std::unordered_map<Key, Id, HashOfKey> groups_;  // by the layout that a shader has, then the buffers
   struct Earlier {
     std::vector<Shader::Pass> passes;
     bool again = false;
   };
   std::map<std::string, Earlier, std::less<>> earlier_;  // runs, by hash
-  std::string key_;
+  Key key_;                 // of what is looked for
+  Shader* last_ = nullptr;  // that was found
   std::uint64_t compiled_ = 0;
 };
 

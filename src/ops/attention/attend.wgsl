@@ -6,6 +6,18 @@
 // Words of the cache in front of the block that holds a position.
 fn block_at(position: u32, kv: u32) -> u32 { return (position / 64u % slots() * kv_heads + kv) * block_words; }
 
+// Where the value of position `i`, the first of a block of 64, has element d of a head; the next position is 16 words on.
+fn value_at(i: u32, d: u32, kv: u32) -> u32 {
+  return block_at(first_position() + i, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
+}
+
+fn scaled_score(total: f32) -> f32 {
+  let score = snap(mul(snap(total), scale()));
+  if (softcap() == 0u) { return score; }
+  let c = bitcast<f32>(softcap());
+  return snap(mul(c, snap(tanh_f(snap(div(score, c))))));
+}
+
 fn score_of(q: u32, position: u32, kv: u32) -> f32 {
   let base = block_at(position, kv) + (position % 64u / 16u * dim) * 16u + position % 16u;
   var total = 0.0;
@@ -22,8 +34,5 @@ fn score_of(q: u32, position: u32, kv: u32) -> f32 {
     }
     total = add_plain(total, chain);
   }
-  let score = snap(mul(snap(total), scale()));
-  if (softcap() == 0u) { return score; }
-  let c = bitcast<f32>(softcap());
-  return snap(mul(c, snap(tanh_f(snap(div(score, c))))));
+  return scaled_score(total);
 }

@@ -22,10 +22,9 @@ fn add_lane_parts(thread: u32, part: f32) {
   workgroupBarrier();
 }
 
+// In steps of 8, 4, 2 and 1, written out: an array that loops walk through may lie in memory.
+fn two_lanes(j: u32) -> f32 { return add_plain(lane_totals[j], lane_totals[j + 8u]); }
+fn four_lanes(j: u32) -> f32 { return add_plain(two_lanes(j), two_lanes(j + 4u)); }
 fn fold_lanes() -> f32 {
-  var v = lane_totals;
-  for (var n = 8u; n != 0u; n >>= 1u) {
-    for (var j = 0u; j < n; j++) { v[j] = add_plain(v[j], v[j + n]); }
-  }
-  return v[0];
+  return add_plain(add_plain(four_lanes(0u), four_lanes(2u)), add_plain(four_lanes(1u), four_lanes(3u)));
 }

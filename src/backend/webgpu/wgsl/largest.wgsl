@@ -13,9 +13,13 @@ fn largest_of_threads(largest: u32, thread: u32) -> u32 {
   workgroupBarrier();
   largest_of[thread] = largest;
   workgroupBarrier();
-  for (var half = 128u; half != 0u; half >>= 1u) {
-    if (thread < half) { largest_of[thread] = max(largest_of[thread], largest_of[thread + half]); }
-    workgroupBarrier();
+  if (thread < 16u) {
+    var of_column = 0u;
+    for (var k = 0u; k < 16u; k++) { of_column = max(of_column, largest_of[16u * k + thread]); }
+    largest_of[thread] = of_column;
   }
-  return largest_of[0];
+  workgroupBarrier();
+  var top = 0u;
+  for (var k = 0u; k < 16u; k++) { top = max(top, largest_of[k]); }
+  return top;
 }

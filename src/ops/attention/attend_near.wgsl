@@ -1,0 +1,125 @@
+
+// A query per workgroup of 256 threads that sees 512 positions at most: attend_once, of which nothing but its result is
+// written to memory. What a thread needs of the first 64 keys and values is on its way before anything else is done, and
+// loops have fixed ends, so that it stays in registers: the time of such a query is that of waiting for memory.
+// With is_own it is the query of a new position, whose key and value k and v are not in the cache yet: the first head that
+// reads them puts them there, and nobody else looks.
+const most_near = 512u;
+const padded_dim = (dim + 63u) / 64u * 64u;
+var<workgroup> near_q: array<f32, padded_dim>;
+var<workgroup> near_weights: array<f32, most_near>;  // scores, then what becomes of them
+var<workgroup> near_chains: array<f32, 256>;
+
+// Bits of zeros where there is nothing to load: a term of +0 changes no sum, whatever lies there.
+fn cached(at: u32, is_there: bool) -> u32 { return select(0u, bits_cache(select(0u, at, is_there)), is_there); }
+
+fn run(query: u32, thread: u32) {
+  let row = query / heads;
+  let head = query % heads;
+  let kv = head / (heads / kv_heads);
+  let q = query * dim;
+  let position = start() + row;  // it sees what is not behind it, and a window at most
+  let seen_end = position + 1u - first_position();
+  var seen_begin = 0u;
+  if (window() != 0u && position + 1u > window() + first_position()) {
+    seen_begin = position + 1u - window() - first_position();
+  }
+
+  let own = select(0xffffffffu, seen_end - 1u, is_own != 0u);
+
+  let lane = thread / 64u;
+  let near_d = thread % 64u;
+  let near_values = value_at(64u * lane, near_d, kv);
+  var values = array<f32, 64>();
+  for (var k = 0u; k < 64u; k++) {
+    let i = 64u * lane + k;
+    values[k] = bitcast<f32>(cached(near_values + 16u * k, near_d < dim && i >= seen_begin && i < seen_end && i != own));
+  }
+  for (var d = thread; d < padded_dim; d += 256u) { near_q[d] = bitcast<f32>(select(0u, bits_q(q + min(d, dim - 1u)), d < dim)); }
+  workgroupBarrier();
+
+  var largest = 0u;  // below every number
+  for (var i = thread; i < most_near; i += 256u) {
+    let is_seen = i >= seen_begin && i < seen_end;
+    var score = 0.0;
+    if (is_seen) {
+      let p = first_position() + i;
+      let key = block_at(p, kv) + p % 64u / 16u * dim * 16u + p % 16u;
+      var total = 0.0;
+      for (var begin = 0u; begin < dim; begin += 64u) {
+        var terms = array<f32, 64>();
+        for (var k = 0u; k < 64u; k++) {
+          terms[k] = bitcast<f32>(cached(key + 16u * (begin + k), begin + k < dim && i != own));
+        }
+        if (i == own) {
+          for (var k = 0u; k < 64u; k++) {
+            terms[k] = bitcast<f32>(select(0u, bits_k(kv * dim + min(begin + k, dim - 1u)), begin + k < dim));
+          }
+        }
+        var chain = 0.0;
+        for (var k = 0u; k < 64u; k++) { chain = add_plain(chain, product(terms[k], near_q[begin + k])); }
+        total = add_plain(total, chain);
+      }
+      score = scaled_score(total);
+      largest = larger_of(largest, score);
+    }
+    near_weights[i] = score;
+  }
+  let top = bitcast<f32>(unordered(largest_of_threads(largest, thread)));
+  for (var i = thread; i < most_near; i += 256u) {
+    var e = 0.0;
+    if (i >= seen_begin && i < seen_end) { e = snap(exp_f(snap(sub(near_weights[i], top)))); }
+    near_weights[i] = e;
+  }
+  begin_lanes(thread);
+
+  // lanes16 by absolute positions: the first block of lanes may begin before the first position.
+  let end = first_position() + seen_end;
+  for (var first = first_position() / lane_block * lane_block; first < end; first += 16u * lane_block) {
+    let begin = first + thread / 16u * lane_block;
+    var part = 0.0;
+    for (var p = max(begin, first_position()) + thread % 16u; p < min(begin + lane_block, end); p += 16u) {
+      part = add_plain(part, near_weights[p - first_position()]);
+    }
+    add_lane_parts(thread, part);
+  }
+  let total = fold_lanes();
+  for (var i = thread; i < seen_end; i += 256u) { near_weights[i] = snap(div(near_weights[i], total)); }
+  workgroupBarrier();
+
+  for (var first_d = 0u; first_d < dim; first_d += 64u) {
+    let d = first_d + near_d;
+    var sum = 0.0;
+    for (var first = 0u; first < seen_end; first += 256u) {
+      let begin = first + 64u * lane;
+      if (first + first_d != 0u) {
+        let at = value_at(begin, d, kv);
+        for (var k = 0u; k < 64u; k++) {
+          let i = begin + k;
+          values[k] = bitcast<f32>(cached(at + 16u * k, d < dim && i >= seen_begin && i < seen_end && i != own));
+        }
+      }
+      let own_value = bits_v(kv * dim + min(d, dim - 1u));
+      var chain = 0.0;
+      for (var k = 0u; k < 64u; k++) {
+        let value = bitcast<f32>(select(bitcast<u32>(values[k]), own_value, begin + k == own));
+        chain = add_plain(chain, product(value, near_weights[begin + k]));
+      }
+      near_chains[thread] = chain;
+      workgroupBarrier();
+      if (lane == 0u) {
+        for (var k = 0u; k < 4u; k++) { sum = add_plain(sum, near_chains[64u * k + thread]); }
+      }
+      workgroupBarrier();
+    }
+    if (lane == 0u && d < dim) { store_out(q + d, snap(sum)); }
+  }
+  if (is_own != 0u && head % (heads / kv_heads) == 0u) {
+    let key = block_at(position, kv) + position % 64u / 16u * dim * 16u + position % 16u;
+    let value = value_at(seen_end - 1u - position % 64u, 0u, kv) + position % 64u * 16u;
+    for (var d = thread; d < dim; d += 256u) {
+      put_cache(key + 16u * d, bits_k(kv * dim + d));
+      put_cache(value + d / 16u * 1024u + d % 16u, bits_v(kv * dim + d));
+    }
+  }
+}
