@@ -38,7 +38,9 @@ TEST(Gpu, rope_turns_as_the_cpu_does) {
     for (RopeTable& table : tables) table.fill(100);
     expect_equal(*device, x, 5, 192, [&](const Exec& exec, Inputs in, Tensor y) {
       const RopeTable& table = tables[exec.gpu() != nullptr];
-      rope(exec, table, positions, 64, in[0]);
+      rope(exec, table, positions, 64, in[0], y);
+      rope(exec, table, positions, 64, y, in[0]);
+      rope(exec, table, positions, 64, in[0], in[0]);
       rope_sequences(exec, table, 2, 64, in[0], true);
       const std::int32_t rows[] = {0, 1, 2, 3, 4};
       take_rows(exec, in[0], rows, y);

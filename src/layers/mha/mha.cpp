@@ -156,15 +156,26 @@ void Mha::forward_cached(const Run& run, const ConstView& input, const View& y) 
   linear(run, x,
          std::array{LinearJob{&q_, &q_bias_, q, 0, floor}, LinearJob{&k_, &k_bias_, k, 0, floor},
                     LinearJob{&v_, &v_bias_, v, 0, floor}});
+  // A single row goes from one place to another: a device may then make it in the kernel that reads it. A rehearsal of
+  // many rows stands for one too.
+  const auto place_for = [&](const Tensor& rows) {
+    const bool is_apart = rows.rows == 1 || run.rehearsal();
+    const Tensor apart = is_apart ? run.tensor(1, rows.cols) : rows;
+    return rows.rows == 1 ? apart : rows;
+  };
+  Tensor queries = q, keys = k;
   if (config_.qk_norm != QkNorm::None) {
-    norm(run, q, q_norm_, q);
-    norm(run, k, k_norm_, k);
+    queries = place_for(q), keys = place_for(k);
+    norm(run, q, q_norm_, queries);
+    norm(run, k, k_norm_, keys);
   }
   if (config_.uses_rope) {
-    rope(run, *state.rope, positions, config_.head_dim, q);
-    rope(run, *state.rope, positions, config_.head_dim, k);
+    const Tensor turned_queries = place_for(queries), turned_keys = place_for(keys);
+    rope(run, *state.rope, positions, config_.head_dim, queries, turned_queries);
+    rope(run, *state.rope, positions, config_.head_dim, keys, turned_keys);
+    queries = turned_queries, keys = turned_keys;
   }
-  attention(run, attention_config(), q, k, v, sequences, state.caches, o);
+  attention(run, attention_config(), queries, keys, v, sequences, state.caches, o);
   if (config_.inner_norm) norm(run, o, inner_norm_, o);
   linear(run, o, o_, o_bias_, y, floor);
 }

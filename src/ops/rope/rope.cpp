@@ -114,12 +114,14 @@ namespace {
 
 // Every row at the position that `position_of` gives for it.
 template <class F>
-void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim, Tensor x, bool back, F&& position_of) {
+void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim, ConstTensor x, Tensor y, bool back,
+                 F&& position_of) {
   with_element(x.element, [&]<class T>() {
     for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
+      if (y.data != x.data) std::copy_n(x.row<T>(r), x.cols, y.row<T>(r));
       for (std::size_t h = 0; h < x.cols; h += head_dim)
         exec.kernels.rope.of<T>().rotate(table.row(position_of(r)), table.dim(), table.interleaved(), back,
-                                         x.row<T>(r) + h);
+                                         y.row<T>(r) + h);
     });
   });
 }
@@ -127,17 +129,17 @@ void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim,
 }  // namespace
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
-          Tensor x) {
-  const gpu::Call call(exec, [&] { gpu::rope(exec, table, positions, head_dim, x); });
+          ConstTensor x, Tensor y) {
+  const gpu::Call call(exec, [&] { gpu::rope(exec, table, positions, head_dim, x, y); });
   if (call.is_done()) return;
-  rotate_rows(exec, table, head_dim, x, false, [&](std::size_t r) { return positions[r]; });
+  rotate_rows(exec, table, head_dim, x, y, false, [&](std::size_t r) { return positions[r]; });
 }
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
   const gpu::Call call(exec, [&] { gpu::rope_sequences(exec, table, steps, head_dim, x, back); });
   if (call.is_done()) return;
-  rotate_rows(exec, table, head_dim, x, back, [&](std::size_t r) { return r % steps; });
+  rotate_rows(exec, table, head_dim, x, x, back, [&](std::size_t r) { return r % steps; });
 }
 
 }  // namespace loom

@@ -62,16 +62,16 @@ class RopeTable {
   std::shared_ptr<const void> token_;  // of what devices have of it
 };
 
-// x [rows, heads * head_dim] at positions[row].
+// y = x [rows, heads * head_dim], turned by the angle of positions[row]; y may be x.
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
-          Tensor x);
+          ConstTensor x, Tensor y);
 // The same with positions that start at 0 every `steps` rows; `back` turns the other way, which is what gradients need.
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back = false);
 
 namespace gpu {
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
-          Tensor x);
+          ConstTensor x, Tensor y);
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back);
 }  // namespace gpu

@@ -1,5 +1,5 @@
 
-// Turns pairs of a head by the angle of the row's position; a row per workgroup of 256 threads.
+// Turns pairs of a head by the angle of the row's position, and leaves the rest of it as it is; a row per workgroup of 256 threads.
 fn run(row: u32, thread: u32) {
   let half = dim / 2u;
   var position = 0u;
@@ -17,7 +17,12 @@ fn run(row: u32, thread: u32) {
     let second = first + select(half, 1u, interleaved != 0u);
     let a = load_x(first);
     let b = load_x(second);
-    store_x(first, snap(sub(mul(a, cosine), mul(b, sine))));
-    store_x(second, snap(add(mul(b, cosine), mul(a, sine))));
+    store_y(first, snap(sub(mul(a, cosine), mul(b, sine))));
+    store_y(second, snap(add(mul(b, cosine), mul(a, sine))));
+  }
+  let rest = head_dim - dim;
+  for (var i = thread; i < heads * rest; i += 256u) {
+    let at = row * cols + i / max(rest, 1u) * head_dim + dim + i % max(rest, 1u);
+    put_y(at, bits_x(at));
   }
 }

@@ -8,13 +8,14 @@ namespace {
 
 // Positions are those of a list, or begin anew every `steps` rows.
 void turn(const Exec& exec, const RopeTable& table, const void* positions, std::size_t steps, std::size_t head_dim,
-          Tensor x, bool back) {
+          ConstTensor x, Tensor y, bool back) {
   const std::size_t heads = x.cols / head_dim;
   const void* const rows = table.rows_on(exec);
   if (exec.status) return;
   exec.gpu()->record_row(exec,
                          Kernel("rope", wgsl::rope, GpuDevice::kRowThreads)
-                             .updates("x", x.data, x.cols)
+                             .reads("x", x.data, x.cols)
+                             .writes("y", y.data, y.cols)
                              .reads("table", rows)
                              .reads("positions", positions == nullptr ? rows : positions)
                              .number("steps", steps)
@@ -30,13 +31,13 @@ void turn(const Exec& exec, const RopeTable& table, const void* positions, std::
 }  // namespace
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
-          Tensor x) {
-  turn(exec, table, exec.gpu()->upload(exec, positions), 0, head_dim, x, false);
+          ConstTensor x, Tensor y) {
+  turn(exec, table, exec.gpu()->upload(exec, positions), 0, head_dim, x, y, false);
 }
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
-  turn(exec, table, nullptr, steps, head_dim, x, back);
+  turn(exec, table, nullptr, steps, head_dim, x, x, back);
 }
 
 }  // namespace loom::gpu

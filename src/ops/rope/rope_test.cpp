@@ -48,14 +48,17 @@ void check_rope() {
       EXPECT_TRUE(same(
           everywhere(rows == 65,
                      [&](const Exec& exec) {
-                       std::vector<T> a = x, b = x, c = x;
-                       rope(exec, table, positions, head_dim, tensor(a, rows, heads * head_dim));
+                       std::vector<T> a = x, b = x, c = x, d(x.size());
+                       const Tensor in_place = tensor(a, rows, heads * head_dim);
+                       rope(exec, table, positions, head_dim, in_place, tensor(d, rows, heads * head_dim));
+                       rope(exec, table, positions, head_dim, in_place, in_place);
                        rope_sequences(exec, table, 7, head_dim, tensor(b, rows, heads * head_dim));
                        rope_sequences(exec, table, 7, head_dim, tensor(c, rows, heads * head_dim), true);
-                       return joined({a, b, c});
+                       return joined({a, b, c, d});
                      }),
           joined({expected(table, rows, head_dim, x, false, positions),
-                  expected(table, rows, head_dim, x, false, steps), expected(table, rows, head_dim, x, true, steps)})));
+                  expected(table, rows, head_dim, x, false, steps), expected(table, rows, head_dim, x, true, steps),
+                  expected(table, rows, head_dim, x, false, positions)})));
     }
 }
 LOOM_OP_TEST(Rope, L_72_pairs_are_turned_by_the_table, check_rope)
