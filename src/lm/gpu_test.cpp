@@ -62,7 +62,7 @@ void for_models(std::initializer_list<const char*> dtypes, F&& f) {
 TEST(GpuModels, every_small_model_has_the_logits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   std::size_t models = 0;
-  for_models({"", "q8_0", "int4"}, [&](const LanguageModel& model) {
+  for_models({"", "q8_0", "int4", "fp4"}, [&](const LanguageModel& model) {
     const auto ids = random_ids(75, static_cast<std::size_t>(model.decoder->config.vocab_size));
     const auto here = session_of(model, nullptr), there = session_of(model, device),
                chunked = session_of(model, device, 7);
