@@ -16,5 +16,6 @@ fn cached_scale(i: u32) -> f32 {
 
 fn load_cache(i: u32) -> f32 {
   if (item_bytes == 2u) { return bfloat_to_float(cached_code(i)); }
-  return mul(to_float_i(extractBits(bitcast<i32>(cached_code(i)), 0u, 8u)), cached_scale(i));
+  // The code, as the last digits of 2^23 + 128 + code.
+  return mul(sub(bitcast<f32>(0x4b000000u | (cached_code(i) ^ 0x80u)), 8388736.0), cached_scale(i));
 }
