@@ -26,10 +26,10 @@ Ids some_ids(std::size_t n, std::size_t first = 0) {
 }
 
 std::unique_ptr<Session> session_on(const LanguageModel& model, Device* device, std::size_t context = 200,
-                                    std::size_t sequences = 1) {
+                                    std::size_t sequences = 1, DType kv_dtype = DType::float32) {
   SessionOptions options;
   options.threads = 1, options.context_tokens = context, options.chunk_rows = 16, options.sequences = sequences;
-  options.device = device;
+  options.device = device, options.kv_dtype = kv_dtype;
   auto made = Session::create(model.decoder, options);
   EXPECT_TRUE(made) << made.error().text();
   return made ? std::move(*made) : nullptr;
@@ -109,6 +109,21 @@ TEST(GpuGreedy, X_23_X_24_generations_and_their_sessions_are_those_of_the_cpu) {
   }
 }
 
+// Behind more positions than a cache begins with, and than one workgroup looks through.
+TEST(GpuGreedy, L_74_X_23_tokens_ahead_with_keys_and_values_of_every_type_are_those_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  GenerationOptions options;
+  options.max_tokens = 40, options.ignore_eos = true;
+  for (const char* const path : {"llama2_untied", "mistral_window"})
+    for (const DType dtype : {DType::bfloat16, DType::int8}) {
+      SCOPED_TRACE(fmt::format("{} {}", path, name(dtype)));
+      const LanguageModel model = small_model(path);
+      for (const std::size_t prompt : {3, 490})
+        expect_equal(run(*session_on(model, device, 600, 1, dtype), model, some_ids(prompt), options),
+                     run(*session_on(model, nullptr, 600, 1, dtype), model, some_ids(prompt), options));
+    }
+}
+
 TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const char* const name : {"llama2_untied", "mistral_window"}) {
@@ -169,29 +184,34 @@ TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) 
   options.max_tokens = 30;
   const Ids prompt = some_ids(5);
   const LanguageModel whole = model_with_broken(-1);
-  const Ids ids = run(*session_on(whole, nullptr), whole, prompt, options).ids;
-  ASSERT_EQ(ids.size(), 30u);
-  for (const std::size_t at : {0, 9}) {
-    SCOPED_TRACE(at);
-    const LanguageModel broken = model_with_broken(ids[at]);
-    const auto here = session_on(broken, nullptr), there = session_on(broken, device);
-    const Left wanted = run(*here, broken, prompt, options), got = run(*there, broken, prompt, options);
-    EXPECT_NE(wanted.error.find("the logit of token"), std::string::npos) << wanted.error;
-    EXPECT_LE(wanted.ids.size(), at + 1);
-    EXPECT_EQ(got.error, wanted.error);
-    EXPECT_EQ(got.ids, wanted.ids);
-    EXPECT_EQ(got.tokens, wanted.tokens);
-    // What it has left reaches no later token.
-    ASSERT_TRUE(there->truncate(2));
-    ASSERT_TRUE(here->truncate(2));
-    EXPECT_EQ(bits_of(there->feed(Ids{1, 2})), bits_of(here->feed(Ids{1, 2})));
+  for (const DType dtype : {DType::float32, DType::int8}) {
+    const Ids ids = run(*session_on(whole, nullptr, 200, 1, dtype), whole, prompt, options).ids;
+    ASSERT_EQ(ids.size(), 30u);
+    for (const std::size_t at : {0, 9}) {
+      SCOPED_TRACE(fmt::format("{} {}", at, name(dtype)));
+      const LanguageModel broken = model_with_broken(ids[at]);
+      const auto here = session_on(broken, nullptr, 200, 1, dtype), there = session_on(broken, device, 200, 1, dtype);
+      const Left wanted = run(*here, broken, prompt, options), got = run(*there, broken, prompt, options);
+      EXPECT_NE(wanted.error.find("the logit of token"), std::string::npos) << wanted.error;
+      EXPECT_LE(wanted.ids.size(), at + 1);
+      EXPECT_EQ(got.error, wanted.error);
+      EXPECT_EQ(got.ids, wanted.ids);
+      EXPECT_EQ(got.tokens, wanted.tokens);
+      // What it has left reaches no later token.
+      ASSERT_TRUE(there->truncate(2));
+      ASSERT_TRUE(here->truncate(2));
+      EXPECT_EQ(bits_of(there->feed(Ids{1, 2})), bits_of(here->feed(Ids{1, 2})));
+    }
   }
 }
 
-TEST(GpuGreedy, X_20_every_other_call_forgets_what_ran_ahead) {
+class GpuGreedyTypes : public testing::TestWithParam<DType> {};
+
+TEST_P(GpuGreedyTypes, X_20_every_other_call_forgets_what_ran_ahead) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const LanguageModel model = small_model();
-  const auto here = session_on(model, nullptr, 200, 2), there = session_on(model, device, 200, 2);
+  const auto here = session_on(model, nullptr, 200, 2, GetParam()),
+             there = session_on(model, device, 200, 2, GetParam());
   const auto both = [&](const std::function<std::vector<std::uint32_t>(Session&)>& call) {
     EXPECT_EQ(call(*there), call(*here));
     for (const std::size_t sequence : {0, 1})
@@ -238,6 +258,8 @@ TEST(GpuGreedy, X_20_every_other_call_forgets_what_ran_ahead) {
   ASSERT_TRUE(there->truncate(0));
   EXPECT_EQ(there->logits().error().code, Code::InvalidState);
 }
+
+INSTANTIATE_TEST_SUITE_P(, GpuGreedyTypes, testing::Values(DType::float32, DType::bfloat16, DType::int8));
 
 TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
   const auto device = test::make_gpu_device({});

@@ -21,11 +21,14 @@ std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocabulary) {
   return ids;
 }
 
+// Of keys and values.
+constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::int8};
+
 std::unique_ptr<Session> session_of(const LanguageModel& model, Device* device, std::size_t chunk = 128,
-                                    std::size_t sequences = 1) {
+                                    std::size_t sequences = 1, DType kv_dtype = DType::float32) {
   SessionOptions options;
   options.threads = 2, options.context_tokens = 160, options.chunk_rows = chunk, options.sequences = sequences;
-  options.device = device;
+  options.device = device, options.kv_dtype = kv_dtype;
   auto session = Session::create(model.decoder, options);
   EXPECT_TRUE(session) << session.error().text();
   return session ? std::move(*session) : nullptr;
@@ -40,12 +43,12 @@ Logits feed(Session& session, std::span<const std::int32_t> ids, std::size_t seq
   return {bits, bits + row->size()};
 }
 
-// Each small model that a golden file describes, with the weights of its file and in two types.
+// Each small model that a golden file describes, with the weights of its file ("") and in other types.
 template <class F>
-void for_models(F&& f) {
+void for_models(std::initializer_list<const char*> dtypes, F&& f) {
   for (const auto& entry : std::filesystem::directory_iterator(test::source_path("tests/golden/models"))) {
     SCOPED_TRACE(entry.path().filename().string());
-    for (const char* const dtype : {"", "q8_0", "int4"}) {
+    for (const char* const dtype : dtypes) {
       SCOPED_TRACE(dtype);
       ModelOptions options;
       if (*dtype != '\0') options.decoder.dtype = dtype_from_name(dtype).value();
@@ -59,7 +62,7 @@ void for_models(F&& f) {
 TEST(GpuModels, every_small_model_has_the_logits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   std::size_t models = 0;
-  for_models([&](const LanguageModel& model) {
+  for_models({"", "q8_0", "int4", "fp4"}, [&](const LanguageModel& model) {
     const auto ids = random_ids(75, static_cast<std::size_t>(model.decoder->config.vocab_size));
     const auto here = session_of(model, nullptr), there = session_of(model, device),
                chunked = session_of(model, device, 7);
@@ -75,65 +78,100 @@ TEST(GpuModels, every_small_model_has_the_logits_of_the_cpu) {
   EXPECT_GT(models, 20u);
 }
 
+TEST(GpuModels, L_74_keys_and_values_of_every_type_are_those_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  std::size_t models = 0;
+  for_models({""}, [&](const LanguageModel& model) {
+    ++models;
+    const auto ids = random_ids(75, static_cast<std::size_t>(model.decoder->config.vocab_size));
+    for (const DType dtype : {DType::bfloat16, DType::int8}) {
+      SCOPED_TRACE(name(dtype));
+      const auto here = session_of(model, nullptr, 128, 1, dtype), there = session_of(model, device, 128, 1, dtype),
+                 chunked = session_of(model, device, 7, 1, dtype);
+      if (here == nullptr || there == nullptr || chunked == nullptr) return;
+      for (const std::size_t n : {69, 1, 4, 1}) {
+        const std::span<const std::int32_t> part = std::span(ids).subspan(here->length(), n);
+        const Logits expected = feed(*here, part);
+        EXPECT_EQ(feed(*there, part), expected);
+        EXPECT_EQ(feed(*chunked, part), expected);
+        const auto snapshot = here->snapshot().value();
+        EXPECT_TRUE(there->snapshot().value() == snapshot);
+        EXPECT_TRUE(chunked->snapshot().value() == snapshot);
+      }
+    }
+  });
+  EXPECT_GT(models, 10u);
+}
+
 TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbours_change_nothing) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const auto model = load_language_model(test::source_path("tests/golden/models/mistral_window"));
   ASSERT_TRUE(model) << model.error().text();
   const auto ids = random_ids(90, static_cast<std::size_t>(model->decoder->config.vocab_size));
   const std::span<const std::int32_t> all = ids;
-  const auto expected = session_of(*model, nullptr), cpu = session_of(*model, nullptr),
-             card = session_of(*model, device);
-  feed(*expected, all.first(60));
-  feed(*cpu, all.first(40));
-  ASSERT_TRUE(card->restore(cpu->snapshot().value()));
-  feed(*card, all.subspan(40, 20));
-  EXPECT_EQ(feed(*card, all.subspan(60, 5)), feed(*expected, all.subspan(60, 5)));
-  EXPECT_EQ(card->snapshot().value(), expected->snapshot().value());
-  ASSERT_TRUE(cpu->restore(card->snapshot().value()));
-  const Logits last = feed(*expected, all.subspan(65));
-  EXPECT_EQ(feed(*cpu, all.subspan(65)), last);
+  for (const DType dtype : kTypes) {
+    SCOPED_TRACE(name(dtype));
+    const auto session_on = [&](Device* on, std::size_t sequences = 1) {
+      return session_of(*model, on, 128, sequences, dtype);
+    };
+    const auto expected = session_on(nullptr), cpu = session_on(nullptr), card = session_on(device);
+    feed(*expected, all.first(60));
+    feed(*cpu, all.first(41));  // within a word of keys
+    ASSERT_TRUE(card->restore(cpu->snapshot().value()));
+    feed(*card, all.subspan(41, 19));
+    EXPECT_EQ(feed(*card, all.subspan(60, 5)), feed(*expected, all.subspan(60, 5)));
+    EXPECT_EQ(card->snapshot().value(), expected->snapshot().value());
+    ASSERT_TRUE(cpu->restore(card->snapshot().value()));
+    const Logits last = feed(*expected, all.subspan(65));
+    EXPECT_EQ(feed(*cpu, all.subspan(65)), last);
 
-  const auto batch = session_of(*model, device, 128, 8);
-  std::vector<Session::Feed> feeds;
-  for (std::size_t s = 0; s < 8; ++s) feeds.push_back({s, s == 5 ? all : all.subspan(s, 3 + 7 * s)});
-  const auto rows = batch->feed(feeds);
-  ASSERT_TRUE(rows) << rows.error().text();
-  const auto* const bits = reinterpret_cast<const std::uint32_t*>(rows->row(5));
-  EXPECT_EQ(Logits(bits, bits + rows->cols), last);
+    const auto batch = session_on(device, 8);
+    std::vector<Session::Feed> feeds;
+    for (std::size_t s = 0; s < 8; ++s) feeds.push_back({s, s == 5 ? all : all.subspan(s, 3 + 7 * s)});
+    const auto rows = batch->feed(feeds);
+    ASSERT_TRUE(rows) << rows.error().text();
+    const auto* const bits = reinterpret_cast<const std::uint32_t*>(rows->row(5));
+    EXPECT_EQ(Logits(bits, bits + rows->cols), last);
+  }
 }
 
 // They do in a pass whose shaders are all known but for the size of that growth.
 TEST(GpuModels, L_74_keys_and_values_that_grow_between_two_tokens_lose_nothing) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  for (const char* const name : {"llama2_untied", "mistral_window"}) {
-    SCOPED_TRACE(name);
-    const auto model = load_language_model(test::source_path(std::string("tests/golden/models/") + name));
-    ASSERT_TRUE(model) << model.error().text();
-    const auto ids = random_ids(530, static_cast<std::size_t>(model->decoder->config.vocab_size));
-    SessionOptions options;
-    options.threads = 1, options.context_tokens = 600;
-    const auto here = Session::create(model->decoder, options).value();
-    options.device = device;
-    const auto there = Session::create(model->decoder, options).value();
-    feed(*here, std::span(ids).first(480));
-    feed(*there, std::span(ids).first(480));
-    for (std::size_t i = 480; i < ids.size(); i += 5)
-      ASSERT_EQ(feed(*there, std::span(&ids[i], 5)), feed(*here, std::span(&ids[i], 5))) << i;
-  }
+  for (const char* const path : {"llama2_untied", "mistral_window"})
+    for (const DType dtype : kTypes) {
+      SCOPED_TRACE(fmt::format("{} {}", path, name(dtype)));
+      const auto model = load_language_model(test::source_path(std::string("tests/golden/models/") + path));
+      ASSERT_TRUE(model) << model.error().text();
+      const auto ids = random_ids(530, static_cast<std::size_t>(model->decoder->config.vocab_size));
+      SessionOptions options;
+      options.threads = 1, options.context_tokens = 600, options.kv_dtype = dtype;
+      const auto here = Session::create(model->decoder, options).value();
+      options.device = device;
+      const auto there = Session::create(model->decoder, options).value();
+      feed(*here, std::span(ids).first(480));
+      feed(*there, std::span(ids).first(480));
+      for (std::size_t i = 480; i < ids.size(); i += 5)
+        ASSERT_EQ(feed(*there, std::span(&ids[i], 5)), feed(*here, std::span(&ids[i], 5))) << i;
+      EXPECT_TRUE(there->snapshot().value() == here->snapshot().value());
+    }
 }
 
 TEST(GpuModels, what_no_card_computes_is_an_error_and_the_device_goes_on) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
+  const std::string path = test::source_path("tests/golden/models/llama2_untied");
+  const auto model = load_language_model(path);
   ASSERT_TRUE(model) << model.error().text();
+  ModelOptions model_options;
+  model_options.decoder.dtype = DType::float64;
+  const auto wide = load_language_model(path, model_options);
+  ASSERT_TRUE(wide) << wide.error().text();
+  SessionOptions options;
+  options.threads = 1, options.context_tokens = 64, options.device = device;
+  EXPECT_EQ(Session::create(wide->decoder, options).error().code, Code::Unsupported);
+  options.kv_dtype = DType::float16;
+  EXPECT_EQ(Session::create(model->decoder, options).error().code, Code::InvalidArgument);
   const std::int32_t ids[] = {1, 2, 3};
-  {
-    SessionOptions options;
-    options.threads = 1, options.context_tokens = 64, options.kv_dtype = DType::int8, options.device = device;
-    const auto session = Session::create(model->decoder, options);
-    ASSERT_TRUE(session) << session.error().text();
-    for (int again = 0; again < 2; ++again) EXPECT_EQ((*session)->feed(ids).error().code, Code::Unsupported);
-  }  // what its pass had recorded goes with it
   EXPECT_EQ(feed(*session_of(*model, device), ids), feed(*session_of(*model, nullptr), ids));
 }
 

@@ -14,7 +14,7 @@ namespace {
 const std::set<std::string_view> kNoForm = {};
 // Types whose weights, or whose activations, no card computes with.
 const std::set<DType> kNoType = {DType::float64, DType::int64, DType::uint64, DType::int32,
-                                 DType::uint32,  DType::int16, DType::uint16, DType::fp4};
+                                 DType::uint32,  DType::int16, DType::uint16};
 
 struct Outcome {
   std::vector<std::uint32_t> bits;  // of two calls, the second of which finds the states of the first

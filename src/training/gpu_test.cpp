@@ -98,9 +98,9 @@ TEST(GpuTraining, long_trainings_end_with_the_weights_of_the_cpu) {
     if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training, steps);
 }
 
-constexpr DType kEncodedThere[] = {DType::int8,  DType::ternary, DType::bfloat16, DType::float16,
-                                   DType::int4,  DType::binary,  DType::fp8e5m2,  DType::fp8e4m3,
-                                   DType::uint8, DType::int2,    DType::uint4,    DType::uint2};
+constexpr DType kEncodedThere[] = {DType::int8,   DType::ternary, DType::bfloat16, DType::float16, DType::int4,
+                                   DType::binary, DType::fp8e5m2, DType::fp8e4m3,  DType::uint8,   DType::int2,
+                                   DType::uint4,  DType::uint2,   DType::fp4};
 
 TEST(GpuTraining, quantised_weights_and_mixed_precision_end_with_the_weights_of_the_cpu) {
   for (const DType dtype : kEncodedThere) {

@@ -19,14 +19,15 @@ def run(*arguments, expect=0, **environment):
     return done
 
 
-def answer(device):
-    out = run("generate", str(model), "--prompt", "What is the capital of France?", "-n", "8", "--json", "--device", device)
+def answer(device, kv_dtype):
+    out = run("generate", str(model), "--prompt", "What is the capital of France?", "-n", "8", "--json", "--device", device, "--kv-dtype", kv_dtype)
     return {key: json.loads(out.stdout)[key] for key in ("ids", "hash", "text")}
 
 
-here, there = answer("cpu"), answer("gpu")
-assert here == there, (here, there)
-print("answer", here["text"], here["hash"])
+for kv_dtype in ("float32", "int8"):
+    here, there = answer("cpu", kv_dtype), answer("gpu", kv_dtype)
+    assert here == there, (kv_dtype, here, there)
+    print("answer", kv_dtype, here["text"], here["hash"])
 
 adapters = json.loads(run("gpu", "report", "--json").stdout)["adapters"]
 assert adapters and adapters[0]["device"] == "gpu:0" and adapters[0]["limits"]["binding_bytes"] > 0, adapters

@@ -2,8 +2,7 @@
 // A query per workgroup of 256 threads that sees 512 positions at most: attend_once, of which nothing but its result is
 // written to memory. What a thread needs of the first 64 keys and values is on its way before anything else is done, and
 // loops have fixed ends, so that it stays in registers: the time of such a query is that of waiting for memory.
-// With is_own it is the query of a new position, whose key and value k and v are not in the cache yet: the first head that
-// reads them puts them there, and nobody else looks.
+// attend_own and attend_cached say whether its own key and value come from elsewhere.
 const most_near = 512u;
 const padded_dim = (dim + 63u) / 64u * 64u;
 var<workgroup> near_q: array<f32, padded_dim>;
@@ -11,7 +10,9 @@ var<workgroup> near_weights: array<f32, most_near>;  // scores, then what become
 var<workgroup> near_chains: array<f32, 256>;
 
 // Bits of zeros where there is nothing to load: a term of +0 changes no sum, whatever lies there.
-fn cached(at: u32, is_there: bool) -> u32 { return select(0u, bits_cache(select(0u, at, is_there)), is_there); }
+fn cached(at: u32, is_there: bool) -> u32 {
+  return select(0u, bitcast<u32>(load_cache(select(0u, at, is_there))), is_there);
+}
 
 fn run(query: u32, thread: u32) {
   let row = query / heads;
@@ -53,7 +54,7 @@ fn run(query: u32, thread: u32) {
         }
         if (i == own) {
           for (var k = 0u; k < 64u; k++) {
-            terms[k] = bitcast<f32>(select(0u, bits_k(kv * dim + min(begin + k, dim - 1u)), begin + k < dim));
+            terms[k] = bitcast<f32>(select(0u, bits_own_key(kv * dim + min(begin + k, dim - 1u)), begin + k < dim));
           }
         }
         var chain = 0.0;
@@ -99,7 +100,7 @@ fn run(query: u32, thread: u32) {
           values[k] = bitcast<f32>(cached(at + 16u * k, d < dim && i >= seen_begin && i < seen_end && i != own));
         }
       }
-      let own_value = bits_v(kv * dim + min(d, dim - 1u));
+      let own_value = bits_own_value(kv * dim + min(d, dim - 1u));
       var chain = 0.0;
       for (var k = 0u; k < 64u; k++) {
         let value = bitcast<f32>(select(bitcast<u32>(values[k]), own_value, begin + k == own));
@@ -115,11 +116,7 @@ fn run(query: u32, thread: u32) {
     if (lane == 0u && d < dim) { store_out(q + d, snap(sum)); }
   }
   if (is_own != 0u && head % (heads / kv_heads) == 0u) {
-    let key = block_at(position, kv) + position % 64u / 16u * dim * 16u + position % 16u;
-    let value = value_at(seen_end - 1u - position % 64u, 0u, kv) + position % 64u * 16u;
-    for (var d = thread; d < dim; d += 256u) {
-      put_cache(key + 16u * d, bits_k(kv * dim + d));
-      put_cache(value + d / 16u * 1024u + d % 16u, bits_v(kv * dim + d));
-    }
+    let p = position % 64u;
+    keep_own(block_at(position, kv) + p / 16u * dim * 16u + p % 16u, value_at(seen_end - 1u - p, 0u, kv) + p * 16u, kv, thread);
   }
 }

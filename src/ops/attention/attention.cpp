@@ -45,13 +45,7 @@ Tiling tiling_for(const AttentionConfig& config, std::size_t tile, std::span<con
 // Ahead of the call: kernels that were recorded in it may be forgotten and recorded anew, and a cache grows once.
 void extend(const Exec& exec, std::span<const SequenceRows> runs, std::span<KvCache> caches) {
   for (const SequenceRows& run : runs) {
-    KvCache& cache = caches[run.sequence];
-    if (exec.gpu() != nullptr && cache.config().dtype != DType::float32) {
-      exec.status = Error{Code::Unsupported, fmt::format("keys and values as {} on a graphics card: float32 alone",
-                                                         name(cache.config().dtype))};
-      return;
-    }
-    if (auto extended = cache.extend(run.position, run.count); !extended) {
+    if (auto extended = caches[run.sequence].extend(run.position, run.count); !extended) {
       exec.status = std::move(extended).error();
       return;
     }

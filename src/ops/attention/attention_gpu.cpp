@@ -5,14 +5,18 @@
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
 #include "ops/attention/append.wgsl.h"
+#include "ops/attention/append_codes.wgsl.h"
 #include "ops/attention/attend.wgsl.h"
+#include "ops/attention/attend_cached.wgsl.h"
 #include "ops/attention/attend_near.wgsl.h"
 #include "ops/attention/attend_once.wgsl.h"
+#include "ops/attention/attend_own.wgsl.h"
 #include "ops/attention/attend_scores.wgsl.h"
 #include "ops/attention/attend_shared.wgsl.h"
 #include "ops/attention/attend_softmax.wgsl.h"
 #include "ops/attention/attend_values.wgsl.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/cache_codes.wgsl.h"
 #include "ops/sums/chains_gpu.h"
 #include "simd/record/math_functions.h"
 
@@ -46,47 +50,40 @@ class Attention {
 
   void run(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
     const bool is_near = width_ <= kManyPositions;
-    if (is_near && run_.count == 1) {
-      exec_.gpu()->record(exec_, near(q, k, v, out, true, config_.heads).groups_of_row(config_.heads), config_.heads);
-      return;
-    }
+    if (is_near && run_.count == 1 && !holds_codes()) return attend_own(q, k, v, out);
     append(k, v);
     if (!is_near && queries() <= kFewQueries) return attend_shared(q, out);
-    static const std::string once = body({wgsl::attend_once});
+    static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}), once = bodies({wgsl::attend_once});
     // A head is a row here, and of the kernels that round it for the product behind.
     exec_.gpu()->record_row(exec_,
-                            is_near ? near(q, k, v, out, false, 1)
-                                    : scoring("attend", once, q).writes("out", out.row(run_.first), config_.head_dim),
+                            (is_near ? attending("attend_near", near, q) : scoring("attend", once, q))
+                                .writes("out", out.row(run_.first), config_.head_dim),
                             queries());
   }
 
  private:
-  static std::string body(std::initializer_list<std::string_view> own) {
-    return recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
-           joined({wgsl::lanes, wgsl::largest, wgsl::attend}) + joined(own);
+  // Of float32, and of codes, whose text has a load_cache() of its own.
+  using Texts = std::array<std::string, 2>;
+  static Texts bodies(std::initializer_list<std::string_view> own) {
+    const std::string functions = recorder::math_function("exp_f") + recorder::math_function("tanh_f");
+    const auto with = [&](std::string_view cache) {
+      return functions + joined({wgsl::lanes, wgsl::largest, cache, wgsl::attend}) + joined(own);
+    };
+    return {with(""), with(wgsl::cache_codes)};
   }
   std::size_t queries() const { return run_.count * config_.heads; }
-
-  void append(ConstTensor k, ConstTensor v) const {
-    const Kernel append = kernel("append", wgsl::append)
-                              .number("first_row", run_.first)
-                              .reads("k", k.data, k.cols)
-                              .reads("v", v.data, v.cols)
-                              .updates("cache", cache_.device_blocks());
-    // Rows of a run that begins further behind are others than those of the kernels before.
-    run_.first == 0 ? exec_.gpu()->record_row(exec_, append, run_.count)
-                    : exec_.gpu()->record(exec_, append, run_.count);
-  }
+  bool holds_codes() const { return cache_.config().dtype != DType::float32; }
+  std::size_t block_bytes() const { return cache_.position_bytes() * kCacheBlock / config_.kv_heads; }
 
   Kernel kernel(std::string_view name, std::string_view body) const {
     Kernel made(name, body, GpuDevice::kRowThreads);
     made.number("start", run_.position).number("slots", cache_.slots());
     made.fixed("kv_heads", config_.kv_heads).fixed("dim", config_.head_dim);
-    made.fixed("block_words", cache_.position_bytes() * kCacheBlock / config_.kv_heads / 4);
+    if (holds_codes()) made.fixed("item_bytes", cache_.item_bytes());
     return made;
   }
-  Kernel attending(std::string_view name, std::string_view body, ConstTensor q, std::size_t heads_of_row = 1) const {
-    return kernel(name, body)
+  Kernel& with_query(Kernel& kernel, ConstTensor q, std::size_t heads_of_row) const {
+    return kernel.fixed("block_words", block_bytes() / cache_.item_bytes())
         .reads("q", q.row(run_.first), heads_of_row * config_.head_dim)
         .number("first_position", first_)
         .number("window", config_.window)
@@ -94,27 +91,52 @@ class Attention {
         .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config_.softcap)))
         .fixed("heads", config_.heads);
   }
-
-  Kernel scoring(std::string_view name, std::string_view body, ConstTensor q) const {
-    return attending(name, body, q)
-        .reads("cache", cache_.device_blocks())
-        .updates("scores", scratch_.scores, width_)
-        .number("width", width_);
+  Kernel attending(std::string_view name, const Texts& texts, ConstTensor q) const {
+    Kernel made = kernel(name, texts[holds_codes()]);
+    return with_query(made, q, 1).reads(holds_codes() ? "codes" : "cache", cache_.device_blocks());
   }
-  Kernel near(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out, bool is_own, std::size_t heads_of_row) const {
-    static const std::string text = body({wgsl::attend_near});
-    return attending(is_own ? "attend_own" : "attend_near", text, q, heads_of_row)
+  Kernel scoring(std::string_view name, const Texts& texts, ConstTensor q) const {
+    return attending(name, texts, q).updates("scores", scratch_.scores, width_).number("width", width_);
+  }
+
+  void append(ConstTensor k, ConstTensor v) const {
+    const bool are_codes = holds_codes();
+    Kernel append = kernel(are_codes ? "append_codes" : "append", are_codes ? wgsl::append_codes : wgsl::append);
+    append.fixed("block_words", block_bytes() / 4)
+        .number("first_row", run_.first)
+        .reads("k", k.data, k.cols)
+        .reads("v", v.data, v.cols)
+        .updates("cache", cache_.device_blocks());
+    // A workgroup for each row, or for the rows whose codes share a word.
+    std::size_t groups = run_.count;
+    if (are_codes) {
+      const std::size_t in_word = 4 / cache_.item_bytes();
+      append.number("rows", run_.count);
+      groups = ceil_div(run_.position % in_word + run_.count, in_word);
+    }
+    // Rows of a run that begins further behind are others than those of the kernels before.
+    run_.first == 0 && (run_.count == 1 || !are_codes) ? exec_.gpu()->record_row(exec_, append, groups)
+                                                       : exec_.gpu()->record(exec_, append, groups);
+  }
+
+  // One row that sees few positions: each of its heads takes the new key and value from k and v, and may begin with
+  // what makes them.
+  void attend_own(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
+    static const Texts texts = bodies({wgsl::attend_own, wgsl::attend_near});
+    Kernel own = kernel("attend_own", texts[0]);
+    with_query(own, q, config_.heads)
         .updates("cache", cache_.device_blocks())
-        .reads("k", k.row(run_.first), is_own ? k.cols : 0)
-        .reads("v", v.row(run_.first), is_own ? v.cols : 0)
-        .writes("out", out.row(run_.first), heads_of_row * config_.head_dim)
-        .fixed("is_own", is_own ? 1 : 0);
+        .reads("k", k.row(run_.first), k.cols)
+        .reads("v", v.row(run_.first), v.cols)
+        .writes("out", out.row(run_.first), config_.heads * config_.head_dim)
+        .groups_of_row(config_.heads);
+    exec_.gpu()->record(exec_, own, config_.heads);
   }
 
   void attend_shared(ConstTensor q, Tensor out) const {
-    static const std::string scores = body({wgsl::attend_shared, wgsl::attend_scores}),
-                             softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
-                             values = body({wgsl::attend_shared, wgsl::attend_values});
+    static const Texts scores = bodies({wgsl::attend_shared, wgsl::attend_scores}),
+                       softmax = bodies({wgsl::attend_shared, wgsl::attend_softmax}),
+                       values = bodies({wgsl::attend_shared, wgsl::attend_values});
     const Chunks chains(width_, 0);
     constexpr std::size_t kChainsOfGroup = GpuDevice::kRowThreads / 64;
     exec_.gpu()->record(exec_, scoring("attend_scores", scores, q),

@@ -12,6 +12,24 @@ using op_test::Inputs;
 using op_test::values;
 using op_test::Values;
 
+// Keys and values of a cache as a snapshot has them.
+struct Archive {
+  static constexpr bool kReads = false;
+  std::vector<std::byte> bytes;
+  static bool ok() { return true; }
+  static void number(std::uint64_t& /*n*/, std::uint64_t /*most*/) {}
+  void items(std::span<std::byte> items, std::size_t /*item_bytes*/) {
+    bytes.insert(bytes.end(), items.begin(), items.end());
+  }
+};
+std::vector<std::byte> bytes_of(KvCache& cache, std::size_t positions) {
+  Archive archive;
+  EXPECT_TRUE(cache.visit(archive, positions));
+  return std::move(archive.bytes);
+}
+
+constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::int8};
+
 // Prompts in chunks, then few queries that see many positions, which workgroups share: all of them, windows that begin
 // within a block and a chain, heads that share keys, a softcap.
 TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
@@ -22,32 +40,103 @@ TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
     std::size_t heads, kv_heads, dim, window;
     double softcap;
   };
-  for (const Case& c : {Case{3, 3, 64, 0, 0}, Case{4, 2, 24, 600, 20}, Case{2, 1, 80, 530, 0}, Case{6, 2, 16, 70, 0}}) {
-    SCOPED_TRACE(fmt::format("{} heads of {}, window {}", c.heads, c.dim, c.window));
-    const AttentionConfig config{
-        .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.dim, .window = c.window, .softcap = c.softcap};
-    const std::size_t q = c.heads * c.dim, k = c.kv_heads * c.dim;
-    const Values inputs[] = {{kPositions, q, values<float>(kPositions * q, 1, 2)},
-                             {kPositions, k, values<float>(kPositions * k, 2, 2)},
-                             {kPositions, k, values<float>(kPositions * k, 3)}};
-    std::deque<KvCache> caches;  // until what they hold has been read
-    expect_equal(*device, inputs, kPositions, q, [&](const Exec& exec, Inputs in, Tensor y) {
-      caches.push_back(KvCache::create({.kv_heads = c.kv_heads,
-                                        .head_dim = c.dim,
-                                        .max_positions = kPositions,
-                                        .window = c.window,
-                                        .max_chunk = 300,
-                                        .device = exec.gpu()})
-                           .value());
-      std::size_t position = 0;
-      for (const std::size_t count : kChunks) {
-        ASSERT_TRUE(exec.rehearsal() || caches.back().extend(position, count));
-        const SequenceRows rows{.first = position, .count = count, .position = position};
-        attention(exec, config, in[0], in[1], in[2], {&rows, 1}, {&caches.back(), 1}, y);
-        position += count;
+  for (const Case& c : {Case{3, 3, 64, 0, 0}, Case{4, 2, 24, 600, 20}, Case{2, 1, 80, 530, 0}, Case{6, 2, 16, 70, 0},
+                        Case{2, 2, 10, 0, 0}})
+    for (const DType dtype : kTypes) {
+      SCOPED_TRACE(fmt::format("{} heads of {}, window {}, {}", c.heads, c.dim, c.window, name(dtype)));
+      const AttentionConfig config{
+          .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.dim, .window = c.window, .softcap = c.softcap};
+      const std::size_t q = c.heads * c.dim, k = c.kv_heads * c.dim;
+      const Values inputs[] = {{kPositions, q, values<float>(kPositions * q, 1, 2)},
+                               {kPositions, k, values<float>(kPositions * k, 2, 2)},
+                               {kPositions, k, values<float>(kPositions * k, 3)}};
+      std::deque<KvCache> caches;  // until what they hold has been read
+      KvCache *here = nullptr, *there = nullptr;
+      expect_equal(*device, inputs, kPositions, q, [&](const Exec& exec, Inputs in, Tensor y) {
+        caches.push_back(KvCache::create({.kv_heads = c.kv_heads,
+                                          .head_dim = c.dim,
+                                          .max_positions = kPositions,
+                                          .window = c.window,
+                                          .max_chunk = 300,
+                                          .dtype = dtype,
+                                          .device = exec.gpu()})
+                             .value());
+        (exec.gpu() != nullptr ? there : here) = &caches.back();
+        std::size_t position = 0;
+        for (const std::size_t count : kChunks) {
+          ASSERT_TRUE(exec.rehearsal() || caches.back().extend(position, count));
+          const SequenceRows rows{.first = position, .count = count, .position = position};
+          attention(exec, config, in[0], in[1], in[2], {&rows, 1}, {&caches.back(), 1}, y);
+          position += count;
+        }
+        ASSERT_EQ(position, kPositions);
+      });
+      EXPECT_TRUE(bytes_of(*here, kPositions) == bytes_of(*there, kPositions)) << "what the caches hold differs";
+    }
+}
+
+// Rows of three sequences in one pass, and again from where they then stand, so that words of keys are filled by
+// several passes. Some rows are zeros, some beyond every scale, some no numbers.
+TEST(Gpu, L_74_rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  constexpr std::size_t kHeads = 2, kDim = 12, kRows = 60, kPasses = 5;
+  constexpr std::size_t kCounts[kPasses][3] = {{1, 2, 3}, {3, 1, 1}, {2, 7, 9}, {1, 1, 1}, {13, 14, 1}};
+  const AttentionConfig config{.heads = kHeads, .kv_heads = kHeads, .head_dim = kDim};
+  const auto odd = [](std::vector<float> x) {
+    for (std::size_t d = 0; d < kDim; ++d) {
+      x[2 * kHeads * kDim + d] = 0;                              // a head of zeros
+      x[5 * kHeads * kDim + d] *= 0x1p-45f;                      // whose scale is snapped away
+      x[11 * kHeads * kDim + d] *= 0x1p126f;                     // beyond bfloat16
+      x[14 * kHeads * kDim + d] = static_cast<float>(d) - 5.5f;  // ties
+    }
+    x[14 * kHeads * kDim] = 127;
+    x[17 * kHeads * kDim + 3] = __builtin_inff();
+    x[18 * kHeads * kDim + 4] = -__builtin_inff();
+    x[19 * kHeads * kDim + 15] = std::bit_cast<float>(0xffc12345u);
+    x[20 * kHeads * kDim + 5] = std::bit_cast<float>(0x3f808000u);  // a tie of bfloat16
+    x[20 * kHeads * kDim + 6] = std::bit_cast<float>(0x3f818000u);
+    x[20 * kHeads * kDim + 7] = std::bit_cast<float>(0x7f7fffffu);
+    return x;
+  };
+  const Values inputs[] = {{kRows, kHeads * kDim, values<float>(kRows * kHeads * kDim, 1)},
+                           {kRows, kHeads * kDim, odd(values<float>(kRows * kHeads * kDim, 2))},
+                           {kRows, kHeads * kDim, odd(values<float>(kRows * kHeads * kDim, 3))}};
+  for (const DType dtype : kTypes) {
+    SCOPED_TRACE(name(dtype));
+    std::deque<std::vector<KvCache>> caches;
+    std::vector<KvCache>*here = nullptr, *there = nullptr;
+    std::size_t lengths[3] = {};
+    expect_equal(*device, inputs, kRows, kHeads * kDim, [&](const Exec& exec, Inputs in, Tensor y) {
+      caches.emplace_back();
+      for (int s = 0; s < 3; ++s)
+        caches.back().push_back(KvCache::create({.kv_heads = kHeads,
+                                                 .head_dim = kDim,
+                                                 .max_positions = 64,
+                                                 .max_chunk = 64,
+                                                 .dtype = dtype,
+                                                 .device = exec.gpu()})
+                                    .value());
+      (exec.gpu() != nullptr ? there : here) = &caches.back();
+      std::ranges::fill(lengths, 0);
+      std::size_t first = 0;
+      const auto part = [&](const Tensor& t, std::size_t count) {
+        return Tensor{t.row(first), count, t.cols, t.element};
+      };
+      for (const auto& counts : kCounts) {
+        SequenceRows runs[3];
+        std::size_t count = 0;
+        for (std::size_t s = 0; s < 3; ++s) {
+          runs[s] = {.first = count, .count = counts[s], .position = lengths[s], .sequence = s};
+          count += counts[s], lengths[s] += counts[s];
+        }
+        attention(exec, config, part(in[0], count), part(in[1], count), part(in[2], count), runs, caches.back(),
+                  part(y, count));
+        first += count;
       }
-      ASSERT_EQ(position, kPositions);
+      ASSERT_EQ(first, kRows);
     });
+    for (std::size_t s = 0; s < 3; ++s)
+      EXPECT_TRUE(bytes_of((*here)[s], lengths[s]) == bytes_of((*there)[s], lengths[s])) << "sequence " << s;
   }
 }
 

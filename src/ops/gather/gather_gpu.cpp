@@ -10,6 +10,7 @@
 #include "ops/matmul/code_values.wgsl.h"
 #include "ops/matmul/float_panels.wgsl.h"
 #include "ops/matmul/float_values.wgsl.h"
+#include "ops/matmul/fp4_values.wgsl.h"
 #include "ops/matmul/matrix_gpu.h"
 
 namespace loom::gpu {
@@ -20,10 +21,11 @@ const void* ids_on(const Exec& exec, std::span<const std::int32_t> ids) {
 }
 
 std::string_view rows_of_matrix(const Matrix& table) {
-  static const std::string bodies[2] = {
+  static const std::string bodies[] = {
       joined({wgsl::float_panels, wgsl::float_values, wgsl::gather_rows, wgsl::gather}),
-      joined({wgsl::code_panels, wgsl::code_values, wgsl::gather_rows, wgsl::gather})};
-  return bodies[holds_codes(table)];
+      joined({wgsl::code_panels, wgsl::code_values, wgsl::gather_rows, wgsl::gather}),
+      joined({wgsl::code_panels, wgsl::fp4_values, wgsl::gather_rows, wgsl::gather})};
+  return bodies[static_cast<std::size_t>(panel_text(table))];
 }
 
 // Rows by their numbers, or all of them in their order.

@@ -42,7 +42,8 @@ struct FloatForm {
 constexpr FloatForm kFloatForms[] = {{DType::float16, 5, 10, 0x7bff},
                                      {DType::bfloat16, 8, 7, 0x7f7f},
                                      {DType::fp8e4m3, 4, 3, Fp8E4M3::kMax},
-                                     {DType::fp8e5m2, 5, 2, Fp8E5M2::kMax}};
+                                     {DType::fp8e5m2, 5, 2, Fp8E5M2::kMax},
+                                     {DType::fp4, 2, 1, Fp4E2M1::kMax}};
 const FloatForm* float_form(DType t) {
   const auto* const found = std::ranges::find(kFloatForms, t, &FloatForm::dtype);
   return found == std::end(kFloatForms) ? nullptr : found;
@@ -142,10 +143,11 @@ std::string_view panel_body(bool are_floats, bool holds_codes) {
   const auto body = [](std::string_view codes, std::string_view words) {
     return joined({wgsl::encode_spans, codes, words, wgsl::encode_panels});
   };
-  static const std::string floats = body(wgsl::encode_floats, wgsl::encode_elements);
-  static const std::string numbers = body(wgsl::encode_numbers, wgsl::encode_codes);
-  LOOM_ASSERT(are_floats != holds_codes);
-  return are_floats ? floats : numbers;
+  static const std::string floats = body(wgsl::encode_floats, wgsl::encode_elements),
+                           numbers = body(wgsl::encode_numbers, wgsl::encode_codes),
+                           fp4 = body(wgsl::encode_floats, wgsl::encode_codes);
+  LOOM_ASSERT(are_floats || holds_codes);
+  return !are_floats ? numbers : holds_codes ? fp4 : floats;
 }
 
 // How the words of a panel are made of codes.
@@ -176,7 +178,7 @@ void encode_panels(const Exec& exec, const Matrix& m, const Source& from, const 
   };
   const std::byte *const scales = place(m.row_scales()), *const zeros = place(m.row_zeros());
   if (weight == nullptr || scales == nullptr || zeros == nullptr) return;
-  Kernel kernel("encode_panels", panel_body(float_form(from.dtype) != nullptr, holds_codes(m)));
+  Kernel kernel("encode_panels", panel_body(float_form(from.dtype) != nullptr, traits(layout.kind).holds_codes()));
   kernel.reads("values", from.values)
       .writes("weight", const_cast<std::byte*>(weight))
       .writes("row_scales", const_cast<std::byte*>(scales))

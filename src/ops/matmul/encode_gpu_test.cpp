@@ -168,7 +168,7 @@ void expect_bytes_of_cpu(gpu::GpuDevice& device, const Case& c) {
 
 constexpr DType kNumbers[] = {DType::int8, DType::uint8, DType::int4,    DType::uint4,
                               DType::int2, DType::uint2, DType::ternary, DType::binary};
-constexpr DType kFloats[] = {DType::float16, DType::bfloat16, DType::fp8e4m3, DType::fp8e5m2};
+constexpr DType kFloats[] = {DType::float16, DType::bfloat16, DType::fp8e4m3, DType::fp8e5m2, DType::fp4};
 
 TEST(Gpu, weights_as_trainings_have_them_are_encoded) {
   LOOM_NEEDS_GPU_DEVICE(device);
@@ -189,7 +189,7 @@ TEST(Gpu, hostile_matrices_of_every_type_are_encoded_to_the_bytes_of_the_cpu) {
       expect_bytes_of_cpu(*device, {dtype, {}, 48, 2100, 1});
       expect_bytes_of_cpu(*device, {dtype, {}, 15, 1, 3});
     }
-  for (const DType dtype : {DType::float64, DType::int16, DType::uint64, DType::fp4, DType::q4_k})
+  for (const DType dtype : {DType::float64, DType::int16, DType::uint64, DType::q4_k})
     EXPECT_FALSE(gpu::encodes(dtype));
 }
 
@@ -205,6 +205,8 @@ TEST(Gpu, hostile_scales_of_every_span_are_those_of_the_cpu) {
   }
   for (const DType dtype : {DType::fp8e4m3, DType::fp8e5m2})
     expect_bytes_of_cpu(*device, {dtype, {Granularity::Tensor}, 34, 97, 2});
+  for (const std::size_t group : {32, 64, 128})
+    expect_bytes_of_cpu(*device, {DType::fp4, {Granularity::Group, group}, 34, 261, 2});
 }
 
 // Norms have their weights as vectors, which are encoded and decoded.

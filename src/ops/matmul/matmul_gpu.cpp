@@ -5,6 +5,7 @@
 #include "ops/matmul/code_terms.wgsl.h"
 #include "ops/matmul/float_panels.wgsl.h"
 #include "ops/matmul/float_terms.wgsl.h"
+#include "ops/matmul/fp4_terms.wgsl.h"
 #include "ops/matmul/inputs.wgsl.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/matrix_gpu.h"
@@ -86,7 +87,7 @@ const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* fro
 bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixNames& names) {
   const PanelLayout& layout = m.layout();
   const PanelTraits& kind = traits(layout.kind);
-  if (kind.inputs == PanelInputs::F64 || layout.kind == PanelKind::BlockFp4) {
+  if (kind.inputs == PanelInputs::F64) {
     if (!exec.status)
       exec.status = Error{Code::Unsupported,
                           fmt::format("{} weights are not computed on graphics cards: --device cpu", name(m.dtype()))};
@@ -173,8 +174,8 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-std::string_view product_body(bool codes, bool few, std::size_t jobs) {
-  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 2>, 2>;
+std::string_view product_body(PanelText text, bool few, std::size_t jobs) {
+  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 2>, 3>;
   static const Bodies bodies = [] {
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
@@ -183,10 +184,11 @@ std::string_view product_body(bool codes, bool few, std::size_t jobs) {
         const std::string job = jobs_text(n + 1);
         made[0][some][n] = joined({job, wgsl::float_panels, wgsl::float_terms, wgsl::outputs, rows});
         made[1][some][n] = joined({job, wgsl::code_panels, wgsl::code_terms, wgsl::outputs, rows});
+        made[2][some][n] = joined({job, wgsl::code_panels, wgsl::fp4_terms, wgsl::outputs, rows});
       }
     return made;
   }();
-  return bodies[codes][few][jobs - 1];
+  return bodies[static_cast<std::size_t>(text)][few][jobs - 1];
 }
 
 bool same_layout(const Matrix& a, const Matrix& b) {
@@ -220,8 +222,9 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   const Matrix& first = *jobs[0].weight;
   if (first.layout().kind == PanelKind::Float32 && x.rows > kFewRows && !is_small(x, jobs))
     return multiply_floats(exec, x, jobs);
-  const bool codes = holds_codes(first), few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
-  Kernel kernel("matmul", product_body(codes, few, jobs.size()), 256);
+  const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
+  const PanelText text = panel_text(first);
+  Kernel kernel("matmul", product_body(text, few, jobs.size()), 256);
   add_layout(first, kernel);
   std::size_t panels = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -232,7 +235,7 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     kernel.fixed(kPanelCounts[j], m.panels()).fixed(kOutputCounts[j], m.rows());
     panels += m.panels();
   }
-  if (codes) {
+  if (text == PanelText::Codes) {
     const Inputs::Form& form = inputs.take(exec, x, input_form(exec, first.layout(), jobs[0].input_floor));
     kernel.reads("inputs", form.words, ceil_div(x.cols, kBlockCols) * kInputWords);
     kernel.reads("input_scales", form.scales, 1);

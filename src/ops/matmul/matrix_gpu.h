@@ -34,7 +34,13 @@ void requantize(const Exec& exec, const QuantizedMatrix& like, const void* value
 // Whether both can be asked for a type. Others, which no card multiplies by, are encoded by the host.
 bool encodes(DType dtype);
 
-// Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes.
-inline bool holds_codes(const Matrix& matrix) { return traits(matrix.layout().kind).holds_codes(); }
+// Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes. Those of fp4 stand for
+// floats, which multiply inputs as these are.
+enum class PanelText : std::uint8_t { Floats, Codes, Fp4 };
+inline PanelText panel_text(const Matrix& matrix) {
+  const PanelTraits& kind = traits(matrix.layout().kind);
+  if (!kind.holds_codes()) return PanelText::Floats;
+  return kind.inputs == PanelInputs::Codes ? PanelText::Codes : PanelText::Fp4;
+}
 
 }  // namespace loom::gpu
