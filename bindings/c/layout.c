@@ -132,7 +132,7 @@ AT(loom_train_options, user, 52, 80);
 AT(loom_train_options, shards, 56, 88);
 AT(loom_train_options, device, 60, 96);
 
-SIZE(loom_evolve_options, 56, 88);
+SIZE(loom_evolve_options, 56, 96);
 AT(loom_evolve_options, struct_size, 0, 0);
 AT(loom_evolve_options, out, 4, 8);
 AT(loom_evolve_options, folder, 8, 16);
@@ -144,6 +144,7 @@ AT(loom_evolve_options, cancel, 32, 56);
 AT(loom_evolve_options, progress, 40, 64);
 AT(loom_evolve_options, user, 44, 72);
 AT(loom_evolve_options, judging, 48, 80);
+AT(loom_evolve_options, device, 52, 88);
 
 SIZE(loom_step_mesh_options, 48, 56);
 AT(loom_step_mesh_options, struct_size, 0, 0);
@@ -368,6 +369,7 @@ int main(void) {
   SHOW(loom_evolve_options, progress);
   SHOW(loom_evolve_options, user);
   SHOW(loom_evolve_options, judging);
+  SHOW(loom_evolve_options, device);
   printf("loom_step_mesh_options %lu\n", (unsigned long)sizeof(loom_step_mesh_options));
   SHOW(loom_step_mesh_options, struct_size);
   SHOW(loom_step_mesh_options, threads);

@@ -431,6 +431,9 @@ namespace Welvet
         public void* User;
         /// <summary>judges the networks of a generation; NULL: the run does</summary>
         public IntPtr Judging;
+        /// <summary>where networks are judged: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with
+        /// the same bits, and so never fast. NULL: cpu</summary>
+        public byte* Device;
 
         public static EvolveOptions Create()
         {
@@ -1524,7 +1527,7 @@ namespace Welvet
 
         /// <summary>Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the
         /// same config elsewhere, whose callback on_judging asks for it. (options: of which it reads folder,
-        /// thread_count and isa)</summary>
+        /// thread_count, isa and device)</summary>
         [DllImport(Library, EntryPoint = "loom_judge_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int JudgeCreate(void* config, UIntPtr configSize, EvolveOptions* options, ulong* judge);
 

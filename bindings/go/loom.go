@@ -612,6 +612,9 @@ type EvolveOptions struct {
 	User unsafe.Pointer
 	// judges the networks of a generation; NULL: the run does
 	Judging unsafe.Pointer
+	// where networks are judged: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits, and
+	// so never fast. NULL: cpu
+	Device *byte
 }
 
 // NewEvolveOptions sets the size of the struct.
@@ -960,6 +963,7 @@ var _ [unsafe.Offsetof(EvolveOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_ev
 var _ [unsafe.Offsetof(EvolveOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.User)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.user)]byte{}
 var _ [unsafe.Offsetof(EvolveOptions{}.Judging)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.judging)]byte{}
+var _ [unsafe.Offsetof(EvolveOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_evolve_options{}.device)]byte{}
 var _ [unsafe.Sizeof(StepMeshOptions{})]byte = [C.sizeof_loom_step_mesh_options]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(StepMeshOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_step_mesh_options{}.threads)]byte{}
@@ -1896,7 +1900,8 @@ func EvolveFile(path *byte, options *EvolveOptions, outcome *Blob) Status {
 }
 
 // JudgeCreate: Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same
-// config elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+// config elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+// device)
 func JudgeCreate(config unsafe.Pointer, config_size uintptr, options *EvolveOptions, judge *Judge) Status {
 	return Status(C.loom_judge_create(config, C.size_t(config_size), (*C.loom_evolve_options)(unsafe.Pointer(options)),
 		(*C.uint64_t)(unsafe.Pointer(judge))))

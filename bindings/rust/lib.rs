@@ -699,6 +699,9 @@ pub struct EvolveOptions {
     pub user: *mut c_void,
     /// judges the networks of a generation; NULL: the run does
     pub judging: OnJudging,
+    /// where networks are judged: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits,
+    /// and so never fast. NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for EvolveOptions {
@@ -1121,6 +1124,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 40);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 44);
     assert!(core::mem::offset_of!(EvolveOptions, judging) == 48);
+    assert!(core::mem::offset_of!(EvolveOptions, device) == 52);
     assert!(core::mem::size_of::<StepMeshOptions>() == 48);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
@@ -1318,7 +1322,7 @@ const _: () = {
     assert!(core::mem::offset_of!(TrainOptions, user) == 80);
     assert!(core::mem::offset_of!(TrainOptions, shards) == 88);
     assert!(core::mem::offset_of!(TrainOptions, device) == 96);
-    assert!(core::mem::size_of::<EvolveOptions>() == 88);
+    assert!(core::mem::size_of::<EvolveOptions>() == 96);
     assert!(core::mem::offset_of!(EvolveOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EvolveOptions, out) == 8);
     assert!(core::mem::offset_of!(EvolveOptions, folder) == 16);
@@ -1330,6 +1334,7 @@ const _: () = {
     assert!(core::mem::offset_of!(EvolveOptions, progress) == 64);
     assert!(core::mem::offset_of!(EvolveOptions, user) == 72);
     assert!(core::mem::offset_of!(EvolveOptions, judging) == 80);
+    assert!(core::mem::offset_of!(EvolveOptions, device) == 88);
     assert!(core::mem::size_of::<StepMeshOptions>() == 56);
     assert!(core::mem::offset_of!(StepMeshOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(StepMeshOptions, threads) == 8);
@@ -1930,7 +1935,8 @@ extern "C" {
     pub fn loom_evolve_file(path: *const c_char, options: *const EvolveOptions, outcome: *mut Blob) -> Status;
 
     /// Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-    /// elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+    /// elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+    /// device)
     pub fn loom_judge_create(config: *const c_void, config_size: usize, options: *const EvolveOptions,
         judge: *mut Judge) -> Status;
 

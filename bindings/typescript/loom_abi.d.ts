@@ -316,7 +316,8 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly evolve_options: Layout<
-    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user' | 'judging'
+    'out' | 'folder' | 'start' | 'generations' | 'thread_count' | 'isa' | 'cancel' | 'progress' | 'user' | 'judging' |
+    'device'
   >;
   /** Fields that are 0 mean the default. */
   readonly step_mesh_options: Layout<
@@ -1039,7 +1040,8 @@ export interface Functions<Pointer = number> {
   loom_evolve_file(path: Pointer, options: Pointer, outcome: Pointer): Status;
   /**
    * Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-   * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+   * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+   * device)
    */
   loom_judge_create(config: Pointer, config_size: Pointer, options: Pointer, judge: Pointer): Status;
   /**

@@ -297,6 +297,7 @@ export const layouts = {
         progress: { offset: 40, size: 4, kind: 'pointer' },
         user: { offset: 44, size: 4, kind: 'pointer' },
         judging: { offset: 48, size: 4, kind: 'pointer' },
+        device: { offset: 52, size: 4, kind: 'pointer' },
       },
     },
     step_mesh_options: {
@@ -579,7 +580,7 @@ export const layouts = {
       },
     },
     evolve_options: {
-      size: 88,
+      size: 96,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         out: { offset: 8, size: 8, kind: 'pointer' },
@@ -592,6 +593,7 @@ export const layouts = {
         progress: { offset: 64, size: 8, kind: 'pointer' },
         user: { offset: 72, size: 8, kind: 'pointer' },
         judging: { offset: 80, size: 8, kind: 'pointer' },
+        device: { offset: 88, size: 8, kind: 'pointer' },
       },
     },
     step_mesh_options: {

@@ -439,6 +439,9 @@ typedef struct loom_evolve_options {
   loom_on_generation progress; /* NULL: none */
   void* user; /* first argument of the callbacks */
   loom_on_judging judging; /* judges the networks of a generation; NULL: the run does */
+  /* where networks are judged: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits,
+     and so never fast. NULL: cpu */
+  const char* device;
 } loom_evolve_options;
 
 /* Fields that are 0 mean the default. */
@@ -1127,7 +1130,8 @@ LOOM_API loom_status loom_evolve(const void* config, size_t config_size, const l
 LOOM_API loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome);
 
 /* Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-   elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa) */
+   elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+   device) */
 LOOM_API loom_status loom_judge_create(const void* config, size_t config_size, const loom_evolve_options* options,
     loom_judge* judge);
 

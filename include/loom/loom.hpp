@@ -999,7 +999,8 @@ class Judge : public detail::Owner {
   using Owner::Owner;
 
   // Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-  // elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+  // elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+  // device)
   static Result<Judge> create(std::string_view config,
       const loom_evolve_options& options = sized<loom_evolve_options>());
 

@@ -398,6 +398,7 @@ class EvolveOptions(Structure):
         ("progress", OnGeneration),
         ("user", c_void_p),
         ("judging", OnJudging),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -138,16 +138,19 @@ class Population(_native.Owner):
 
 def evolve(config: Json | Path, *, out: Path | None = None, folder: Path | None = None, start: Start = "fresh",
            generations: int | None = None, threads: int | None = None, isa: str | None = None,
-           progress: Tick | None = None) -> Json:
+           progress: Tick | None = None, device: str | None = None) -> Json:
     """Runs a whole evolution by a config, a dict or the path of a file, and returns its outcome, a dict.
 
     progress: called with a dict behind every generation; returning False ends the run.
+    device: where networks are judged, "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The outcome does not
+    depend on it.
     """
-    return _run(config, out, folder, start, generations, threads, isa, progress, None)
+    return _run(config, out, folder, start, generations, threads, isa, progress, None, device)
 
 
 def _run(config: Json | Path, out: Path | None, folder: Path | None, start: str, generations: int | None,
-         threads: int | None, isa: str | None, progress: Tick | None, judging: Any) -> Json:
+         threads: int | None, isa: str | None, progress: Tick | None, judging: Any,
+         device: str | None = None) -> Json:
     """The same with networks that somebody else judges, by a callback, or None."""
     starts = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
     if start not in starts:
@@ -167,7 +170,8 @@ def _run(config: Json | Path, out: Path | None, folder: Path | None, start: str,
         start=starts[start],
         generations=0 if generations is None else _native.whole(generations, "generations", 1, 2**30),
         thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
-        isa=_native.utf8(isa, "isa") if isa else None, cancel=cancel.value, progress=callback)
+        isa=_native.utf8(isa, "isa") if isa else None, cancel=cancel.value, progress=callback,
+        device=_native.device_name(device))
     if judging is not None:
         options.judging = judging
     args: tuple[object, ...]

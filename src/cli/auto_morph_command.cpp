@@ -54,6 +54,10 @@ Result<AutoMorphReport> choose_types(Network& network, const AutoMorphFlags& f, 
   if (!common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(common.isa));
   }
+  NetworkSessionOptions place;
+  LOOM_TRY_VOID(need_exact(common, "morph --auto", "chooses by"));
+  LOOM_TRY_VOID(name_device(common, place));
+  options.device = place.device, options.choose_device = place.choose_device;
   watch_interrupts();
   Progress bar("measuring types", common.quiet);
   options.progress = [&](std::size_t done, std::size_t total) {

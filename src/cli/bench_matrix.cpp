@@ -1,5 +1,5 @@
-// bench matrix: every layer kind in every type, with scalar code and the best instruction set, one thread and more,
-// forward and backward.
+// bench matrix: every layer kind in every type, with scalar code and the best instruction set, one thread and more, and
+// on a card, forward and backward.
 
 #include "cli/bench_matrix.h"
 
@@ -28,11 +28,16 @@ struct MatrixOptions {
 struct Setting {
   Isa isa;
   int threads;
+  Device* device = nullptr;
+  std::string name_of_device = {};
+  // In place of the instruction set, where there is a device.
+  std::string text() const { return device != nullptr ? name_of_device : std::string(name(isa)); }
+  std::string label() const { return device != nullptr ? text() : fmt::format("{} {}t", text(), threads); }
 };
 
 struct Timing {
   double least_us = 0, median_us = 0;
-  std::size_t runs = 0;
+  std::size_t runs = 0;  // 0: the device has no form for it
 };
 
 // One kind in one type and pass.
@@ -74,7 +79,9 @@ Result<std::vector<Case>> chosen(const MatrixOptions& o) {
 
 // Runs for `seconds`, three times at least after one that warms up.
 Result<Timing> time_pass(const Case& c, const Network& network, const Setting& s, bool backward, double seconds) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {s.threads, s.isa, backward}));
+  NetworkSessionOptions options{s.threads, s.isa, backward};
+  options.device = s.device;
+  LOOM_TRY(const auto session, NetworkSession::create(network, options));
   LOOM_TRY(const Shape shape, Shape::create(c.layer->input));
   const std::vector<float> x = golden_input(*c.layer);
   PassExtras extras;
@@ -84,11 +91,11 @@ Result<Timing> time_pass(const Case& c, const Network& network, const Setting& s
   const auto begin = Clock::now();
   for (std::size_t run = 0; run <= 3 || since(begin) < seconds; ++run) {
     auto start = Clock::now();
-    LOOM_TRY(const ConstView y, session->forward({x.data(), shape}, extras));
+    LOOM_TRY(const ConstView y, session->forward_here({x.data(), shape}, extras));
     if (backward) {
       dy.resize(y.shape.elements(), 0.5f);
       start = Clock::now();
-      LOOM_TRY_VOID(session->backward({dy.data(), y.shape}));
+      LOOM_TRY_VOID(session->backward_here({dy.data(), y.shape}));
     }
     if (run > 0) us.push_back(since(start) * 1e6);
   }
@@ -110,9 +117,14 @@ Result<Row> measure(const Case& c, const Network& network, bool backward, std::s
   const auto result = [&](const GoldenRun& r) -> const std::vector<double>& { return backward ? r.dx : r.y; };
   std::vector<double> first;
   for (const Setting& s : settings) {
-    LOOM_TRY(const GoldenRun run, run_golden(*c.layer, network, backward, s.threads, s.isa));
-    if (first.empty()) first = result(run);
-    row.same_bits = row.same_bits && first == result(run);
+    const auto run = run_golden(*c.layer, network, backward, s.threads, s.isa, s.device);
+    if (!run && s.device != nullptr && run.error().code == Code::Unsupported) {
+      row.timings.emplace_back();
+      continue;
+    }
+    if (!run) return tl::make_unexpected(run.error());
+    if (first.empty()) first = result(*run);
+    row.same_bits = row.same_bits && first == result(*run);
     LOOM_TRY(const Timing timing, time_pass(c, network, s, backward, seconds));
     row.timings.push_back(timing);
   }
@@ -124,12 +136,12 @@ std::string parity_text(const Row& r) { return r.same_bits ? std::string(name(r.
 
 void print_table(std::span<const Row> rows, std::span<const Setting> settings) {
   std::printf("%-22s %-9s %-8s %5s %10s", "kind", "type", "pass", "rows", "bytes");
-  for (const Setting& s : settings) std::printf(" %12s", fmt::format("{} {}t", name(s.isa), s.threads).c_str());
+  for (const Setting& s : settings) std::printf(" %12s", s.label().c_str());
   std::printf("  %-9s %s\n", "parity", "error");
   for (const Row& r : rows) {
     std::printf("%-22s %-9s %-8s %5zu %10zu", std::string(r.kind).c_str(), std::string(r.dtype).c_str(),
                 std::string(r.pass).c_str(), r.rows, r.resident_bytes);
-    for (const Timing& t : r.timings) std::printf(" %9.1f us", t.median_us);
+    for (const Timing& t : r.timings) t.runs == 0 ? std::printf(" %12s", "-") : std::printf(" %9.1f us", t.median_us);
     std::printf("  %-9s %.1e\n", parity_text(r).c_str(), r.parity.error);
   }
 }
@@ -140,7 +152,7 @@ void print_csv(std::span<const Row> rows, std::span<const Setting> settings) {
     for (std::size_t i = 0; i < settings.size(); ++i)
       std::printf("%s\n",
                   fmt::format("{},{},{},{},{},{:.3f},{:.3f},{},{},{},{},{},{:.3e}", r.kind, r.dtype, r.pass,
-                              name(settings[i].isa), settings[i].threads, r.timings[i].least_us, r.timings[i].median_us,
+                              settings[i].text(), settings[i].threads, r.timings[i].least_us, r.timings[i].median_us,
                               r.timings[i].runs, r.rows, kPanelRows, r.resident_bytes, parity_text(r), r.parity.error)
                       .c_str());
 }
@@ -150,7 +162,7 @@ void print_all(std::span<const Row> rows, std::span<const Setting> settings) {
   for (const Row& r : rows) {
     Json timings = Json::array();
     for (std::size_t i = 0; i < settings.size(); ++i)
-      timings.push_back(Json{{"isa", name(settings[i].isa)},
+      timings.push_back(Json{{settings[i].device != nullptr ? "device" : "isa", settings[i].text()},
                              {"threads", settings[i].threads},
                              {"least_us", r.timings[i].least_us},
                              {"median_us", r.timings[i].median_us},
@@ -184,6 +196,9 @@ Result<int> run(const MatrixOptions& o) {
     for (const int t : {1, threads})
       if (std::ranges::none_of(settings, [&](const Setting& s) { return s.isa == isa && s.threads == t; }))
         settings.push_back({isa, t});
+  LOOM_TRY_VOID(need_exact(o.common, "bench matrix"));
+  LOOM_TRY(Device* const device, open_device(o.common));
+  if (device != nullptr) settings.push_back({best, threads, device, o.common.device});
   std::vector<bool> passes;
   if (o.pass != "backward") passes.push_back(false);
   if (o.pass != "forward") passes.push_back(true);
@@ -231,6 +246,7 @@ Run bench_matrix_command(CLI::App& app) {
   app.add_option("-t,--threads", o->common.threads, "The larger number of threads (default: one per physical core)")
       ->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_option("--isa", o->common.isa, "Instruction set beside scalar (default: the best one)")->check(not_empty());
+  add_device(app, o->common);
   app.add_flag("--csv", o->csv, "One line per pass and setting, with least and median");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bar and notes on stderr");

@@ -102,10 +102,10 @@ Result<Device*> open_device(const CommonOptions& options) {
   return device;
 }
 
-Result<void> need_exact(const CommonOptions& options, std::string_view command) {
+Result<void> need_exact(const CommonOptions& options, std::string_view command, std::string_view does) {
   if (options.precision != name(Precision::Fast) && !is_fast_name(options.device)) return {};
-  return fail(Code::InvalidArgument, "{} compares bits, and those of --precision fast are not those of other devices",
-              command);
+  return fail(Code::InvalidArgument, "{} {} bits, and those of --precision fast are not those of other devices",
+              command, does);
 }
 
 std::string hash_note(Precision precision) {

@@ -36,8 +36,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model);
 // --device and --precision, and what they name; null: this computer. Warns of a device that is not exact.
 void add_device(CLI::App& app, CommonOptions& options);
 Result<Device*> open_device(const CommonOptions& options);
-// InvalidArgument for precision fast, of a command that compares bits.
-Result<void> need_exact(const CommonOptions& options, std::string_view command);
+// InvalidArgument for precision fast, of a command that compares bits, or goes by them.
+Result<void> need_exact(const CommonOptions& options, std::string_view command, std::string_view does = "compares");
 // What is said behind a hash: nothing, or that it is of no other device.
 std::string hash_note(Precision precision);
 // The same of a session that runs so many passes, which `auto` is settled for; it tells what it chose unless --quiet.

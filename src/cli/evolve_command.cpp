@@ -46,6 +46,10 @@ Result<int> run_evolve(const EvolveFlags& o) {
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
+  LOOM_TRY_VOID(need_exact(o.common, "evolve", "chooses by"));
+  options.device = o.common.device;
+  if (options.device != "auto") LOOM_TRY_VOID(open_device(o.common).map([](Device*) {}));
+  options.device_told = [&](const Device*, const std::string& line) { remark(o.common, line); };
   std::optional<Progress> bar;
   options.begun = [&](EvolveRun&) {
     watch_interrupts();
@@ -80,6 +84,7 @@ Run evolve_command(CLI::App& app) {
   app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number(1));
   app.add_option("--save-every", o->save_every, "Generations between saves")->check(CLI::Range(1, 1000000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_device(app, o->common);
   add_common(app, o->common, false);
   return [o] {
     if (o->resume && o->output.empty())

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -26,12 +27,21 @@ struct VerifyOptions {
   bool plenty = false;
 };
 
-// Random networks in every way that must give the same bits (docs/numerics.md).
+// What a card has no form for: how many cases, and why, with the number of those that said so.
+void print_refused(const std::map<std::string, std::size_t>& refused) {
+  std::size_t all = 0;
+  for (const auto& [why, count] : refused) all += count;
+  if (all > 0) std::printf("%zu cases have no form there, in part or whole:\n", all);
+  for (const auto& [why, count] : refused) std::printf("%8zu  %s\n", count, why.c_str());
+}
+
+// Random networks in every way that must give the same bits (docs/numerics.md), or on a card beside this computer.
 Result<int> run_random(const VerifyOptions& o) {
   if (o.random > 0 && (o.common.threads > 0 || !o.common.isa.empty()))
     return fail(Code::InvalidArgument,
                 "--random takes its own instruction sets and threads; {} is for the reference bits",
                 o.common.isa.empty() ? "--threads" : "--isa");
+  LOOM_TRY(Device* const device, open_device(o.common));
   std::vector<Trial> kept;
   if (!o.kept.empty()) {
     LOOM_TRY(const std::string text, read_text_file(o.kept));
@@ -43,16 +53,21 @@ Result<int> run_random(const VerifyOptions& o) {
   }
   const std::uint32_t count = kept.empty() ? o.random : 1;
   Sha256 all;
+  std::map<std::string, std::size_t> refused;
   Progress progress("verifying", o.common.quiet || o.common.json);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (interrupted()) return kInterrupted;
     progress.update(static_cast<double>(i) / count, fmt::format("case {}", o.first + i));
     const Trial trial = kept.empty() ? random_trial(o.seed, o.first + i) : kept[0];
-    const std::vector<TrialWay> ways = trial_ways(trial, o.first + i, o.plenty || !kept.empty());
+    const std::vector<TrialWay> ways = device != nullptr ? device_ways(trial, o.first + i, *device)
+                                                         : trial_ways(trial, o.first + i, o.plenty || !kept.empty());
     const TrialVerdict verdict = check_trial(trial, ways);
+    if (!verdict.refused.empty()) ++refused[verdict.refused];
     if (verdict.passed()) {
       all.update(std::as_bytes(std::span(verdict.digest)));
-      if (o.table) std::printf("%u\t%s\t%s\n", o.first + i, trial.mode.c_str(), verdict.digest.c_str());
+      if (o.table)
+        std::printf("%u\t%s\t%s%s%s\n", o.first + i, trial.mode.c_str(), verdict.digest.c_str(),
+                    verdict.refused.empty() ? "" : "\t", verdict.refused.c_str());
       continue;
     }
     const Json small = trial_to_json(shrink_trial(trial, ways));
@@ -65,22 +80,26 @@ Result<int> run_random(const VerifyOptions& o) {
     } else {
       std::printf("FAIL  case %u of seed %llu (%s)\n%s\n", o.first + i, static_cast<unsigned long long>(o.seed),
                   trial.mode.c_str(), verdict.difference.c_str());
+      const std::string where = device != nullptr ? " --device " + o.common.device : std::string();
       std::printf(
-          "again: loom verify --random 1 --seed %llu --case %u\nor keep this as FILE for loom verify --trial "
-          "FILE:\n%s\n",
-          static_cast<unsigned long long>(o.seed), o.first + i, dump_json(small).c_str());
+          "again: loom verify --random 1 --seed %llu --case %u%s\nor keep this as FILE for loom verify --trial "
+          "FILE%s:\n%s\n",
+          static_cast<unsigned long long>(o.seed), o.first + i, where.c_str(), where.c_str(), dump_json(small).c_str());
     }
     return kFailed;
   }
   const std::string digest = to_hex(all.finish());
-  if (o.common.json)
-    print_json(Json{{"pass", true},
-                    {"seed", o.seed},
-                    {"cases", count},
-                    {"digest", digest},
-                    {"numerics_version", kNumericsVersion}});
-  else
-    std::printf("PASS  %s  (%u random cases, numerics version %u)\n", digest.c_str(), count, kNumericsVersion);
+  const std::string adapter = device != nullptr ? device->gpu()->adapter().name : std::string();
+  if (o.common.json) {
+    Json out{
+        {"pass", true}, {"seed", o.seed}, {"cases", count}, {"digest", digest}, {"numerics_version", kNumericsVersion}};
+    if (device != nullptr) out["device"] = o.common.device, out["adapter"] = adapter, out["refused"] = refused;
+    print_json(out);
+    return kOk;
+  }
+  std::printf("PASS  %s  (%u random cases, %snumerics version %u)\n", digest.c_str(), count,
+              device != nullptr ? (adapter + " beside this computer, ").c_str() : "", kNumericsVersion);
+  print_refused(refused);
   return kOk;
 }
 
@@ -133,8 +152,6 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
 
 Result<int> run_verify(const VerifyOptions& o) {
   LOOM_TRY_VOID(need_exact(o.common, "verify"));
-  if ((o.random > 0 || !o.kept.empty()) && o.common.device != "cpu")
-    return fail(Code::Unsupported, "--device {}: random networks run on the CPU alone", o.common.device);
   if (o.random > 0 || !o.kept.empty()) return run_random(o);
   GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();

@@ -146,6 +146,8 @@ Result<int> run_morph(const MorphOptions& o) {
   if (o.automatic.automatic) return run_auto_morph(o);
   if (o.automatic.given())
     return fail(Code::InvalidArgument, "--max-bytes, --max-loss, --data and --types belong to --auto");
+  if (o.common.device != "cpu" || o.common.precision != "strict")
+    return fail(Code::InvalidArgument, "--device belongs to --auto: nothing is computed without it");
   if (o.dtype.empty())
     return fail(Code::InvalidArgument, "give --dtype TYPE, or --auto with --data and --max-bytes or --max-loss");
   LOOM_TRY(const DType dtype, dtype_from_name(o.dtype));
@@ -234,6 +236,7 @@ Run morph_command(CLI::App& app) {
   add_overwrite(app, o->overwrite);
   add_hints(app, o->hints);
   add_auto_morph(app, o->automatic);
+  add_device(app, o->common);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

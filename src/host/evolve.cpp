@@ -115,7 +115,8 @@ Result<std::unique_ptr<EvolveRun>> EvolveRun::make(const Json& config, const Evo
   run->config_ = std::move(*read);
   if (options.generations != 0) run->config_.generations = options.generations;
   LOOM_TRY_VOID(run->open_task(config));
-  LOOM_TRY(run->workers_, Workers::create(options.threads, options.isa, options.pool));
+  LOOM_TRY(Device* const device, run->device());
+  LOOM_TRY(run->workers_, Workers::create(options.threads, options.isa, options.pool, device));
   LOOM_TRY_VOID(run->begin());
   if (options.begun) options.begun(*run);
   return run;
@@ -166,6 +167,27 @@ Result<void> EvolveRun::check_base(Network& base) const {
   LOOM_TRY_VOID(base.prepare(input_));
   LOOM_TRY(const Shape output, base.output_shape(input_, 0, base.num_cells()));
   return task_ != nullptr ? task_->check_output(output) : Result<void>();
+}
+
+Result<Device*> EvolveRun::device() const {
+  const std::string& name = options_.device;
+  if (name == "cpu") return nullptr;
+  if (is_fast_name(name))
+    return fail(Code::InvalidArgument, "device \"{}\": an evolution is exact, its hash is that of every other device",
+                name);
+  if (task_ == nullptr)
+    return fail(Code::InvalidArgument, "device \"{}\": a task outside is judged there, nothing is computed here", name);
+  NetworkSessionOptions chosen{.threads = options_.threads};
+  chosen.pool = options_.pool;
+  const auto candidates = static_cast<double>(config_.islands.count) *
+                          static_cast<double>(config_.islands.population.size) *
+                          static_cast<double>(config_.generations);
+  LOOM_TRY_VOID(name_device(name, chosen, candidates, options_.device_told));
+  if (!chosen.choose_device) return chosen.device;
+  LOOM_TRY(Network network, base());
+  if (auto fits = check_base(network); !fits)
+    return of_config("the network does not fit the task", std::move(fits).error());
+  return chosen.choose_device(network, chosen);
 }
 
 Result<void> EvolveRun::begin() {

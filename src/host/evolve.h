@@ -15,6 +15,7 @@
 #include "core/run_folder.h"
 #include "evolution/ensemble/ensemble.h"
 #include "evolution/run/config.h"
+#include "host/device.h"
 #include "training/training_run.h"
 
 namespace loom {
@@ -50,6 +51,10 @@ struct EvolveOptions {
   // Gives the fitness of networks by the config's task, in their order, in place of this process (Judge, in others).
   // How many objectives and features of behaviour each has stands in `like`.
   std::function<Result<std::vector<Fitness>>(std::span<const Network* const>, const Fitness& like)> judge{};
+  // Where networks are judged, a name of host/device.h: "auto" is settled for the first one, by as many passes as the
+  // run has candidates. Runs are exact: InvalidArgument for precision fast, and for a task outside.
+  std::string device = "cpu";
+  DeviceTold device_told{};                 // hears what "auto" took
   int threads = 0;                          // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};                 // absent: the best one
   std::shared_ptr<ThreadPool> pool = {};    // shared with others; null: one of its own
@@ -57,6 +62,8 @@ struct EvolveOptions {
   std::function<Continue(const EvolveProgress&)> progress{};  // behind every generation
   const std::atomic<bool>* cancel = nullptr;                  // set from any thread: the run ends behind a generation
 };
+
+inline Result<void> name_device(std::string_view name, EvolveOptions& to) { return to.device = name, Result<void>(); }
 
 struct EvolveResult {
   std::string task;
@@ -113,6 +120,7 @@ class EvolveRun {
   Result<Network> base() const;
   Result<void> check_base(Network& base) const;
   Result<std::vector<Fitness>> judged_elsewhere();
+  Result<Device*> device() const;
   Result<void> begin();
   Result<void> go_on();
   Result<void> save();

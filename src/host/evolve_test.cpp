@@ -1,7 +1,10 @@
 #include "host/evolve.h"
 
+#include "backend/webgpu/gpu_device.h"
+#include "backend/webgpu/prover.h"
 #include "core/json.h"
 #include "support/files.h"
+#include "support/gpu.h"
 
 namespace loom::host_evolve_test {
 namespace {
@@ -143,6 +146,53 @@ TEST_F(HostEvolve, what_does_not_fit_together_is_refused) {
   options_ = {.save_every = 0};
   EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidArgument);
   EXPECT_EQ(evolve_file(path("none.json"), {}).error().code, Code::NotFound);
+}
+
+// Networks of every sort that mutation makes, types that no card computes among them; threads take turns.
+using GpuEvolve = HostEvolve;
+TEST_F(GpuEvolve, a_card_judges_to_the_files_of_the_cpu) {
+  if (test::gpu_device() == nullptr) GTEST_SKIP() << "no graphics card";
+  config_["task"] = {{"name", "spirals"}, {"points", 40}};
+  config_["population"] = 12, config_["generations"] = 6, config_["ensemble"] = true;
+  config_["mutation"] = {
+      {"weight_perturb_rate", 0.5}, {"activation_rate", 0.3}, {"dtype_rate", 0.4}, {"node_rate", 0.1}};
+  config_["network"]["layers"] = {{{"type", "dense"}, {"input_height", 2}, {"output_height", 33}},
+                                  {{"type", "rmsnorm"}, {"input_height", 33}},
+                                  {{"type", "dense"}, {"input_height", 33}, {"output_height", 1}}};
+  const auto run = [&](const std::string& device, int threads) {
+    options_ = {.out = path(fmt::format("{} {}", device.substr(0, 3), threads)), .device = device, .threads = threads};
+    const EvolveResult result = whole();
+    return result.hash + test::read_all(options_.out + "/lineage.jsonl") +
+           test::read_all(options_.out + "/best.entity");
+  };
+  const std::string wanted = run("cpu", 1);
+  EXPECT_GT(wanted.size(), 1000u);
+  Device* const card = device_from_name("gpu").value();
+  const std::uint64_t before = card->gpu()->counters().dispatches;
+  for (const int threads : {1, 3}) EXPECT_TRUE(run("gpu", threads) == wanted) << threads;
+  EXPECT_GT(card->gpu()->counters().dispatches, before + 100);
+  EXPECT_TRUE(card->gpu()->prover().report().refused.empty());
+}
+
+TEST_F(HostEvolve, auto_says_why_a_small_population_stays_here_and_precision_fast_is_refused) {
+  std::vector<std::string> lines;
+  options_.device = "auto";
+  options_.device_told = [&](const Device* chosen, const std::string& line) {
+    EXPECT_EQ(chosen, nullptr);
+    lines.push_back(line);
+  };
+  const std::string hash = whole().hash;
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].starts_with("device auto: cpu: ")) << lines[0];
+  options_ = {.threads = 1};
+  EXPECT_EQ(whole().hash, hash);
+  for (const char* const name : {"gpu:fast", "auto:fast", "tpu"}) {
+    options_.device = name;
+    EXPECT_EQ(evolve(config_, options_).error().code, Code::InvalidArgument) << name;
+  }
+  options_ = {.outside = OutsideTask{.input = Shape::of({4, 2})}, .device = "gpu"};
+  config_.erase("task");
+  EXPECT_EQ(EvolveRun::create(config_, options_).error().code, Code::InvalidArgument);
 }
 
 }  // namespace

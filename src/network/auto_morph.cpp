@@ -59,9 +59,22 @@ class Loss {
  private:
   Result<std::vector<double>> outputs() {
     ++measurements_;
-    LOOM_TRY(const auto session, NetworkSession::create(network_, {.threads = options_.threads,
-                                                                   .isa = options_.isa,
-                                                                   .max_bytes = options_.max_session_bytes}));
+    if (!place_) {
+      NetworkSessionOptions place{.threads = options_.threads, .isa = options_.isa};
+      place.max_bytes = options_.max_session_bytes;
+      place.device = options_.device, place.choose_device = options_.choose_device;
+      settle_device(network_, place);
+      place_ = std::move(place);
+    }
+    auto all = outputs_at(*place_);
+    if (all || place_->device == nullptr || all.error().code != Code::Unsupported) return all;
+    NetworkSessionOptions here = *place_;
+    here.device = nullptr;
+    return outputs_at(here);
+  }
+
+  Result<std::vector<double>> outputs_at(const NetworkSessionOptions& place) {
+    LOOM_TRY(const auto session, NetworkSession::create(network_, place));
     const Shape& whole = data_.input_shape;
     const auto& sample = network_.settings.input_shape;
     // else the first axis may be another thing than samples
@@ -80,7 +93,7 @@ class Loss {
         narrow.assign(x.as<double>(), x.as<double>() + count * size);
         x.data = narrow.data(), x.element = Element::f32;
       }
-      LOOM_TRY(const ConstView y, session->forward(x));
+      LOOM_TRY(const ConstView y, session->forward_here(x));
       cols_ = y.shape.cols();
       with_element(y.element, [&]<class T>() { all.insert(all.end(), y.as<T>(), y.as<T>() + y.shape.elements()); });
     }
@@ -121,6 +134,7 @@ class Loss {
   std::vector<double> reference_;
   double scale_ = 0;
   std::size_t cols_ = 1, measurements_ = 0;
+  std::optional<NetworkSessionOptions> place_;  // where passes run
   bool probabilities_ = false;
 };
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/isa.h"
-#include "network/network.h"
+#include "network/network_session.h"
 
 namespace loom {
 
@@ -32,6 +32,9 @@ struct AutoMorphOptions {
   std::vector<DType> types;                         // to choose from beside float32; empty: all 21
   int threads = 0;
   std::optional<Isa> isa;
+  // Where losses are measured; null: here, and so in types that the device has no form for, with the same bits.
+  Device* device = nullptr;
+  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device;  // in place of `device`
   // Measurements done and foreseen; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
 };

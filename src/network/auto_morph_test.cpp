@@ -6,6 +6,7 @@
 #include "network/network_session.h"
 #include "network/spec.h"
 #include "support/divided.h"
+#include "support/gpu.h"
 
 namespace loom {
 namespace {
@@ -135,6 +136,26 @@ TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) 
       EXPECT_EQ(report->loss, expected->loss);
       EXPECT_EQ(report->loss_name, "cross_entropy");
     }
+}
+
+// Some of the 21 types have no form there.
+TEST(GpuAutoMorph, the_choice_on_a_card_is_that_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const std::size_t targets : {0u, 20u}) {
+    Network here = network(), there = network();
+    AutoMorphOptions options = within(9000);
+    const auto wanted = auto_morph(here, data(20, targets), options);
+    const std::uint64_t before = device->counters().dispatches;
+    options.device = device;
+    const auto got = auto_morph(there, data(20, targets), options);
+    ASSERT_TRUE(wanted && got) << (got ? wanted.error().text() : got.error().text());
+    EXPECT_EQ(types_of(*got), types_of(*wanted));
+    for (std::size_t i = 0; i < wanted->rows.size(); ++i)
+      EXPECT_EQ(got->rows[i].loss_increase, wanted->rows[i].loss_increase) << i;
+    EXPECT_EQ(got->loss, wanted->loss);
+    EXPECT_EQ(got->measurements, wanted->measurements);
+    EXPECT_GT(device->counters().dispatches, before + 20);
+  }
 }
 
 TEST(AutoMorph, D_21_chooses_among_the_types_it_is_given) {

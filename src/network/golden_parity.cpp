@@ -9,19 +9,21 @@ namespace {
 
 template <class T>
 Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span<const float> input, bool backward,
-                         int threads, std::optional<Isa> isa) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, backward}));
+                         int threads, std::optional<Isa> isa, Device* device = nullptr) {
+  NetworkSessionOptions options{threads, isa, backward};
+  options.device = device;
+  LOOM_TRY(const auto session, NetworkSession::create(network, options));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
   const std::vector<T> x(input.begin(), input.end());
   PassExtras extras;
   extras.training = c.training, extras.step = 3;
-  LOOM_TRY(const ConstView y, session->forward({x.data(), shape, element_of<T>}, extras));
+  LOOM_TRY(const ConstView y, session->forward_here({x.data(), shape, element_of<T>}, extras));
   GoldenRun out;
   out.y.assign(y.as<T>(), y.as<T>() + y.shape.elements());
   if (!backward) return out;
   std::vector<T> dy(out.y.size());
   for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<T>(static_cast<int>(i * 29 % 31) - 15) / T{8};
-  LOOM_TRY(const ConstView dx, session->backward({dy.data(), y.shape, element_of<T>}));
+  LOOM_TRY(const ConstView dx, session->backward_here({dy.data(), y.shape, element_of<T>}));
   out.dx.assign(dx.as<T>(), dx.as<T>() + dx.shape.elements());
   return out;
 }
@@ -29,8 +31,8 @@ Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span
 }  // namespace
 
 Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, bool backward, int threads,
-                             std::optional<Isa> isa) {
-  return run_in<float>(c, network, golden_input(c), backward, threads, isa);
+                             std::optional<Isa> isa, Device* device) {
+  return run_in<float>(c, network, golden_input(c), backward, threads, isa, device);
 }
 
 Result<GoldenRun> run_golden(const GoldenLayer& c, const Network& network, std::span<const float> input) {

@@ -14,8 +14,9 @@ struct GoldenRun {
   std::vector<double> y, dx;
 };
 // One forward, and with `backward` the backward of a fixed dy. The network is golden_network(layer, ..).
+// Unsupported where the device has no form for it.
 Result<GoldenRun> run_golden(const GoldenLayer& layer, const Network& network, bool backward, int threads = 1,
-                             std::optional<Isa> isa = std::nullopt);
+                             std::optional<Isa> isa = std::nullopt, Device* device = nullptr);
 
 // The same in f64, on the values that the weights of `network` stand for.
 Result<GoldenRun> run_golden_exact(const GoldenLayer& layer, const Network& network, bool backward);

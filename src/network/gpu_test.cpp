@@ -5,6 +5,8 @@
 
 #include "network/golden.h"
 #include "network/network_session.h"
+#include "network/spec.h"
+#include "network/step_mesh.h"
 #include "support/gpu.h"
 
 namespace loom {
@@ -108,6 +110,44 @@ TEST(GpuNetworks, every_kind_in_every_type_has_the_bits_of_the_cpu) { expect_the
 
 TEST(GpuNetworks, gradients_of_every_kind_in_every_type_have_the_bits_of_the_cpu) {
   expect_the_bits_of_the_cpu(kNoForm, true);
+}
+
+Network network_of(std::string_view spec) {
+  auto read = network_from_json(spec);
+  EXPECT_TRUE(read) << read.error().text();
+  return std::move(read->network);
+}
+
+TEST(GpuNetworks, a_step_mesh_that_computes_in_f64_is_refused_by_name) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  Network network = network_of(
+      R"({"activations":"float64","default_dtype":"float64","layers":[{"type":"dense","input_height":5,"output_height":4}]})");
+  ASSERT_TRUE(network.initialise() && network.prepare_steps(Shape::of({3, 5})));
+  EXPECT_TRUE(StepMesh::create(network, {.threads = 1}));
+  const auto mesh = StepMesh::create(network, {.threads = 1, .device = device});
+  ASSERT_FALSE(mesh);
+  EXPECT_EQ(mesh.error().code, Code::Unsupported);
+  EXPECT_NE(mesh.error().text().find("f64"), std::string::npos) << mesh.error().text();
+}
+
+// Ids that are none are noted on the card; then the pass ends by the type behind them.
+TEST(GpuNetworks, a_pass_that_ends_early_leaves_no_error_for_the_next_one) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  Network refused = network_of(
+      R"({"layers":[{"type":"embedding","vocab_size":7,"embedding_dim":4},
+      {"type":"dense","input_height":4,"output_height":3,"dtype":"int32"}]})");
+  Network other = network_of(R"({"layers":[{"type":"dense","input_height":3,"output_height":4}]})");
+  const Shape ids = Shape::of({2, 3});
+  ASSERT_TRUE(refused.initialise() && refused.prepare(ids) && other.initialise() && other.prepare(ids));
+  const auto first = NetworkSession::create(refused, {.threads = 1, .device = device}),
+             second = NetworkSession::create(other, {.threads = 1, .device = device});
+  ASSERT_TRUE(first && second);
+  const std::vector<float> none{1, 2, 900, 3, 4, 5}, x{1, 2, 3, 4, 5, 6};
+  const auto ended = (*first)->forward_here({none.data(), ids});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::Unsupported) << ended.error().text();
+  const auto next = (*second)->forward_here({x.data(), ids});
+  EXPECT_TRUE(next) << next.error().text();
 }
 
 }  // namespace

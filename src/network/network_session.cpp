@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/pass_error.h"
 #include "backend/rehearsal.h"
 #include "backend/travel.h"
 #include "core/checked.h"
@@ -50,7 +51,10 @@ Result<void> check_lengths(std::span<const std::size_t> lengths, const Shape& in
   return {};
 }
 
-Result<void> check_device(const Network& network) {
+}  // namespace
+
+Result<void> check_device(const Network& network, Device* device) {
+  if (device == nullptr) return {};
   std::optional<Error> error;
   network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
     if (layer.kind_row().forward_only && !error)
@@ -58,10 +62,10 @@ Result<void> check_device(const Network& network) {
                     network.steps(path)};
   });
   if (error) return tl::make_unexpected(*std::move(error));
+  if (device->gpu() != nullptr && network.settings.activations == Element::f64)
+    return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
   return {};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network,
                                                                const NetworkSessionOptions& options) {
@@ -105,9 +109,7 @@ Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   planned_.reset();
   has_forward_ = false;
-  if (options_.device != nullptr) LOOM_TRY_VOID(check_device(network));
-  if (options_.device != nullptr && options_.device->gpu() != nullptr && element() == Element::f64)
-    return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
+  LOOM_TRY_VOID(check_device(network, options_.device));
   arena_ = Arena(options_.device);
   if (options_.backward) {
     std::vector<std::size_t> sizes;
@@ -278,7 +280,7 @@ Result<ConstView> NetworkSession::forward(const ConstView& x, const PassExtras& 
   if (watch_ != nullptr) watch_->begin(PassKind::Forward, call_.step);
   const ConstView y = run_forward(now, x);
   states_.end(!now.status);
-  if (now.status) return tl::make_unexpected(*now.status);
+  if (now.status) return error_of_pass(now);
   has_forward_ = options_.backward;
   if (call_.training) {
     LOOM_TRY_VOID(keep_statistics(now, extras.unmeasured));
@@ -355,7 +357,7 @@ Result<ConstView> NetworkSession::backward(const ConstView& dy, const View* d_ex
   if (watch_ != nullptr) watch_->begin(options_.carries_targets ? PassKind::Tween : PassKind::Backward, call_.step);
   const ConstView dx = run_backward(now, dy);
   call_.d_external = nullptr;
-  if (now.status) return tl::make_unexpected(*now.status);
+  if (now.status) return error_of_pass(now);
   return dx;
 }
 

@@ -52,6 +52,10 @@ struct NetworkSessionOptions {
 // What was left open is chosen.
 void settle_device(const Network& network, NetworkSessionOptions& options);
 
+// Unsupported for a network that the device does not run whatever it is given: kinds that look at values, f64. Null:
+// this computer, which runs each.
+Result<void> check_device(const Network& network, Device* device);
+
 // NonFinite with the place of the first of these numbers, a tensor of that shape, that is not finite or would not be as
 // `element`. Networks themselves let such numbers through, and some activations make finite ones of them.
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backend/pass_error.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "network/merge.h"
@@ -156,7 +157,7 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
     back_.port_gradients.push_back({had_port ? port : nullptr, layout_.input, element()});
     backward_tick(exec, s, back, way);
   }
-  if (exec.status) return tl::make_unexpected(*exec.status);
+  if (exec.status) return error_of_pass(exec);
   return {};
 }
 

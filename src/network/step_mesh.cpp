@@ -12,6 +12,7 @@
 #include "layers/metacognition/metacognition.h"
 #include "layers/residual/residual.h"
 #include "network/merge.h"
+#include "network/network_session.h"
 #include "network/state_store.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -53,6 +54,7 @@ Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const
   if (options.history_capacity > kMostHistory)
     return fail(Code::LimitExceeded, "a history of {} ticks, at most {} are kept", options.history_capacity,
                 kMostHistory);
+  LOOM_TRY_VOID(check_device(network, options.device));
   std::unique_ptr<StepMesh> mesh(new StepMesh);
   mesh->network_ = &network, mesh->options_ = options;
   LOOM_TRY(mesh->pool_, ThreadPool::given_or_new(options.pool, options.threads));
@@ -424,6 +426,7 @@ Result<void> StepMesh::forward_tick(StepState& s, const StepOptions& options) {
   }
   s.pending_ = !failure.error;
   if (s.pending_) hear(s.pending_metas_);  // so that a snapshot of the pending tick holds what they remember
+  if (failure.error && device() != nullptr) static_cast<void>(device()->check());  // see error_of_pass()
   return failure.result();
 }
 

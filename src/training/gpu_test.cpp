@@ -75,7 +75,7 @@ TEST(GpuTraining, losses_of_rows_against_rows_end_with_the_weights_of_the_cpu) {
 
 TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu) {
   for (GoldenTraining training : golden_trainings()) {
-    if (training.tween != "chain" && training.tween != "layerwise") continue;
+    if (training.tween.empty()) continue;
     expect_the_weights_of_the_cpu(training);
     training.dtype = DType::int8;
     expect_the_weights_of_the_cpu(training, 4);
@@ -95,7 +95,7 @@ TEST(GpuTraining, long_trainings_end_with_the_weights_of_the_cpu) {
     expect_the_weights_of_the_cpu(training, steps);
   }
   for (const GoldenTraining& training : golden_trainings())
-    if (training.tween == "chain" || training.tween == "layerwise") expect_the_weights_of_the_cpu(training, steps);
+    if (!training.tween.empty()) expect_the_weights_of_the_cpu(training, steps);
 }
 
 constexpr DType kEncodedThere[] = {DType::int8,   DType::ternary, DType::bfloat16, DType::float16, DType::int4,
@@ -260,6 +260,61 @@ TEST(GpuTraining, running_statistics_and_states_stay_there_and_come_back_after_s
         EXPECT_TRUE(got.losses[i] == wanted.losses[i] || std::isnan(wanted.losses[i])) << i;
       EXPECT_LE(got.bytes_read, bytes);
     }
+}
+
+TEST(GpuTraining, workers_of_shards_run_one_after_the_other_to_the_weights_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto hash = [](gpu::GpuDevice* where, std::size_t workers) {
+    Network network = training_test::network_of(
+        {{"seed", 7},
+         {"layers",
+          {{{"type", "dense"}, {"input_height", 60}, {"output_height", 90}, {"activation", "tanh"}},
+           {{"type", "dense"}, {"input_height", 90}, {"output_height", 5}, {"bias", true}}}}});
+    const Shape input = Shape::of({67, 60});
+    EXPECT_TRUE(network.prepare(input) && network.initialise());
+    TrainerConfig config;
+    config.loss.name = "mse", config.optimizer.name = "adam", config.shards = 4, config.workers = workers;
+    config.schedule.learning_rate = 0.01, config.session.threads = 3, config.session.device = where;
+    const auto trainer = Trainer::create(network, config);
+    EXPECT_TRUE(trainer) << trainer.error().text();
+    const RandomStream random{.seed = 5};
+    std::vector<float> x(input.elements()), t(67 * 5);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 2 * random.uniform(i) - 1;
+    for (std::size_t i = 0; i < t.size(); ++i) t[i] = 2 * random.uniform(x.size() + i) - 1;
+    for (int step = 0; step < 20; ++step) {
+      const auto report = (*trainer)->step({{x.data(), input}, {}, {t.data(), Shape::of({67, 5})}});
+      EXPECT_TRUE(report && !report->skipped);
+    }
+    EXPECT_TRUE((*trainer)->fetch_weights());
+    return to_hex(weight_hash(network));
+  };
+  const std::string wanted = hash(nullptr, 2);
+  for (const std::size_t workers : {1u, 2u, 3u}) EXPECT_EQ(hash(device, workers), wanted) << workers;
+}
+
+TEST(GpuTraining, a_step_that_is_skipped_names_the_layer_that_the_cpu_names) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto why = [](gpu::GpuDevice* where, float value) {
+    Network network = training_test::network_of({{"seed", 7},
+                                                 {"layers",
+                                                  {{{"type", "dense"}, {"input_height", 6}, {"output_height", 9}},
+                                                   {{"type", "dense"}, {"input_height", 9}, {"output_height", 5}}}}});
+    const Shape input = Shape::of({20, 6});
+    EXPECT_TRUE(network.prepare(input) && network.initialise());
+    TrainerConfig config;
+    config.loss.name = "mse", config.micro_batch = 16, config.session.threads = 2, config.session.device = where;
+    const auto trainer = Trainer::create(network, config);
+    EXPECT_TRUE(trainer) << trainer.error().text();
+    std::vector<float> x(120, 0.5f), t(100, 0);
+    x[112] = value;
+    const auto report = (*trainer)->step({{x.data(), input}, {}, {t.data(), Shape::of({20, 5})}});
+    EXPECT_TRUE(report && report->skipped);
+    return report ? report->why : "";
+  };
+  for (const float value : {3e38f, 1e25f, std::numeric_limits<float>::infinity()})
+    EXPECT_EQ(why(device, value), why(nullptr, value));
+  EXPECT_NE(why(device, std::numeric_limits<float>::infinity()).find("layers.0 (dense)"), std::string::npos);
+  EXPECT_NE(why(device, 1e25f).find("every layer's output is"), std::string::npos) << why(device, 1e25f);
 }
 
 // What a step mesh leaves in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, by which

@@ -109,11 +109,6 @@ TEST(NullDevice, T_24_W_60_what_a_device_does_not_run_is_said) {
   TrainerConfig config;
   config.session.device = &device, config.lbfgs_history = 10;
   EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
-  config.lbfgs_history = {};
-  for (const char* mode : {"mirror", "dtp"}) {
-    config.tween.emplace().mode = mode;
-    EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
-  }
 }
 
 // Ticks of a step mesh, their backward passes and its learning.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "backend/pass_error.h"
 #include "backend/rehearsal.h"
 #include "backend/travel.h"
 #include "core/checked.h"
@@ -33,18 +34,24 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
   });
 }
 
-// Finds where numbers stop being finite, for a message.
+// Finds where numbers stop being finite, for a message: every output is read from a device, for once.
 class FiniteWatch final : public LayerWatch {
  public:
-  explicit FiniteWatch(const Exec& exec) : exec_(exec) {}
+  FiniteWatch(const Exec& exec, Device* device) : exec_(exec), device_(device) {}
   void after_forward(const Layer& layer, const ConstView& /*x*/, const ConstView& y) override {
-    if (first == nullptr && !all_finite(exec_, y)) first = &layer;
+    if (first != nullptr) return;
+    const auto here = brought(device_, y, memory_);
+    if (!here) error = here.error();
+    if (here && !all_finite(exec_, *here)) first = &layer;
   }
   void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
   const Layer* first = nullptr;
+  std::optional<Error> error;
 
  private:
   const Exec& exec_;
+  Device* device_;
+  Buffer memory_;
 };
 
 ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
@@ -57,7 +64,7 @@ ConstView part_of(const ConstView& x, std::size_t first, std::size_t count) {
 
 // The error of ops that could not be recorded.
 Result<void> recorded(const Exec& exec) {
-  if (exec.status) return tl::make_unexpected(*exec.status);
+  if (exec.status) return error_of_pass(exec);
   return {};
 }
 
@@ -422,8 +429,8 @@ void Trainer::take_gradients() {
 Result<void> Trainer::run_shards(const Samples& batch, double joint) {
   std::vector<Result<void>> done(workers_.size());
   const auto run = [&](std::size_t w) { done[w] = run_share(w, batch, joint); };
-  if (workers_.size() == 1)
-    run(0);
+  if (workers_.size() == 1 || device() != nullptr)  // one thread has the device for the whole step
+    for (std::size_t w = 0; w < workers_.size(); ++w) run(w);
   else
     team_->run(workers_.size(), run);
   for (Result<void>& each : done) LOOM_TRY_VOID(std::move(each));
@@ -872,17 +879,17 @@ Result<void> Trainer::put_measures_back() {
 
 // Names the first layer whose output is not finite in an inference of this batch, in parts no larger than training's.
 Result<std::string> Trainer::first_bad_layer(const Samples& batch) {
-  // layers are looked at on this computer only
-  if (config_.session.device != nullptr) return std::string("the gradient or the loss is not finite");
-  const Exec now = update_exec();
-  FiniteWatch watch(now);
+  Arena arena;  // of no scratch: outputs are looked at on this computer
+  const Exec here{session().pool(), session().kernels(), arena};
+  FiniteWatch watch(here, device());
   const std::size_t all = batch.size(), shard = ceil_div(all, config_.shards);
   const std::size_t each = config_.micro_batch == 0 ? shard : std::min(config_.micro_batch, shard);
   session().watch(&watch);
   Result<ConstView> ran;
   for (std::size_t at = 0; at < all && ran && watch.first == nullptr; at += each)
-    ran = session().forward(part_of(batch, at, std::min(each, all - at)).inputs);
+    ran = session().forward_here(part_of(batch, at, std::min(each, all - at)).inputs);
   session().watch(nullptr);
+  if (watch.error) return tl::make_unexpected(*std::move(watch.error));
   if (!ran) return ran.error().text();
   if (watch.first == nullptr) return std::string("the gradient or the loss is not finite; every layer's output is");
   std::string place = "a layer";
@@ -938,7 +945,7 @@ Result<void> Trainer::restore(const TrainerState& state) {
 std::vector<Trainer::Slot> Trainer::slots() const {
   std::vector<Slot> out;
   if (tween_)
-    for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values, config_.session.device});
+    for (const TweenVelocity& part : tween_->state()) out.push_back({part.path, part.values, part.device});
   for (std::size_t p = 0; p < trained_.weights.size() && !tween_; ++p) {
     if (trained_.limits[p])
       out.push_back({optimizer_.parameters()[p].path + ".limit", {&*trained_.limits[p], 1, 1, Element::f64}});

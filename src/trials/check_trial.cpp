@@ -12,7 +12,8 @@
 namespace loom {
 
 std::string TrialWay::text(const Trial& trial) const {
-  std::string out = fmt::format("{}, {} thread{}", name(isa), threads, threads == 1 ? "" : "s");
+  std::string out = fmt::format("{}{}, {} thread{}", device != nullptr ? "the device, " : "", name(isa), threads,
+                                threads == 1 ? "" : "s");
   if (variant > 0 && variant <= trial.variants.size()) out += ", with " + dump_json(trial.variants[variant - 1]);
   return out;
 }
@@ -40,10 +41,13 @@ std::string TrialRecord::digest() const {
 }
 
 std::string TrialRecord::difference(const TrialRecord& other) const {
-  const bool whole = !in_parts && !other.in_parts;
+  const bool whole = !in_parts && !other.in_parts, between = !at_the_end && !other.at_the_end;
   std::size_t i = 0, j = 0;
   const auto next = [&](const TrialRecord& record, std::size_t& at) -> const Entry* {
-    while (at < record.entries.size() && record.entries[at].of_whole_batch && !whole) ++at;
+    const auto is_of_one = [&](const TrialRecord::Entry& e) {
+      return (e.of_whole_batch && !whole) || (e.between_steps && !between);
+    };
+    while (at < record.entries.size() && is_of_one(record.entries[at])) ++at;
     return at < record.entries.size() ? &record.entries[at++] : nullptr;
   };
   for (;;) {
@@ -78,6 +82,24 @@ std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plen
   return ways;
 }
 
+std::vector<TrialWay> device_ways(const Trial& trial, std::size_t turn, Device& device) {
+  const int threads = turn % 2 == 0 ? 3 : 1;
+  std::vector<TrialWay> ways{{best_isa(), 1, 0, nullptr}, {best_isa(), threads, 0, &device}};
+  if (!trial.variants.empty()) ways.push_back({best_isa(), 4 - threads, 1 + turn % trial.variants.size(), &device});
+  return ways;
+}
+
+namespace {
+
+// What a device has no form for, where this computer, which `wanted` is of, has.
+std::string refused_by(const TrialWay& way, const Result<TrialRecord>& got, const TrialRecord& wanted) {
+  if (way.device == nullptr || !wanted.unsupported.empty()) return {};
+  if (got) return got->unsupported;
+  return got.error().code == Code::Unsupported ? got.error().message : std::string();
+}
+
+}  // namespace
+
 TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) {
   TrialVerdict verdict;
   const auto first = run_trial(trial, ways.front());
@@ -89,6 +111,10 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
   verdict.digest = first->digest();
   for (std::size_t i = 1; i < ways.size(); ++i) {
     const auto next = run_trial(trial, ways[i]);
+    if (const std::string refused = refused_by(ways[i], next, *first); !refused.empty()) {
+      verdict.refused = refused;
+      continue;
+    }
     std::string difference =
         next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
     if (difference.empty()) continue;

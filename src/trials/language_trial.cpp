@@ -99,6 +99,7 @@ Result<DecoderModel> trial_decoder(const Trial& trial) {
 Result<void> run_decoder(const Trial& trial, const Json& options, const TrialWay& way, TrialRecord& record) {
   LOOM_TRY(DecoderModel model, trial_decoder(trial));
   GoldenOptions run{.isa = way.isa, .threads = way.threads};
+  run.device = way.device;
   run.chunk = number_option(options, "chunk"), run.neighbours = number_option(options, "neighbours");
   run.through_snapshot = flag_option(options, "through_snapshot");
   if (text_option(options, "activations") == "int8") run.activations = Activations::int8;
@@ -124,6 +125,7 @@ Result<void> run_finetune(const Trial& trial, const Json& options, const TrialWa
   config.schedule.learning_rate = 0.01, config.schedule.warmup_steps = 1;
   config.seed = trial.data, config.validation_windows = 2;
   config.session.threads = way.threads, config.session.isa = way.isa;
+  config.session.device = way.device;
 
   const auto vocab = static_cast<std::size_t>(model.config.vocab_size);
   const RandomStream stream{trial.data, RandomDomain::Noise, 0, random_site("text")};

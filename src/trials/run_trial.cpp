@@ -64,6 +64,23 @@ class TrialRun {
     for (const double v : values) to.push_back(static_cast<float>(v));
     return {to.data(), shape, element_};
   }
+  // The same where the device of this way is; `memory` holds it there.
+  Result<ConstView> sent(std::span<const double> values, const Shape& shape, Memory& memory) {
+    const ConstView here = view(values, shape);
+    if (way_.device == nullptr) return here;
+    LOOM_TRY(memory, Memory::create(way_.device, shape.elements() * bytes_of(element_)));
+    memory.write(0, {here.as<std::byte>(), memory.size()});
+    return ConstView{memory.data(), shape, element_};
+  }
+  // What went wrong on the device.
+  Result<void> checked() const { return way_.device != nullptr ? way_.device->check() : Result<void>(); }
+  Result<void> fetched(const Network& network) const {
+    Result<void> done;
+    network.visit_weights([&](const std::string&, Weight& w, Layer&) {
+      if (auto fetch = w.fetch(); !fetch) done = std::move(fetch);
+    });
+    return done ? checked() : done;
+  }
 
   // The record.
   void show(std::string name, std::span<const std::byte> bytes) { record_.show(std::move(name), bytes); }
@@ -74,15 +91,23 @@ class TrialRun {
     if (v.data != nullptr)
       show(std::move(name), {static_cast<const std::byte*>(v.data), v.shape.elements() * bytes_of(v.element)});
   }
+  // A tensor of the device.
+  void show_there(std::string name, const ConstView& v) {
+    if (way_.device == nullptr || v.data == nullptr) return show(std::move(name), v);
+    std::vector<std::byte> here(v.shape.elements() * bytes_of(v.element));
+    way_.device->read(v.as<std::byte>(), here);
+    show(std::move(name), here);
+  }
   void show_text(std::string name, std::string_view text) {
     show(std::move(name), std::as_bytes(std::span(text.data(), text.size())));
   }
   void show_digest(std::string name, const Digest& digest) { record_.entries.push_back({std::move(name), digest}); }
-  void show_weights(const Network& network, const std::string& when);
+  void show_weights(const Network& network, const std::string& when, bool between_steps = false);
   // Records an error that the values may lead to, in every way alike; any other error is a fault of the trial or of the
   // engine.
   Result<void> answer(const Error& error) {
     if (error.code != Code::NonFinite && error.code != Code::Unsupported) return tl::make_unexpected(error);
+    if (error.code == Code::Unsupported) record_.unsupported = error.message;
     show_text(fmt::format("{}: {}", code_name(error.code), error.text()), {});
     return {};
   }
@@ -139,14 +164,17 @@ std::vector<double> TrialRun::inputs(std::string_view purpose) const {
   return x;
 }
 
-void TrialRun::show_weights(const Network& network, const std::string& when) {
+void TrialRun::show_weights(const Network& network, const std::string& when, bool between_steps) {
+  if (between_steps && record_.at_the_end) return;
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     const std::string name = when + path;
-    if (!w.master64().empty()) return show(name, std::as_bytes(w.master64()));
-    if (!w.master().empty()) return show(name, std::as_bytes(w.master()));
-    std::vector<double> values(w.elements());
-    w.decode(0, values.size(), values.data());
-    show(name, std::as_bytes(std::span(values)));
+    std::vector<double> values;
+    if (w.master64().empty() && w.master().empty()) values.resize(w.elements());
+    if (!values.empty()) w.decode(0, values.size(), values.data());
+    show(name, !w.master64().empty() ? std::as_bytes(w.master64())
+               : !w.master().empty() ? std::as_bytes(w.master())
+                                     : std::as_bytes(std::span(values)));
+    record_.entries.back().between_steps = between_steps;
   });
 }
 
@@ -185,7 +213,8 @@ Mixed mixed_named(const std::string& name) {
 Result<void> TrialRun::forward_calls(const Network& network, std::string_view label, std::size_t calls) {
   LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads,
                                                                 .isa = way_.isa,
-                                                                .mixed = mixed_named(text_option(options_, "mixed"))}));
+                                                                .mixed = mixed_named(text_option(options_, "mixed")),
+                                                                .device = way_.device}));
   const std::size_t batch = input_[0], part = std::min(batch, number_option(options_, "part", batch));
   for (std::size_t call = 0; call < calls; ++call) {
     const ConstView x = view(inputs(fmt::format("x{}", call)), input_);
@@ -199,7 +228,7 @@ Result<void> TrialRun::forward_calls(const Network& network, std::string_view la
       extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call),
       extras.first_sample = first;
       const auto y =
-          session->forward({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
+          session->forward_here({static_cast<const std::byte*>(x.data) + first * sample, shape, element_}, extras);
       if (!y) return answer(y.error());
       whole.update({static_cast<const std::byte*>(y->data), y->shape.elements() * bytes_of(element_)});
     }
@@ -217,27 +246,32 @@ Result<void> TrialRun::forward() {
 
 Result<void> TrialRun::backward() {
   LOOM_TRY(const Network net, network());
-  NetworkSessionOptions options{
-      .threads = way_.threads, .isa = way_.isa, .backward = true, .mixed = mixed_named(text_option(options_, "mixed"))};
+  NetworkSessionOptions options{.threads = way_.threads,
+                                .isa = way_.isa,
+                                .backward = true,
+                                .mixed = mixed_named(text_option(options_, "mixed")),
+                                .device = way_.device};
   options.checkpoint_every = number_option(options_, "checkpoint_every");
   const auto session = NetworkSession::create(net, options);
   if (!session) return answer(session.error());
   for (std::size_t call = 0; call < number_option(options_, "calls", 1); ++call) {
     PassExtras extras;
     extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(call);
-    const auto y = (*session)->forward(view(inputs(fmt::format("x{}", call)), input_), extras);
+    const auto y = (*session)->forward_here(view(inputs(fmt::format("x{}", call)), input_), extras);
     if (!y) return answer(y.error());
     show(fmt::format("output {}", call), *y);
     const ConstView dy = view(uniform(fmt::format("dy{}", call), y->shape.elements()), y->shape);
-    const auto dx = (*session)->backward(dy);
+    const auto dx = (*session)->backward_here(dy);
     if (!dx) return answer(dx.error());
     show(fmt::format("input gradient {}", call), *dx);
+    Result<void> brought;
     net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-      const void* g = (*session)->gradients().of(w);
-      if (g != nullptr)
-        show(fmt::format("gradient {} of {}", call, path),
-             {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+      Buffer memory;
+      const auto g = (*session)->gradient_here(w, memory);
+      if (g) show(fmt::format("gradient {} of {}", call, path), *g);
+      if (!g) brought = tl::make_unexpected(g.error());
     });
+    LOOM_TRY_VOID(std::move(brought));
   }
   return {};
 }
@@ -266,6 +300,9 @@ Result<void> TrialRun::train() {
   json["network"] = Json::object(), json["data"] = Json::object();
   LOOM_TRY(TrainConfig config, read_train_config(json, ""));
   config.trainer.session.threads = way_.threads, config.trainer.session.isa = way_.isa;
+  config.trainer.session.device = way_.device;
+  const std::size_t steps = number_option(options_, "steps", 1);
+  record_.at_the_end = way_.device != nullptr && trial_.data % 2 == 0;
   LOOM_TRY(Network net, network());
   if (input_.rank() < 2)
     return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
@@ -281,7 +318,7 @@ Result<void> TrialRun::train() {
   const std::string loss = config.trainer.loss.name;
   const auto& heads = config.trainer.loss.heads;
   const bool by_class = loss == "softmax_crossentropy" || loss == "multi_head_softmax_ce";
-  for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
+  for (std::size_t step = 0; step < steps; ++step) {
     if (step > 0 && step == number_option(options_, "save_after")) {
       LOOM_TRY(training, resumed(*training, config.trainer));
     }
@@ -315,7 +352,9 @@ Result<void> TrialRun::train() {
     show(fmt::format("rate {}", step), report->learning_rate);
     show(fmt::format("norm {}", step), report->gradient_norm);
     if (report->skipped) show_text(fmt::format("skipped {}", step), report->why);
-    show_weights(training->network, fmt::format("step {} ", step));
+    const bool is_last = step + 1 == steps;
+    if (is_last || !record_.at_the_end) LOOM_TRY_VOID(training->trainer->fetch_weights());
+    show_weights(training->network, fmt::format("step {} ", step), !is_last);
   }
   return {};
 }
@@ -365,7 +404,8 @@ Result<void> TrialRun::mesh() {
   StepMeshOptions mesh_options{.threads = way_.threads,
                                .isa = way_.isa,
                                .history_capacity = std::max<std::size_t>(1, back),
-                               .backward = back > 0};
+                               .backward = back > 0,
+                               .device = way_.device};
   const auto made = StepMesh::create(net, mesh_options);
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
@@ -390,22 +430,23 @@ Result<void> TrialRun::mesh() {
     for (StepState& other : others) all.push_back(&other);
     const auto took = others.empty() ? mesh.step(state, step) : mesh.step(all, step);
     if (!took) return answer(took.error());
+    if (const auto fine = checked(); !fine) return answer(fine.error());
     for (std::size_t cell = 0; cell < net.num_cells(); ++cell)
-      if (const auto y = state.output(cell)) show(fmt::format("tick {} cell {}", tick, cell), *y);
+      if (const auto y = state.output(cell)) show_there(fmt::format("tick {} cell {}", tick, cell), *y);
     show(fmt::format("gate loss {}", tick), state.gate_loss());
     show_digest(fmt::format("state {}", tick), state.hash());
   }
   const auto y = state.output();
   if (back == 0 || !y) return {};
-  const ConstView dy = view(uniform("dy", y->shape.elements()), y->shape);
+  Memory there;
+  LOOM_TRY(const ConstView dy, sent(uniform("dy", y->shape.elements()), y->shape, there));
   const auto ports = mesh.backward(state, dy, back);
   if (!ports) return answer(ports.error());
-  for (std::size_t i = 0; i < ports->size(); ++i) show(fmt::format("port gradient {}", i), (*ports)[i]);
+  for (std::size_t i = 0; i < ports->size(); ++i) show_there(fmt::format("port gradient {}", i), (*ports)[i]);
   net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-    if (const void* g = mesh.gradients().of(w))
-      show("gradient of " + path, {static_cast<const std::byte*>(g), w.elements() * bytes_of(element_)});
+    show_there("gradient of " + path, {mesh.gradients().of(w), Shape::of({1, w.elements()}), element_});
   });
-  return {};
+  return checked();
 }
 
 Result<void> TrialRun::mesh_tween() {
@@ -414,7 +455,8 @@ Result<void> TrialRun::mesh_tween() {
   const auto made = StepMesh::create(net, {.threads = way_.threads,
                                            .isa = way_.isa,
                                            .history_capacity = std::max<std::size_t>(1, history),
-                                           .keep_inputs = true});
+                                           .keep_inputs = true,
+                                           .device = way_.device});
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
@@ -425,17 +467,21 @@ Result<void> TrialRun::mesh_tween() {
   for (std::size_t tick = 0; tick < number_option(options_, "ticks", 1); ++tick) {
     const auto took = mesh.step(state, {.capture = history > 0});
     if (!took) return answer(took.error());
+    if (const auto fine = checked(); !fine) return answer(fine.error());
   }
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     const auto took = mesh.step(state, {.capture = history > 0});
     if (!took) return answer(took.error());
+    if (const auto fine = checked(); !fine) return answer(fine.error());
     const auto y = state.output();
     if (!y) continue;  // no data has come through yet
-    show(fmt::format("output {}", step), *y);
-    const ConstView t = view(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape);
+    show_there(fmt::format("output {}", step), *y);
+    Memory there;
+    LOOM_TRY(const ConstView t, sent(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape, there));
     if (const auto moved = (*tween)->step(state, {.values = t}, 0.05); !moved) return answer(moved.error());
     show(fmt::format("gap {}", step), (*tween)->output_gap());
     for (const MeshTweenUse& use : (*tween)->uses()) show(fmt::format("budget {} of {}", step, *use.path), use.budget);
+    LOOM_TRY_VOID(fetched(net));
     show_weights(net, fmt::format("step {} ", step));
   }
   return {};
@@ -463,7 +509,7 @@ Result<void> TrialRun::evolve() {
 // Whole generations. How good a network is: how far its outputs stand from zero, and how far the first one.
 Result<void> TrialRun::population() {
   LOOM_TRY(const Network base, network());
-  LOOM_TRY(Workers workers, Workers::create(way_.threads, way_.isa));
+  LOOM_TRY(Workers workers, Workers::create(way_.threads, way_.isa, nullptr, way_.device));
   PopulationConfig config;
   config.size = number_option(options_, "size", 4), config.elites = number_option(options_, "elites"),
   config.stagnation = 1;

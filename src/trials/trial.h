@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/cpu/isa.h"
+#include "backend/device.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/sha256.h"
@@ -47,7 +48,8 @@ std::vector<double> trial_input(const Trial& trial, std::string_view call);
 struct TrialWay {
   Isa isa = Isa::scalar;
   int threads = 1;
-  std::size_t variant = 0;  // 0: the options as they are; else variants[variant - 1]
+  std::size_t variant = 0;   // 0: the options as they are; else variants[variant - 1]
+  Device* device = nullptr;  // where passes run; null: this computer
   std::string text(const Trial& trial) const;
 };
 
@@ -57,11 +59,14 @@ struct TrialRecord {
     std::string name;
     Digest digest;
     bool of_whole_batch = false;  // a sum over all samples in f64 (losses): a function of how the batch was cut
+    bool between_steps = false;   // weights before the last step: some runs leave them where they are
   };
   void show(std::string name, std::span<const std::byte> bytes);
   void show(std::string name, double value, bool of_whole_batch = false);
   std::vector<Entry> entries;
-  bool in_parts = false;  // the batch was cut
+  bool in_parts = false;    // the batch was cut
+  bool at_the_end = false;  // weights were looked at behind the last step alone
+  std::string unsupported;  // what the run ended with, where it asked for something that is not there
   std::string digest() const;
   // "output 2: 0a1b.. here, 3c4d.. there"; empty where both agree.
   std::string difference(const TrialRecord& other) const;
@@ -74,10 +79,13 @@ Result<TrialRecord> run_trial(const Trial& trial, const TrialWay& way);
 // Plenty: every instruction set with every number of threads and every variant; else a handful that rotates with
 // `turn`. The first is what the others are compared with.
 std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plenty = false);
+// This computer, and the device beside it: as it is, and with a variant.
+std::vector<TrialWay> device_ways(const Trial& trial, std::size_t turn, Device& device);
 
 struct TrialVerdict {
   std::string digest;      // of the first way
   std::string difference;  // empty: every way agrees; else the first that does not, or what failed
+  std::string refused;     // what a device has no form for; it is no difference
   bool passed() const { return difference.empty(); }
 };
 TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways);

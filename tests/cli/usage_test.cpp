@@ -134,7 +134,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"diff", {"--lenient", "--json"}},
       {"graph", {"--output", "--overwrite"}},
       {"dna", {"--output", "--overwrite", "--journal", "--nested", "--json"}},
-      {"evolve", {"--output", "--resume", "--generations", "--json"}},
+      {"evolve", {"--output", "--resume", "--generations", "--device", "--json"}},
       {"stream", {"--models", "--fixtures", "--output", "--overwrite", "--page", "--no-certificate"}},
       {"bridge", {"--bind", "--port", "--token", "--models", "--fixtures", "--reports"}},
       {"schema", {}},

@@ -118,6 +118,21 @@ class OnACard(unittest.TestCase):
             return out + [net.hash(), state.hash()]
         self.same(work)
 
+    def test_evolutions(self):
+        config = {"task": "xor", "population": 10, "generations": 3, "seed": 4, "islands": 2,
+                  "mutation": {"weight_perturb_rate": 0.5, "dtype_rate": 0.3},
+                  "network": {"seed": 1, "layers": [
+                      {"type": "dense", "input_height": 2, "output_height": 40, "activation": "tanh"},
+                      {"type": "dense", "input_height": 40, "output_height": 1}]}}
+
+        def work(device):
+            done = welvet.evolve(config, threads=3, device=device)
+            return [done[key] for key in ("hash", "best", "best_id", "evaluated")]
+
+        self.assertEqual(work("auto"), self.same(work))
+        with self.assertRaises(welvet.LoomError):
+            welvet.evolve(config, device="gpu:fast")
+
     def test_whole_trainings_and_their_replay(self):
         x, y = values(60, 40), values(60, 3, 2)
         config = {"epochs": 2, "batch_size": 20, "loss": "mse", "optimizer": "adam", "learning_rate": 0.01}

@@ -572,7 +572,8 @@ public final class Abi {
         JAVA_LONG.withName("cancel"),
         ADDRESS.withName("progress"),
         ADDRESS.withName("user"),
-        ADDRESS.withName("judging")).withName("evolve_options");
+        ADDRESS.withName("judging"),
+        ADDRESS.withName("device")).withName("evolve_options");
     /** folder of the run; NULL: none, or beside a config file */
     public static final long EVOLVE_OPTIONS_OUT = 8;
     /** where relative paths of the config start; NULL: where its file lies */
@@ -592,6 +593,11 @@ public final class Abi {
     public static final long EVOLVE_OPTIONS_USER = 72;
     /** judges the networks of a generation; NULL: the run does */
     public static final long EVOLVE_OPTIONS_JUDGING = 80;
+    /**
+     * where networks are judged: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits,
+     * and so never fast. NULL: cpu
+     */
+    public static final long EVOLVE_OPTIONS_DEVICE = 88;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout STEP_MESH_OPTIONS = MemoryLayout.structLayout(
@@ -3308,7 +3314,8 @@ public final class Abi {
 
     /**
      * Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-     * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count and isa)
+     * elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
+     * device)
      */
     public static int judgeCreate(MemorySegment config, long configSize, MemorySegment options, MemorySegment judge) {
         try {

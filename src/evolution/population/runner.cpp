@@ -2,24 +2,29 @@
 
 #include <algorithm>
 
+#include "backend/pass_error.h"
 #include "backend/rehearsal.h"
+#include "backend/travel.h"
 #include "core/fp_environment.h"
+#include "network/network_session.h"
 #include "ops/all.h"
 
 namespace loom {
 
-Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa) {
+Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa, Device* device) {
   std::unique_ptr<Runner> r(new Runner);
   LOOM_TRY(r->pool_, ThreadPool::create(1));
   LOOM_TRY(r->kernels_, kernels_for(isa.value_or(best_isa())));
-  LOOM_TRY(r->arena_, Arena::create(std::size_t{1} << 16));
+  LOOM_TRY(r->here_.arena, Arena::create(std::size_t{1} << 16));
+  r->there_.device = device, r->there_.arena = Arena(device);
   return r;
 }
 
 void Runner::use(const Network& network) {
-  network_ = &network, is_planned_ = false;
+  network_ = &network, here_.planned.reset(), there_.planned.reset();
+  runs_there_ = there_.device != nullptr && check_device(network, there_.device);
   is_chain_ = chain_.read(network);
-  if (!is_chain_) cells_.assign(network.num_cell_sources(), {});
+  if (!is_chain_ || runs_there_) cells_.assign(network.num_cell_sources(), {});
 }
 
 Run Runner::run_on(const Exec& exec) {
@@ -28,40 +33,60 @@ Run Runner::run_on(const Exec& exec) {
   return run;
 }
 
-Result<void> Runner::plan(const Shape& input) {
-  is_planned_ = false;
+Result<void> Runner::plan(Place& place, const Shape& input) {
+  place.planned.reset();
   LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
   const ConstView nothing{rehearsal_input(), input, network_->settings.activations};
   const auto pass = [&](const Exec& exec) { network_->forward(run_on(exec), nothing, 0, network_->num_cells()); };
-  LOOM_TRY(const Arena::Mark needed, rehearse(exec(), pass));
-  if (!arena_.holds(needed)) {
-    LOOM_TRY(arena_, Arena::create({2 * needed.tensors, 2 * needed.notes}));
+  LOOM_TRY(const Arena::Mark needed, rehearse(exec(place), pass));
+  if (!place.arena.holds(needed)) {
+    LOOM_TRY(place.arena, Arena::create({2 * needed.tensors, 2 * needed.notes}, place.device));
   }
-  planned_ = input, is_planned_ = true;
+  place.planned = input;
   return {};
+}
+
+Result<ConstView> Runner::forward_at(Place& place, const ConstView& x) {
+  if (!place.planned || !(*place.planned == x.shape)) {
+    LOOM_TRY_VOID(plan(place, x.shape));
+  }
+  place.arena.clear();
+  const Exec now = exec(place);
+  const ConstView y = network_->forward(run_on(now), x, 0, network_->num_cells());
+  if (now.status) return error_of_pass(now);
+  return y;
+}
+
+Result<ConstView> Runner::forward_there(const ConstView& x) {
+  const DeviceTurn turn(there_.device);
+  LOOM_TRY(const ConstView input, sent(there_.device, x, input_));
+  LOOM_TRY(const ConstView y, forward_at(there_, input));
+  return brought(there_.device, y, output_);
+}
+
+Result<ConstView> Runner::forward_here(const ConstView& x) {
+  if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
+  if (is_chain_) cells_.assign(network_->num_cell_sources(), {});  // the general way says what is wrong
+  return forward_at(here_, x);
 }
 
 Result<ConstView> Runner::forward(const ConstView& x) {
   if (x.element != network_->settings.activations)
     return fail(Code::InvalidArgument, "the input is of another element type than the network's");
   const FpEnvironment environment;
-  if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
-  if (is_chain_) cells_.assign(network_->num_cell_sources(), {});  // the general way says what is wrong
-  if (!is_planned_ || !(planned_ == x.shape)) {
-    LOOM_TRY_VOID(plan(x.shape));
+  if (runs_there_) {
+    auto y = forward_there(x);
+    if (y || y.error().code != Code::Unsupported) return y;
+    runs_there_ = false;
   }
-  arena_.clear();
-  const Exec now = exec();
-  const ConstView y = network_->forward(run_on(now), x, 0, network_->num_cells());
-  if (now.status) return tl::make_unexpected(*now.status);
-  return y;
+  return forward_here(x);
 }
 
-Result<Workers> Workers::create(int threads, std::optional<Isa> isa, std::shared_ptr<ThreadPool> pool) {
+Result<Workers> Workers::create(int threads, std::optional<Isa> isa, std::shared_ptr<ThreadPool> pool, Device* device) {
   Workers w;
   LOOM_TRY(w.pool_, ThreadPool::given_or_new(std::move(pool), threads));
   for (int i = 0; i < w.pool_->threads(); ++i) {
-    LOOM_TRY(auto runner, Runner::create(isa));
+    LOOM_TRY(auto runner, Runner::create(isa, device));
     w.runners_.push_back(std::move(runner));
   }
   return w;

@@ -13,26 +13,39 @@ namespace loom {
 
 class Runner {
  public:
-  static Result<std::unique_ptr<Runner>> create(std::optional<Isa> isa = std::nullopt);
+  // On a device runners take turns, and networks that it has no form for run here, with the same bits. It outlives
+  // them; null: this computer.
+  static Result<std::unique_ptr<Runner>> create(std::optional<Isa> isa = std::nullopt, Device* device = nullptr);
 
   // The network that forward() runs from here on: prepared, and unchanged while it runs.
   void use(const Network& network);
-  // x in the network's element type; the result is valid until the next call. ShapeMismatch; what layers report.
+  // x in the network's element type, and here; so is the result, which is valid until the next call. ShapeMismatch;
+  // what layers report.
   Result<ConstView> forward(const ConstView& x);
   ThreadPool& pool() { return *pool_; }
 
  private:
+  // Where passes run, and the input that its arena is planned for.
+  struct Place {
+    Device* device = nullptr;
+    Arena arena;
+    std::optional<Shape> planned;
+  };
   Runner() = default;
-  Result<void> plan(const Shape& input);
-  Exec exec() { return {*pool_, *kernels_, arena_, nullptr, network_->settings.quantized_inputs}; }
+  Result<void> plan(Place& place, const Shape& input);
+  Result<ConstView> forward_at(Place& place, const ConstView& x);
+  Result<ConstView> forward_there(const ConstView& x);
+  Result<ConstView> forward_here(const ConstView& x);
+  Exec exec(Place& place) { return {*pool_, *kernels_, place.arena, nullptr, network_->settings.quantized_inputs}; }
   Run run_on(const Exec& exec);
 
   std::unique_ptr<ThreadPool> pool_;  // of the calling thread alone
   const KernelTable* kernels_ = nullptr;
-  Arena arena_;
+  Place here_, there_;
+  Memory input_;   // there
+  Buffer output_;  // what was read from there
   const Network* network_ = nullptr;
-  Shape planned_;
-  bool is_planned_ = false;
+  bool runs_there_ = false;  // the network
   DenseChain chain_;
   bool is_chain_ = false;
   std::vector<ConstView> cells_;
@@ -43,7 +56,7 @@ class Workers {
  public:
   // On `pool`, which others may share, or on one of its own with so many threads.
   static Result<Workers> create(int threads, std::optional<Isa> isa = std::nullopt,
-                                std::shared_ptr<ThreadPool> pool = nullptr);
+                                std::shared_ptr<ThreadPool> pool = nullptr, Device* device = nullptr);
   ThreadPool& pool() { return *pool_; }
   Runner& runner(int worker) { return *runners_[static_cast<std::size_t>(worker)]; }
 

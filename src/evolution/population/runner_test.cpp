@@ -4,6 +4,7 @@
 
 #include "evolution/evolution_test.h"
 #include "layers/activation_fields.h"
+#include "support/gpu.h"
 
 namespace loom {
 namespace {
@@ -105,6 +106,35 @@ TEST(Runner, E_30_errors_are_those_of_the_network) {
   EXPECT_EQ(wrong.error().code, Code::ShapeMismatch);
   EXPECT_EQ(wrong.error().text(), network.output_shape(Shape::of({3, 5}), 0, 2).error().text());
   EXPECT_TRUE(runner->forward({x.data(), Shape::of({3, 4})}));
+}
+
+// What has no form on a card (f64, wide integers, the last two) runs here.
+TEST(GpuRunner, networks_of_every_sort_have_the_bits_of_a_session_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto runner = Runner::create({}, device).value();
+  const std::vector<std::string> others = {
+      R"({"type":"softmax"})",
+      R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"dense","input_height":40,"output_height":40}]})",
+      R"({"type":"dense","input_height":40,"output_height":40,"adapters":[{"rank":2}]})",
+      R"({"type":"dense","input_height":80,"output_height":40,"is_remote_link":true,"link_mode":"feed","link_merge":"concat"})",
+      R"({"is_remote_link":true})",
+      R"({"type":"dense","input_height":40,"output_height":40,"dtype":"int8","activation":"gelu"})",
+      R"({"type":"dense","input_height":40,"output_height":40,"dtype":"int32"})"};
+  for (const std::string& other : others)
+    for (const std::size_t rows : {67u, 3u}) {
+      const Shape shape = Shape::of({rows, 40});
+      const Network network = ready(row_of({dense(40, 40), other, dense(40, 2)}, R"("seed":1,)"), shape);
+      const std::uint64_t before = device->counters().dispatches;
+      expect_same(*runner, network, best_isa(), shape, other);
+      EXPECT_EQ(device->counters().dispatches > before + 2, other != others.back()) << other;
+    }
+  const Network wide = ready(row_of({dense(40, 2)}, R"("seed":1,"activations":"float64","default_dtype":"float64",)"),
+                             Shape::of({3, 40}));
+  runner->use(wide);
+  const std::vector<double> x(120, 0.25);
+  const auto y = runner->forward({x.data(), Shape::of({3, 40}), Element::f64});
+  ASSERT_TRUE(y) << y.error().text();
+  EXPECT_EQ(y->element, Element::f64);
 }
 
 }  // namespace

@@ -85,8 +85,6 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   s->network_ = &network, s->config_ = config, s->device_ = options.device, s->arena_ = Arena(options.device),
   s->records_.figures = Figures(options.device);
   LOOM_TRY_VOID(s->set_rules());
-  if (s->has_feedback() && options.device != nullptr)
-    return fail(Code::Unsupported, "tween: mirror and dtp run without a device");
   LOOM_TRY_VOID(s->trained_.collect(network, config, !s->has_feedback(), options.device));
   LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
   s->watch_ = std::make_unique<Watch>(*s);
@@ -245,7 +243,7 @@ Result<void> TweenSession::prepare_feedback() {
       feedback = std::make_unique<TweenMirror>(config_, rules_, of.seed, of.activations);
     else
       feedback = std::make_unique<TweenInverse>(config_, of.seed, of.activations);
-    descent_ = std::make_unique<TweenDescent>(trained_, std::move(feedback));
+    descent_ = std::make_unique<TweenDescent>(trained_, std::move(feedback), device_);
   }
   return descent_->prepare(config_.optimizer, by_derivatives(), find);
 }
@@ -260,14 +258,15 @@ Result<void> TweenSession::optimise() {
     if (!records_.metrics[u].skipped && trained_.layers[records_.uses[u].layer].trainable)
       for (const std::size_t slot : trained_.layers[records_.uses[u].layer].weights)
         moves[trained_.weights[slot].velocity] = true;
-  return descent_->step(session_->exec_with(arena_), moves, session_->gradients(),
+  // Masters move here.
+  return descent_->step(session_->exec_with(device_ != nullptr ? here_ : arena_), moves, session_->gradients(),
                         static_cast<double>(output_.shape.rows()), records_.rate);
 }
 
 std::vector<TweenVelocity> TweenSession::state() {
   std::vector<TweenVelocity> out;
   for (const TweenVelocity& v : trained_.velocities)
-    if (v.values.data != nullptr) out.push_back({v.path + ".velocity", v.values});
+    if (v.values.data != nullptr) out.push_back({v.path + ".velocity", v.values, device_});
   for (WeightState& state : trained_.weights)
     if (state.limit)
       out.push_back({trained_.velocities[state.velocity].path + ".limit", {&*state.limit, 1, 1, Element::f64}});

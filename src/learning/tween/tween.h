@@ -108,7 +108,8 @@ class TweenSession {
  public:
   // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and
   // step(). InvalidConfig for a setting outside its range, UnknownName for a mode, slope, estimate or scale;
-  // Unsupported as of checkpoint_every, and for mirror and dtp on a device.
+  // Unsupported as of checkpoint_every. On a device passes, targets and feedback phases of mirror and dtp run there,
+  // while the optimiser moves their weights here, and sends them.
   static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config,
                                                       const NetworkSessionOptions& options = {});
   ~TweenSession();
@@ -252,7 +253,7 @@ class TweenSession {
   StepMesh* mesh_ = nullptr;  // of a MeshTween, which has no session
   Gradients mesh_gradients_;
   std::optional<Loss> mse_;
-  Arena arena_;
+  Arena arena_, here_;  // on a device: there, and here for what moves here
   TweenTrained trained_;
   Records records_;
   double output_gap_ = 0, loss_ = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/rehearsal.h"
+#include "backend/travel.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/finite.h"
 #include "ops/gap/gap.h"
@@ -15,7 +16,7 @@ Result<void> TweenDescent::prepare(const OptimizerConfig& config, bool by_deriva
   std::map<const Layer*, std::string> paths;
   for (const LayerState& state : trained_.layers)
     if (!state.weights.empty()) paths[state.layer] = state.path;
-  LOOM_TRY_VOID(feedback_->own(paths, std::move(find)));
+  LOOM_TRY_VOID(feedback_->own(paths, std::move(find), device_));
   LOOM_TRY(optimizer_, Optimizer::create(config));
   std::vector<Parameter> parameters;
   parameters.reserve(trained_.velocities.size());
@@ -52,7 +53,9 @@ Result<void> TweenDescent::step(const Exec& exec, const std::vector<bool>& moves
     if (state.weight == nullptr || !moves[state.velocity] || !given.written(*state.weight)) continue;
     const Tensor to = state.weight->master_for_update();
     const Tensor g{gradient_memory_[state.velocity].data(), to.rows, to.cols, to.element};
-    convert(exec, {given.of(*state.weight), to.rows, to.cols, given.element()}, g);
+    LOOM_TRY(const ConstView from,
+             brought(device_, {given.of(*state.weight), Shape::of({to.rows, to.cols}), given.element()}, brought_));
+    convert(exec, {from.data, to.rows, to.cols, from.element}, g);
     scale(exec, g, -2 * state.factor / rows, g);
     if (!all_finite(exec, g))
       return fail(Code::NonFinite, "tween: {}: the gradient is not finite", trained_.velocities[state.velocity].path);

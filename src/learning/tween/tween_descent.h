@@ -16,16 +16,16 @@ namespace loom {
 
 class TweenDescent {
  public:
-  // `trained` outlives this object.
-  TweenDescent(TweenTrained& trained, std::unique_ptr<TweenFeedback> feedback)
-      : trained_(trained), feedback_(std::move(feedback)) {}
+  // `trained` outlives this object. Gradients come from the device; null: they are here.
+  TweenDescent(TweenTrained& trained, std::unique_ptr<TweenFeedback> feedback, Device* device)
+      : trained_(trained), feedback_(std::move(feedback)), device_(device) {}
 
   // Takes the layers and weights as `trained` lists them now, with new feedback weights and a new optimiser.
   // `by_derivatives`: gradients are those of the derivatives, else each has a factor of its kind. `find` is asked for
   // what a forward kept (TweenFeedback::own).
   Result<void> prepare(const OptimizerConfig& config, bool by_derivatives, TweenFeedback::Finder find);
-  // One step of the weights whose velocities `moves` names, from gradients summed over `rows` rows. NonFinite where a
-  // gradient or an update is not.
+  // One step of the weights whose velocities `moves` names, from gradients summed over `rows` rows; `exec` is of this
+  // computer. NonFinite where a gradient or an update is not.
   Result<void> step(const Exec& exec, const std::vector<bool>& moves, const Gradients& given, double rows,
                     double learning_rate);
 
@@ -48,6 +48,8 @@ class TweenDescent {
 
   TweenTrained& trained_;
   std::unique_ptr<TweenFeedback> feedback_;
+  Device* device_;
+  Buffer brought_;  // a gradient
   std::optional<Optimizer> optimizer_;
   std::vector<Buffer> gradient_memory_;  // by velocity
   Buffer kept_;

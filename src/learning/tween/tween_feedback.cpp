@@ -1,6 +1,8 @@
 #include "learning/tween/tween_feedback.h"
 
+#include "backend/pass_error.h"
 #include "backend/rehearsal.h"
+#include "backend/travel.h"
 #include "core/json.h"
 #include "learning/tween/tween.h"
 #include "network/spec.h"
@@ -30,8 +32,8 @@ TweenFeedback::TweenFeedback(const TweenConfig& config, double noise, double rat
       repeats_(config.feedback_steps) {}
 TweenFeedback::~TweenFeedback() = default;
 
-Result<void> TweenFeedback::own(const std::map<const Layer*, std::string>& paths, Finder find) {
-  find_ = std::move(find);
+Result<void> TweenFeedback::own(const std::map<const Layer*, std::string>& paths, Finder find, Device* device) {
+  find_ = std::move(find), device_ = device;
   maps_.clear();
   for (const auto& [layer, path] : paths) {
     Json spec = model_of(*layer, element_);
@@ -41,7 +43,7 @@ Result<void> TweenFeedback::own(const std::map<const Layer*, std::string>& paths
     LOOM_TRY_VOID(give_weights(*map, std::move(spec), path + ".feedback"));
     std::vector<std::size_t> sizes;
     for (Weight* w : map->weights) w->set_slot(sizes.size()), sizes.push_back(w->elements());
-    LOOM_TRY(map->gradients, Gradients::create(sizes, element_));
+    LOOM_TRY(map->gradients, Gradients::create(sizes, element_, device));
     maps_[path] = std::move(map);
   }
   return {};
@@ -74,17 +76,20 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
   };
   if (!map.planned || !(*map.planned == seen.x.shape)) {
     LOOM_TRY(const Arena::Mark needed, rehearse(threads, [&](const Exec& rehearsal) { run(rehearsal, 0); }));
-    LOOM_TRY(map.arena, Arena::create(needed));
+    LOOM_TRY(map.arena, Arena::create(needed, device_));
     map.planned = seen.x.shape;
   }
   for (std::size_t k = 0; k < repeats_; ++k) {
     const Exec exec{threads.pool, threads.kernels, map.arena};
     run(exec, k);
-    if (exec.status) return tl::make_unexpected(*exec.status);
+    if (exec.status) return error_of_pass(exec);
+    const Exec here{threads.pool, threads.kernels, here_};
     for (Weight* w : map.weights) {
       const Tensor to = w->master_for_update();
-      add_scaled(exec, step_of(map, seen, *w), {map.gradients.of(*w), to.rows, to.cols, element_}, to);
-      LOOM_TRY_VOID(w->commit_update(exec.pool));
+      LOOM_TRY(const ConstView g,
+               brought(device_, {map.gradients.of(*w), Shape::of({to.rows, to.cols}), element_}, brought_));
+      add_scaled(here, step_of(map, seen, *w), {g.data, to.rows, to.cols, element_}, to);
+      LOOM_TRY_VOID(w->commit_update(here.pool));
     }
   }
   return {};

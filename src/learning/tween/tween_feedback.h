@@ -30,8 +30,8 @@ class TweenFeedback : public TargetMap {
 
   ~TweenFeedback() override;
   // Gives V and c, drawn by (seed, path.feedback), to the layers among `paths` that can have them, and to no others.
-  // `find` is asked in passes, never in rehearsals.
-  Result<void> own(const std::map<const Layer*, std::string>& paths, Finder find);
+  // `find` is asked in passes, never in rehearsals. Phases run on the device, where there is one; weights move here.
+  Result<void> own(const std::map<const Layer*, std::string>& paths, Finder find, Device* device);
   // One feedback phase for every layer whose input has been asked a target for, in the order of their paths. After a
   // forward.
   Result<void> train(const Exec& threads, std::uint32_t step);
@@ -77,6 +77,9 @@ class TweenFeedback : public TargetMap {
 
   std::size_t repeats_;
   Finder find_;
+  Device* device_ = nullptr;
+  Arena here_;                                        // of no scratch
+  Buffer brought_;                                    // a gradient
   std::map<std::string, std::unique_ptr<Map>> maps_;  // by path
 };
 

@@ -17,7 +17,8 @@ struct TweenConfig;
 // Velocity of a weight, named by its path. Beside feedback weights velocities have no data.
 struct TweenVelocity {
   std::string path;
-  Tensor values;  // [1, elements] in the master's type
+  Tensor values;             // [1, elements] in the master's type
+  Device* device = nullptr;  // where TweenSession::state() has them; null: here
 };
 
 struct TweenTrained {

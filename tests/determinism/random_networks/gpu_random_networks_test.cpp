@@ -1,0 +1,95 @@
+// Random networks on a graphics card beside this computer: `loom verify --random N --device gpu`. LOOM_GPU_TRIALS=N
+// runs N cases in place of those of CI, LOOM_TRIALS_SEED=S others.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "host/device.h"
+#include "support/environment.h"
+#include "support/files.h"
+#include "support/gpu.h"
+#include "trials/trial.h"
+
+namespace loom {
+namespace {
+
+constexpr std::uint64_t kCardSeed = 1;
+constexpr std::uint32_t kCardCases = 100;
+
+// What a card has no form for, by rule; anything else that it refuses is an error.
+bool is_rule(const std::string& refused) {
+  for (const std::string_view rule :
+       {"weights are not computed on graphics cards: --device cpu", "networks that compute in f64 run on the CPU",
+        "keys and values as", "lbfgs runs without a device"})
+    if (refused.find(rule) != refused.npos) return true;
+  return false;
+}
+
+void expect_the_bits_of_the_cpu(const Trial& trial, std::uint32_t turn, Device& device,
+                                std::map<std::string, std::size_t>& whole) {
+  const TrialVerdict verdict = check_trial(trial, device_ways(trial, turn, device));
+  EXPECT_TRUE(verdict.passed()) << verdict.difference;
+  EXPECT_TRUE(verdict.refused.empty() || is_rule(verdict.refused)) << verdict.refused;
+  if (verdict.refused.empty()) ++whole[trial.mode];
+}
+
+TEST(GpuRandomNetworks, every_mode_has_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(unused);
+  Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
+  const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kCardSeed);
+  const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_GPU_TRIALS", kCardCases));
+  std::map<std::string, std::size_t> whole;  // cases by mode, of which all ran on the card
+  for (std::uint32_t k = 0; k < cases; ++k) {
+    SCOPED_TRACE(fmt::format("loom verify --random 1 --seed {} --case {} --device gpu", seed, k));
+    expect_the_bits_of_the_cpu(random_trial(seed, k), k, *device, whole);
+  }
+  EXPECT_EQ(test::refused_kernels(*device->gpu()), "");
+  std::size_t all = 0;
+  for (const auto& [mode, count] : whole) all += count;
+  EXPECT_GE(2 * all, cases);
+  if (cases < kCardCases || seed != kCardSeed) return;
+  for (const char* const mode : {"forward", "backward", "train", "tween", "mesh", "mesh tween"})
+    EXPECT_GT(whole[mode], 0u) << mode;
+}
+
+// Failing cases of the past, on this computer or on a card.
+TEST(GpuRandomNetworks, kept_cases_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(unused);
+  Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
+  std::map<std::string, std::size_t> whole;
+  for (const auto& file :
+       std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
+    SCOPED_TRACE(file.path().filename().string());
+    const auto json = parse_json(test::read_all(file.path().string()));
+    ASSERT_TRUE(json) << json.error().text();
+    const auto trial = trial_from_json(*json);
+    ASSERT_TRUE(trial) << trial.error().text();
+    for (const std::uint32_t turn : {0u, 1u, 2u}) expect_the_bits_of_the_cpu(*trial, turn, *device, whole);
+  }
+  EXPECT_FALSE(whole.empty());
+}
+
+TEST(GpuRandomNetworks, a_difference_and_a_refusal_are_told_apart) {
+  LOOM_NEEDS_GPU_DEVICE(unused);
+  Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
+  Trial trial;
+  trial.mode = "forward", trial.input = {3, 5}, trial.options["calls"] = 1;
+  trial.network = parse_json(R"({"layers":[{"type":"dense","input_height":5,"output_height":4}]})").value();
+  const TrialVerdict same = check_trial(trial, device_ways(trial, 0, *device));
+  EXPECT_TRUE(same.passed()) << same.difference;
+  EXPECT_EQ(same.refused, "");
+  // Another network on the card than here, by a variant.
+  trial.variants.push_back(Json{{"calls", 2}});
+  const TrialVerdict other = check_trial(trial, device_ways(trial, 0, *device));
+  EXPECT_NE(other.difference.find("the device"), std::string::npos) << other.difference;
+  trial.variants.clear();
+  trial.network["activations"] = "float64", trial.network["default_dtype"] = "float64";
+  const TrialVerdict wide = check_trial(trial, device_ways(trial, 0, *device));
+  EXPECT_TRUE(wide.passed()) << wide.difference;
+  EXPECT_NE(wide.refused.find("f64"), std::string::npos) << wide.refused;
+}
+
+}  // namespace
+}  // namespace loom
