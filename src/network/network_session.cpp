@@ -54,8 +54,10 @@ Result<void> check_device(const Network& network) {
   std::optional<Error> error;
   network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
     if (layer.kind_row().forward_only && !error)
-      error = Error{Code::Unsupported, fmt::format("{} runs on no device: its operations look at values", layer.kind()),
-                    network.steps(path)};
+      error =
+          Error{Code::Unsupported,
+                fmt::format("{} runs on the CPU and on graphics cards: its operations look at values", layer.kind()),
+                network.steps(path)};
   });
   if (error) return tl::make_unexpected(*std::move(error));
   return {};
@@ -105,7 +107,7 @@ Result<void> NetworkSession::adopt() {
   const Network& network = *network_;
   planned_.reset();
   has_forward_ = false;
-  if (options_.device != nullptr) LOOM_TRY_VOID(check_device(network));
+  if (options_.device != nullptr && options_.device->gpu() == nullptr) LOOM_TRY_VOID(check_device(network));
   if (options_.device != nullptr && options_.device->gpu() != nullptr && element() == Element::f64)
     return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
   arena_ = Arena(options_.device);
