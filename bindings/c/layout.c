@@ -199,11 +199,12 @@ SIZE(loom_graph_options, 16, 16);
 AT(loom_graph_options, struct_size, 0, 0);
 AT(loom_graph_options, max_bytes, 8, 8);
 
-SIZE(loom_graph_session_options, 24, 32);
+SIZE(loom_graph_session_options, 32, 40);
 AT(loom_graph_session_options, struct_size, 0, 0);
 AT(loom_graph_session_options, threads, 8, 8);
 AT(loom_graph_session_options, thread_count, 16, 16);
 AT(loom_graph_session_options, isa, 20, 24);
+AT(loom_graph_session_options, device, 24, 32);
 
 SIZE(loom_encoder_options, 32, 48);
 AT(loom_encoder_options, struct_size, 0, 0);
@@ -422,6 +423,7 @@ int main(void) {
   SHOW(loom_graph_session_options, threads);
   SHOW(loom_graph_session_options, thread_count);
   SHOW(loom_graph_session_options, isa);
+  SHOW(loom_graph_session_options, device);
   printf("loom_encoder_options %lu\n", (unsigned long)sizeof(loom_encoder_options));
   SHOW(loom_encoder_options, struct_size);
   SHOW(loom_encoder_options, threads);

@@ -593,6 +593,9 @@ namespace Welvet
         public int ThreadCount;
         /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
         public byte* Isa;
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
+        /// NULL: cpu</summary>
+        public byte* Device;
 
         public static GraphSessionOptions Create()
         {

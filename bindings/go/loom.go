@@ -757,6 +757,8 @@ type GraphSessionOptions struct {
 	ThreadCount int32
 	// an instruction set by name, to compare; NULL: the best one
 	Isa *byte
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
+	Device *byte
 }
 
 // NewGraphSessionOptions sets the size of the struct.
@@ -1016,6 +1018,7 @@ var _ [unsafe.Offsetof(GraphSessionOptions{}.StructSize)]byte = [unsafe.Offsetof
 var _ [unsafe.Offsetof(GraphSessionOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.threads)]byte{}
 var _ [unsafe.Offsetof(GraphSessionOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.thread_count)]byte{}
 var _ [unsafe.Offsetof(GraphSessionOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.isa)]byte{}
+var _ [unsafe.Offsetof(GraphSessionOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_graph_session_options{}.device)]byte{}
 var _ [unsafe.Sizeof(EncoderOptions{})]byte = [C.sizeof_loom_encoder_options]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Threads)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.threads)]byte{}

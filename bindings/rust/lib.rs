@@ -893,6 +893,8 @@ pub struct GraphSessionOptions {
     pub thread_count: i32,
     /// an instruction set by name, to compare; NULL: the best one
     pub isa: *const c_char,
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
+    pub device: *const c_char,
 }
 
 impl Default for GraphSessionOptions {
@@ -1172,11 +1174,12 @@ const _: () = {
     assert!(core::mem::size_of::<GraphOptions>() == 16);
     assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);
-    assert!(core::mem::size_of::<GraphSessionOptions>() == 24);
+    assert!(core::mem::size_of::<GraphSessionOptions>() == 32);
     assert!(core::mem::offset_of!(GraphSessionOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphSessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 20);
+    assert!(core::mem::offset_of!(GraphSessionOptions, device) == 24);
     assert!(core::mem::size_of::<EncoderOptions>() == 32);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
@@ -1382,11 +1385,12 @@ const _: () = {
     assert!(core::mem::size_of::<GraphOptions>() == 16);
     assert!(core::mem::offset_of!(GraphOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphOptions, max_bytes) == 8);
-    assert!(core::mem::size_of::<GraphSessionOptions>() == 32);
+    assert!(core::mem::size_of::<GraphSessionOptions>() == 40);
     assert!(core::mem::offset_of!(GraphSessionOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GraphSessionOptions, threads) == 8);
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 24);
+    assert!(core::mem::offset_of!(GraphSessionOptions, device) == 32);
     assert!(core::mem::size_of::<EncoderOptions>() == 48);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);

@@ -346,7 +346,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly graph_session_options: Layout<
-    'threads' | 'thread_count' | 'isa'
+    'threads' | 'thread_count' | 'isa' | 'device'
   >;
   /** Fields that are 0 mean the default. */
   readonly encoder_options: Layout<

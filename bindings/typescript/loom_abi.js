@@ -372,12 +372,13 @@ export const layouts = {
       },
     },
     graph_session_options: {
-      size: 24,
+      size: 32,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 20, size: 4, kind: 'pointer' },
+        device: { offset: 24, size: 4, kind: 'pointer' },
       },
     },
     encoder_options: {
@@ -668,12 +669,13 @@ export const layouts = {
       },
     },
     graph_session_options: {
-      size: 32,
+      size: 40,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
         thread_count: { offset: 16, size: 4, kind: 'i32' },
         isa: { offset: 24, size: 8, kind: 'pointer' },
+        device: { offset: 32, size: 8, kind: 'pointer' },
       },
     },
     encoder_options: {

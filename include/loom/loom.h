@@ -520,6 +520,8 @@ typedef struct loom_graph_session_options {
   loom_threads threads; /* shared workers; 0: workers of its own */
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
+  const char* device;
 } loom_graph_session_options;
 
 /* Fields that are 0 mean the default. */

@@ -500,6 +500,7 @@ class GraphSessionOptions(Structure):
         ("threads", c_uint64),
         ("thread_count", c_int32),
         ("isa", c_char_p),
+        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:

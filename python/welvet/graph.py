@@ -23,6 +23,8 @@ class Graph(_native.Owner):
 
     threads: workers, 1 to 256; None: one per physical core. The results do not depend on it.
     max_bytes: of all values of a run, an error beyond; None: 16 GiB.
+    device: "cpu" (or None), "auto", or a card of gpu_report(), as "gpu": the same bits everywhere.
+    precision: "strict" (or None), or "fast": a card then gives up the bits for time.
 
     NotFoundError where there is no such file, LoomError with the code Unsupported that lists every operation which Loom
     lacks. Several threads may share a Graph: their runs take turns.
@@ -31,28 +33,32 @@ class Graph(_native.Owner):
     >>> graph({"input": sound, "state": state, "sr": 16000})["output"]  # doctest: +SKIP
     """
 
-    def __init__(self, path: Path, *, threads: int | None = None, max_bytes: int | None = None) -> None:
-        options = _abi.GraphOptions(max_bytes=_bytes(max_bytes))
-        self._take(_native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads)
+    def __init__(self, path: Path, *, threads: int | None = None, max_bytes: int | None = None,
+                 device: str | None = None, precision: str | None = None) -> None:
+        options, place = _abi.GraphOptions(max_bytes=_bytes(max_bytes)), _native.device_name(device, precision)
+        self._take(_native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads,
+                   place)
 
     @classmethod
-    def from_bytes(cls, data: Text, *, threads: int | None = None, max_bytes: int | None = None) -> Self:
+    def from_bytes(cls, data: Text, *, threads: int | None = None, max_bytes: int | None = None,
+                   device: str | None = None, precision: str | None = None) -> Self:
         """Reads what such a file holds; every tensor must lie in it."""
         content, options = _native.data_of(data, "data"), _abi.GraphOptions(max_bytes=_bytes(max_bytes))
+        place = _native.device_name(device, precision)
         return cls._of(_native.make(library.loom_graph_from_memory, content, len(content), ctypes.byref(options)),
-                       threads)
+                       threads, place)
 
     @classmethod
-    def _of(cls, handle: _native.Handle, threads: int | None = None) -> Self:
+    def _of(cls, handle: _native.Handle, threads: int | None = None, device: bytes | None = None) -> Self:
         out = cls.__new__(cls)
-        out._take(handle, threads)
+        out._take(handle, threads, device)
         return out
 
-    def _take(self, handle: _native.Handle, threads: int | None) -> None:
+    def _take(self, handle: _native.Handle, threads: int | None, device: bytes | None) -> None:
         self._handle, self._turns = handle, _native.Turns()
         self.info: Json = _native.record(library.loom_graph_info, handle.value)
         options = _abi.GraphSessionOptions(
-            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+            thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), device=device)
         self._session = _native.make(library.loom_graph_session_create, handle.value, ctypes.byref(options))
         self._brief: object = None  # shapes of the inputs of the last run, if it was a brief one
 

@@ -116,6 +116,10 @@ Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& se
   return device_of_session(options, session, passes);
 }
 
+Result<void> name_device(const CommonOptions& options, graph::RunnerOptions& session, double passes) {
+  return device_of_session(options, session, passes);
+}
+
 Result<NetworkSessionOptions> session_options(const CommonOptions& options) {
   NetworkSessionOptions session;
   session.threads = options.threads;

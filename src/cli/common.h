@@ -42,6 +42,7 @@ Result<void> need_exact(const CommonOptions& options, std::string_view command, 
 std::string hash_note(Precision precision);
 // The same of a session that runs so many passes, which `auto` is settled for; it tells what it chose unless --quiet.
 Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes = kManyPasses);
+Result<void> name_device(const CommonOptions& options, graph::RunnerOptions& session, double passes);
 // Threads, instruction set and device of a training.
 Result<NetworkSessionOptions> session_options(const CommonOptions& options);
 // --dtype of commands that read a language model's weights.

@@ -58,13 +58,7 @@ Result<void> write_output(const std::string& path, const NetworkOutput& y) {
 }
 
 Result<int> run_network_command(const RunFlags& o) {
-  if (is_graph_file(o.network)) {
-    if (o.common.device != "cpu" && o.common.device != "auto")
-      return fail(Code::Unsupported, "--device {}: ONNX graphs run on the CPU alone", o.common.device);
-    if (o.common.precision == name(Precision::Fast))
-      return fail(Code::Unsupported, "--precision fast: ONNX graphs run on the CPU alone, which is always exact");
-    return run_graph(o);
-  }
+  if (is_graph_file(o.network)) return run_graph(o);
   if (o.inputs.size() > 1)
     return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
   const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];

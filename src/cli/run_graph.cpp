@@ -22,6 +22,7 @@ Result<int> run_graph(const RunFlags& o) {
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.runner.isa, isa_from_name(o.common.isa));
   }
+  LOOM_TRY_VOID(name_device(o.common, options.runner, 1));
   watch_interrupts();
   LOOM_TRY(const GraphRunResult result, run_graph_file(o.network, options));
   if (!result.drawn.empty() && !o.common.quiet)
@@ -48,7 +49,8 @@ Result<int> run_graph(const RunFlags& o) {
       std::fprintf(stderr, "%s %s %s\n", terminal_text(name).c_str(), graph::name_of(value.type).c_str(),
                    graph::text_of(value.dims).c_str());
   }
-  if (!o.common.quiet) std::fprintf(stderr, "hash %s\n", to_hex(result.digest).c_str());
+  if (!o.common.quiet)
+    std::fprintf(stderr, "hash %s%s\n", to_hex(result.digest).c_str(), hash_note(result.precision).c_str());
   return kOk;
 }
 

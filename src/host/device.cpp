@@ -250,6 +250,20 @@ Result<void> name_device(std::string_view name, SessionOptions& to, double passe
   });
 }
 
+Result<void> name_device(std::string_view name, graph::RunnerOptions& to, double passes, const DeviceTold& told) {
+  const Precision precision = precision_of_name(name);
+  return set_device(name, to, [=](int threads, const graph::RunnerOptions::WorkOn& work) {
+    return faster(threads, precision, passes, told, [&](Device& card) -> Result<PassWork> {
+      LOOM_TRY(const graph::PlanWork w, work(card));
+      PassWork pass;
+      pass.multiply_adds = w.multiply_adds, pass.weight_bytes = w.weight_bytes;
+      pass.activation_bytes = w.activation_bytes;
+      pass.layers = w.steps, pass.kernels = w.kernels, pass.trips = w.trips;
+      return pass;
+    });
+  });
+}
+
 Json gpu_use(const gpu::GpuDevice& device) {
   const gpu::GpuDevice::Counters c = device.counters();
   const gpu::Prover::Report& report = device.prover().report();
@@ -265,6 +279,7 @@ Json gpu_use(const gpu::GpuDevice& device) {
           {"bytes_written", c.bytes_written},
           {"submit_ms", c.submit_ms},
           {"wait_ms", c.wait_ms},
+          {"computed_here", {{"operations", device.computed_here().names}, {"calls", device.computed_here().calls}}},
           {"buffer_mb", static_cast<double>(device.buffer_bytes()) / 1e6},
           {"proofs",
            {{"trials", report.trials},
@@ -290,6 +305,11 @@ std::string refused_on_cards() {
     if (device == nullptr) continue;
     const DeviceTurn turn(device.get());
     const gpu::Prover::Report& report = device->gpu()->prover().report();
+    if (const auto& here = device->gpu()->computed_here(); here.calls != 0) {
+      if (!lines.empty()) lines += '\n';
+      lines += fmt::format("{} ({}) has no form of {}: {} were computed on the CPU", name.text(),
+                           device->gpu()->adapter().name, fmt::join(here.names, ", "), here.calls);
+    }
     if (report.refused.empty()) continue;
     if (!lines.empty()) lines += '\n';
     lines += fmt::format("{} ({}) errs in {}: {} calls were computed on the CPU", name.text(),

@@ -10,6 +10,7 @@
 
 #include "backend/webgpu/driver.h"
 #include "core/json_fwd.h"
+#include "layers/graph/runner.h"
 #include "lm/session.h"
 #include "network/network_session.h"
 
@@ -34,6 +35,9 @@ Result<void> name_device(std::string_view name, NetworkSessionOptions& to, doubl
                          const DeviceTold& told = {});
 Result<void> name_device(std::string_view name, SessionOptions& to, double passes = kManyPasses,
                          const DeviceTold& told = {});
+// Settled at the first run of the graph.
+Result<void> name_device(std::string_view name, graph::RunnerOptions& to, double passes = kManyPasses,
+                         const DeviceTold& told = {});
 // For tests: cards are opened anew, and reached by what this makes of their drivers.
 using DriverWrapper = std::function<std::unique_ptr<gpu::Driver>(std::unique_ptr<gpu::Driver>)>;
 void wrap_drivers(DriverWrapper wrapper);
@@ -44,7 +48,7 @@ Result<Json> gpu_report();
 Json gpu_use(const gpu::GpuDevice& device);
 // What GpuDevice::time_kernels() has counted since the last call, a line for each kernel and size, the longest first.
 std::string kernel_times(gpu::GpuDevice& device);
-// A line for each card that has kernels which err there and were computed here; empty: none.
+// A line for each card with kernels that err, or operations without a form, computed here instead; empty: none.
 std::string refused_on_cards();
 
 }  // namespace loom

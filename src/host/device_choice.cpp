@@ -122,7 +122,7 @@ std::string ms(double seconds) { return fmt::format("{:.3g} ms", seconds * 1e3);
 }  // namespace
 
 double seconds_of(const PassWork& work, double steps, const DeviceRates& rates) {
-  return rates.start_s / work.passes + rates.pass_s + steps * rates.step_s +
+  return rates.start_s / work.passes + (1 + work.trips) * rates.pass_s + steps * rates.step_s +
          std::max(work.multiply_adds / rates.multiply_adds, work.weight_bytes / rates.bytes) +
          work.activation_bytes / rates.bytes;
 }

@@ -16,6 +16,7 @@ struct PassWork {
   double activation_bytes = 0;  // that are written, and those of an update
   double layers = 0;            // calls of layers
   double kernels = 0;           // that run one behind the other on a card
+  double trips = 0;             // of values in the middle, each as long as a pass that does nothing
   double passes = 1;            // of which the time before the first one is a part
 };
 

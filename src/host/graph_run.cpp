@@ -205,7 +205,7 @@ Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOpt
   LOOM_TRY_VOID(repeat(*runner, options.repeat_seconds, result));
   for (std::size_t i = 0; i < outputs->size(); ++i)
     result.outputs.emplace_back((*made)->outputs()[i], std::move((*outputs)[i]));
-  result.scratch_bytes = runner->scratch_bytes();
+  result.scratch_bytes = runner->scratch_bytes(), result.precision = precision_of(runner->device());
   return result;
 }
 
@@ -213,7 +213,8 @@ Json to_json(const GraphRunResult& result, bool values) {
   return {{"inputs", listed(result.inputs, false)},
           {"outputs", listed(result.outputs, values)},
           {"hash", to_hex(result.digest)},
-          {"scratch_bytes", result.scratch_bytes}};
+          {"scratch_bytes", result.scratch_bytes},
+          {"precision", name(result.precision)}};
 }
 
 Result<void> write_value_npy(const std::string& path, const Value& value) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "core/json.h"
@@ -14,6 +15,7 @@
 #include "network/spec.h"
 #include "network/step_mesh.h"
 #include "support/divided.h"
+#include "support/gpu.h"
 #include "support/network.h"
 #include "support/null_device.h"
 
@@ -251,12 +253,110 @@ TEST(Graph, L_172_cells_behind_a_graph_learn_and_those_before_it_cannot) {
   EXPECT_EQ(nested.error().code, Code::Unsupported);
 }
 
-TEST(Graph, L_172_no_device_runs_one) {
+TEST(Graph, L_172_a_device_that_hides_values_runs_none) {
   const Network network = prepared(list_of({dense(5, 5), gated(5, 4)}), Shape::of({2, 5}));
   test::NullDevice device;
   const auto session = NetworkSession::create(network, {.threads = 1, .device = &device});
   ASSERT_FALSE(session);
-  EXPECT_EQ(session.error().text(), "/layers/1: graph runs on no device: its operations look at values");
+  EXPECT_EQ(session.error().text(),
+            "/layers/1: graph runs on the CPU and on graphics cards: its operations look at values");
+}
+
+// ---- on a graphics card ----
+
+// Outputs of two calls, and gradients of what lies behind, if somebody learns.
+std::vector<float> bits_on(Device* device, const Network& network, const std::vector<float>& x, const Shape& shape,
+                           int threads, bool learns) {
+  const auto session = NetworkSession::create(
+      network, {.threads = threads, .backward = learns, .input_gradient = false, .device = device});
+  EXPECT_TRUE(session) << session.error().text();
+  const auto placed = [&](std::span<const float> values) {
+    Memory memory = Memory::create(device, values.size() * sizeof(float)).value();
+    memory.write(0, std::as_bytes(values));
+    return memory;
+  };
+  std::vector<float> all;
+  const auto add = [&](const void* data, std::size_t n) {
+    all.resize(all.size() + n);
+    const auto to = std::as_writable_bytes(std::span(all).last(n));
+    const auto* const from = static_cast<const std::byte*>(data);
+    device != nullptr ? device->read(from, to) : void(std::copy_n(from, to.size(), to.data()));
+  };
+  const Memory input = placed(x);
+  for (int call = 0; call < 2; ++call) {
+    const auto y = (*session)->forward({input.data(), shape});
+    EXPECT_TRUE(y) << y.error().text();
+    if (!y) return all;
+    add(y->data, y->shape.elements());
+    if (!learns) continue;
+    const Memory dy = placed(seeded<float>("dy", y->shape.elements()));
+    const auto dx = (*session)->backward({dy.data(), y->shape});
+    EXPECT_TRUE(dx) << dx.error().text();
+    network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+      if (const void* const g = (*session)->gradients().of(w)) add(g, w.elements());
+    });
+  }
+  if (device != nullptr) {
+    const auto checked = device->check();
+    EXPECT_TRUE(checked) << checked.error().text();
+  }
+  return all;
+}
+
+TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  struct Case {
+    const char* name;
+    std::string spec;
+    Shape shape;
+    std::string_view here;  // the operation that is computed here for want of a form
+    bool learns = true;
+  };
+  const std::string ids = R"({"type":"graph","graph":{"opset":17,"inputs":[{"name":"x","type":"int64"}],"outputs":["y"],
+    "constants":[{"name":"table","type":"float32","shape":[5,4]}],
+    "nodes":[{"op":"Gather","inputs":["table","x"],"outputs":["y"]}]}})";
+  const std::string one_by_one = one_node(R"({"op":"ReduceMean","inputs":["x"],"outputs":["y"],
+    "attributes":{"axes":{"ints":[1]},"keepdims":{"i":1}}})",
+                                          "", "[1,6,70]");
+  const Case cases[] = {
+      {"before and behind", list_of({R"({"type":"reshape","shape":[257]})", gated(257, 300), dense(300, 3)}),
+       Shape::of({160, 257}), ""},
+      {"alone", list_of({gated(5, 4)}), Shape::of({3, 5}), "", false},
+      {"computed here", list_of({one_node(R"({"op":"Floor","inputs":["x"],"outputs":["y"]})"), dense(7, 3)}),
+       Shape::of({4, 7}), "Floor"},
+      {"sample by sample", list_of({one_by_one, R"({"type":"flatten"})", dense(70, 3)}), Shape::of({3, 6, 70}), ""},
+      {"ids", list_of({ids, R"({"type":"flatten"})", dense(12, 2)}), Shape::of({6, 3}), ""},
+      {"whole numbers come out",
+       list_of({one_node(R"({"op":"Cast","inputs":["x"],"outputs":["y"],
+       "attributes":{"to":{"i":7}}})"),
+                dense(9, 2)}),
+       Shape::of({5, 9}), "Cast"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Network network = prepared(c.spec, c.shape);
+    std::vector<float> x = seeded<float>("x", c.shape.elements());
+    for (float& v : x) v = 2 * (v + 1);  // ids from 0 to 4
+    const std::vector<float> wanted = bits_on(nullptr, network, x, c.shape, 1, c.learns);
+    for (const int threads : {1, 3}) {
+      const std::uint64_t before = device->counters().dispatches;
+      const std::vector<float> got = bits_on(device, network, x, c.shape, threads, c.learns);
+      ASSERT_EQ(got.size(), wanted.size());
+      EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0);
+      EXPECT_GT(device->counters().dispatches, before);
+    }
+    const std::vector<std::string>& here = device->computed_here().names;
+    if (!c.here.empty()) EXPECT_TRUE(std::ranges::find(here, c.here) != here.end());
+  }
+  // Other weights count in the next run there too.
+  const Shape shape = Shape::of({4, 5});
+  const Network network = prepared(list_of({gated(5, 4)}), shape);
+  const std::vector<float> x = seeded<float>("x", 20), first = bits_on(device, network, x, shape, 1, false);
+  network.visit_weights([](const std::string&, Weight& w, const Layer&) {
+    EXPECT_TRUE(w.set(std::span<const float>(seeded<float>("other", w.elements()))));
+  });
+  const std::vector<float> other = bits_on(device, network, x, shape, 1, false);
+  EXPECT_NE(other, first);
+  EXPECT_EQ(other, bits_on(nullptr, network, x, shape, 1, false));
 }
 
 TEST(Graph, L_173_new_values_of_weights_count_in_the_next_run) {

@@ -55,15 +55,18 @@ Result<void> check_lengths(std::span<const std::size_t> lengths, const Shape& in
 
 Result<void> check_device(const Network& network, Device* device) {
   if (device == nullptr) return {};
+  if (device->gpu() != nullptr && network.settings.activations == Element::f64)
+    return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
+  if (device->gpu() != nullptr) return {};
   std::optional<Error> error;
   network.each_layer([&](std::size_t, const std::string& path, Layer& layer) {
     if (layer.kind_row().forward_only && !error)
-      error = Error{Code::Unsupported, fmt::format("{} runs on no device: its operations look at values", layer.kind()),
-                    network.steps(path)};
+      error =
+          Error{Code::Unsupported,
+                fmt::format("{} runs on the CPU and on graphics cards: its operations look at values", layer.kind()),
+                network.steps(path)};
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  if (device->gpu() != nullptr && network.settings.activations == Element::f64)
-    return fail(Code::Unsupported, "networks that compute in f64 run on the CPU: no graphics card has its bits");
   return {};
 }
 

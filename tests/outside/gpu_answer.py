@@ -29,6 +29,20 @@ for kv_dtype in ("float32", "int8"):
     assert here == there, (kv_dtype, here, there)
     print("answer", kv_dtype, here["text"], here["hash"])
 
+# ONNX graphs.
+def outputs(model, *arguments):
+    return json.loads(run("run", str(model), "--json", *arguments).stdout)
+
+
+data = pathlib.Path(os.environ["LOOM_DATA"])
+for name in ("vad/silero_vad_16k_sequence.onnx", "onnx/minilm_int8.onnx"):
+    given = ("--seed", "3")
+    here, there, chosen = (outputs(data / name, *given, "--device", device) for device in ("cpu", "gpu", "auto"))
+    assert here["hash"] == there["hash"] == chosen["hash"], (name, here["hash"], there["hash"])
+    assert there["precision"] == "strict", there["precision"]
+fast = run("run", str(data / "vad/silero_vad_16k_sequence.onnx"), "--seed", "3", "--device", "gpu", "--precision", "fast")
+assert "of no other device" in fast.stderr, fast.stderr
+
 adapters = json.loads(run("gpu", "report", "--json").stdout)["adapters"]
 assert adapters and adapters[0]["device"] == "gpu:0" and adapters[0]["limits"]["binding_bytes"] > 0, adapters
 wrong = run("generate", str(model), "--prompt", "x", "--device", "gpu:99", expect=2)

@@ -102,6 +102,26 @@ class OnACard(unittest.TestCase):
             return out
         self.same(work)
 
+    @unittest.skipUnless(os.environ.get("LOOM_DATA"), "LOOM_DATA names no folder with models")
+    def test_graphs(self):
+        folder = pathlib.Path(os.environ["LOOM_DATA"])
+        sound = [row[0] for row in values(576, 1)]
+
+        def work(device):
+            graph = welvet.Graph(folder / "vad/silero_vad.onnx", device=device)
+            state, out = [[[0.0] * 128]] * 2, []
+            for sr, length in ((16000, 576), (16000, 576), (8000, 288)):
+                y = graph({"input": [sound[:length]], "state": state, "sr": sr})
+                out += [plain(y["output"]), plain(y["stateN"]), graph.hash()]
+            data = (folder / "vad/silero_vad_half.onnx").read_bytes()
+            half = welvet.Graph.from_bytes(data, device=device, threads=3)
+            return [*out, plain(half({"input": [sound], "state": state})["output"])]
+        self.same(work)
+        graph = welvet.Graph(folder / "vad/silero_vad_half.onnx", device="auto")  # a software adapter is never taken
+        graph({"input": [sound], "state": [[[0.0] * 128]] * 2})
+        with self.assertRaisesRegex(welvet.LoomError, "no graphics adapter of number 99"):
+            welvet.Graph(folder / "vad/silero_vad.onnx", device="gpu:99")
+
     def test_meshes(self):
         x, y = values(19, 40), values(19, 3, 2)
 

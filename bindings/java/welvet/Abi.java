@@ -743,13 +743,16 @@ public final class Abi {
         JAVA_LONG.withName("threads"),
         JAVA_INT.withName("thread_count"),
         MemoryLayout.paddingLayout(4),
-        ADDRESS.withName("isa")).withName("graph_session_options");
+        ADDRESS.withName("isa"),
+        ADDRESS.withName("device")).withName("graph_session_options");
     /** shared workers; 0: workers of its own */
     public static final long GRAPH_SESSION_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
     public static final long GRAPH_SESSION_OPTIONS_THREAD_COUNT = 16;
     /** an instruction set by name, to compare; NULL: the best one */
     public static final long GRAPH_SESSION_OPTIONS_ISA = 24;
+    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
+    public static final long GRAPH_SESSION_OPTIONS_DEVICE = 32;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout ENCODER_OPTIONS = MemoryLayout.structLayout(

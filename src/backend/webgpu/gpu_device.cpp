@@ -220,6 +220,28 @@ Result<void> GpuDevice::fetch(const std::byte* from, std::span<std::byte> to) {
   return {};
 }
 
+Result<void> GpuDevice::bring(const std::byte* from, std::span<std::byte> to) {
+  if (to.empty()) return {};
+  LOOM_TRY_VOID(end_rows());
+  submit_commands();
+  return fetch(from, to);
+}
+
+Result<void> GpuDevice::put(std::byte* to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  LOOM_TRY_VOID(end_rows());
+  submit_commands();
+  if (lost_) return tl::make_unexpected(*lost_);
+  send(to, from);
+  return {};
+}
+
+void GpuDevice::tell_computed_here(std::string_view operation) {
+  ++computed_here_.calls;
+  if (std::ranges::find(computed_here_.names, operation) == computed_here_.names.end())
+    computed_here_.names.emplace_back(operation);
+}
+
 Result<Ticket> GpuDevice::begin_read(const std::byte* from, std::size_t bytes) {
   flush();
   if (lost_) return tl::make_unexpected(*lost_);

@@ -47,6 +47,17 @@ class GpuDevice final : public Device {
   // each read that has begun is finished once, by waiting for it.
   Result<Ticket> begin_read(const std::byte* from, std::size_t bytes);
   Result<void> finish_read(Ticket ticket, std::span<std::byte> to);
+  // In the middle of a pass, behind all that was recorded of it: bytes for an operation that is computed here, and its
+  // results. What kernels to come were told of (upload()) stays.
+  Result<void> bring(const std::byte* from, std::span<std::byte> to);
+  Result<void> put(std::byte* to, std::span<const std::byte> from);
+  // Operations of graphs that have no form for cards and read what lay there: names, and how often.
+  void tell_computed_here(std::string_view operation);
+  struct ComputedHere {
+    std::vector<std::string> names;
+    std::uint64_t calls = 0;
+  };
+  const ComputedHere& computed_here() const { return computed_here_; }
   Precision precision() const override { return shaders_.precision(); }
   GpuDevice* gpu() override { return this; }
 
@@ -206,6 +217,7 @@ class GpuDevice final : public Device {
   void drop_expired();
 
   std::unique_ptr<Driver> driver_;
+  ComputedHere computed_here_;
   double most_wait_ms_ = 0;
   std::optional<Error> lost_;
   std::string_view last_kernel_;    // that was submitted

@@ -12,6 +12,7 @@
 #include "io/hostile_test.h"
 #include "io/onnx/onnx.h"
 #include "layers/graph/runner.h"
+#include "support/gpu.h"
 #include "support/paths.h"
 
 namespace loom::onnx_nodes_test {
@@ -115,6 +116,74 @@ TEST(OnnxNodeCases, F_42_every_case_kept_passes) {
     if (lines) lines << (done ? "pass " : "fail ") << c->name << (done ? "" : " " + done.error().text()) << "\n";
   }
   EXPECT_GE(cases, kLeastCases);
+}
+
+// Every input of f32 goes through an operation that a card has a form of, so that what comes next finds it there.
+void give_there(graph::Model& model) {
+  std::vector<graph::Node> nodes;
+  for (const graph::InputInfo& info : model.body.inputs) {
+    if (info.type != graph::Type::f32) continue;
+    for (graph::Node& node : model.body.nodes)
+      for (std::string& name : node.inputs)
+        if (name == info.name) name += " there";
+    graph::Node negative;
+    negative.op = "Neg", negative.inputs = {info.name}, negative.outputs = {info.name + " there"};
+    nodes.push_back(std::move(negative));
+  }
+  model.body.nodes.insert(model.body.nodes.begin(), nodes.begin(), nodes.end());
+}
+
+Result<std::vector<Value>> outputs_of(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool, Device* device,
+                                      bool gives_there) {
+  LOOM_TRY(graph::Model model, parse_onnx(c.model));
+  std::vector<std::pair<std::string, Value>> inputs;
+  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
+    LOOM_TRY(auto tensor, parse_onnx_tensor(c.inputs[i]));
+    inputs.emplace_back(model.body.inputs[i].name, std::move(tensor.second));
+  }
+  if (gives_there) give_there(model);
+  LOOM_TRY(const auto program, graph::Program::create(std::move(model), {std::uint64_t{1} << 32}));
+  graph::RunnerOptions options;
+  options.pool = pool, options.device = device;
+  LOOM_TRY(const auto runner, graph::Runner::create(program, options));
+  if (device != nullptr) LOOM_TRY_VOID(runner->run(inputs));
+  return runner->run(inputs);
+}
+
+// The bits of this computer, for the second run too, which takes the memory of the first; with inputs that come from
+// here, and with some that lie there.
+TEST(GpuOnnxNodeCases, F_42_cases_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
+  ASSERT_TRUE(file) << file.error().text();
+  const std::shared_ptr<ThreadPool> pool = ThreadPool::create(2).value();
+  ByteReader reader((*file)->bytes());
+  ASSERT_TRUE(part(reader));
+  std::size_t compared = 0, recorded = 0;
+  while (reader.left() != 0) {
+    const NodeCase c = next_case(reader).value();
+    for (const bool gives_there : {false, true}) {
+      const auto wanted = outputs_of(c, pool, nullptr, gives_there);
+      if (!wanted && gives_there) continue;  // a number that decides a shape
+      ASSERT_TRUE(wanted) << c.name << ": " << wanted.error().text();
+      const std::uint64_t before = device->counters().dispatches;
+      const auto got = outputs_of(c, pool, device, gives_there);
+      ASSERT_TRUE(got) << c.name << ": " << got.error().text();
+      recorded += device->counters().dispatches != before;
+      ASSERT_EQ(wanted->size(), got->size()) << c.name;
+      for (std::size_t i = 0; i < wanted->size(); ++i) {
+        const Value &a = (*wanted)[i], &b = (*got)[i];
+        ASSERT_TRUE(a.type == b.type && a.dims == b.dims) << c.name;
+        EXPECT_TRUE(a.bytes() == 0 || std::memcmp(a.data, b.data, a.bytes()) == 0) << c.name << " output " << i;
+      }
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 2 * kLeastCases - 50);
+  EXPECT_GE(recorded, 850u);  // the others look at whole numbers, or have no form
+  if (std::getenv("LOOM_GPU_FIGURES") == nullptr) return;
+  std::printf("%zu of %zu with work there; computed here: %s\n", recorded, compared,
+              fmt::format("{}", fmt::join(device->computed_here().names, " ")).c_str());
 }
 
 // Every case with bytes of its model changed: an answer or an error, within the memory that was allowed.

@@ -14,6 +14,7 @@
 #include "io/onnx/wire.h"
 #include "layers/graph/runner.h"
 #include "ops/all.h"
+#include "support/gpu.h"
 #include "support/paths.h"
 
 namespace loom::onnx_test {
@@ -132,6 +133,38 @@ TEST(OnnxModels, F_42_real_models_answer_as_onnxruntime_does) {
       }
       EXPECT_EQ(first, bits);
     }
+  }
+}
+
+// The bits of this computer on a card, without a trip from there in the middle.
+TEST(GpuOnnxModels, F_42_real_models_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const Json golden = parse_json(read_text_file(test::source_path("tests/golden/onnx/models.json")).value()).value();
+  for (const Json& c : golden["cases"]) {
+    const std::string path = data_path(c["model"].get<std::string>());
+    SCOPED_TRACE(path);
+    std::vector<std::pair<std::string, Value>> inputs;
+    for (const Json& info : c["inputs"]) inputs.emplace_back(info["name"].get<std::string>(), value_by_rule(info));
+    std::vector<std::vector<std::byte>> wanted;
+    const std::uint64_t before = device->counters().dispatches, trips = device->computed_here().calls;
+    for (Device* const where : {static_cast<Device*>(nullptr), static_cast<Device*>(device)}) {
+      const auto program = graph::Program::create(read_onnx(path).value(), {std::uint64_t{1} << 31}).value();
+      graph::RunnerOptions options;
+      options.threads = where == nullptr ? 1 : 3, options.device = where;
+      const auto runner = graph::Runner::create(program, options).value();
+      const auto outputs = runner->run(inputs);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      std::vector<std::vector<std::byte>> bits;
+      for (const Value& value : *outputs) bits.push_back(graph::bytes_of_value(value).value());
+      if (wanted.empty()) wanted = bits;
+      EXPECT_TRUE(wanted == bits);
+    }
+    EXPECT_GT(device->counters().dispatches, before);
+    EXPECT_EQ(device->computed_here().calls, trips) << "each of their operations has a form";
+    if (std::getenv("LOOM_GPU_FIGURES") != nullptr)
+      std::printf("%s: %llu dispatches, %llu trips\n", path.c_str(),
+                  static_cast<unsigned long long>(device->counters().dispatches - before),
+                  static_cast<unsigned long long>(device->computed_here().calls - trips));
   }
 }
 

@@ -93,11 +93,12 @@ Result<void> arithmetic(Op& op, F&& f) {
 }
 
 template <class F>
-Result<void> comparison(Op& op, F&& f) {
+Result<void> comparison(Op& op, Decision how, F&& f) {
   LOOM_TRY_VOID(same_types(op));
   LOOM_TRY(const Dims dims, result_dims(op));
   LOOM_TRY(Value* const y, op.out(0, Type::boolean, dims));
-  if (op.measures()) return {};
+  if (op.in(0).type == Type::f32) LOOM_TRY_VOID(by_decision(op, how, *y));
+  if (op.measures() || op.is_on_card()) return {};
   with_store(store_of(op.in(0).type), [&]<class T>(T) {
     stretch<T, std::int64_t>(op.exec, op.in(0), op.in(1), *y, [&](T a, T b) { return f(a, b) ? 1 : 0; });
   });
@@ -120,6 +121,17 @@ Result<void> whole_op(Op& op, F&& f) {
     else
       return a;
   });
+}
+
+template <class F>
+Result<void> truth_op(Op& op, Decision how, F&& f) {
+  if (op.in(0).type == Type::boolean && op.in(1).type == Type::boolean) {
+    LOOM_TRY(const Dims dims, result_dims(op));
+    LOOM_TRY(Value* const y, op.out(0, Type::boolean, dims));
+    LOOM_TRY_VOID(by_decision(op, how, *y));
+    if (op.is_on_card()) return {};
+  }
+  return whole_op(op, f);
 }
 
 // Whole numbers wrap.
@@ -201,29 +213,29 @@ Result<void> modulo(Op& op) {
 }
 
 Result<void> equal(Op& op) {
-  return comparison(op, [](auto a, auto b) { return a == b; });
+  return comparison(op, Decision::Equal, [](auto a, auto b) { return a == b; });
 }
 Result<void> greater(Op& op) {
-  return comparison(op, [](auto a, auto b) { return a > b; });
+  return comparison(op, Decision::Greater, [](auto a, auto b) { return a > b; });
 }
 Result<void> less(Op& op) {
-  return comparison(op, [](auto a, auto b) { return a < b; });
+  return comparison(op, Decision::Less, [](auto a, auto b) { return a < b; });
 }
 Result<void> greater_or_equal(Op& op) {
-  return comparison(op, [](auto a, auto b) { return a >= b; });
+  return comparison(op, Decision::GreaterOrEqual, [](auto a, auto b) { return a >= b; });
 }
 Result<void> less_or_equal(Op& op) {
-  return comparison(op, [](auto a, auto b) { return a <= b; });
+  return comparison(op, Decision::LessOrEqual, [](auto a, auto b) { return a <= b; });
 }
 
 Result<void> and_op(Op& op) {
-  return whole_op(op, [](std::int64_t a, std::int64_t b) { return a & b; });
+  return truth_op(op, Decision::And, [](std::int64_t a, std::int64_t b) { return a & b; });
 }
 Result<void> or_op(Op& op) {
-  return whole_op(op, [](std::int64_t a, std::int64_t b) { return a | b; });
+  return truth_op(op, Decision::Or, [](std::int64_t a, std::int64_t b) { return a | b; });
 }
 Result<void> xor_op(Op& op) {
-  return whole_op(op, [](std::int64_t a, std::int64_t b) { return a ^ b; });
+  return truth_op(op, Decision::Xor, [](std::int64_t a, std::int64_t b) { return a ^ b; });
 }
 // Shifts by the width or more, and by less than nothing, leave no bit of an unsigned number and the sign of a signed
 // one.
@@ -300,7 +312,8 @@ Result<void> where(Op& op) {
   LOOM_TRY(const Dims both, broadcast(a.dims, b.dims));
   LOOM_TRY(const Dims dims, broadcast(c.dims, both));
   LOOM_TRY(Value* const y, op.out(0, a.type, dims));
-  if (op.measures()) return {};
+  if (c.type == Type::boolean) LOOM_TRY_VOID(by_decision(op, Decision::Choose, *y));
+  if (op.measures() || op.is_on_card()) return {};
   if (store_of(c.type) != Store::i64) return op.refuse(Code::CorruptData, "a condition of {}", name_of(c.type));
   with_store(store_of(a.type), [&]<class T>(T) {
     walk(dims, stretched_strides(b.dims, dims), [&](std::size_t i, std::size_t at) { y->as<T>()[i] = b.as<T>()[at]; });

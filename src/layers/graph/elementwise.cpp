@@ -94,9 +94,11 @@ Result<void> map_exact(Op& op, F&& f) {
 }
 // Truth values.
 template <class F>
-Result<void> test(Op& op, F&& f) {
+Result<void> test(Op& op, F&& f, std::optional<Decision> how = {}) {
   const Value& x = op.in(0);
   LOOM_TRY(Value* const y, op.out(0, Type::boolean, x.dims));
+  if (how) LOOM_TRY_VOID(by_decision(op, *how, *y));
+  if (op.is_on_card()) return {};
   for_elements(op.exec, x.elements(), [&](std::size_t first, std::size_t n) {
     for (std::size_t i = first; i < first + n; ++i) y->as<std::int64_t>()[i] = f(x.number(i)) ? 1 : 0;
   });
@@ -163,10 +165,12 @@ Result<void> shrink(Op& op) {
   return map(op, [=](double x) { return x < -lambda ? x + bias : x > lambda ? x - bias : 0; });
 }
 Result<void> not_of(Op& op) {
-  return test(op, [](double x) { return x == 0; });
+  const bool is_truth = op.in(0).type == Type::boolean;
+  return test(op, [](double x) { return x == 0; }, is_truth ? std::optional(Decision::Not) : std::nullopt);
 }
 Result<void> is_nan(Op& op) {
-  return test(op, [](double x) { return x != x; });
+  const bool is_float = op.in(0).type == Type::f32;
+  return test(op, [](double x) { return x != x; }, is_float ? std::optional(Decision::IsNan) : std::nullopt);
 }
 Result<void> is_inf(Op& op) {
   const bool positive = op.integer("detect_positive", 1) != 0, negatives = op.integer("detect_negative", 1) != 0;
@@ -254,8 +258,11 @@ Result<void> dropout(Op& op) {
     if (!training.empty() && training[0] != 0 && ratio != 0) return op.refuse(Code::Unsupported, "in training");
   }
   LOOM_TRY(Value* const y, op.out_like(0, x));
+  if (!op.wants(1)) {
+    op.is_first_input = true;
+    return {};
+  }
   if (!op.measures()) std::copy_n(x.as<std::byte>(), x.bytes(), y->as<std::byte>());
-  if (!op.wants(1)) return {};
   LOOM_TRY(Value* const mask, op.out(1, Type::boolean, x.dims));
   if (!op.measures()) std::fill_n(mask->as<std::int64_t>(), mask->elements(), 1);
   return {};

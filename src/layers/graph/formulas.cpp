@@ -115,15 +115,30 @@ std::optional<FormulaStep> step_of(const Node& node, int opset, std::span<const 
 Result<void> by_formula(Op& op, const FormulaStep& step) {
   LOOM_TRY(const Dims dims, dims_of(op.ins, has_two_operands(step.kind) ? 2 : 1));
   LOOM_TRY(Value* const y, op.out(0, op.in(0).type, dims));
-  if (op.measures()) return {};
+  op.has_form(has_two_operands(step.kind) ? 3 : 1);
   run(op.exec, *Formula::create({&step, 1}), op.ins, *y);
-  round_to_type(*y);
+  if (!op.measures()) round_to_type(*y);
+  return {};
+}
+
+Result<void> by_decision(Op& op, Decision how, const Value& y) {
+  const std::size_t n = how == Decision::Choose ? 3 : how == Decision::IsNan || how == Decision::Not ? 1 : 2;
+  op.has_form((1u << n) - 1, true);
+  if (!op.is_on_card() || op.form == 0) return {};
+  std::array<std::vector<std::size_t>, 3> strides;
+  std::array<FormulaInput, 3> inputs;
+  for (std::size_t i = 0; i < n; ++i) {
+    strides[i] = stretched_strides(op.in(i).dims, y.dims);
+    inputs[i] = {op.in(i).data, strides[i]};
+  }
+  decide(op.exec, how, std::span(inputs).first(n), y.dims, y.data);
   return {};
 }
 
 Result<void> fused_op(Op& op) {
   LOOM_TRY(Value* const y, op.out(0, op.fused->type, op.fused->dims));
-  if (!op.measures()) run(op.exec, op.fused->formula, op.ins, *y);
+  op.has_form((1u << op.fused->formula.num_inputs()) - 1);
+  run(op.exec, op.fused->formula, op.ins, *y);
   return {};
 }
 

@@ -2,7 +2,7 @@
 // Operations that are steps of a formula (ops/formula): what each is, and formulas that stand for several of them.
 
 #include "layers/graph/operation.h"
-#include "ops/formula/formula.h"
+#include "ops/decide/decide.h"
 
 namespace loom::graph {
 
@@ -19,6 +19,8 @@ std::optional<FormulaStep> step_of(const Node& node, int opset, std::span<const 
 
 // The operation by its step_of().
 Result<void> by_formula(Op& op, const FormulaStep& step);
+// On a card: the operation over its first inputs, whose words are f32 or truth values there.
+Result<void> by_decision(Op& op, Decision how, const Value& y);
 // What op.fused says.
 Result<void> fused_op(Op& op);
 

@@ -8,7 +8,9 @@
 #include "core/checked.h"
 #include "core/config_reader.h"
 #include "core/nearest.h"
+#include "backend/webgpu/gpu_device.h"
 #include "layers/graph/graph_json.h"
+#include "layers/graph/on_card.h"
 #include "layers/lengths.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -149,22 +151,68 @@ Result<void> fill_nested(const Json& json, std::size_t axis, Value& value, std::
 }
 
 // Numbers between a tensor of the network and a value of the graph.
-void convert_in(const Run& run, const ConstTensor& x, const Value& to) {
+void convert_in(const Exec& exec, const ConstTensor& x, const Value& to) {
   const std::size_t n = to.elements();
   if (graph::store_of(to.type) != Store::i64)
-    convert(run, x, {to.data, 1, n, graph::store_of(to.type) == Store::f64 ? Element::f64 : Element::f32});
+    convert(exec, x, {to.data, 1, n, graph::store_of(to.type) == Store::f64 ? Element::f64 : Element::f32});
   else
     for (std::size_t i = 0; i < n; ++i) to.as<std::int64_t>()[i] = graph::stored<std::int64_t>(read_element(x, i));
   graph::round_to_type(to);
 }
-void convert_out(const Run& run, const Value& from, const Tensor& y) {
+void convert_out(const Exec& exec, const Value& from, const Tensor& y) {
   const std::size_t n = from.elements();
   if (graph::store_of(from.type) == Store::i64)
     with_element(y.element, [&]<class T>() {
       for (std::size_t i = 0; i < n; ++i) y.as<T>()[i] = static_cast<T>(from.as<std::int64_t>()[i]);
     });
   else
-    convert(run, {from.data, 1, n, graph::store_of(from.type) == Store::f64 ? Element::f64 : Element::f32}, y);
+    convert(exec, {from.data, 1, n, graph::store_of(from.type) == Store::f64 ? Element::f64 : Element::f32}, y);
+}
+
+// What looks at numbers of a card: they are brought into notes, and an Exec of this computer works on them.
+ConstTensor brought(const Run& run, const ConstTensor& x) {
+  const std::size_t bytes = x.rows * x.cols * bytes_of(x.element);
+  std::byte* const here = run.arena().note<std::byte>(bytes);
+  if (!run.rehearsal())
+    if (auto done = run.exec.gpu()->bring(static_cast<const std::byte*>(x.data), {here, bytes}); !done)
+      run.fail(std::move(done).error());
+  return {here, x.rows, x.cols, x.element};
+}
+
+Result<void> give_input(const Run& run, Value in, const ConstTensor& x, graph::Work& work, const Plan& plan) {
+  const bool fits = in.type == (x.element == Element::f64 ? Type::f64 : Type::f32),
+             is_there = run.exec.gpu() != nullptr;
+  if (fits) {
+    work.give(plan.inputs[0], x.data, is_there);
+    return {};
+  }
+  in.data = is_there ? run.arena().note<std::byte>(in.bytes()) : run.take<std::byte>(in.bytes());
+  const ConstTensor from = is_there ? brought(run, x) : x;
+  Arena none;
+  if (!run.rehearsal()) convert_in({run.exec.pool, run.exec.kernels, none}, from, in);
+  work.give(plan.inputs[0], in.data, false);
+  return {};
+}
+
+Result<void> take_output(const Run& run, const Plan& plan, graph::Work& work, const Tensor& y) {
+  const std::size_t slot = plan.outputs[0];
+  Arena none;
+  const Exec here{run.exec.pool, run.exec.kernels, none};
+  if (run.exec.gpu() == nullptr) {
+    if (!run.rehearsal()) convert_out(here, work.values[slot], y);
+    return {};
+  }
+  if (plan.values[slot].type == Type::f32) {
+    if (run.rehearsal()) return copy(run, y, y), Result<void>();
+    LOOM_TRY(const Value* const value, graph::value_there(run.exec, plan, work, slot));
+    copy(run, {value->data, y.rows, y.cols, y.element}, y);
+    return {};
+  }
+  const Tensor to{run.arena().note<std::byte>(y.bytes()), y.rows, y.cols, y.element};
+  if (run.rehearsal()) return {};
+  LOOM_TRY(const Value* const value, graph::value_here(run.exec, plan, work, slot));
+  convert_out(here, *value, to);
+  return run.exec.gpu()->put(static_cast<std::byte*>(y.data), {to.as<std::byte>(), to.bytes()});
 }
 
 }  // namespace
@@ -318,7 +366,7 @@ Result<std::shared_ptr<const Program>> GraphLayer::bind() const {
     const Weight& w = weights_[next];
     const Type type = weight_types_[next++];
     if (type == Type::f32 && w.plain() != nullptr) {
-      value.data = const_cast<float*>(w.plain());
+      value.data = const_cast<float*>(w.plain()), value.own = w.version();
     } else {
       LOOM_TRY(value, Value::create(type, value.dims));
       w.decode(0, w.elements(), value.as<float>());
@@ -430,7 +478,8 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
     const Mutex::Guard guard(lock_);
     if (program_ != nullptr && are_current()) {
       for (const auto& ready : ready_)
-        if (ready->input == input && ready->threads == exec.pool.threads() && ready->kernels == &exec.kernels)
+        if (ready->input == input && ready->threads == exec.pool.threads() && ready->kernels == &exec.kernels &&
+            ready->device == exec.arena.device())
           return ready;
       program = program_;
     }
@@ -443,6 +492,7 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
   }
   auto ready = std::make_shared<Ready>();
   ready->input = input, ready->threads = exec.pool.threads(), ready->kernels = &exec.kernels, ready->program = program;
+  ready->device = exec.arena.device();
   LOOM_TRY(ready->dims, dims_of_call(input, ready->calls));
   LOOM_TRY(ready->plan, plan_of(*program, exec, input, ready->dims));
   const Mutex::Guard guard(lock_);
@@ -456,32 +506,28 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
 Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTensor& x, const Tensor& y) const {
   const ArenaScope scope(run.arena());
   const Plan& plan = *ready.plan;
-  Value in{input_.type, ready.dims};
-  const bool fits = in.type == (x.element == Element::f64 ? Type::f64 : Type::f32);
-  if (fits)
-    in.data = const_cast<void*>(x.data);
-  else
-    in.data = run.take<std::byte>(in.bytes());
-  std::unique_ptr<std::vector<Value>> values;
+  std::unique_ptr<graph::Work> work;
   {
     const Mutex::Guard guard(ready.lock);
-    if (!ready.idle.empty()) values = std::move(ready.idle.back()), ready.idle.pop_back();
+    if (!ready.idle.empty()) work = std::move(ready.idle.back()), ready.idle.pop_back();
   }
-  if (values == nullptr) values = std::make_unique<std::vector<Value>>(plan.values);
-  if (!fits && !run.rehearsal()) convert_in(run, x, in);
-  (*values)[plan.inputs[0]].data = in.data;
-  Result<void> done = Program::run(run, plan, model_.opset, *values);
-  if (done && !run.rehearsal()) convert_out(run, (*values)[plan.outputs[0]], y);
+  if (work == nullptr) work = std::make_unique<graph::Work>(plan);
+  const auto run_all = [&]() -> Result<void> {
+    LOOM_TRY_VOID(give_input(run, {input_.type, ready.dims}, x, *work, plan));
+    LOOM_TRY_VOID(Program::run(run, plan, model_.opset, *work));
+    return take_output(run, plan, *work, y);
+  };
+  auto done = run_all();
   const Mutex::Guard guard(ready.lock);
-  ready.idle.push_back(std::move(values));
+  ready.idle.push_back(std::move(work));
   return done;
 }
 
 void GraphLayer::forward(const Run& run, const ConstView& x, const View& y) const {
   if (refuses_lengths(run, kind())) return;
   const auto run_all = [&]() -> Result<void> {
-    if (run.arena().device() != nullptr)
-      return fail(Code::Unsupported, "graph: its operations look at values; it runs on no device");
+    if (run.arena().device() != nullptr && run.exec.gpu() == nullptr)
+      return fail(Code::Unsupported, "graph runs on the CPU and on graphics cards: its operations look at values");
     if (!have_values()) return fail(Code::NoValue, "graph: its weights have no values");
     LOOM_TRY(const std::shared_ptr<Ready> ready, ready_for(run, x.shape));
     const std::size_t in = x.shape.elements() / ready->calls, out = y.shape.elements() / ready->calls;

@@ -58,12 +58,13 @@ class GraphLayer final : public Layer {
     Shape input;
     int threads = 1;
     const KernelTable* kernels = nullptr;
+    const Device* device = nullptr;
     graph::Dims dims;                               // of one call
     std::size_t calls = 1;                          // one for each sample, or one
     std::shared_ptr<const graph::Program> program;  // whose nodes the plan points to
     std::shared_ptr<const graph::Plan> plan;
     Mutex lock{};
-    std::vector<std::unique_ptr<std::vector<graph::Value>>> idle{};
+    std::vector<std::unique_ptr<graph::Work>> idle{};
   };
   struct KnownShape {
     Shape input, output;

@@ -7,6 +7,7 @@
 
 #include "layers/graph/operation.h"
 #include "ops/for_rows.h"
+#include "ops/gather/gather.h"
 
 namespace loom::graph {
 namespace {
@@ -22,6 +23,24 @@ Result<void> expect_indices(const Op& op, const Value& indices) {
   return op.refuse(Code::CorruptData, "indices of {}", name_of(indices.type));
 }
 
+constexpr std::size_t kMostIds = 1u << 16;  // that a card is told in one piece
+
+// Rows of x by their numbers, which are read here.
+Result<void> gather_on_card(Op& op, std::size_t outer, std::size_t axis, Value& y) {
+  if (op.form == 0 || op.measures()) return {};
+  const Value &x = op.in(0), &indices = op.in(1);
+  const std::size_t n = indices.elements(), extent = x.dims[axis];
+  std::vector<std::int32_t> rows;
+  for (std::size_t o = 0; o < outer; ++o)
+    for (std::size_t i = 0; i < n; ++i) {
+      LOOM_TRY(const std::size_t from, index_of(op, indices.as<std::int64_t>()[i], extent));
+      rows.push_back(static_cast<std::int32_t>(o * extent + from));
+    }
+  const std::size_t part = y.elements() / rows.size();
+  take_rows(op.exec, tensor_of(x, part), rows, tensor_of(y, part));
+  return {};
+}
+
 Result<void> gather(Op& op) {
   const Value &x = op.in(0), &indices = op.in(1);
   LOOM_TRY_VOID(expect_indices(op, indices));
@@ -30,8 +49,10 @@ Result<void> gather(Op& op) {
   dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
   dims.insert(dims.end(), x.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.dims.end());
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
-  if (op.measures()) return {};
   const std::size_t outer = count(std::span(x.dims).first(axis)), n = indices.elements();
+  if (outer * n <= kMostIds) op.has_form(1, true);
+  if (op.is_on_card()) return gather_on_card(op, outer, axis, *y);
+  if (op.measures()) return {};
   const std::size_t part = count(std::span(x.dims).subspan(axis + 1)) * bytes_of(store_of(x.type));
   for (std::size_t i = 0; i < n; ++i) {
     LOOM_TRY(const std::size_t from, index_of(op, indices.as<std::int64_t>()[i], x.dims[axis]));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "layers/graph/operation.h"
+#include "ops/affine/affine.h"
 #include "ops/for_rows.h"
 #include "ops/norm/norm.h"
 #include "simd/math64.h"
@@ -18,6 +19,24 @@ Result<void> expect_vector(const Op& op, std::size_t i, std::size_t n) {
   return op.refuse(Code::ShapeMismatch, "input {} of {}, {} numbers expected", i, text_of(op.in(i).dims), n);
 }
 
+// What constants say of the channels: means, scales, biases. Null where they are none, or not f32 is normalised.
+const std::vector<float>* packed_channels(Op& op, double eps) {
+  bool fits = op.packed != nullptr && op.in(0).type == Type::f32;
+  for (std::size_t i = 1; fits && i < 5; ++i) fits = op.in(i).constant;
+  if (!fits) return nullptr;
+  if (*op.packed == nullptr && op.measures()) {
+    const std::size_t channels = op.in(0).dims[1];
+    auto numbers = std::make_shared<std::vector<float>>(3 * channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      (*numbers)[c] = static_cast<float>(op.in(3).number(c));
+      (*numbers)[channels + c] = static_cast<float>(op.in(1).number(c) / __builtin_sqrt(op.in(4).number(c) + eps));
+      (*numbers)[2 * channels + c] = static_cast<float>(op.in(2).number(c));
+    }
+    *op.packed = std::move(numbers);
+  }
+  return static_cast<const std::vector<float>*>(op.packed->get());
+}
+
 Result<void> batch_normalization(Op& op) {
   const Value& x = op.in(0);
   if (op.integer("training_mode", 0) != 0) return op.refuse(Code::Unsupported, "in training");
@@ -26,8 +45,15 @@ Result<void> batch_normalization(Op& op) {
   for (std::size_t i = 1; i < 5; ++i) LOOM_TRY_VOID(expect_vector(op, i, channels));
   const double eps = op.number("epsilon", 1e-5);
   LOOM_TRY(Value* const y, op.out_like(0, x));
-  if (op.measures() || x.elements() == 0) return {};
+  if (x.elements() == 0) return {};
   const std::size_t inner = x.elements() / (x.dims[0] * channels);
+  if (const auto* const numbers = packed_channels(op, eps); numbers != nullptr) {
+    op.has_form(1);
+    LOOM_TRY(const void* const at, op.placed(*numbers));
+    affine(op.exec, x.as<float>(), x.dims[0], channels, inner, static_cast<const float*>(at), y->as<float>());
+    return {};
+  }
+  if (op.measures()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, x.dims[0] * channels, inner, [&](std::size_t row) {
       const std::size_t c = row % channels;
@@ -82,6 +108,7 @@ Result<void> layer_normalization(Op& op) {
   const bool plain = op.in(1).elements() == n && (!op.has(2) || op.in(2).elements() == n);
   if (plain && centred && n != 0 && !op.wants(1) && !op.wants(2)) {
     Value& normal = (*op.outs)[0];
+    op.has_form(0b111);
     layer_norm(op.exec, tensor_of(x, n), op.in(1).data, op.has(2) ? op.in(2).data : nullptr, eps, tensor_of(normal, n));
     if (!op.measures()) round_to_type(normal);
     return {};

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "backend/rehearsal.h"
+#include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
+#include "ops/for_rows.h"
+#include "ops/gather/gather.h"
 
 namespace loom::graph {
 
@@ -30,6 +33,22 @@ Result<Value*> Op::out(std::size_t i, Type type, const Dims& dims) {
   if (value.type != type || value.dims != dims)
     return refuse(Code::ShapeMismatch, "output {} has shape {}, planned was {}", i, text_of(dims), text_of(value.dims));
   return &value;
+}
+
+void Op::has_form(std::uint64_t inputs, bool knows_truth) {
+  const auto fits = [&](const Value& v) {
+    const bool is_word = v.type == Type::f32 || (knows_truth && v.type == Type::boolean);
+    return !v.present() || (is_word && v.elements() != 0);
+  };
+  if (ins.size() > 64 || !std::ranges::all_of(*outs, fits)) return;
+  for (std::size_t i = 0; i < ins.size(); ++i)
+    if (ins[i] != nullptr && (inputs >> i & 1u) != 0 && !fits(*ins[i])) return;
+  form = inputs;
+}
+
+Result<const void*> Op::placed(const std::vector<float>& numbers) const {
+  if (!is_on_card() || measures()) return numbers.data();
+  return exec.gpu()->place(*packed, std::as_bytes(std::span(numbers)));
 }
 
 Result<std::vector<std::int64_t>> Op::ints(std::size_t i) {
@@ -81,6 +100,37 @@ Result<std::size_t> Op::axis(std::int64_t value, std::size_t rank) const {
 
 Result<std::vector<std::int64_t>> Op::ints_of(std::size_t i, std::string_view key) {
   return has(i) ? ints(i) : Result<std::vector<std::int64_t>>(integers(key));
+}
+
+Result<void> take_by_table(Op& op, Value& y, const std::function<std::ptrdiff_t(std::size_t)>& source) {
+  const Value& x = op.in(0);
+  const std::size_t n = y.elements();
+  if (n <= (std::size_t{1} << 26) && x.elements() <= (std::size_t{1} << 31)) op.has_form(1, true);
+  if (!op.is_on_card()) {
+    if (op.measures()) return {};
+    with_store(store_of(x.type), [&]<class T>(T) {
+      for_elements(op.exec, n, [&](std::size_t first, std::size_t more) {
+        for (std::size_t i = first; i < first + more; ++i) {
+          const std::ptrdiff_t at = source(i);
+          y.as<T>()[i] = at < 0 ? T{} : x.as<T>()[at];
+        }
+      });
+    });
+    return {};
+  }
+  if (op.form == 0) return {};
+  if (*op.table == nullptr) {
+    auto made = std::make_shared<std::vector<std::int32_t>>(n);
+    for (std::size_t i = 0; i < n; ++i) (*made)[i] = static_cast<std::int32_t>(source(i));
+    *op.table = std::move(made);
+  }
+  std::span<const std::int32_t> ids = **op.table;
+  if (!op.measures()) {
+    LOOM_TRY(const std::byte* const placed, op.exec.gpu()->place(*op.table, std::as_bytes(ids)));
+    ids = {reinterpret_cast<const std::int32_t*>(placed), n};
+  }
+  take_rows(op.exec, tensor_of(x, 1), ids, tensor_of(y, 1));
+  return {};
 }
 
 void round_to_type(const Value& value) {

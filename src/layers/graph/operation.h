@@ -4,6 +4,7 @@
 // its shapes it asks for by ints(), which fails where only a run would know.
 
 #include <bit>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -29,9 +30,19 @@ class Op {
   const Fused* fused = nullptr;             // of a step that stands for several operations
   std::size_t most_elements = Shape::kMaxElements;  // of an output
   bool is_first_input =
-      false;                 // said where it is measured: the output is the first input under its shape, nothing is run
+      false;  // said where it is measured: the output is the first input under its shape, nothing is run
+  // Said where it is measured: on a graphics card it records its work, with these of its inputs there, by bits.
+  std::uint64_t form = 0;
+  // Where elements come from (take_by_table()), of the plan at hand.
+  std::shared_ptr<const std::vector<std::int32_t>>* table = nullptr;
   bool needs_value = false;  // the error that came is about a number that only a run would know
 
+  // Says `form`, where these inputs and all outputs hold what a card has: f32, and words of 0 or 1 for truth values if
+  // the operation knows them.
+  void has_form(std::uint64_t inputs, bool knows_truth = false);
+  bool is_on_card() const { return exec.gpu() != nullptr; }
+  // Where a card has numbers that belong to what is packed.
+  Result<const void*> placed(const std::vector<float>& numbers) const;
   bool measures() const { return exec.rehearsal(); }
   std::size_t num_ins() const { return ins.size(); }
   bool has(std::size_t i) const { return i < ins.size() && ins[i] != nullptr; }
@@ -139,6 +150,9 @@ T stored(From x) {
   }
   return static_cast<T>(x);
 }
+
+// y[i], the output, is element source(i) of the first input, 0 for -1. On a card by a table that is made with the plan.
+Result<void> take_by_table(Op& op, Value& y, const std::function<std::ptrdiff_t(std::size_t)>& source);
 
 // Rounds what has been written to the value's type, where its store is wider.
 void round_to_type(const Value& value);

@@ -6,6 +6,7 @@
 
 #include "backend/rehearsal.h"
 #include "layers/graph/fusing.h"
+#include "layers/graph/on_card.h"
 
 namespace loom::graph {
 
@@ -151,6 +152,7 @@ Result<std::shared_ptr<const Plan>> Planner::plan(std::span<const Value> inputs)
   drop_unread();
   LOOM_TRY_VOID(fuse(*plan_, program_.model_.opset, like_, program_.folded_weights_));
   lay_out();
+  if (like_.gpu() != nullptr) LOOM_TRY_VOID(plan_card(*plan_, program_.model_.opset, like_));
   return std::shared_ptr<const Plan>(plan_);
 }
 
@@ -433,14 +435,37 @@ Result<std::shared_ptr<const Plan>> Program::plan(const Exec& like, std::span<co
   return planned;
 }
 
-Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, std::vector<Value>& values) {
+Result<void> run_step(const Exec& exec, const Step& step, int opset, std::span<const Value* const> ins,
+                      std::vector<Value>& values) {
+  // The values themselves are handed over, not copies, whose dims would be allocated.
+  std::vector<Value> outs;
+  outs.reserve(step.outs.size());
+  for (const int out : step.outs) outs.push_back(out < 0 ? Value{} : std::move(values[static_cast<std::size_t>(out)]));
   const ArenaScope scope(exec.arena);
+  Op op(*step.node, opset, exec);
+  op.ins.assign(ins.begin(), ins.end());
+  op.outs = &outs, op.packed = step.packed, op.fused = step.fused.get();
+  op.form = step.form;
+  std::shared_ptr<const std::vector<std::int32_t>> table = step.table;
+  op.table = &table;
+  auto done = step.run(op);
+  for (std::size_t i = 0; i < step.outs.size(); ++i)
+    if (step.outs[i] >= 0) values[static_cast<std::size_t>(step.outs[i])] = std::move(outs[i]);
+  if (!done) return at_node(*step.node, std::move(done).error());
+  if (exec.status) return at_node(*step.node, *std::move(exec.status));
+  return {};
+}
+
+Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, Work& work) {
+  if (plan.is_for_card) return run_on_card(exec, plan, opset, work);
   std::byte* const base = exec.arena.take<std::byte>(plan.value_bytes);
   if (exec.rehearsal()) {
+    const ArenaScope scope(exec.arena);
     exec.arena.take<std::byte>(plan.scratch.tensors + Buffer::kAlignment);
     exec.arena.note<std::byte>(plan.scratch.notes + Buffer::kAlignment);
     return {};
   }
+  std::vector<Value>& values = work.values;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t root = plan.roots[i];
     if (plan.offsets[root] != Plan::kNowhere)
@@ -448,21 +473,11 @@ Result<void> Program::run(const Exec& exec, const Plan& plan, int opset, std::ve
     else if (root != i)
       values[i].data = values[root].data;
   }
-  std::vector<Value> outs;
+  std::vector<const Value*> ins;
   for (const Step& step : plan.steps) {
-    const ArenaScope op_scope(exec.arena);
-    Op op(*step.node, opset, exec);
-    for (const int in : step.ins) op.ins.push_back(in < 0 ? nullptr : &values[static_cast<std::size_t>(in)]);
-    // The values themselves are handed over, not copies, whose dims would be allocated.
-    outs.clear();
-    for (const int out : step.outs)
-      outs.push_back(out < 0 ? Value{} : std::move(values[static_cast<std::size_t>(out)]));
-    op.outs = &outs, op.packed = step.packed, op.fused = step.fused.get();
-    auto done = step.run(op);
-    for (std::size_t i = 0; i < step.outs.size(); ++i)
-      if (step.outs[i] >= 0) values[static_cast<std::size_t>(step.outs[i])] = std::move(outs[i]);
-    if (!done) return at_node(*step.node, std::move(done).error());
-    if (exec.status) return at_node(*step.node, *std::move(exec.status));
+    ins.clear();
+    for (const int in : step.ins) ins.push_back(in < 0 ? nullptr : &values[static_cast<std::size_t>(in)]);
+    LOOM_TRY_VOID(run_step(exec, step, opset, ins, values));
     if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed))
       return fail(Code::Cancelled, "cancelled");
   }

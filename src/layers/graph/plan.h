@@ -17,7 +17,9 @@ struct Step {
   std::vector<int> ins, outs;  // values; -1: left out
   std::shared_ptr<void>* packed = nullptr;
   std::shared_ptr<const Fused> fused = {};
-  std::shared_ptr<std::shared_ptr<void>> own_packed = {};  // where `packed` follows from this plan
+  std::shared_ptr<std::shared_ptr<void>> own_packed = {};       // where `packed` follows from this plan
+  std::uint64_t form = 0;                                       // of its operation (Op::form)
+  std::shared_ptr<const std::vector<std::int32_t>> table = {};  // Op::table
 };
 
 // A convolution's weight and bias with what follows it put in (fusing.h).
@@ -34,9 +36,32 @@ struct Plan {
   std::vector<std::size_t> offsets;  // of roots that steps write, else kNowhere
   std::vector<std::size_t> inputs, outputs;
   std::size_t value_bytes = 0;
-  Arena::Mark scratch;
+  Arena::Mark scratch;  // of steps here
+  // On a card: inputs, and numbers that nobody keeps, have places of their own, there and here.
+  bool is_for_card = false;
+  std::vector<std::size_t> travels;  // by root, else kNowhere
+  std::size_t travel_bytes = 0;
 
   static constexpr std::size_t kNowhere = ~std::size_t{0};
+};
+
+// The values of a run, and on a graphics card where each of them is: there, here or both. A run takes it as another one
+// of the same plan has left it.
+struct Work {
+  explicit Work(const Plan& plan) : values(plan.values) {
+    if (plan.is_for_card) there = plan.values;
+    place.resize(there.size());
+  }
+  // An input: memory of the card that the plan is for, or of this computer.
+  void give(std::size_t slot, const void* data, bool is_there) {
+    (is_there ? there : values)[slot].data = const_cast<void*>(data);
+    if (!there.empty()) place[slot] = is_there ? kThere : kHere;
+  }
+  static constexpr std::uint8_t kHere = 1, kThere = 2;
+  std::vector<Value> values;        // with addresses of this computer
+  std::vector<Value> there;         // with those of a card
+  std::vector<std::uint8_t> place;  // by root
+  Arena scratch;                    // of steps that are computed here
 };
 
 struct ProgramOptions {
@@ -57,8 +82,9 @@ class Program {
   // about a number that only a run knows.
   Result<std::shared_ptr<const Plan>> plan(const Exec& like, std::span<const Value> inputs, bool* needs_value) const;
 
-  // Runs the steps: `values` is a copy of plan.values, whose inputs have data. In a rehearsal memory is taken alone.
-  static Result<void> run(const Exec& exec, const Plan& plan, int opset, std::vector<Value>& values);
+  // Runs the steps, on the device of the plan; inputs have been given. In a rehearsal memory is taken alone. What is
+  // taken from the arena holds the values until the caller rewinds it.
+  static Result<void> run(const Exec& exec, const Plan& plan, int opset, Work& work);
 
  private:
   friend class Planner;

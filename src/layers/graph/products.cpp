@@ -7,7 +7,8 @@
 #include "layers/graph/products.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
-#include "ops/gemm/gemm.h"
+#include "ops/formula/formula.h"
+#include "ops/gemm/gemm_each.h"
 #include "ops/matmul/matmul.h"
 #include "ops/non_finite.h"
 
@@ -60,9 +61,21 @@ Result<Product> product_of(const Op& op, const Value& a, const Value& b) {
   return p;
 }
 
+// The step from each offset to the next, if it is one.
+std::optional<std::size_t> step_of_all(const std::vector<std::size_t>& offsets) {
+  const std::size_t step = offsets.size() < 2 ? 0 : offsets[1];
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    if (offsets[i] != i * step) return std::nullopt;
+  return step;
+}
+
 template <class T>
 void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b, T* y) {
-  if (p.m == 0 || p.n == 0) return;
+  if (p.m == 0 || p.n == 0 || p.a.empty()) return;
+  const auto step_a = step_of_all(p.a), step_b = step_of_all(p.b);
+  if (step_a && step_b && p.k != 0)
+    return gemm_each(exec, {{a, p.k, 1}, *step_a}, {{b, p.n, 1}, *step_b}, p.a.size(), p.k,
+                     {y, p.a.size() * p.m, p.n, element_of<T>});
   for (std::size_t i = 0; i < p.a.size(); ++i) {
     const ArenaScope scope(exec.arena);
     const Tensor to{y + i * p.m * p.n, p.m, p.n, element_of<T>};
@@ -77,6 +90,7 @@ void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b,
 Result<void> multiply(Op& op, const Value& a, const Value& b, Value& y, const Product& p) {
   if (store_of(a.type) == Store::f32) {
     LOOM_TRY(const Matrix* const matrix, packed_matrix(op, b, false));
+    op.has_form(matrix != nullptr ? 1 : 3);
     if (matrix != nullptr && b.rank() == 2 && a.elements() != 0) {
       loom::matmul(op.exec, tensor_of(a, p.k), std::array{MatmulJob{matrix, tensor_of(y, p.n)}});
     } else {
@@ -116,11 +130,21 @@ Result<void> product_and_row(Op& op) {
   LOOM_TRY(Value* const y, op.out(0, a.type, p.dims));
   LOOM_TRY(const Matrix* const matrix, packed_matrix(op, b, false));
   LOOM_ASSERT(matrix != nullptr);
+  op.has_form(0b101);
   loom::matmul(op.exec, tensor_of(a, p.k), std::array{MatmulJob{matrix, tensor_of(*y, p.n), op.in(2).as<float>()}});
   return {};
 }
 
 namespace {
+
+// y = y + c, which stretches to it.
+void add_stretched(const Exec& exec, const Value& c, const Value& y) {
+  FormulaStep sum;
+  sum.kind = FormulaKind::Add, sum.a = 0, sum.b = 1;
+  const auto of_y = row_major_strides(y.dims), of_c = stretched_strides(c.dims, y.dims);
+  evaluate(exec, *Formula::create({&sum, 1}), std::array{FormulaInput{y.data, of_y}, FormulaInput{c.data, of_c}},
+           y.dims, y.data, element_of_value(y));
+}
 
 // y = alpha a' b' + beta c.
 Result<void> gemm_op(Op& op) {
@@ -147,8 +171,14 @@ Result<void> gemm_op(Op& op) {
   else
     gemm(op.exec, {a.data, turn_a ? 1 : k, turn_a ? m : 1}, {b.data, turn_b ? 1 : n, turn_b ? k : 1}, k,
          tensor_of(*y, n));
-  if (op.measures()) return {};
   const double alpha = op.number("alpha", 1), beta = op.number("beta", 1);
+  if (!op.has(2) || beta == 1) op.has_form(matrix != nullptr && !turn_a ? 0b101 : 0b111);
+  if (op.is_on_card()) {
+    if (alpha != 1) scale(op.exec, tensor_of(*y, n), alpha, tensor_of(*y, n));
+    if (op.has(2)) add_stretched(op.exec, op.in(2), *y);
+    return {};
+  }
+  if (op.measures()) return {};
   with_store(store_of(a.type), [&]<class T>(T) {
     if (alpha != 1)
       for (std::size_t i = 0; i < m * n; ++i) y->as<T>()[i] = settled(y->as<T>()[i] * static_cast<T>(alpha));

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "layers/graph/operation.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
 #include "ops/non_finite.h"
@@ -277,7 +278,7 @@ Result<const PackedGates*> packed_gates(Op& op, const Recurrence& r) {
   return static_cast<const PackedGates*>(op.packed->get());
 }
 
-void run_lstm(Op& op, const Recurrence& r, const PackedGates& packed, std::size_t d) {
+Result<void> run_lstm(Op& op, const Recurrence& r, const PackedGates& packed, std::size_t d) {
   const ArenaScope scope(op.exec.arena);
   std::vector<Value>& outs = *op.outs;
   std::array<MatmulJob, 4> from_x, from_h;
@@ -289,29 +290,32 @@ void run_lstm(Op& op, const Recurrence& r, const PackedGates& packed, std::size_
   cell.shape = {CellKind::Lstm, r.batch, 1, r.units};
   cell.h = op.exec.arena.tensor(r.batch, r.units), cell.c = op.exec.arena.tensor(r.batch, r.units);
   loom::matmul(op.exec, tensor_of(op.in(0), r.inputs), from_x);
-  if (op.measures()) return loom::matmul(op.exec, cell.h, from_h);
   const std::size_t state = r.batch * r.units;
   const auto start = [&](std::size_t i, const Tensor& to) {
     if (op.has(i))
-      std::copy_n(op.in(i).as<float>() + d * state, state, to.as<float>());
+      copy(op.exec, {op.in(i).as<float>() + d * state, r.batch, r.units}, to);
     else
-      std::fill_n(to.as<float>(), state, 0.0f);
+      fill_zero(op.exec, to);
   };
   start(5, cell.h), start(6, cell.c);
-  for (std::size_t t = 0; t < r.steps; ++t) {
+  LOOM_TRY(const void* const bias, op.placed(packed.bias));
+  for (std::size_t t = 0; t < (op.measures() ? 1 : r.steps); ++t) {
     const std::size_t at = d == 1 || r.reversed ? r.steps - 1 - t : t;
     loom::matmul(op.exec, cell.h, from_h);
     for (std::size_t g = 0; g < 4; ++g) {
       cell.x_products[g] = {from_x[g].y.row<float>(at * r.batch), r.batch, r.units, Element::f32};
       cell.h_products[g] = from_h[g].y;
-      cell.bias[g] = packed.bias.data() + (d * 4 + g) * r.units;
+      cell.bias[g] = static_cast<const float*>(bias) + (d * 4 + g) * r.units;
     }
     cell.y = op.wants(0) ? outs[0].as<float>() + (at * r.directions + d) * state : nullptr;
     cell.y_stride = r.units;
     cell_forward(op.exec, cell, 0);
   }
-  if (op.wants(1)) std::copy_n(cell.h.as<float>(), state, outs[1].as<float>() + d * state);
-  if (op.wants(2)) std::copy_n(cell.c.as<float>(), state, outs[2].as<float>() + d * state);
+  const auto end = [&](std::size_t i, const Tensor& from) {
+    if (op.wants(i)) copy(op.exec, from, {outs[i].as<float>() + d * state, r.batch, r.units});
+  };
+  end(1, cell.h), end(2, cell.c);
+  return {};
 }
 
 Result<void> recurrent(Op& op) {
@@ -323,8 +327,14 @@ Result<void> recurrent(Op& op) {
   if (op.wants(1)) LOOM_TRY_VOID(op.out(1, Type::f32, last));
   if (op.wants(2)) LOOM_TRY_VOID(op.out(2, Type::f32, last));
   LOOM_TRY(const PackedGates* const packed, packed_gates(op, r));
-  for (std::size_t d = 0; d < r.directions; ++d)
-    packed != nullptr ? run_lstm(op, r, *packed, d) : run_direction(op, r, d);
+  if (packed != nullptr) op.has_form(0b1100001);  // the sequence and the state
+  if (packed == nullptr && op.is_on_card()) return {};
+  for (std::size_t d = 0; d < r.directions; ++d) {
+    if (packed == nullptr)
+      run_direction(op, r, d);
+    else
+      LOOM_TRY_VOID(run_lstm(op, r, *packed, d));
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "layers/graph/operation.h"
+#include "ops/fold/fold.h"
 #include "ops/for_rows.h"
 #include "ops/softmax/softmax.h"
 #include "simd/math64.h"
@@ -16,6 +17,8 @@ namespace {
 struct Reduction {
   Dims dims;                               // of the result
   std::vector<std::size_t> kept, reduced;  // offsets
+  Dims kept_dims, reduced_dims;
+  std::vector<std::size_t> kept_strides, reduced_strides;
 };
 
 std::vector<std::size_t> offsets_of(const Dims& dims, const std::vector<std::size_t>& strides) {
@@ -33,17 +36,35 @@ Result<Reduction> reduction_of(Op& op, std::span<const std::int64_t> axes, bool 
   }
   const auto own = row_major_strides(x.dims);
   Reduction r;
-  Dims kept_dims, reduced_dims;
-  std::vector<std::size_t> kept_strides, reduced_strides;
   for (std::size_t i = 0; i < x.rank(); ++i) {
     if (keeps || !goes[i]) r.dims.push_back(goes[i] ? 1 : x.dims[i]);
-    (goes[i] ? reduced_dims : kept_dims).push_back(x.dims[i]);
-    (goes[i] ? reduced_strides : kept_strides).push_back(own[i]);
+    (goes[i] ? r.reduced_dims : r.kept_dims).push_back(x.dims[i]);
+    (goes[i] ? r.reduced_strides : r.kept_strides).push_back(own[i]);
   }
-  if (op.measures()) return r;
-  r.kept = offsets_of(kept_dims, kept_strides);
-  r.reduced = offsets_of(reduced_dims, reduced_strides);
+  if (op.measures() || op.is_on_card()) return r;
+  r.kept = offsets_of(r.kept_dims, r.kept_strides);
+  r.reduced = offsets_of(r.reduced_dims, r.reduced_strides);
   return r;
+}
+
+// Axes that are walked through as one are one.
+void merge(Dims& dims, std::vector<std::size_t>& strides) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    const bool joins = n != 0 && strides[n - 1] == strides[i] * dims[i];
+    if (!joins) ++n;
+    dims[n - 1] = joins ? dims[n - 1] * dims[i] : dims[i], strides[n - 1] = strides[i];
+  }
+  dims.resize(n), strides.resize(n);
+}
+
+void fold_on_card(Op& op, Fold how, Reduction r, const Value& y) {
+  if (count(r.reduced_dims) <= kMostFolded) op.has_form(1);
+  if (!op.is_on_card() || op.form == 0) return;
+  merge(r.kept_dims, r.kept_strides), merge(r.reduced_dims, r.reduced_strides);
+  fold(op.exec, how, op.in(0).as<float>(), {r.kept_dims, r.kept_strides}, {r.reduced_dims, r.reduced_strides},
+       y.as<float>());
 }
 
 // How many offsets follow each other by one, in every run of that many.
@@ -68,7 +89,7 @@ A first_total(Start start, Type type) {
 
 // y = finish(fold of f over the elements, how many). Whole numbers are summed as such.
 template <class Start, class F, class Finish>
-Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
+Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish, std::optional<Fold> how = {}) {
   const Value& x = op.in(0);
   LOOM_TRY(const auto axes, op.ints_of(1, "axes"));
   if (axes.empty() && op.integer("noop_with_empty_axes", 0) != 0) {
@@ -85,7 +106,8 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
   }
   LOOM_TRY(const Reduction r, reduction_of(op, axes, op.integer("keepdims", 1) != 0));
   LOOM_TRY(Value* const y, op.out(0, x.type, r.dims));
-  if (op.measures()) return {};
+  if (how) fold_on_card(op, *how, r, *y);
+  if (op.measures() || op.is_on_card()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {
     using A = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
     // Kept elements that lie side by side walk through the reduced ones together.
@@ -120,22 +142,32 @@ Result<void> reduce(Op& op, Start start, F&& f, Finish&& finish) {
 constexpr auto kAsIs = [](auto total, std::size_t) { return total; };
 constexpr auto kSum = [](auto a, auto b) { return plus(a, b); };
 
-Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kSum, kAsIs); }
+Result<void> reduce_sum(Op& op) { return reduce(op, 0.0, kSum, kAsIs, Fold::Sum); }
 Result<void> reduce_mean(Op& op) {
-  return reduce(op, 0.0, kSum,
-                [](auto total, std::size_t n) { return n == 0 ? total : total / static_cast<decltype(total)>(n); });
+  return reduce(
+      op, 0.0, kSum, [](auto total, std::size_t n) { return n == 0 ? total : total / static_cast<decltype(total)>(n); },
+      Fold::Mean);
 }
 Result<void> reduce_product(Op& op) {
   return reduce(op, 1.0, [](auto a, auto b) { return times(a, b); }, kAsIs);
 }
 Result<void> reduce_max(Op& op) {
-  return reduce(op, -__builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b > a ? b : a; }, kAsIs);
+  return reduce(
+      op, -__builtin_huge_val(), [](auto a, auto b) { return a != a            ? a
+                                                             : b != b || b > a ? b
+                                                                               : a; }, kAsIs,
+      Fold::Largest);
 }
 Result<void> reduce_min(Op& op) {
-  return reduce(op, __builtin_huge_val(), [](auto a, auto b) { return a != a ? a : b != b || b < a ? b : a; }, kAsIs);
+  return reduce(
+      op, __builtin_huge_val(), [](auto a, auto b) { return a != a            ? a
+                                                            : b != b || b < a ? b
+                                                                              : a; }, kAsIs,
+      Fold::Smallest);
 }
 Result<void> reduce_l1(Op& op) {
-  return reduce(op, 0.0, [](auto a, auto b) { return plus(a, b < 0 ? times(b, decltype(b){-1}) : b); }, kAsIs);
+  return reduce(
+      op, 0.0, [](auto a, auto b) { return plus(a, b < 0 ? times(b, decltype(b){-1}) : b); }, kAsIs, Fold::SumOfSizes);
 }
 Result<void> reduce_l2(Op& op) {
   return reduce(
@@ -143,7 +175,7 @@ Result<void> reduce_l2(Op& op) {
       [](auto total, std::size_t) { return stored<decltype(total)>(__builtin_sqrt(static_cast<double>(total))); });
 }
 Result<void> reduce_sum_square(Op& op) {
-  return reduce(op, 0.0, [](auto a, auto b) { return plus(a, times(b, b)); }, kAsIs);
+  return reduce(op, 0.0, [](auto a, auto b) { return plus(a, times(b, b)); }, kAsIs, Fold::SumOfSquares);
 }
 Result<void> reduce_log_sum(Op& op) {
   return reduce(op, 0.0, kSum,
@@ -204,6 +236,7 @@ Result<void> softmax_op(Op& op) {
   LOOM_TRY(Value* const y, op.out_like(0, x));
   if (l.lines == 0) return {};
   if (l.inner == 1) {
+    op.has_form(1);
     const std::array<SoftmaxRun, 1> runs{SoftmaxRun{0, l.n, 1}};
     softmax(op.exec, tensor_of(x, l.n), 1.0, runs, tensor_of(*y, l.n));
   } else if (!op.measures()) {

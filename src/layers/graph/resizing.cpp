@@ -211,6 +211,18 @@ Result<void> resize(Op& op) {
     now[axis] = t.dims[axis];
     most = std::max(most, count(now));
   }
+  if (op.is_on_card() && s.mode == "nearest" && s.transform != "tf_crop_and_resize") {
+    std::vector<AxisPlan> axes;
+    for (std::size_t axis = 0; axis < x.rank(); ++axis)
+      axes.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
+    return take_by_table(op, *y, [&](std::size_t i) {
+      std::size_t from = 0, step = 1;
+      for (std::size_t axis = x.rank(); axis-- > 0; i /= t.dims[axis], step *= x.dims[axis])
+        from += step * (x.dims[axis] == t.dims[axis] && t.scales[axis] == 1 ? i % t.dims[axis]
+                                                                            : axes[axis].index[i % t.dims[axis]]);
+      return static_cast<std::ptrdiff_t>(from);
+    });
+  }
   const std::size_t size = bytes_of(store_of(x.type));
   std::array<std::byte*, 2> between{op.exec.arena.take<std::byte>(most * size),
                                     op.exec.arena.take<std::byte>(most * size)};

@@ -36,6 +36,8 @@ Result<void> check_shape(const InputInfo& info, const Value& value) {
 Result<std::unique_ptr<Runner>> Runner::create(std::shared_ptr<const Program> program, const RunnerOptions& options) {
   std::unique_ptr<Runner> runner(new Runner());
   runner->program_ = std::move(program), runner->cancel_ = options.cancel;
+  runner->device_ = options.device, runner->arena_ = Arena(options.device);
+  runner->choose_device_ = options.choose_device;
   LOOM_TRY(runner->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   LOOM_TRY(runner->kernels_, kernels_for(options.isa.value_or(best_isa())));
   return runner;
@@ -84,10 +86,35 @@ Result<std::vector<Value>> Runner::as_known(const std::vector<Value>& inputs) co
   return given;
 }
 
+void Runner::choose(const std::vector<Value>& inputs) {
+  const auto choose = std::exchange(choose_device_, {});
+  if (!choose) return;
+  const auto work = [&](Device& card) -> Result<PlanWork> {
+    const DeviceTurn turn(&card);
+    device_ = &card;
+    LOOM_TRY_VOID(make_plan(inputs));
+    Arena none(&card);
+    return work_of(*plan_, program_->model().opset, {*pool_, *kernels_, none});
+  };
+  Device* const chosen = choose(pool_->threads(), work);
+  device_ = chosen, plan_ = nullptr, arena_ = Arena(chosen);
+}
+
 Result<void> Runner::prepare(const std::vector<Value>& inputs) {
   if (fits(inputs)) return {};
+  LOOM_TRY_VOID(make_plan(inputs));
+  work_.emplace(*plan_);
+  auto done = plan_scratch({*pool_, *kernels_, arena_}, [&](const Exec& exec) {
+    if (auto ran = Program::run(exec, *plan_, program_->model().opset, *work_); !ran)
+      exec.status = std::move(ran).error();
+  });
+  if (!done) plan_ = nullptr;  // which the old memory does not hold
+  return done;
+}
+
+Result<void> Runner::make_plan(const std::vector<Value>& inputs) {
   plan_ = nullptr;
-  Arena none;
+  Arena none(device_);
   const Exec like{*pool_, *kernels_, none};
   for (knows_ = Knows::shapes;; knows_ = static_cast<Knows>(static_cast<int>(knows_) + 1)) {
     LOOM_TRY(std::vector<Value> given, as_known(inputs));
@@ -98,32 +125,28 @@ Result<void> Runner::prepare(const std::vector<Value>& inputs) {
     plan_ = std::move(*planned), planned_ = std::move(given);
     break;
   }
-  values_ = plan_->values;
-  const std::size_t scratch = plan_->value_bytes + plan_->scratch.tensors + 4 * Buffer::kAlignment;
-  const Arena::Mark needed{scratch, plan_->scratch.notes + 4 * Buffer::kAlignment};
-  if (!arena_.holds(needed)) {
-    auto made = Arena::create(needed);
-    if (!made) plan_ = nullptr;  // which the old memory does not hold
-    LOOM_TRY(arena_, std::move(made));
-  }
-  arena_.clear();
   return {};
 }
 
 Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs,
                                        const std::atomic<bool>* cancel) {
   LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
+  choose(ordered);
+  const DeviceTurn turn(device_);
   LOOM_TRY_VOID(prepare(ordered));
-  for (std::size_t i = 0; i < ordered.size(); ++i) values_[plan_->inputs[i]].data = ordered[i].data;
+  for (std::size_t i = 0; i < ordered.size(); ++i) work_->give(plan_->inputs[i], ordered[i].data, false);
+  const ArenaScope scope(arena_);
   const Exec exec{*pool_, *kernels_, arena_, cancel != nullptr ? cancel : cancel_, Activations::int16};
-  LOOM_TRY_VOID(Program::run(exec, *plan_, program_->model().opset, values_));
+  LOOM_TRY_VOID(Program::run(exec, *plan_, program_->model().opset, *work_));
   std::vector<Value> outputs;
   for (const std::size_t at : plan_->outputs) {
-    const Value& value = values_[at];
+    LOOM_TRY(const Value* const here, value_here(exec, *plan_, *work_, at));
+    const Value& value = *here;
     LOOM_TRY(Value copy, Value::create(value.type, value.dims));
     if (value.bytes() != 0) std::memcpy(copy.data, value.data, value.bytes());
     outputs.push_back(std::move(copy));
   }
+  if (device_ != nullptr) LOOM_TRY_VOID(device_->check());
   return outputs;
 }
 

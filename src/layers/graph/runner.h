@@ -2,7 +2,7 @@
 // A graph at work: threads, memory and the plans of the shapes that came last. Inputs and outputs go by name.
 
 #include "backend/cpu/isa.h"
-#include "layers/graph/plan.h"
+#include "layers/graph/on_card.h"
 
 namespace loom::graph {
 
@@ -11,6 +11,10 @@ struct RunnerOptions {
   std::optional<Isa> isa = {};  // absent: the best of this machine
   const std::atomic<bool>* cancel = nullptr;
   std::shared_ptr<ThreadPool> pool = {};
+  Device* device = nullptr;  // a graphics card, null: this computer; the same bits. It outlives the runner
+  // In place of that: chooses the device at the first run, by its shapes; work(card) is what a run does there.
+  using WorkOn = std::function<Result<PlanWork>(Device& card)>;
+  std::function<Device*(int threads, const WorkOn& work)> choose_device = {};
 };
 
 class Runner {
@@ -28,12 +32,15 @@ class Runner {
   const Program& program() const { return *program_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }
+  Device* device() const { return device_; }
 
  private:
   // Which numbers a plan knows.
   enum class Knows : std::uint8_t { shapes, whole_numbers, everything };
   Runner() = default;
   Result<void> prepare(const std::vector<Value>& inputs);
+  Result<void> make_plan(const std::vector<Value>& inputs);
+  void choose(const std::vector<Value>& inputs);
   bool fits(const std::vector<Value>& inputs) const;
   Result<std::vector<Value>> in_order(std::vector<std::pair<std::string, Value>> inputs) const;
   Result<std::vector<Value>> as_known(const std::vector<Value>& inputs) const;
@@ -42,10 +49,12 @@ class Runner {
   std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   const std::atomic<bool>* cancel_ = nullptr;
+  Device* device_ = nullptr;
+  decltype(RunnerOptions::choose_device) choose_device_;
   Arena arena_;
   std::shared_ptr<const Plan> plan_;
   std::vector<Value> planned_;  // inputs that plan_ was made for; of those that it looked at, with their numbers
-  std::vector<Value> values_;
+  std::optional<Work> work_;
   Knows knows_ = Knows::shapes;
 };
 

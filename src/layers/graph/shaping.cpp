@@ -7,6 +7,8 @@
 #include "core/checked.h"
 #include "layers/graph/operation.h"
 #include "ops/for_rows.h"
+#include "ops/permute/permute.h"
+#include "ops/slices/slices.h"
 
 namespace loom::graph {
 namespace {
@@ -194,6 +196,7 @@ void gather_by_strides(const Exec& exec, const Value& x, const Value& y, const s
   if (y.elements() == 0) return;
   Strided s = merged(y.dims, strides);
   if (s.dims.empty()) s.dims = {1}, s.strides = {1};
+  if (exec.gpu() != nullptr) return take_by_steps(exec, tensor_of(x, 1), start, s.dims, s.strides, y.data);
   const std::size_t cols = s.dims.back(), step = s.strides.back(), outer = s.dims.size() - 1;
   // An axis that lies side by side in x, where the last one does not: the two change places.
   const std::size_t side =
@@ -243,7 +246,8 @@ Result<void> transpose(Op& op) {
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   op.is_first_input = is_whole(x, dims, strides);
-  if (!op.measures()) gather_by_strides(op.exec, x, *y, strides);
+  op.has_form(1, true);
+  if (!op.measures() || op.is_on_card()) gather_by_strides(op.exec, x, *y, strides);
   return {};
 }
 
@@ -254,7 +258,8 @@ Result<void> expand(Op& op) {
   LOOM_TRY(const Dims dims, broadcast(x.dims, wanted));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   op.is_first_input = dims.size() >= x.rank() && count(dims) == x.elements();
-  if (!op.measures()) gather_by_strides(op.exec, x, *y, stretched_strides(x.dims, dims));
+  op.has_form(1, true);
+  if (!op.measures() || op.is_on_card()) gather_by_strides(op.exec, x, *y, stretched_strides(x.dims, dims));
   return {};
 }
 
@@ -270,17 +275,25 @@ Result<void> tile(Op& op) {
     dims.push_back(d);
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
-  if (op.measures()) return {};
   const auto own = row_major_strides(x.dims), strides = row_major_strides(dims);
-  with_store(store_of(x.type), [&]<class T>(T) {
-    for (std::size_t i = 0; i < y->elements(); ++i) {
-      std::size_t from = 0;
-      for (std::size_t axis = 0; axis < dims.size(); ++axis)
-        from += i / strides[axis] % dims[axis] % x.dims[axis] * own[axis];
-      y->as<T>()[i] = x.as<T>()[from];
-    }
+  return take_by_table(op, *y, [&](std::size_t i) {
+    std::size_t from = 0;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis)
+      from += i / strides[axis] % dims[axis] % x.dims[axis] * own[axis];
+    return static_cast<std::ptrdiff_t>(from);
   });
-  return {};
+}
+
+// On a card: parts side by side on an axis, into the whole.
+void move_parts(const Op& op, std::size_t axis, const Value& whole) {
+  const std::size_t outer = count(std::span(whole.dims).first(axis)), row = whole.elements() / outer;
+  std::size_t at = 0;
+  for (const Value* const in : op.ins) {
+    const std::size_t part = count(std::span(in->dims).subspan(axis));
+    move_slices(op.exec, {outer, part}, tensor_of(*in, part), {.stride = part}, {whole.data, outer, row},
+                {.offset = at, .stride = row});
+    at += part;
+  }
 }
 
 Result<void> concat(Op& op) {
@@ -298,6 +311,11 @@ Result<void> concat(Op& op) {
       return op.refuse(Code::ShapeMismatch, "{} beside {}", text_of(op.in(i).dims), text_of(first.dims));
   }
   LOOM_TRY(Value* const y, op.out(0, first.type, dims));
+  op.has_form(~std::uint64_t{0}, true);
+  if (op.is_on_card()) {
+    move_parts(op, axis, *y);
+    return {};
+  }
   if (op.measures()) return {};
   const std::size_t outer = count(std::span(dims).first(axis)), size = bytes_of(store_of(first.type));
   const std::size_t row = y->bytes() / std::max<std::size_t>(outer, 1);
@@ -339,10 +357,14 @@ Result<void> split(Op& op) {
     dims[axis] = static_cast<std::size_t>(sizes[i]);
     LOOM_TRY(Value* const y, op.out(i, x.type, dims));
     const std::size_t part = dims[axis] * step;
-    for (std::size_t o = 0; o < outer && part != 0 && !op.measures(); ++o)
+    if (op.is_on_card())
+      move_slices(op.exec, {outer, part / size}, tensor_of(x, row / size), {.offset = at / size, .stride = row / size},
+                  {y->data, outer, part / size}, {.stride = part / size});
+    for (std::size_t o = 0; o < outer && part != 0 && !op.measures() && !op.is_on_card(); ++o)
       std::memcpy(y->as<std::byte>() + o * part, x.as<std::byte>() + o * row + at, part);
     at += part;
   }
+  op.has_form(1, true);
   return {};
 }
 
@@ -398,7 +420,8 @@ Result<void> slice(Op& op) {
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   op.is_first_input = start == 0 && is_whole(x, dims, strides);
-  if (!op.measures()) gather_by_strides(op.exec, x, *y, strides, start);
+  op.has_form(1, true);
+  if (!op.measures() || op.is_on_card()) gather_by_strides(op.exec, x, *y, strides, start);
   return {};
 }
 
@@ -440,8 +463,21 @@ Result<void> pad(Op& op) {
   if (op.has(2) && (op.in(2).elements() != 1 || op.in(2).type != x.type))
     return op.refuse(Code::ShapeMismatch, "a constant of {} {}", name_of(op.in(2).type), text_of(op.in(2).dims));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
-  if (op.measures()) return {};
   const auto own = row_major_strides(x.dims);
+  const bool fills_zero =
+      op.opset < 11 ? op.number("value", 0) == 0 : !op.has(2) || (op.is_known(2) && op.in(2).number(0) == 0);
+  if (op.is_on_card() && (mode != "constant" || fills_zero))
+    return take_by_table(op, *y, [&](std::size_t i) {
+      std::ptrdiff_t from = 0;
+      for (std::size_t axis = x.rank(); axis-- > 0; i /= dims[axis]) {
+        const std::ptrdiff_t at = source_of(static_cast<std::ptrdiff_t>(i % dims[axis]) - begin[axis],
+                                            static_cast<std::ptrdiff_t>(x.dims[axis]), mode);
+        if (at < 0) return std::ptrdiff_t{-1};
+        from += at * static_cast<std::ptrdiff_t>(own[axis]);
+      }
+      return from;
+    });
+  if (op.measures()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {
     const T fill = op.opset < 11 ? stored<T>(op.number("value", 0)) : op.has(2) ? op.in(2).as<T>()[0] : T{};
     if (y->elements() == 0) return;
@@ -513,15 +549,11 @@ Result<void> trilu(Op& op) {
   }
   const bool upper = op.integer("upper", 1) != 0;
   LOOM_TRY(Value* const y, op.out_like(0, x));
-  if (op.measures()) return {};
   const std::size_t rows = x.dims[x.rank() - 2], cols = x.dims.back();
-  with_store(store_of(x.type), [&]<class T>(T) {
-    for (std::size_t i = 0; i < x.elements(); ++i) {
-      const auto r = static_cast<std::int64_t>(i / cols % rows), c = static_cast<std::int64_t>(i % cols);
-      y->as<T>()[i] = (upper ? c - r >= k : c - r <= k) ? x.as<T>()[i] : T{};
-    }
+  return take_by_table(op, *y, [&](std::size_t i) {
+    const auto r = static_cast<std::int64_t>(i / cols % rows), c = static_cast<std::int64_t>(i % cols);
+    return (upper ? c - r >= k : c - r <= k) ? static_cast<std::ptrdiff_t>(i) : -1;
   });
-  return {};
 }
 
 // Blocks of channels and blocks of the plane change places: both are a transposition of six axes.
@@ -544,7 +576,8 @@ Result<void> blocks(Op& op, bool to_space) {
   const auto own = row_major_strides(inner);
   LOOM_TRY(Value* const y,
            op.out(0, x.type, to_space ? Dims{n, c / (b * b), h * b, w * b} : Dims{n, c * b * b, h / b, w / b}));
-  if (op.measures()) return {};
+  op.has_form(1);
+  if (op.measures() && !op.is_on_card()) return {};
   Value wide = *y;
   wide.dims.clear();
   std::vector<std::size_t> strides;
@@ -574,21 +607,16 @@ Result<void> center_crop_pad(Op& op) {
     dims[axis] = static_cast<std::size_t>(wanted[i]);
   }
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
-  if (op.measures()) return {};
   const auto own = row_major_strides(x.dims), strides = row_major_strides(dims);
-  with_store(store_of(x.type), [&]<class T>(T) {
-    for (std::size_t i = 0; i < y->elements(); ++i) {
-      std::size_t from = 0;
-      bool inside = true;
-      for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-        const std::int64_t at = static_cast<std::int64_t>(i / strides[axis] % dims[axis]) + shift[axis];
-        inside = inside && at >= 0 && at < static_cast<std::int64_t>(x.dims[axis]);
-        if (inside) from += static_cast<std::size_t>(at) * own[axis];
-      }
-      y->as<T>()[i] = inside ? x.as<T>()[from] : T{};
+  return take_by_table(op, *y, [&](std::size_t i) {
+    std::ptrdiff_t from = 0;
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      const std::int64_t at = static_cast<std::int64_t>(i / strides[axis] % dims[axis]) + shift[axis];
+      if (at < 0 || at >= static_cast<std::int64_t>(x.dims[axis])) return std::ptrdiff_t{-1};
+      from += static_cast<std::ptrdiff_t>(static_cast<std::size_t>(at) * own[axis]);
     }
+    return from;
   });
-  return {};
 }
 
 }  // namespace

@@ -126,6 +126,7 @@ Result<void> conv(Op& op) {
   if (op.has(2) && (op.in(2).elements() != w.dims[0] || op.in(2).type != x.type))
     return op.refuse(Code::ShapeMismatch, "a bias {}", text_of(op.in(2).dims));
   LOOM_TRY(Value* const y, op.out(0, x.type, c.dims));
+  op.has_form(0b111);
   convolve(op.exec, c.layout, c.sizes, x.data, w.data, op.has(2) ? op.in(2).data : nullptr, y->data,
            element_of_value(x));
   if (!op.measures()) round_to_type(*y);
@@ -151,6 +152,7 @@ Result<void> conv_by_matrix(Op& op) {
   const Value& x = op.in(0);
   LOOM_TRY(const Convolution c, convolution_of(op, x, op.in(1)));
   LOOM_TRY(Value* const y, op.out(0, x.type, c.dims));
+  op.has_form(0b101);
   const std::size_t samples = c.sizes.samples, channels = c.sizes.channels, filters = c.sizes.filters;
   const std::size_t positions = c.layout.positions(), terms = channels * c.layout.taps(), plane = c.layout.plane();
   const float* planes = x.as<float>();
@@ -275,6 +277,7 @@ Result<void> conv_transpose(Op& op) {
   Dims dims{x.dims[0], filters * groups};
   dims.insert(dims.end(), win.out.begin(), win.out.end());
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
+  op.has_form(0b111);
   // The file's weight is [channel, filter, tap]; the convolution wants filters first.
   const ConvSizes turned{x.dims[0], groups, filters, x.dims[1] / groups};
   void* const ws = op.exec.arena.take<std::byte>(w.elements() * loom::bytes_of(element_of_value(x)));
@@ -359,6 +362,7 @@ Result<void> max_pool_op(Op& op) {
   if (op.wants(1)) {
     LOOM_TRY_VOID(op.out(1, Type::i64, dims));
   } else if (const auto geometry = pool_geometry(x, w)) {
+    op.has_form(1);
     max_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
              tensor_of(*y, dims.back()));
     return {};
@@ -408,6 +412,7 @@ Result<void> average_pool_op(Op& op) {
         (w.out[a] - 1) * w.stride[a] + w.kernel[a] > x.dims[a + 2] + 2 * w.begin[a])
       geometry.reset();
   if (geometry) {
+    op.has_form(1);
     geometry->count_include_pad = counts_padding;
     average_pool(op.exec, *geometry, three(w.out, 1), tensor_of(x, x.dims.back()), x.dims[0] * x.dims[1],
                  tensor_of(*y, dims.back()));
@@ -446,14 +451,16 @@ Result<void> global_pool(Op& op) {
   Dims dims{x.dims[0], x.dims[1]};
   dims.resize(x.rank(), 1);
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
-  if (op.measures()) return {};
+  op.has_form(1);
+  if (op.measures() && !op.is_on_card()) return {};
   const std::size_t planes = x.dims[0] * x.dims[1], n = x.elements() / planes;
   const bool largest = op.node.op == "GlobalMaxPool";
   if (is_float(x.type)) {
     largest ? largest_of_planes(op.exec, tensor_of(x, n), y->data) : mean_of_planes(op.exec, tensor_of(x, n), y->data);
-    round_to_type(*y);
+    if (!op.measures()) round_to_type(*y);
     return {};
   }
+  if (op.measures()) return {};
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, planes, n, [&](std::size_t p) {
       const T* const from = x.as<T>() + p * n;

@@ -125,8 +125,9 @@ Result<Value> Value::create(Type type, Dims dims) {
   }
   Value value;
   LOOM_TRY(Buffer memory, Buffer::create(bytes == 0 ? 1 : bytes));
+  value.data = memory.data();
   value.own = std::make_shared<Buffer>(std::move(memory));
-  value.type = type, value.dims = std::move(dims), value.data = value.own->data(), value.known = true;
+  value.type = type, value.dims = std::move(dims), value.known = true;
   return value;
 }
 

@@ -66,9 +66,9 @@ struct Value {
   Type type = Type::none;
   Dims dims;
   void* data = nullptr;
-  bool known = false;     // its numbers are there while a run is planned
-  bool constant = false;  // and are those of every run
-  std::shared_ptr<Buffer> own{};
+  bool known = false;                 // its numbers are there while a run is planned
+  bool constant = false;              // and are those of every run
+  std::shared_ptr<const void> own{};  // keeps the numbers, which stay as they are while a plan knows them
 
   // Zeroed memory of its own. OutOfMemory, SizeOverflow.
   static Result<Value> create(Type type, Dims dims);

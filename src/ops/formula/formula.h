@@ -82,10 +82,20 @@ namespace gpu {
 void evaluate(const Exec& exec, const Formula& formula, const FormulaTask<float>& task, std::size_t n);
 }  // namespace gpu
 
+enum class Decision : std::uint8_t;
+enum class Fold : std::uint8_t;
+struct FoldAxes;
+
 template <class T>
 struct FormulaKernels {
   // Elements [first, first + count) of y.
   void (*evaluate)(const FormulaTask<T>& task, std::size_t first, std::size_t count);
+  // The same of ops/decide and ops/fold, and rows of ops/affine: graphs have them beside formulas, whatever T is.
+  void (*decide)(Decision how, std::span<const FormulaInput> inputs, std::span<const std::size_t> dims,
+                 std::size_t first, std::size_t count, std::uint32_t* y);
+  void (*fold)(Fold how, const float* x, const FoldAxes& kept, const FoldAxes& reduced, std::size_t first,
+               std::size_t count, float* y);
+  void (*affine)(const float* x, float mean, float scale, float bias, std::size_t n, float* y);
 };
 
 }  // namespace loom

@@ -1,6 +1,8 @@
 #include "ops/formula/formula.h"
 
+#include "ops/decide/decide.h"
 #include "ops/elementwise/activations.h"
+#include "ops/fold/fold.h"
 #include "ops/non_finite.h"
 #include "simd/rows.h"
 
@@ -219,10 +221,78 @@ void evaluate(const FormulaTask<T>& task, std::size_t first, std::size_t count) 
   is_row || is_long ? by_rows(task, first, count) : by_pieces(task, first, count);
 }
 
+// ---- beside formulas ----
+
+std::uint32_t decided(Decision how, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const auto x = __builtin_bit_cast(float, a), y = __builtin_bit_cast(float, b);
+  switch (how) {
+    case Decision::Equal: return x == y;
+    case Decision::Greater: return x > y;
+    case Decision::Less: return x < y;
+    case Decision::GreaterOrEqual: return x >= y;
+    case Decision::LessOrEqual: return x <= y;
+    case Decision::IsNan: return (a & 0x7fffffffu) > 0x7f800000u;
+    case Decision::Not: return a == 0;
+    case Decision::And: return a & b;
+    case Decision::Or: return a | b;
+    case Decision::Xor: return a ^ b;
+    case Decision::Choose: return a != 0 ? b : c;
+  }
+  return 0;
+}
+
+void decide_elements(Decision how, std::span<const FormulaInput> inputs, std::span<const std::size_t> dims,
+                     std::size_t first, std::size_t count, std::uint32_t* y) {
+  const auto word = [&](std::size_t k, std::size_t i) -> std::uint32_t {
+    if (k >= inputs.size()) return 0;
+    std::size_t at = 0;
+    for (std::size_t axis = dims.size(); axis-- > 0; i /= dims[axis]) at += i % dims[axis] * inputs[k].strides[axis];
+    return static_cast<const std::uint32_t*>(inputs[k].data)[at];
+  };
+  for (std::size_t i = first; i < first + count; ++i) y[i] = decided(how, word(0, i), word(1, i), word(2, i));
+}
+
+bool is_nan_by_bits(float x) { return (__builtin_bit_cast(std::uint32_t, x) & 0x7fffffffu) > 0x7f800000u; }
+
+float extreme(bool largest, const float* x, const FoldAxes& reduced, std::size_t n) {
+  float best = x[reduced.at(0)];
+  for (std::size_t k = 1; k < n; ++k) {
+    const float v = x[reduced.at(k)];
+    const bool wins = is_nan_by_bits(v) || (largest ? v > best : v < best);
+    if (wins && !is_nan_by_bits(best)) best = v;
+  }
+  return best;
+}
+
+float sum_of(Fold how, const float* x, const FoldAxes& reduced, std::size_t n) {
+  double total = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto v = static_cast<double>(x[reduced.at(k)]);
+    total += how == Fold::SumOfSquares ? v * v : how == Fold::SumOfSizes && v < 0 ? -v : v;
+  }
+  return static_cast<float>(how == Fold::Mean ? total / static_cast<double>(n) : total);
+}
+
+void fold_elements(Fold how, const float* x, const FoldAxes& kept, const FoldAxes& reduced, std::size_t first,
+                   std::size_t count, float* y) {
+  const std::size_t n = reduced.count();
+  const bool is_extreme = how == Fold::Largest || how == Fold::Smallest;
+  for (std::size_t i = first; i < first + count; ++i) {
+    const float* const from = x + kept.at(i);
+    y[i] = snap(is_extreme ? extreme(how == Fold::Largest, from, reduced, n) : sum_of(how, from, reduced, n));
+  }
+}
+
+void affine_row(const float* x, float mean, float scale, float bias, std::size_t n, float* y) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = snap((x[i] - mean) * scale + bias);
+}
+
 }  // namespace
 
 extern const PerElement<FormulaKernels> formula_kernels;
-const PerElement<FormulaKernels> formula_kernels =
-    per_element<PerElement<FormulaKernels>>([]<class T> { return FormulaKernels<T>{.evaluate = evaluate<T>}; });
+const PerElement<FormulaKernels> formula_kernels = per_element<PerElement<FormulaKernels>>([]<class T> {
+  return FormulaKernels<T>{
+      .evaluate = evaluate<T>, .decide = decide_elements, .fold = fold_elements, .affine = affine_row};
+});
 
 }  // namespace loom::inline LOOM_TARGET

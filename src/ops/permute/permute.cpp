@@ -31,4 +31,21 @@ void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> 
   });
 }
 
+void take_by_steps(const Exec& exec, ConstTensor x, std::size_t start, std::span<const std::size_t> extents,
+                   std::span<const std::size_t> steps, void* y) {
+  const gpu::Call call(exec, [&] { gpu::permute(exec, x.data, extents, steps, y, start); });
+  if (call.is_done()) return;
+  const std::size_t cols = extents.back(), last = steps.back(), axes = extents.size() - 1;
+  std::size_t rows = 1;
+  for (std::size_t axis = 0; axis < axes; ++axis) rows *= extents[axis];
+  with_element(x.element, [&]<class T>() {
+    for_rows(exec, rows, cols, [&](std::size_t r) {
+      std::size_t from = start, rest = r;
+      for (std::size_t axis = axes; axis-- > 0; rest /= extents[axis]) from += rest % extents[axis] * steps[axis];
+      exec.kernels.slices.of<T>().move({1, cols}, x.as<T>(), {.offset = from, .step = last},
+                                       static_cast<T*>(y) + r * cols, {});
+    });
+  });
+}
+
 }  // namespace loom

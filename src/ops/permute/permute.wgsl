@@ -1,10 +1,10 @@
 
-// y[i] = x[where the indices of i lie]; `axes` holds the extents of y, then the steps of its axes in x. A thread per
-// element.
+// y[i] = x[where the indices of i lie]; `axes` holds the extents of y, then the steps of its axes in x, modulo 2^32. A
+// thread per element.
 fn run(group: u32, thread: u32) {
   let i = 64u * group + thread;
   if (i >= elements()) { return; }
-  var source = 0u;
+  var source = start();
   var rest = i;
   for (var axis = rank; axis != 0u; axis--) {
     let extent = bits_axes(axis - 1u);
