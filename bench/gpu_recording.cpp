@@ -39,8 +39,7 @@ class Nowhere final : public gpu::Driver {
   std::uint64_t buffer_bytes() const override { return bytes_; }
 
  private:
-  gpu::AdapterInfo adapter_{
-      "none", "none", "none", "none", {1u << 31, 1u << 31, 40, 49152, 1024, 65535}};
+  gpu::AdapterInfo adapter_{"none", "none", "none", "none", {1u << 31, 1u << 31, 40, 49152, 1024, 65535}};
   gpu::Id last_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -140,6 +140,19 @@ Result<Work> copies(Card& card) {
               [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
+// Copies that read and write as many bytes in all as a matrix of Q4_0 has: what goes between two kernels counts here too.
+Result<Work> copies_like(Card& card, std::size_t outputs, std::size_t inputs) {
+  constexpr std::size_t kPieces = 8;
+  const std::size_t bytes = outputs * inputs / 32 * 18, half = bytes / 2 / sizeof(float);
+  LOOM_TRY(const Tensor from, card.numbers(kPieces, half, 1));
+  LOOM_TRY(const Tensor to, card.tensor(kPieces, half));
+  const auto piece = [half](const Tensor& of, std::size_t i) {
+    return Tensor{of.row(i % kPieces), 1, half, of.element};
+  };
+  return Work{fmt::format("copy of {} x {}'s bytes in q4_0", outputs, inputs), 32, 1e-9 * static_cast<double>(bytes),
+              [=](const Exec& exec, std::size_t i) { copy(exec, piece(from, i), piece(to, i)); }};
+}
+
 // Blocks of Q4_0 with codes of all kinds, or numbers.
 std::vector<std::byte> some_weights(DType type, std::size_t count) {
   const RandomStream random{.seed = 2};
@@ -208,7 +221,10 @@ Result<void> run(const Flags& flags) {
   }
   if (cards.empty()) return fail(Code::InvalidArgument, "--precision {}: strict, fast or both", flags.precision);
   LOOM_TRY_VOID(time(cards, flags.rounds, copies));
-  for (const auto& [outputs, inputs] : {std::pair<std::size_t, std::size_t>{4096, 4096}, {14336, 4096}, {4096, 14336}})
+  constexpr std::pair<std::size_t, std::size_t> kOf7B[] = {{4096, 4096}, {14336, 4096}, {4096, 14336}};
+  for (const auto& [outputs, inputs] : {kOf7B[0], kOf7B[1]})
+    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return copies_like(card, outputs, inputs); }));
+  for (const auto& [outputs, inputs] : kOf7B)
     for (const DType type : {DType::q4_0, DType::float32})
       LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return vectors(card, type, outputs, inputs); }));
   for (const std::size_t side : {512, 1024, 2048, 4096})

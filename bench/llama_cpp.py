@@ -2,9 +2,9 @@
 """Loom beside llama.cpp: the same GGUF, the same thread counts, samples taken in turn in one session.
 
 usage: llama_cpp.sh [--loom build/bin/loom] [--model FILE.gguf] [--formats Q4_1,Q4_0,Q8_0,F16] [--threads 1,2] [--tests NAME,...]
-                    [--repeats 5] [--isa native|avx2] [--activations int16|int8] [--json FILE] [--wait SECONDS] [--peer-only]
+                    [--repeats 5] [--isa native|avx2] [--activations int16|int8] [--kv-dtype float32|bfloat16|int8] [--json FILE] [--wait SECONDS] [--peer-only]
 
-tests   pp113+tg57, pp512+tg128: a prompt of 113 (512) tokens, then 57 (128) more after it, one at a time;
+tests   pp113+tg57, pp512+tg128, pp2048+tg64: a prompt of 113 (512, 2048) tokens, then 57 (128, 64) more after it, one at a time;
         batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together;
         start: the whole process, from its start to its end after the first token behind a prompt of 113 tokens.
 formats the first is the model as given, the others are made from it by llama-quantize (speed only, not quality).
@@ -35,7 +35,7 @@ BUILD_FLAGS = ["-DCMAKE_BUILD_TYPE=Release", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUI
 ISA_FLAGS = {"native": ["-DGGML_NATIVE=ON"],
              "avx2": ["-DGGML_NATIVE=OFF", "-DGGML_SSE42=ON", "-DGGML_AVX=ON", "-DGGML_AVX2=ON", "-DGGML_FMA=ON", "-DGGML_F16C=ON", "-DGGML_BMI2=ON"]}
 PROGRAMS = ["llama-bench", "llama-batched-bench", "llama-completion", "llama-quantize"]
-TESTS = {"pp113+tg57": (113, 57, 1), "pp512+tg128": (512, 128, 1), "batch8": (32, 32, 8),    # prompt, new, sequences
+TESTS = {"pp113+tg57": (113, 57, 1), "pp512+tg128": (512, 128, 1), "pp2048+tg64": (2048, 64, 1), "batch8": (32, 32, 8),    # prompt, new, sequences
          "start": (113, 1, 1)}
 PROMPT = " ".join(("A sailor who had crossed the bay a thousand times could tell the hour by the smell of the wind. " * 6).split()[:108])  # 113 tokens
 TRIES = 3
@@ -115,14 +115,14 @@ def sample_peer(programs, model, test, threads):
             "decode": parsed(decode, "llama-bench")[0]["samples_ts"][0]}, [prefill, decode]
 
 
-def sample_loom(loom, model, test, threads, activations):
+def sample_loom(loom, model, test, threads, activations, kv_dtype):
     prompt, new, sequences = TESTS[test]
     if test == "start":
         run = machine.measure([loom, "generate", model, "--raw", "-p", PROMPT, "-n", "1", "--ctx", "512", "-q", "-t", str(threads), "--activations", activations])
         if run.code:
             raise Failed(f"loom generate exited with {run.code}: {run.error[-300:]}")
         return {"start": 1 / run.wall_s}, [run]
-    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json", "--activations", activations,
+    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json", "--activations", activations, "--kv-dtype", kv_dtype,
                            *(["--batch", str(sequences)] if sequences > 1 else [])])
     result = parsed(run, "loom bench")
     return {"prefill": result["prefill_tps"], "decode": result["decode_tps"]}, [run]
@@ -181,6 +181,7 @@ def arguments():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--isa", choices=list(ISA_FLAGS), default="native")
     parser.add_argument("--activations", choices=["int16", "int8"], default="int16", help="Loom's inputs of quantised weights")
+    parser.add_argument("--kv-dtype", choices=["float32", "bfloat16", "int8"], default="float32", help="Loom's keys and values; llama.cpp's are f16")
     parser.add_argument("--json")
     parser.add_argument("--wait", type=float, default=20)
     parser.add_argument("--peer-only", action="store_true")
@@ -209,7 +210,7 @@ def main():
     for name, path in files.items():
         for test in a.tests:
             for threads in a.threads:
-                sides = {} if a.peer_only else {"loom": lambda: sample_loom(a.loom, path, test, threads, a.activations)}
+                sides = {} if a.peer_only else {"loom": lambda: sample_loom(a.loom, path, test, threads, a.activations, a.kv_dtype)}
                 sides["llama.cpp"] = lambda: sample_peer(programs, path, test, threads)
                 try:
                     samples = compare(sides, threads, a.repeats, a.wait)

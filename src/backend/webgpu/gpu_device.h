@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -235,7 +234,7 @@ class GpuDevice final : public Device {
   static constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t small_heap_ = kNone, weight_heap_ = kNone;  // that have room
   std::uint64_t next_weight_heap_ = 0;
-  std::unordered_map<const std::byte*, Placed> placed_;  // by where the host has it
+  std::map<const std::byte*, Placed> placed_;  // by where the host has it
 
   Shaders shaders_;
   std::unique_ptr<Prover> prover_;

@@ -174,7 +174,7 @@ Result<Id> Shaders::compile(Shader& shader, Kernels kernels) {
   if (!shader.problem.empty()) return fail(Code::Unsupported, "{}: {}", driver_.adapter().name, shader.problem);
   LOOM_TRY(shader.pipeline, driver_.create_pipeline(shader.name, text_of(shader, kernels), shader.bindings.buffers,
                                                     shader.bindings.read_only));
-  ++compiled_;
+  compiled_.emplace_back(shader.pipeline, shader.name);
   return shader.pipeline;
 }
 
@@ -190,8 +190,8 @@ void Shaders::pass(Shader& shader, std::uint64_t sizes, unsigned trials) {
 }
 
 std::string_view Shaders::name_of(Id pipeline) const {
-  const auto of = std::ranges::find(shaders_, pipeline, [](const auto& known) { return known.second.pipeline; });
-  return of == shaders_.end() ? std::string_view() : of->second.name;
+  const auto of = std::ranges::find(compiled_, pipeline, &std::pair<Id, std::string_view>::first);
+  return of == compiled_.end() ? std::string_view() : of->second;
 }
 
 Id Shaders::group(const Shader& shader, Id parameters, std::span<const Id> buffers) {

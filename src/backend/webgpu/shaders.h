@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backend/device.h"
@@ -87,7 +88,7 @@ class Shaders {
   void set_sums(Shader& shader, Kernels kernels, Sums sums);
   // It has passed a trial, of so many that are asked for with tensors of these sizes.
   void pass(Shader& shader, std::uint64_t sizes, unsigned trials);
-  std::uint64_t compiled() const { return compiled_; }
+  std::uint64_t compiled() const { return compiled_.size(); }
   std::string_view name_of(Id pipeline) const;
 
   Id group(const Shader& shader, Id parameters, std::span<const Id> buffers);
@@ -105,15 +106,15 @@ class Shaders {
   Sums sums_ = Sums::Left;
   std::string prelude_left_, prelude_kept_;  // of the levels of sums; a fast device has the first one alone
   std::unordered_map<Key, Shader, HashOfKey> shaders_;
-  std::unordered_map<Key, Id, HashOfKey> groups_;  // by the layout that a shader has, then the buffers
+  std::map<Key, Id> groups_;  // by the layout that a shader has, then the buffers
   struct Earlier {
     std::vector<Shader::Pass> passes;
     bool again = false;
   };
-  std::map<std::string, Earlier, std::less<>> earlier_;  // runs, by hash
-  Key key_;                 // of what is looked for
-  Shader* last_ = nullptr;  // that was found
-  std::uint64_t compiled_ = 0;
+  std::map<std::string, Earlier, std::less<>> earlier_;    // runs, by hash
+  Key key_;                                                // of what is looked for
+  Shader* last_ = nullptr;                                 // that was found
+  std::vector<std::pair<Id, std::string_view>> compiled_;  // pipelines and their names
 };
 
 }  // namespace loom::gpu

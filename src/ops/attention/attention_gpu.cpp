@@ -142,9 +142,9 @@ class Attention {
     exec_.gpu()->record(exec_, scoring("attend_scores", scores, q),
                         queries() * ceil_div(width_, std::size_t{GpuDevice::kRowThreads}));
     exec_.gpu()->record(exec_, scoring("attend_softmax", softmax, q), queries());
-    exec_.gpu()->record(
-        exec_, scoring("attend_values", values, q).writes("sums", scratch_.sums).number("queries", queries()),
-        queries() * ceil_div(chains.count(), kChainsOfGroup));
+    exec_.gpu()->record(exec_,
+                        scoring("attend_values", values, q).writes("sums", scratch_.sums).number("queries", queries()),
+                        queries() * ceil_div(chains.count(), kChainsOfGroup));
     add_chunks(exec_, chains, scratch_.sums, false, nullptr,
                {out.row(run_.first), run_.count, config_.heads * config_.head_dim, Element::f32});
   }
