@@ -140,7 +140,8 @@ Result<Work> copies(Card& card) {
               [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
-// Copies that read and write as many bytes in all as a matrix of Q4_0 has: what goes between two kernels counts here too.
+// Copies that read and write as many bytes in all as a matrix of Q4_0 has: what goes between two kernels counts here
+// too.
 Result<Work> copies_like(Card& card, std::size_t outputs, std::size_t inputs) {
   constexpr std::size_t kPieces = 8;
   const std::size_t bytes = outputs * inputs / 32 * 18, half = bytes / 2 / sizeof(float);
