@@ -97,6 +97,8 @@ Result<void> device_of_session(const CommonOptions& options, Options& session, d
 }  // namespace
 
 Result<Device*> open_device(const CommonOptions& options) {
+  if (options.device == "auto")
+    return fail(Code::InvalidArgument, "--device auto: there is nothing to choose here: cpu, gpu or gpu:N is expected");
   LOOM_TRY(Device* const device, with_device(options, device_from_name));
   warn_of(device);
   return device;

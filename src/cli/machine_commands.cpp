@@ -62,6 +62,7 @@ Result<int> run_random(const VerifyOptions& o) {
     const std::vector<TrialWay> ways = device != nullptr ? device_ways(trial, o.first + i, *device)
                                                          : trial_ways(trial, o.first + i, o.plenty || !kept.empty());
     const TrialVerdict verdict = check_trial(trial, ways);
+    if (verdict.stopped) return tl::make_unexpected(*verdict.stopped);
     if (!verdict.refused.empty()) ++refused[verdict.refused];
     if (verdict.passed()) {
       all.update(std::as_bytes(std::span(verdict.digest)));

@@ -318,7 +318,20 @@ TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn)
   const std::string one_by_one = one_node(R"({"op":"ReduceMean","inputs":["x"],"outputs":["y"],
     "attributes":{"axes":{"ints":[1]},"keepdims":{"i":1}}})",
                                           "", "[1,6,70]");
+  const std::string of_old =
+      R"({"type":"graph","graph":{"opset":9,"inputs":[{"name":"x","type":"float32"}],"outputs":["y"],
+    "constants":[],"nodes":[)";
+  const std::string nothing = of_old + R"({"op":"Slice","inputs":["x"],"outputs":["e"],
+    "attributes":{"starts":{"ints":[0]},"ends":{"ints":[0]},"axes":{"ints":[0]}}},
+    {"op":"Concat","inputs":["e","e"],"outputs":["ee"],"attributes":{"axis":{"i":1}}},
+    {"op":"Concat","inputs":["x","x"],"outputs":["xx"],"attributes":{"axis":{"i":1}}},
+    {"op":"Concat","inputs":["ee","xx"],"outputs":["y"],"attributes":{"axis":{"i":0}}}]}})";
+  const std::string below_zero = of_old + R"({"op":"Pad","inputs":["x"],"outputs":["p"],
+    "attributes":{"pads":{"ints":[0,1,0,2]},"value":{"f":-0.0}}},
+    {"op":"Reciprocal","inputs":["p"],"outputs":["y"]}]}})";
   const Case cases[] = {
+      {"nothing beside nothing", list_of({nothing}), Shape::of({3, 5}), "", false},
+      {"padded with -0", list_of({below_zero}), Shape::of({3, 5}), "", false},
       {"before and behind", list_of({R"({"type":"reshape","shape":[257]})", gated(257, 300), dense(300, 3)}),
        Shape::of({160, 257}), ""},
       {"alone", list_of({gated(5, 4)}), Shape::of({3, 5}), "", false},

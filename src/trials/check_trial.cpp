@@ -40,7 +40,7 @@ std::string TrialRecord::digest() const {
   return to_hex(hash.finish());
 }
 
-std::string TrialRecord::difference(const TrialRecord& other) const {
+std::string TrialRecord::difference(const TrialRecord& other, bool to_the_end) const {
   const bool whole = !in_parts && !other.in_parts, between = !at_the_end && !other.at_the_end;
   std::size_t i = 0, j = 0;
   const auto next = [&](const TrialRecord& record, std::size_t& at) -> const Entry* {
@@ -53,6 +53,7 @@ std::string TrialRecord::difference(const TrialRecord& other) const {
   for (;;) {
     const Entry *a = next(*this, i), *b = next(other, j);
     if (a == nullptr && b == nullptr) return {};
+    if (!to_the_end && a != nullptr && a->name.starts_with(code_name(Code::Unsupported))) return {};
     if (a == nullptr || b == nullptr || a->name != b->name)
       return fmt::format("{} here, {} there", a == nullptr ? "nothing more" : a->name,
                          b == nullptr ? "nothing more" : b->name);
@@ -111,12 +112,16 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
   verdict.digest = first->digest();
   for (std::size_t i = 1; i < ways.size(); ++i) {
     const auto next = run_trial(trial, ways[i]);
-    if (const std::string refused = refused_by(ways[i], next, *first); !refused.empty()) {
-      verdict.refused = refused;
-      continue;
+    if (!next && ways[i].device != nullptr &&
+        (next.error().code == Code::DeviceLost || next.error().code == Code::OutOfMemory)) {
+      verdict.stopped = next.error();
+      return verdict;
     }
-    std::string difference =
-        next ? next->difference(*first) : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
+    const std::string refused = refused_by(ways[i], next, *first);
+    if (!refused.empty()) verdict.refused = refused;
+    if (!refused.empty() && !next) continue;
+    std::string difference = next ? next->difference(*first, refused.empty())
+                                  : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
     if (difference.empty()) continue;
     verdict.difference = fmt::format("{}; beside {}: {}", ways[i].text(trial), ways.front().text(trial), difference);
     return verdict;

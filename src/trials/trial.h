@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,9 @@ struct TrialRecord {
   bool at_the_end = false;  // weights were looked at behind the last step alone
   std::string unsupported;  // what the run ended with, where it asked for something that is not there
   std::string digest() const;
-  // "output 2: 0a1b.. here, 3c4d.. there"; empty where both agree.
-  std::string difference(const TrialRecord& other) const;
+  // "output 2: 0a1b.. here, 3c4d.. there"; empty where both agree, or where this one does as far as it came before it
+  // asked for something that is not there (`to_the_end` false).
+  std::string difference(const TrialRecord& other, bool to_the_end = true) const;
 };
 
 // Errors are those that no way may give: the trial itself is wrong. What a network answers to its values (a step that
@@ -83,10 +85,11 @@ std::vector<TrialWay> trial_ways(const Trial& trial, std::size_t turn, bool plen
 std::vector<TrialWay> device_ways(const Trial& trial, std::size_t turn, Device& device);
 
 struct TrialVerdict {
-  std::string digest;      // of the first way
-  std::string difference;  // empty: every way agrees; else the first that does not, or what failed
-  std::string refused;     // what a device has no form for; it is no difference
-  bool passed() const { return difference.empty(); }
+  std::string digest;            // of the first way
+  std::string difference;        // empty: every way agrees; else the first that does not, or what failed
+  std::string refused;           // what a device has no form for; it is no difference
+  std::optional<Error> stopped;  // a device was lost or is full: nothing is known of the trial
+  bool passed() const { return difference.empty() && !stopped; }
 };
 TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways);
 

@@ -566,7 +566,7 @@ Result<Shader*> GpuDevice::shader_of(Kernels kernels) {
     for (const Kernel::Operand& operand : kernel.operands()) {
       const auto spot = find_spot(operand.at);
       if (!spot || spot->offset % 4 != 0)
-        return fail(Code::Unsupported, "{}: {} of {} is not in the memory of the device", adapter().name, operand.name,
+        return fail(Code::InvalidState, "{}: {} of {} is not in the memory of the device", adapter().name, operand.name,
                     kernel.name());
       buffers[operands++] = spot->buffer;
     }

@@ -213,6 +213,7 @@ Result<void> resize(Op& op) {
   }
   if (op.is_on_card() && s.mode == "nearest" && s.transform != "tf_crop_and_resize") {
     std::vector<AxisPlan> axes;
+    axes.reserve(x.rank());
     for (std::size_t axis = 0; axis < x.rank(); ++axis)
       axes.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
     return take_by_table(op, *y, [&](std::size_t i) {

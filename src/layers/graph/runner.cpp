@@ -133,6 +133,15 @@ Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>
   LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
   choose(ordered);
   const DeviceTurn turn(device_);
+  auto outputs = run_pass(ordered, cancel);
+  if (device_ == nullptr) return outputs;
+  // What a pass leaves behind that an error has ended is not told to the next one.
+  const auto checked = device_->check();
+  if (outputs && !checked) return tl::make_unexpected(checked.error());
+  return outputs;
+}
+
+Result<std::vector<Value>> Runner::run_pass(const std::vector<Value>& ordered, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(prepare(ordered));
   for (std::size_t i = 0; i < ordered.size(); ++i) work_->give(plan_->inputs[i], ordered[i].data, false);
   const ArenaScope scope(arena_);
@@ -146,7 +155,6 @@ Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>
     if (value.bytes() != 0) std::memcpy(copy.data, value.data, value.bytes());
     outputs.push_back(std::move(copy));
   }
-  if (device_ != nullptr) LOOM_TRY_VOID(device_->check());
   return outputs;
 }
 

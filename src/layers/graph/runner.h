@@ -41,6 +41,7 @@ class Runner {
   Result<void> prepare(const std::vector<Value>& inputs);
   Result<void> make_plan(const std::vector<Value>& inputs);
   void choose(const std::vector<Value>& inputs);
+  Result<std::vector<Value>> run_pass(const std::vector<Value>& ordered, const std::atomic<bool>* cancel);
   bool fits(const std::vector<Value>& inputs) const;
   Result<std::vector<Value>> in_order(std::vector<std::pair<std::string, Value>> inputs) const;
   Result<std::vector<Value>> as_known(const std::vector<Value>& inputs) const;

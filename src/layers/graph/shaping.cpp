@@ -1,6 +1,7 @@
 // Operations that make, read and change shapes, and that move elements without looking at them.
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <cstring>
 
@@ -286,6 +287,7 @@ Result<void> tile(Op& op) {
 
 // On a card: parts side by side on an axis, into the whole.
 void move_parts(const Op& op, std::size_t axis, const Value& whole) {
+  if (whole.elements() == 0) return;
   const std::size_t outer = count(std::span(whole.dims).first(axis)), row = whole.elements() / outer;
   std::size_t at = 0;
   for (const Value* const in : op.ins) {
@@ -464,8 +466,9 @@ Result<void> pad(Op& op) {
     return op.refuse(Code::ShapeMismatch, "a constant of {} {}", name_of(op.in(2).type), text_of(op.in(2).dims));
   LOOM_TRY(Value* const y, op.out(0, x.type, dims));
   const auto own = row_major_strides(x.dims);
+  const auto is_zero = [](double fill) { return fill == 0 && !std::signbit(fill); };  // what a card fills with
   const bool fills_zero =
-      op.opset < 11 ? op.number("value", 0) == 0 : !op.has(2) || (op.is_known(2) && op.in(2).number(0) == 0);
+      op.opset < 11 ? is_zero(op.number("value", 0)) : !op.has(2) || (op.is_known(2) && is_zero(op.in(2).number(0)));
   if (op.is_on_card() && (mode != "constant" || fills_zero))
     return take_by_table(op, *y, [&](std::size_t i) {
       std::ptrdiff_t from = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Rotary position embedding (Su et al. 2021), at absolute positions, in place.
+// Rotary position embedding (Su et al. 2021), at absolute positions.
 //   half:        pairs (i, i + R/2);  interleaved: pairs (2i, 2i+1);  a' = a cos - b sin,  b' = b cos + a sin; results
 //     snapped.
 // Angles are f64: pos * f_i with f_i from theta and the scaling rule; sine and cosine are rounded to f32 and snapped
