@@ -35,7 +35,9 @@ constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::int8};
 TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   constexpr std::size_t kPositions = 1111;
-  constexpr std::size_t kChunks[] = {128, 128, 256, 1, 250, 3, 300, 5, 1, 1, 38};
+  const std::vector<std::size_t> chunks = {128, 128, 256, 1, 250, 3, 300, 5, 1, 1, 38};
+  // A compiler that errs is caught in what it meets first: here in many queries that see many positions.
+  const std::vector<std::size_t> many_first = {600, 1, 250, 3, 128, 5, 1, 1, 122};
   struct Case {
     std::size_t heads, kv_heads, dim, window;
     double softcap;
@@ -57,13 +59,13 @@ TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
                                           .head_dim = c.dim,
                                           .max_positions = kPositions,
                                           .window = c.window,
-                                          .max_chunk = 300,
+                                          .max_chunk = 600,
                                           .dtype = dtype,
                                           .device = exec.gpu()})
                              .value());
         (exec.gpu() != nullptr ? there : here) = &caches.back();
         std::size_t position = 0;
-        for (const std::size_t count : kChunks) {
+        for (const std::size_t count : dtype == DType::int8 ? many_first : chunks) {
           ASSERT_TRUE(exec.rehearsal() || caches.back().extend(position, count));
           const SequenceRows rows{.first = position, .count = count, .position = position};
           attention(exec, config, in[0], in[1], in[2], {&rows, 1}, {&caches.back(), 1}, y);
