@@ -591,7 +591,7 @@ Result<void> GpuDevice::submit(Kernels kernels, std::uint64_t workgroups, Shader
   for (const Kernel& kernel : kernels) {
     for (const Kernel::Operand& operand : kernel.operands()) {
       const auto* const range = find_range(operand.at);
-      if (operand.access != Access::Read) range_at(operand.at).moved = true;
+      range->second.moved |= operand.access != Access::Read;
       const auto inside = static_cast<std::size_t>(static_cast<const std::byte*>(operand.at) - range->first);
       buffers[operands++] = heaps_[range->second.heap].buffer;
       *word++ = words(range->second.offset + inside);

@@ -136,7 +136,7 @@ class GpuDevice final : public Device {
     std::size_t bytes = 0, heap = 0;
     std::uint64_t offset = 0;      // of the first byte in the heap
     std::byte* of_host = nullptr;  // what it is a copy of (place())
-    bool moved = false;            // kernels have written there since
+    mutable bool moved = false;    // kernels have written there since
   };
   struct Spot {
     Id buffer = 0;
@@ -180,7 +180,6 @@ class GpuDevice final : public Device {
   using Ranges = std::map<const std::byte*, Range>;
   // The range that an address lies in, or right behind; null without one.
   const Ranges::value_type* find_range(const void* address) const;
-  Range& range_at(const void* address) { return const_cast<Range&>(find_range(address)->second); }
   std::optional<Spot> find_spot(const void* address) const;
   Spot spot_of(const void* address) const;
   bool meet(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;

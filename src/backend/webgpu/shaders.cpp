@@ -117,6 +117,7 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   last_ = &known->second;
   if (before != nullptr) before->next = last_;
   if (is_new) {
+    std::fill(bindings.copy_words.begin() + bindings.copies, bindings.copy_words.end(), 0u);
     known->second.key = &known->first, known->second.bindings = bindings;
     begin(known->second, kernels);
   }

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "backend/rehearsal.h"
+#include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "core/config_reader.h"
 #include "core/nearest.h"
-#include "backend/webgpu/gpu_device.h"
 #include "layers/graph/graph_json.h"
 #include "layers/graph/on_card.h"
 #include "layers/lengths.h"

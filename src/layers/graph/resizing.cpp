@@ -201,6 +201,19 @@ Result<void> resize(Op& op) {
   if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic")
     return op.refuse(Code::Unsupported, "mode \"{}\"", s.mode);
   LOOM_TRY(Value* const y, op.out(0, x.type, t.dims));
+  if (op.is_on_card() && s.mode == "nearest" && s.transform != "tf_crop_and_resize") {
+    std::vector<AxisPlan> axes;
+    axes.reserve(x.rank());
+    for (std::size_t axis = 0; axis < x.rank() && *op.table == nullptr; ++axis)  // the table says it all
+      axes.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
+    return take_by_table(op, *y, [&](std::size_t i) {
+      std::size_t from = 0, step = 1;
+      for (std::size_t axis = x.rank(); axis-- > 0; i /= t.dims[axis], step *= x.dims[axis])
+        from += step * (x.dims[axis] == t.dims[axis] && t.scales[axis] == 1 ? i % t.dims[axis]
+                                                                            : axes[axis].index[i % t.dims[axis]]);
+      return static_cast<std::ptrdiff_t>(from);
+    });
+  }
   std::vector<AxisPlan> plans;
   Dims now = x.dims;
   std::size_t most = x.elements();
@@ -210,19 +223,6 @@ Result<void> resize(Op& op) {
       plans.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
     now[axis] = t.dims[axis];
     most = std::max(most, count(now));
-  }
-  if (op.is_on_card() && s.mode == "nearest" && s.transform != "tf_crop_and_resize") {
-    std::vector<AxisPlan> axes;
-    axes.reserve(x.rank());
-    for (std::size_t axis = 0; axis < x.rank(); ++axis)
-      axes.push_back(plan_axis(s, axis, x.dims[axis], t.dims[axis], t.scales[axis], t.first[axis], t.last[axis]));
-    return take_by_table(op, *y, [&](std::size_t i) {
-      std::size_t from = 0, step = 1;
-      for (std::size_t axis = x.rank(); axis-- > 0; i /= t.dims[axis], step *= x.dims[axis])
-        from += step * (x.dims[axis] == t.dims[axis] && t.scales[axis] == 1 ? i % t.dims[axis]
-                                                                            : axes[axis].index[i % t.dims[axis]]);
-      return static_cast<std::ptrdiff_t>(from);
-    });
   }
   const std::size_t size = bytes_of(store_of(x.type));
   std::array<std::byte*, 2> between{op.exec.arena.take<std::byte>(most * size),

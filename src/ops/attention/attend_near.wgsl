@@ -1,6 +1,6 @@
 
 // A query per workgroup of 256 threads that sees 512 positions at most: attend_once, of which nothing but its result is
-// written to memory. What a thread needs of the first 64 keys and values is on its way before anything else is done, and
+// written to memory, in one function. What a thread needs of the first 64 keys and values is on its way before anything else is done, and
 // loops have fixed ends, so that it stays in registers: the time of such a query is that of waiting for memory.
 // attend_own and attend_cached say whether its own key and value come from elsewhere.
 const most_near = 512u;

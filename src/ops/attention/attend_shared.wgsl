@@ -1,6 +1,5 @@
 
-// What kernels of queries that workgroups share have in common. attend_once.wgsl has the same steps in one function: made of
-// these it takes 6 us longer on an H100, a tenth of a token.
+// What kernels of queries that see many positions have in common, whether workgroups share a query or not.
 struct Query {
   kv: u32,          // its key head
   at: u32,          // in q and out
@@ -57,7 +56,7 @@ fn soften(query: Query, largest: u32, thread: u32) {
 fn values_of(query: Query, begin: u32, d: u32) -> f32 {
   var chain = 0.0;
   if (d < dim && begin < query.seen_end) {
-    let values = block_at(first_position() + begin, query.kv) + 64u * dim + d / 16u * 1024u + d % 16u;
+    let values = value_at(begin, d, query.kv);
     let count = min(64u, query.seen_end - begin);
     // What a row does not see is no part of its sum, whatever it is.
     for (var first = max(query.seen_begin, begin) - begin; first < count; first += 8u) {

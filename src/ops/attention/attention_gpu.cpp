@@ -53,7 +53,8 @@ class Attention {
     if (is_near && run_.count == 1 && !holds_codes()) return attend_own(q, k, v, out);
     append(k, v);
     if (!is_near && queries() <= kFewQueries) return attend_shared(q, out);
-    static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}), once = bodies({wgsl::attend_once});
+    static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}),
+                       once = bodies({wgsl::attend_shared, wgsl::attend_once});
     // A head is a row here, and of the kernels that round it for the product behind.
     exec_.gpu()->record_row(exec_,
                             (is_near ? attending("attend_near", near, q) : scoring("attend", once, q))

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 
 #include "host/device.h"
+#include "kept_trials.h"
 #include "support/environment.h"
 #include "support/files.h"
 #include "support/gpu.h"
@@ -20,9 +20,8 @@ constexpr std::uint32_t kCardCases = 100;
 
 // What a card has no form for, by rule; anything else that it refuses is an error.
 bool is_rule(const std::string& refused) {
-  for (const std::string_view rule :
-       {"weights are not computed on graphics cards: --device cpu", "networks that compute in f64 run on the CPU",
-        "keys and values as", "lbfgs runs without a device"})
+  for (const std::string_view rule : {"weights are not computed on graphics cards: --device cpu",
+                                      "networks that compute in f64 run on the CPU", "lbfgs runs without a device"})
     if (refused.find(rule) != refused.npos) return true;
   return false;
 }
@@ -59,15 +58,9 @@ TEST(GpuRandomNetworks, kept_cases_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(unused);
   Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
   std::map<std::string, std::size_t> whole;
-  for (const auto& file :
-       std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
-    SCOPED_TRACE(file.path().filename().string());
-    const auto json = parse_json(test::read_all(file.path().string()));
-    ASSERT_TRUE(json) << json.error().text();
-    const auto trial = trial_from_json(*json);
-    ASSERT_TRUE(trial) << trial.error().text();
-    for (const std::uint32_t turn : {0u, 1u, 2u}) expect_the_bits_of_the_cpu(*trial, turn, *device, whole);
-  }
+  test::each_kept_trial([&](const Trial& trial) {
+    for (const std::uint32_t turn : {0u, 1u, 2u}) expect_the_bits_of_the_cpu(trial, turn, *device, whole);
+  });
   EXPECT_FALSE(whole.empty());
 }
 

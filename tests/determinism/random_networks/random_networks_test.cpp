@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 
+#include "kept_trials.h"
 #include "layers/all.h"
 #include "support/environment.h"
 #include "support/files.h"
@@ -43,20 +43,9 @@ TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
   EXPECT_EQ(seen.size(), 20u);
 }
 
-// Failing cases of the past, shrunk: kept/NAME.json.
 TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
-  std::size_t count = 0;
-  for (const auto& file :
-       std::filesystem::directory_iterator(test::source_path("tests/determinism/random_networks/kept"))) {
-    SCOPED_TRACE(file.path().filename().string());
-    const auto json = parse_json(test::read_all(file.path().string()));
-    ASSERT_TRUE(json) << json.error().text();
-    const auto trial = trial_from_json(*json);
-    ASSERT_TRUE(trial) << trial.error().text();
-    EXPECT_EQ(check_trial(*trial, trial_ways(*trial, 0, true)).difference, "");
-    ++count;
-  }
-  EXPECT_GT(count, 0u);
+  test::each_kept_trial(
+      [](const Trial& trial) { EXPECT_EQ(check_trial(trial, trial_ways(trial, 0, true)).difference, ""); });
 }
 
 TEST(RandomNetworks, every_way_gives_the_same_bits) {
