@@ -111,25 +111,31 @@ def journal(run):
         return file.read()
 
 
+def trained(program, folder, training, steps, device):
+    """The hash of the weights after `steps` steps of one of trainings(), and the journal; the data lie in the folder."""
+    _, layers, data, more = training
+    config = os.path.join(folder, "training.json")
+    with open(config, "w") as file:
+        json.dump({"network": {"seed": 1, "layers": layers}, "data": data, "seed": 1, "epochs": max(1, steps // BATCHES),
+                   "batch_size": BATCH, "shuffle": True, "loss": "softmax_crossentropy", **more}, file)
+    run = tempfile.mkdtemp(dir=folder)
+    report = json.loads(loom(program, "train", config, "-o", run, "--json", "-q", "--device", device, "--overwrite"))
+    return report["hash"], journal(run)
+
+
 def training(o):
     folder, same = tempfile.mkdtemp(prefix="loom-gpu-report-"), True
     try:
         write_data(folder)
         print(f"| {o.steps} steps | weights and journal | CPU s | card s |\n| --- | --- | --- | --- |")
-        for number, (name, layers, data, more) in enumerate(trainings()):
-            config = os.path.join(folder, f"{number}.json")
-            with open(config, "w") as file:
-                json.dump({"network": {"seed": 1, "layers": layers}, "data": data, "seed": 1, "epochs": max(1, o.steps // BATCHES),
-                           "batch_size": BATCH, "shuffle": True, "loss": "softmax_crossentropy", **more}, file)
+        for each in trainings():
             ends, seconds = [], []
             for device in ("cpu", o.device):
-                run = os.path.join(folder, f"{number}.{device.replace(':', '')}")
                 begin = time.monotonic()
-                report = json.loads(loom(o.loom, "train", config, "-o", run, "--json", "-q", "--device", device))
+                ends.append(trained(o.loom, folder, each, o.steps, device))
                 seconds.append(time.monotonic() - begin)
-                ends.append((report["hash"], journal(run)))
             same &= ends[0] == ends[1]
-            print(f"| {name} | {ends[0][0][:16]} {'equal' if ends[0] == ends[1] else 'DIFFERENT'} | {seconds[0]:.1f} | {seconds[1]:.1f} |", flush=True)
+            print(f"| {each[0]} | {ends[0][0][:16]} {'equal' if ends[0] == ends[1] else 'DIFFERENT'} | {seconds[0]:.1f} | {seconds[1]:.1f} |", flush=True)
     finally:
         shutil.rmtree(folder)
     return same

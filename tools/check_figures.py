@@ -21,12 +21,16 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import check_docs
 import fetch_data
 
 ROOT = check_docs.ROOT
+sys.path.append(os.path.join(ROOT, "bench"))
+import gpu_report  # noqa: E402  (it lies in bench/)
+
 DATA = os.environ.get("LOOM_DATA") or os.path.join(fetch_data.CACHE, "data")
 PYTHON = os.environ.get("LOOM_PYTHON", sys.executable)
 LOOM, MADE = "build/bin/loom", "build/figures"
@@ -522,6 +526,19 @@ def whole_matrix(page):
 def auto(page):
     console = blocks(page, "Types chosen by data")[0]
     yield Figure("64-256-256-10", said_by_console(console), lambda: shell(console))
+
+
+# --- docs/gpu.md: what a card has to come to ------------------------------------------------------------------------------------------
+
+@check("weights of cards", "docs/gpu.md", "bench/gpu_report.sh LOOM MODEL", quick=True)
+def weights_of_cards(page):
+    def run(training):
+        with tempfile.TemporaryDirectory() as folder:
+            gpu_report.write_data(folder)
+            return gpu_report.trained(full_path(LOOM), folder, training, 500, "cpu")[0][:16]
+    rows = table(page, "What was measured", 1)
+    for (row, cells), training in zip(rows.items(), gpu_report.trainings(), strict=True):
+        yield Figure(row, cells["weights"], lambda training=training: run(training))
 
 
 # -----------------------------------------------------------------------------------------------------------------------------------------
