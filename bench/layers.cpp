@@ -44,7 +44,7 @@ void report(const std::string& name, const char* pass, double seconds, F&& f) {
 }
 
 Result<void> bench_row(const std::string& name, const Json& spec, const Shape& shape, double seconds, int threads,
-                       Isa isa) {
+                       Isa isa, bool backward) {
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
@@ -56,6 +56,7 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
     LOOM_TRY_VOID(session->forward({x.data(), shape}));
     report(name, "forward", seconds, [&] { (void)session->forward({x.data(), shape}); });
   }
+  if (!backward) return {};
   LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
   LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
   const std::vector<float> dy = random_floats(y.shape.elements(), 2);
@@ -70,7 +71,7 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
 }
 
 Result<void> bench_table(const char* path, std::string_view part, double seconds, int threads,
-                         std::string_view isa_name) {
+                         std::string_view isa_name, bool backward) {
   LOOM_TRY(const Isa isa, isa_from_name(isa_name));
   LOOM_TRY(const std::string text, read_text_file(path));
   LOOM_TRY(const Json table, parse_json(text));
@@ -80,7 +81,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
     std::vector<std::size_t> extents;
     for (const Json& n : row["x"]) extents.push_back(static_cast<std::size_t>(*as_int(n)));
     LOOM_TRY(const Shape shape, Shape::create(extents));
-    if (auto done = bench_row(name, row["layer"], shape, seconds, threads, isa); !done)
+    if (auto done = bench_row(name, row["layer"], shape, seconds, threads, isa, backward); !done)
       return at(name, std::move(done).error());
   }
   return {};
@@ -90,10 +91,14 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 }  // namespace loom
 
 int main(int count, char** arguments) {
-  if (count < 2) return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA]\n"), 2;
+  if (count < 2)
+    return fmt::print(stderr,
+                      "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA] [both|forward]\n"),
+           2;
   const auto done = loom::bench_table(
       arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,
-      count > 4 ? std::atoi(arguments[4]) : 1, count > 5 ? arguments[5] : loom::name(loom::best_isa()));
+      count > 4 ? std::atoi(arguments[4]) : 1, count > 5 ? arguments[5] : loom::name(loom::best_isa()),
+      count < 7 || std::string_view(arguments[6]) != "forward");
   if (!done) return fmt::print(stderr, "{}\n", done.error().text()), 1;
   return 0;
 }
