@@ -92,8 +92,7 @@ Result<void> bench_table(const char* path, std::string_view part, double seconds
 
 int main(int count, char** arguments) {
   if (count < 2)
-    return fmt::print(stderr,
-                      "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA] [both|forward]\n"),
+    return fmt::print(stderr, "bench_layers TABLE [PART_OF_NAME] [SECONDS_PER_PASS] [THREADS] [ISA] [both|forward]\n"),
            2;
   const auto done = loom::bench_table(
       arguments[1], count > 2 ? arguments[2] : "", count > 3 ? std::strtod(arguments[3], nullptr) : 0.5,

@@ -69,13 +69,18 @@ template <class T, int N, bool kRuns = false, bool kAsks = false>
 }
 
 // Panels (or tiles of positions) that go by side by side: where sixteen lanes are one register there are thirty-two of
-// them, so that sixteen chains are under way.
+// them, and each row's broadcast number meets two products, so that loads do not hold the products up.
 template <class T>
 inline constexpr int kSide = kTile<T> == 12 ? 2 : 1;
 
-// Between two products of one broadcast number: it is read again, as an operand of the second. Kept in a register it
-// would take a multiplier of a Zen 4 for itself, which costs a third of the speed.
-LOOM_INLINE void keep_operands_in_memory() { __asm__ volatile("" ::: "memory"); }
+// The number at p for two products, read as an integer: a float that is broadcast into 512 bits takes a multiplier of a
+// Zen 4 for itself, which costs a third of the speed.
+LOOM_INLINE F32x16 splat_at(const float* p) {
+  std::int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return as_float(splat(word));
+}
+LOOM_INLINE F64x16 splat_at(const double* p) { return splat(*p); }
 
 // Rows of a tile of so many panels.
 template <class T, int P>
@@ -93,12 +98,13 @@ template <class T, int N, int P, bool kRuns = false>
     for (int t = 0; t < N; ++t)
       for (int p = 0; p < P; ++p) block[t][p] = zeros<T>();
     for (std::size_t k = 0; k < count; ++k, panels += kLanes, from += a.step) {
-#pragma GCC unroll 2
-      for (int p = 0; p < P; ++p) {
-        const Lanes<T> b = load(panels + static_cast<std::size_t>(p) * apart);
+      Lanes<T> b[P];
+      for (int p = 0; p < P; ++p) b[p] = load(panels + static_cast<std::size_t>(p) * apart);
 #pragma GCC unroll 16
-        for (int t = 0; t < N; ++t) block[t][p] = block[t][p] + b * splat(from[static_cast<std::size_t>(t) * a.row]);
-        keep_operands_in_memory();
+      for (int t = 0; t < N; ++t) {
+        const Lanes<T> factor = splat_at(from + static_cast<std::size_t>(t) * a.row);
+#pragma GCC unroll 2
+        for (int p = 0; p < P; ++p) block[t][p] = block[t][p] + b[p] * factor;
       }
     }
 #pragma GCC unroll 16

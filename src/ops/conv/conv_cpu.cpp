@@ -37,12 +37,24 @@ template <class T, int N, int P>
       for (int p = 0; p < P; ++p) block[n][p] = zeros<T>();
     for (; k < *end; ++k) {
       const std::size_t offset = offsets[k];
+      const auto factor = [&](int n) { return splat_at(w + static_cast<std::size_t>(n) * terms + k); };
+      if constexpr (kSide<T> > 1) {
+        Lanes<T> x[P];
 #pragma GCC unroll 16
-      for (int p = 0; p < P; ++p) {
-        const Lanes<T> x = load(from[p] + offset);
+        for (int p = 0; p < P; ++p) x[p] = load(from[p] + offset);
 #pragma GCC unroll 16
-        for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * splat(w[static_cast<std::size_t>(n) * terms + k]);
-        if constexpr (kSide<T> > 1) keep_operands_in_memory();
+        for (int n = 0; n < N; ++n) {
+          const Lanes<T> v = factor(n);
+#pragma GCC unroll 16
+          for (int p = 0; p < P; ++p) block[n][p] = block[n][p] + x[p] * v;
+        }
+      } else {
+#pragma GCC unroll 16
+        for (int p = 0; p < P; ++p) {
+          const Lanes<T> x = load(from[p] + offset);
+#pragma GCC unroll 16
+          for (int n = 0; n < N; ++n) block[n][p] = block[n][p] + x * factor(n);
+        }
       }
     }
 #pragma GCC unroll 16
