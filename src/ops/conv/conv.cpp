@@ -155,25 +155,31 @@ class Convolution {
                                         y + f * plane, {.stride = layout_.width()});
   }
 
+  // Tiles that read their terms in the same way and go together.
+  struct Group {
+    const std::size_t* offsets;
+    std::array<ConvTile<T>, kMaxTile> tiles;
+    std::size_t n = 0;
+  };
+
   // Tiles of 16 consecutive positions, which may cross rows; the lanes of such a tile are not contiguous in x, so its
   // terms are gathered into `buffer`.
   void flat(ConvTask<T> task, const T* x, std::size_t begin, std::size_t end, T* buffer) const {
-    std::array<ConvTile<T>, kMaxTile> tiles;
-    std::size_t n = 0;
+    Group in_place{offsets_, {}}, gathered{gathered_, {}};
     const std::size_t positions = layout_.positions(), width = layout_.width();
-    const auto flush = [&] {
-      if (n != 0) kernels_.tiles(task, tiles.data(), n);
-      n = 0;
+    const auto flush = [&](Group& group) {
+      task.offsets = group.offsets;
+      if (group.n != 0) kernels_.tiles(task, group.tiles.data(), group.n);
+      group.n = 0;
     };
     for (std::size_t unit = begin; unit < end; ++unit) {
       const std::size_t at = unit * kLanes, lanes = std::min(kLanes, positions);
       const std::size_t first = std::min(at, positions - lanes);
       std::size_t row = first / width, column = first % width;
       const bool whole = lanes == kLanes && column + kLanes <= width;
-      const std::size_t* offsets = whole ? offsets_ : gathered_;
-      if (offsets != task.offsets) flush();
-      task.offsets = offsets;
-      tiles[n] = {x + layout_.start_of_row(row) + column, first, at - first, lanes};
+      Group& group = whole ? in_place : gathered;
+      ConvTile<T>& tile = group.tiles[group.n];
+      tile = {x + layout_.start_of_row(row) + column, first, at - first, lanes};
       if (!whole) {
         std::array<std::size_t, kLanes> starts{};
         std::size_t start = layout_.start_of_row(row);
@@ -181,12 +187,14 @@ class Convolution {
           starts[j] = start + column;
           if (++column == width && j + 1 < lanes) column = 0, start = layout_.start_of_row(++row);
         }
-        tiles[n].from = buffer + n * k_ * kLanes;
-        kernels_.gather(x, offsets_, k_, starts.data(), lanes, buffer + n * k_ * kLanes);
+        T* const terms = buffer + group.n * k_ * kLanes;
+        kernels_.gather(x, offsets_, k_, starts.data(), lanes, terms);
+        tile.from = terms;
       }
-      if (++n == together_) flush();
+      if (++group.n == together_) flush(group);
     }
-    flush();
+    flush(in_place);
+    flush(gathered);
   }
 
   const Exec& exec_;

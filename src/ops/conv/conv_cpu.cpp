@@ -13,19 +13,28 @@ LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
+template <class T>
+LOOM_INLINE void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const Lanes<T>& total) {
+  Lanes<T> sum = snap(total);
+  if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
+  store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
+}
+
 // Blocks of a task's chain: terms from `begin` on, up to each of the ends.
 struct Blocks {
   std::size_t begin;
   const std::size_t *ends, *last;
 };
 
-// total[N][P][16] += the blocks for N filters, w their first, and P tiles; the first block of a chain is the total.
+// total[N][P][16] += the blocks for N filters and P tiles; the first block of a chain is the total, and behind the last
+// one it goes to y.
 template <class T, int N, int P>
-[[gnu::noinline]] void add_blocks(const ConvTask<T>& task, const T* w, const ConvTile<T>* tiles, const Blocks& blocks,
-                                  T* total) {
+[[gnu::noinline]] void add_blocks(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>* tiles,
+                                  const Blocks& blocks, T* total) {
   const T* from[P];
   for (int p = 0; p < P; ++p) from[p] = tiles[p].from;
   const std::size_t terms = task.k;
+  const T* const w = task.w + filter * terms;
   const std::size_t* offsets = task.offsets;
   std::size_t k = blocks.begin;
   bool is_first = k == 0;
@@ -57,23 +66,21 @@ template <class T, int N, int P>
         }
       }
     }
+    const bool is_last = k == terms;
 #pragma GCC unroll 16
     for (int n = 0; n < N; ++n)
 #pragma GCC unroll 16
       for (int p = 0; p < P; ++p) {
         T* const sum = total + (n * P + p) * kLanes;
-        store(sum, is_first ? block[n][p] : load(sum) + block[n][p]);
+        const Lanes<T> all = is_first ? block[n][p] : load(sum) + block[n][p];
+        if (is_last)
+          finish(task, filter + static_cast<std::size_t>(n), tiles[p], all);
+        else
+          store(sum, all);
       }
     is_first = false;
     __asm__ volatile("" ::: "memory");
   }
-}
-
-template <class T>
-LOOM_INLINE void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const T* total) {
-  Lanes<T> sum = snap(load(total));
-  if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
-  store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
 }
 
 // So few filters that one pass over the terms serves them all.
@@ -83,9 +90,7 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
   const Blocks all{0, task.ends, task.ends + task.blocks};
   const auto pass = [&]<int P>(const ConvTile<T>* group) {
     alignas(64) T total[N][P][kLanes];
-    add_blocks<T, N, P>(task, task.w, group, all, total[0][0]);
-    for (int f = 0; f < N; ++f)
-      for (int p = 0; p < P; ++p) finish(task, static_cast<std::size_t>(f), group[p], total[f][p]);
+    add_blocks<T, N, P>(task, 0, group, all, total[0][0]);
   };
   std::size_t i = 0;
   for (; i + kTogether <= n; i += kTogether) pass.template operator()<kTogether>(tiles + i);
@@ -101,12 +106,12 @@ void few_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
 constexpr std::size_t kMostFilters = 96;   // whose totals are held at once
 constexpr std::size_t kBlocksOfChunk = 4;  // whose terms of x stay in the first-level cache while all filters pass
 
-// The blocks of a chunk for `filters` filters, w their first, and P tiles: total[filter][P][16].
+// The blocks of a chunk for `filters` filters from `first` on and P tiles: total[filter][P][16].
 template <class T, int P>
-void add_chunk(const ConvTask<T>& task, const T* w, std::size_t filters, const ConvTile<T>* tiles, const Blocks& chunk,
-               T* total) {
+void add_chunk(const ConvTask<T>& task, std::size_t first, std::size_t filters, const ConvTile<T>* tiles,
+               const Blocks& chunk, T* total) {
   for_tiles<T, kTileOf<T, P>>(filters, [&]<int N>(std::size_t f) {
-    add_blocks<T, N, P>(task, w + f * task.k, tiles, chunk, total + f * P * kLanes);
+    add_blocks<T, N, P>(task, first + f, tiles, chunk, total + f * P * kLanes);
   });
 }
 
@@ -115,21 +120,14 @@ void many_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t
   constexpr std::size_t kPair = kSide<T>;
   for (std::size_t first = 0; first < task.filters; first += kMostFilters) {
     const std::size_t filters = task.filters - first < kMostFilters ? task.filters - first : kMostFilters;
-    const T* const w = task.w + first * task.k;
     alignas(64) T total[kManyFilterTiles * kMostFilters * kLanes];
-    const auto totals_of = [&](std::size_t tile) { return total + tile * filters * kLanes; };
     const std::size_t paired = n / kPair * kPair;
     for (std::size_t b = 0; b < task.blocks; b += kBlocksOfChunk) {
       const std::size_t last = task.blocks - b < kBlocksOfChunk ? task.blocks : b + kBlocksOfChunk;
       const Blocks chunk{b == 0 ? 0 : task.ends[b - 1], task.ends + b, task.ends + last};
       for (std::size_t t = 0; t < paired; t += kPair)
-        add_chunk<T, kPair>(task, w, filters, tiles + t, chunk, totals_of(t));
-      if (paired != n) add_chunk<T, 1>(task, w, filters, tiles + paired, chunk, totals_of(paired));
-    }
-    for (std::size_t t = 0; t < n; ++t) {
-      const std::size_t width = t < paired ? kPair : 1;
-      for (std::size_t f = 0; f < filters; ++f)
-        finish(task, first + f, tiles[t], totals_of(t / kPair * kPair) + (f * width + t % width) * kLanes);
+        add_chunk<T, kPair>(task, first, filters, tiles + t, chunk, total + t * filters * kLanes);
+      if (paired != n) add_chunk<T, 1>(task, first, filters, tiles + paired, chunk, total + paired * filters * kLanes);
     }
   }
 }

@@ -76,8 +76,15 @@ const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
 template <class F>
 void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, F&& f) {
   const std::size_t rows = out[0] * out[1];
-  for_rows(exec, planes * rows, out[2] * volume(g.kernel),
-           [&](std::size_t r) { f(r / rows, r % rows / out[1], r % out[1], r * out[2]); });
+  for_ranges(exec, planes * rows, out[2] * volume(g.kernel), [&](std::size_t begin, std::size_t end) {
+    std::size_t plane = begin / rows, oz = begin % rows / out[1], oy = begin % out[1];
+    for (std::size_t r = begin; r < end; ++r) {
+      f(plane, oz, oy, r * out[2]);
+      if (++oy != out[1]) continue;
+      oy = 0;
+      if (++oz == out[0]) oz = 0, ++plane;
+    }
+  });
 }
 
 }  // namespace

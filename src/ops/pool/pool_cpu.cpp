@@ -45,9 +45,84 @@ struct Larger {
   LOOM_INLINE F64x16 operator()(const F64x16& a, const F64x16& b) const { return max(b, a); }
 };
 
+// Every second lane of two vectors, from lane First on.
+template <std::size_t First, std::size_t... I>
+LOOM_INLINE native::F32 every_second(const native::F32& a, const native::F32& b, std::index_sequence<I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + First)...);
+}
+template <std::size_t First>
+LOOM_INLINE F32x16 every_second(const F32x16& low, const F32x16& high) {
+  const auto part = [&](std::size_t i) { return i < kRegisters ? low.r[i] : high.r[i - kRegisters]; };
+  F32x16 v;
+  for (std::size_t i = 0; i < kRegisters; ++i)
+    v.r[i] = every_second<First>(part(2 * i), part(2 * i + 1), std::make_index_sequence<kRegisterLanes>());
+  return v;
+}
+
+// Pairs of columns: the largest of both columns, then of the pair. The order does not show, since neither a NaN nor the
+// sign of a zero comes through.
+bool is_of_pairs(const PoolGeometry& g, std::size_t outputs) {
+  return g.stride[2] == 2 && g.kernel[2] == 2 && g.dilation[2] == 1 && g.padding[2] == 0 && 2 * outputs <= g.in[2];
+}
+void max_row_of_pairs(const PoolGeometry& g, std::size_t outputs, const float* plane, std::size_t oz, std::size_t oy,
+                      float* y) {
+  for_lanes(outputs, [&](std::size_t i, auto lanes) {
+    const F32x16 lowest = splat(-__builtin_huge_valf());
+    F32x16 low = lowest, high = lowest;
+    const std::size_t columns = 2 * (outputs - i < kLanes ? outputs - i : kLanes);
+    for_window_rows(g, plane, oz, oy, [&](std::size_t, const float* row) {
+      const float* const from = row + 2 * i;
+      low = max(columns < kLanes ? TailLanes{columns}.load(from) : load(from), low);
+      if (columns == 2 * kLanes)
+        high = max(load(from + kLanes), high);
+      else if (columns > kLanes)
+        high = max(TailLanes{columns - kLanes}.load(from + kLanes), high);
+    });
+    lanes.store(y + i, snap(max(every_second<1>(low, high), every_second<0>(low, high))));
+  });
+}
+
+// Other windows that move by two: the largest of each column, then of the columns of each window.
+constexpr std::size_t kMostColumns = 1024;  // of a chunk, in the first-level cache
+bool fits_columns(const PoolGeometry& g) {
+  return g.stride[2] == 2 && (g.kernel[2] - 1) * g.dilation[2] + 2 * kChunk + 2 * kLanes <= kMostColumns;
+}
+void max_row_by_columns(const PoolGeometry& g, std::size_t outputs, const float* plane, std::size_t oz, std::size_t oy,
+                        float* y) {
+  const F32x16 lowest = splat(-__builtin_huge_valf());
+  for (std::size_t begin = 0; begin < outputs; begin += kChunk) {
+    const std::size_t n = outputs - begin < kChunk ? outputs - begin : kChunk;
+    const std::size_t columns = 2 * (n - 1) + (g.kernel[2] - 1) * g.dilation[2] + 1;
+    const std::size_t start = 2 * begin;  // of the padded row
+    const std::size_t first = start < g.padding[2] ? g.padding[2] - start : 0, row_end = g.in[2] + g.padding[2];
+    const std::size_t last = row_end < start + columns ? (row_end < start ? 0 : row_end - start) : columns;
+    alignas(64) float largest[kMostColumns];
+    for (std::size_t i = 0; i < columns + 2 * kLanes; i += kLanes) store(largest + i, lowest);
+    if (first < last)
+      for_window_rows(g, plane, oz, oy, [&](std::size_t, const float* row) {
+        const float* const from = row + (start + first - g.padding[2]);
+        for_lanes(last - first, [&](std::size_t i, auto lanes) {
+          lanes.store(largest + first + i, max(lanes.load(from + i), lanes.load(largest + first + i)));
+        });
+      });
+    for_lanes(n, [&](std::size_t i, auto lanes) {
+      F32x16 v = lowest;
+      for (std::size_t k = 0; k < g.kernel[2]; ++k) {
+        const float* const from = largest + 2 * i + k * g.dilation[2];
+        v = max(every_second<0>(load(from), load(from + kLanes)), v);
+      }
+      lanes.store(y + begin + i, snap(v));
+    });
+  }
+}
+
 template <class T>
 void max_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
              std::size_t oy, T* y) {
+  if constexpr (sizeof(T) == 4) {
+    if (is_of_pairs(g, outputs)) return max_row_of_pairs(g, outputs, plane, oz, oy, y);
+    if (fits_columns(g)) return max_row_by_columns(g, outputs, plane, oz, oy, y);
+  }
   for (std::size_t begin = 0; begin < outputs; begin += kChunk) {
     const std::size_t end = outputs - begin < kChunk ? outputs : begin + kChunk;
     for (std::size_t o = begin; o < end; ++o) y[o] = -static_cast<T>(__builtin_huge_val());

@@ -74,7 +74,8 @@ void check_max() {
     std::vector<T> x = values<T>(c.planes * volume(c.geometry.in), 1);
     for (std::size_t i = 0; i < x.size(); i += 3) x[i] = static_cast<T>(std::round(x[i] * 4)) / 4;  // ties
     for (std::size_t i = 5; i < x.size(); i += 9) x[i] = std::numeric_limits<T>::quiet_NaN();
-    for (std::size_t i = 0; i < 40; ++i) x[i] = std::numeric_limits<T>::quiet_NaN();  // windows of nothing else
+    for (std::size_t i = 7; i < x.size(); i += 11) x[i] = -T{0};
+    for (std::size_t i = 0; i < 40 && i < x.size(); ++i) x[i] = std::numeric_limits<T>::quiet_NaN();  // of nothing else
     const std::vector<T> dy = values<T>(c.planes * volume(out), 2);
     EXPECT_TRUE(same(everywhere(c.shared,
                                 [&](const Exec& exec) {

@@ -1,13 +1,20 @@
 #include "ops/unfold/unfold.h"
 
-#include "simd/orders.h"
+#include "simd/rows.h"
 
 namespace loom::inline LOOM_TARGET {
 namespace {
 
+// Rows and their borders are short: calls of memset and memcpy for each would take half of the time.
 template <class T>
 LOOM_INLINE void zero(T* to, std::size_t n) {
-  __builtin_memset(to, 0, n * sizeof(T));
+  for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(to + i, zeros<T>()); });
+}
+template <class T>
+LOOM_INLINE void copy(const T* from, std::size_t n, T* to) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(to + i, load(from + i));
+  copy_tail(to + i, from + i, n - i);
 }
 
 // A row with neither holes nor phases.
@@ -18,7 +25,7 @@ LOOM_INLINE void store_plain_row(const StoredPlane& s, const T* x, T* row) {
   const auto within = [length](std::ptrdiff_t i) { return i < 0 ? 0 : i > length ? length : i; };
   const std::ptrdiff_t begin = within(axis.shift), stop = within(axis.shift + in), end = stop < begin ? begin : stop;
   zero(row, static_cast<std::size_t>(begin));
-  __builtin_memcpy(row + begin, x + (begin - axis.shift), static_cast<std::size_t>(end - begin) * sizeof(T));
+  copy(x + (begin - axis.shift), static_cast<std::size_t>(end - begin), row + begin);
   zero(row + end, static_cast<std::size_t>(length - end));
 }
 
@@ -58,9 +65,9 @@ void store_row(const StoredPlane& s, const T* x, T* row) {
 
 // The input element at stored coordinate q, -1 where none is.
 LOOM_INLINE std::ptrdiff_t source(const StoredPlane::Axis& axis, std::size_t q) {
-  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(q) - axis.shift;
-  return at < 0 || at % axis.spread != 0 || at / axis.spread >= static_cast<std::ptrdiff_t>(axis.in) ? -1
-                                                                                                     : at / axis.spread;
+  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(q) - axis.shift, in = static_cast<std::ptrdiff_t>(axis.in);
+  if (axis.spread == 1) return at < in ? at : -1;  // spares a division for each row
+  return at < 0 || at % axis.spread != 0 || at / axis.spread >= in ? -1 : at / axis.spread;
 }
 
 template <class T>
