@@ -13,6 +13,11 @@ inline constexpr int kTile = [] {
   return registers == 1 ? 12 : registers == 2 ? 6 : registers == 4 ? 3 : 1;
 }();
 
+// Panels (or tiles of positions) that go by side by side: where sixteen lanes are one register there are thirty-two of
+// them, and each row's broadcast number meets two products, so that loads do not hold the products up.
+template <class T>
+inline constexpr int kSide = kTile<T> == 12 ? 2 : 1;
+
 // Calls f<N>() for the N in 1..Max that equals n.
 template <int Max, class F>
 LOOM_INLINE void with_count(int n, F&& f) {
@@ -34,6 +39,21 @@ struct Factor {
 
   LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
 };
+
+// The number at p for several products, read as an integer: a float that is broadcast into 512 bits takes a multiplier of
+// a Zen 4 for itself, which costs a third of the speed. For one product splat(*p) is an operand and free.
+LOOM_INLINE F32x16 splat_at(const float* p) {
+  std::int32_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  return as_float(splat(word));
+}
+LOOM_INLINE F64x16 splat_at(const double* p) {
+  std::int64_t word;
+  __builtin_memcpy(&word, p, sizeof word);
+  F64x16 v;
+  for (auto& r : v.r) r = (native::F64)(word - native::I64{});
+  return v;
+}
 
 // Where the panel begins that is read behind this one, and how far apart its columns are.
 struct NextPanel {
@@ -57,7 +77,10 @@ template <class T, int N, bool kRuns = false, bool kAsks = false>
       if constexpr (kAsks) __builtin_prefetch(next.from), next.from += next.column_bytes;
       const Lanes<T> b = load(panel);
 #pragma GCC unroll 16
-      for (int t = 0; t < N; ++t) block[t] = block[t] + b * splat(from[static_cast<std::size_t>(t) * a.row]);
+      for (int t = 0; t < N; ++t) {
+        const T* const factor = from + static_cast<std::size_t>(t) * a.row;
+        block[t] = block[t] + b * (kSide<T> > 1 ? splat(*factor) : splat_at(factor));
+      }
     }
     for (int t = 0; t < N; ++t) {
       const Lanes<T> sum = load(total + t * kLanes) + block[t];
@@ -67,20 +90,6 @@ template <class T, int N, bool kRuns = false, bool kAsks = false>
     terms -= count;
   }
 }
-
-// Panels (or tiles of positions) that go by side by side: where sixteen lanes are one register there are thirty-two of
-// them, and each row's broadcast number meets two products, so that loads do not hold the products up.
-template <class T>
-inline constexpr int kSide = kTile<T> == 12 ? 2 : 1;
-
-// The number at p for two products, read as an integer: a float that is broadcast into 512 bits takes a multiplier of a
-// Zen 4 for itself, which costs a third of the speed.
-LOOM_INLINE F32x16 splat_at(const float* p) {
-  std::int32_t word;
-  __builtin_memcpy(&word, p, sizeof word);
-  return as_float(splat(word));
-}
-LOOM_INLINE F64x16 splat_at(const double* p) { return splat(*p); }
 
 // Rows of a tile of so many panels.
 template <class T, int P>
