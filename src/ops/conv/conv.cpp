@@ -207,6 +207,46 @@ class Convolution {
   T* buffers_ = nullptr;
 };
 
+bool is_depthwise(const PatchLayout& layout, const ConvSizes& n) {
+  const ConvGeometry& g = layout.geometry();
+  const ConvGeometry::Axes ones{1, 1, 1};
+  return n.channels == 1 && n.filters == 1 && !g.transposed && g.stride == ones && g.dilation == ones &&
+         g.kernel[0] == 1 && (g.kernel[1] == 3 || g.kernel[1] == 5) && g.kernel[2] > 1 && layout.taps() <= kChain &&
+         layout.extents()[0] == 1 && layout.rows() == layout.extents()[1] && layout.width() >= kLanes;
+}
+
+// Each plane by itself, stored and read while it is in the first-level cache.
+template <class T>
+void convolve_depthwise(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const T* x, const T* w,
+                        const T* bias, T* y) {
+  const std::size_t taps = layout.taps(), positions = layout.positions(), cols = layout.geometry().kernel[2];
+  auto* offsets = exec.arena.note<std::size_t>(taps);
+  T* room = exec.arena.take<T>(layout.in_place() ? 0 : static_cast<std::size_t>(exec.pool.threads()) * layout.plane());
+  exec.run(1, [&](std::size_t) { layout.write_offsets(1, offsets); });
+  const StoredPlane stored = layout.stored();
+  for_ranges_by_worker(exec, n.samples * n.groups, taps * positions / 8 + 1,
+                       [&](std::size_t begin, std::size_t end, int worker) {
+                         for (std::size_t plane = begin; plane < end; ++plane) {
+                           const T* from = x + plane * layout.input_plane();
+                           if (!layout.in_place()) {
+                             T* const to = room + static_cast<std::size_t>(worker) * layout.plane();
+                             exec.kernels.unfold.of<T>().store(stored, from, to);
+                             from = to;
+                           }
+                           const std::size_t group = plane % n.groups;
+                           exec.kernels.conv.of<T>().depthwise({.x = from + offsets[0],
+                                                                .pitch = offsets[cols] - offsets[0],
+                                                                .w = w + group * taps,
+                                                                .bias = bias == nullptr ? nullptr : bias + group,
+                                                                .kernel_rows = layout.geometry().kernel[1],
+                                                                .kernel_cols = cols,
+                                                                .y = y + plane * positions,
+                                                                .rows = layout.rows(),
+                                                                .width = layout.width()});
+                         }
+                       });
+}
+
 // Transposed convolution with stride: outputs with one remainder of the position by the stride (a phase) use the same
 // taps, so each phase is a plain convolution with its columns of w, and its outputs are then scattered into y.
 template <class T>
@@ -388,7 +428,9 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& size
   with_element(element, [&]<class T>() {
     const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w),
                *offsets = static_cast<const T*>(bias);
-    if (layout.phases() == 1)
+    if (is_depthwise(layout, sizes))
+      convolve_depthwise<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));
+    else if (layout.phases() == 1)
       Convolution<T>(exec, layout, sizes).run(from, weights, offsets, static_cast<T*>(y));
     else
       convolve_phases<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));

@@ -82,10 +82,23 @@ struct ConvGradientTask {
   T* total;       // [column][16]
   bool lanewise;  // depthwise: lane j of x meets lane j of g
 };
+// One filter of a depthwise convolution over a stored plane, its steps 1 and its rows at least sixteen wide.
+template <class T>
+struct DepthwiseTask {
+  const T* x;  // what tap 0 of the first position meets
+  std::size_t pitch;
+  const T* w;     // [kernel_rows, kernel_cols], at most kChain taps
+  const T* bias;  // or null
+  std::size_t kernel_rows, kernel_cols;
+  T* y;  // [rows, width]
+  std::size_t rows, width;
+};
 template <class T>
 struct ConvKernels {
   std::size_t tile;  // filters times tiles that go together
   void (*tiles)(const ConvTask<T>&, const ConvTile<T>* tiles, std::size_t n);
+  // Kernels of 3 and of 5 rows.
+  void (*depthwise)(const DepthwiseTask<T>&);
   // to[k][16]: what 16 positions see of each term; `rows` says where each lane starts.
   void (*gather)(const T* x, const std::size_t* offsets, std::size_t k, const std::size_t* starts, std::size_t lanes,
                  T* to);

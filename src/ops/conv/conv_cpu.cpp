@@ -141,6 +141,45 @@ void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
       many_filters(task, tiles + i, n - i < kManyFilterTiles ? n - i : kManyFilterTiles);
 }
 
+// R rows of sixteen positions: each row of x meets all of them that see it, and is read once. Terms of a position ascend.
+template <class T, int KernelRows, int R>
+LOOM_INLINE void depthwise_tile(const DepthwiseTask<T>& task, const T* x, T* y) {
+  Lanes<T> sum[R];
+  for (int o = 0; o < R; ++o) sum[o] = zeros<T>();
+#pragma GCC unroll 16
+  for (int r = 0; r < R + KernelRows - 1; ++r, x += task.pitch)
+    for (std::size_t k = 0; k < task.kernel_cols; ++k) {
+      const Lanes<T> v = load(x + k);
+#pragma GCC unroll 16
+      for (int o = 0; o < R; ++o)
+        if (r >= o && r - o < KernelRows)
+          sum[o] = sum[o] + v * splat(task.w[static_cast<std::size_t>(r - o) * task.kernel_cols + k]);
+    }
+  for (int o = 0; o < R; ++o, y += task.width) {
+    const Lanes<T> total = snap(sum[o]);
+    store(y, task.bias != nullptr ? snap(total + splat(*task.bias)) : total);
+  }
+}
+
+template <class T, int KernelRows>
+[[gnu::noinline]] void depthwise_plane(const DepthwiseTask<T>& task) {
+  constexpr int kRows = kTile<T> >= 6 ? 4 : 1;
+  for (std::size_t at = 0; at < task.width; at += kLanes) {
+    const std::size_t column = at + kLanes <= task.width ? at : task.width - kLanes;
+    const T* x = task.x + column;
+    T* y = task.y + column;
+    std::size_t row = 0;
+    for (; row + kRows <= task.rows; row += kRows, x += kRows * task.pitch, y += kRows * task.width)
+      depthwise_tile<T, KernelRows, kRows>(task, x, y);
+    for (; row < task.rows; ++row, x += task.pitch, y += task.width) depthwise_tile<T, KernelRows, 1>(task, x, y);
+  }
+}
+
+template <class T>
+void depthwise(const DepthwiseTask<T>& task) {
+  task.kernel_rows == 3 ? depthwise_plane<T, 3>(task) : depthwise_plane<T, 5>(task);
+}
+
 // As elsewhere, lanes from `second` on: lane masks are read from this row of zeros and ones.
 alignas(64) constexpr float kStep[2 * kLanes] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                                                  1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -237,6 +276,7 @@ template <class T>
 constexpr ConvKernels<T> kKernels = {
     .tile = kTile<T>,
     .tiles = all_filters<T>,
+    .depthwise = depthwise<T>,
     .gather = gather<T>,
     .gradient = gradient<T>,
     .interleave = interleave<T>,
