@@ -40,8 +40,8 @@ struct Factor {
   LOOM_INLINE Factor at(std::size_t r, std::size_t k) const { return {data + r * row + k * step, row, step}; }
 };
 
-// The number at p for several products, read as an integer: a float that is broadcast into 512 bits takes a multiplier of
-// a Zen 4 for itself, which costs a third of the speed. For one product splat(*p) is an operand and free.
+// The number at p for several products, read as an integer: a float that is broadcast into 512 bits takes a multiplier
+// of a Zen 4 for itself, which costs a third of the speed. For one product splat(*p) is an operand and free.
 LOOM_INLINE F32x16 splat_at(const float* p) {
   std::int32_t word;
   __builtin_memcpy(&word, p, sizeof word);

@@ -141,7 +141,7 @@ void all_filters(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t 
       many_filters(task, tiles + i, n - i < kManyFilterTiles ? n - i : kManyFilterTiles);
 }
 
-// R rows of sixteen positions: each row of x meets all of them that see it, and is read once. Terms of a position ascend.
+// R rows of sixteen positions: each row of x is read once, and meets those that see it. Terms of a position ascend.
 template <class T, int KernelRows, int R>
 LOOM_INLINE void depthwise_tile(const DepthwiseTask<T>& task, const T* x, T* y) {
   Lanes<T> sum[R];
