@@ -56,68 +56,92 @@ LOOM_INLINE F32x16 scaled(const MatmulTask& task, std::size_t p, const Sums<Code
     return total;
 }
 
+LOOM_INLINE F32x16 times(const F32x16& v, float x) { return v * splat(x); }
+LOOM_INLINE F64x16 times(const F64x16& v, float x) { return v * splat(static_cast<double>(x)); }
+LOOM_INLINE F32x16 in_order(const F32x16& v) { return v; }
+LOOM_INLINE F64x16 in_order(const F64x16& v) { return v; }
+
 // Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
 constexpr std::size_t kAheadOfBlocks = 8192;
 
-// total += N blocks of the chain, whose sums are independent and stand side by side, in order. The lines behind `ahead`
-// come from far away and are asked for in the order in which they lie, kFar bytes for each column.
-template <std::size_t N, std::size_t kFar, class Codec>
-LOOM_INLINE Sums<Codec> add_blocks(Codec codec, Sums<Codec> total, const std::byte* w, const float* x,
-                                   const std::byte* ahead) {
-  constexpr std::size_t kBytes = Codec::kColumnBytes, kColumns = N * kFar < 64 ? (64 + N * kFar - 1) / (N * kFar) : 1;
-  Sums<Codec> block[N];
-  for (auto& b : block) b = zeros<Number<Codec>>();
+// total += N blocks of the chain, whose sums are independent and stand side by side, in order: decode(column) of each
+// times its x. The lines behind `ahead` come from far away and are asked for in the order in which they lie, kFar bytes
+// for each column, and meanwhile(column of a block) is called as often.
+template <std::size_t N, std::size_t kFar, class Sum, class Decode, class Meanwhile>
+LOOM_INLINE Sum add_blocks(Sum total, Decode decode, const float* x, const std::byte* ahead, Meanwhile meanwhile) {
+  constexpr std::size_t kColumns = N * kFar < 64 ? (64 + N * kFar - 1) / (N * kFar) : 1;
+  Sum block[N] = {};
   for (std::size_t i = 0; i < kChain; i += kColumns, ahead += kColumns * N * kFar) {
     ask_for<kColumns * N * kFar>(ahead);
+    meanwhile(i);
     for (std::size_t k = i; k < i + kColumns; ++k)
-      for (std::size_t n = 0; n < N; ++n)
-        block[n] = block[n] +
-                   codec.decode16(w + (n * kChain + k) * kBytes) * splat(static_cast<Number<Codec>>(x[n * kChain + k]));
+      for (std::size_t n = 0; n < N; ++n) block[n] = block[n] + times(decode(n * kChain + k), x[n * kChain + k]);
   }
   for (const auto& b : block) total = total + b;
   return total;
+}
+constexpr auto kNothing = [](std::size_t) {};
+
+// The columns behind the last whole block.
+template <class Codec>
+LOOM_INLINE Sums<Codec> add_rest(Codec codec, const std::byte* w, std::size_t c, std::size_t cols, const float* x,
+                                 const Sums<Codec>& total) {
+  return chain64(
+      c, cols, [&](std::size_t i) { return times(codec.decode16(w + i * Codec::kColumnBytes), x[i]); }, total);
+}
+
+// A column as it is cheapest to decode: sixteen numbers, or even and odd rows apart.
+template <class Codec>
+LOOM_INLINE auto decode_once(Codec codec, const std::byte* p) {
+  if constexpr (requires { Codec::even_odd(p); })
+    return Codec::even_odd(p);
+  else
+    return codec.decode16(p);
 }
 
 // One row of x against a panel.
 template <class Codec>
 Sums<Codec> stream_panel(Codec codec, const std::byte* w, std::size_t cols, const float* x) {
-  Sums<Codec> total = zeros<Number<Codec>>();
+  decltype(decode_once(codec, w)) total{};
   std::size_t c = 0;
   const auto add = [&]<std::size_t N>() {
-    const std::byte* from = w + c * Codec::kColumnBytes;
-    total = add_blocks<N, Codec::kColumnBytes>(codec, total, from, x + c, from + kAheadOfBlocks);
+    constexpr std::size_t kBytes = Codec::kColumnBytes;
+    const std::byte* from = w + c * kBytes;
+    total = add_blocks<N, kBytes>(
+        total, [&](std::size_t k) { return decode_once(codec, from + k * kBytes); }, x + c, from + kAheadOfBlocks,
+        kNothing);
     c += N * kChain;
   };
   while (c + 2 * kChain <= cols) add.template operator()<2>();
   if (c + kChain <= cols) add.template operator()<1>();
-  return chain64(
-      c, cols,
-      [&](std::size_t i) {
-        return codec.decode16(w + i * Codec::kColumnBytes) * splat(static_cast<Number<Codec>>(x[i]));
-      },
-      total);
+  return add_rest(codec, w, c, cols, x, in_order(total));
 }
 
-// The same for bytes that are halfs without their low bits: blocks are widened first, a register of halfs at a time,
-// and converted as they are read back, which takes half the operations of widening column by column.
+// The same for bytes that are halfs without their low bits: two blocks are widened while the two before them, which lie
+// in the nearest cache as halfs by then, are multiplied.
 template <class Codec>
   requires Codec::kWidens
-F32x16 stream_panel(Codec, const std::byte* w, std::size_t cols, const float* x) {
-  constexpr std::size_t kSide = 4;
-  alignas(64) std::uint16_t halfs[kSide * kChain * kLanes];
-  F32x16 total = zero();
+F32x16 stream_panel(Codec codec, const std::byte* w, std::size_t cols, const float* x) {
+  constexpr std::size_t kPair = 2 * kChain, kBytes = Codec::kColumnBytes;
+  EvenOddHalfs<kPair> halfs[2];
+  EvenOddHalfs<kPair>*from = halfs, *to = halfs + 1;
+  const auto multiplied = [&from](std::size_t k) { return (*from)[k]; };
+  const std::size_t end = cols / kChain * kChain;
+  for (std::size_t k = 0; k < kPair && k < end; k += 4) Codec::widen4(w + k * kBytes, from->even[k], from->odd[k]);
+  EvenOdd total{};
   std::size_t c = 0;
-  const auto add = [&]<std::size_t N>() {
-    const std::byte* from = w + c * Codec::kColumnBytes;
-    for (std::size_t k = 0; k < N * kChain; k += 4) Codec::widen4(from + k * Codec::kColumnBytes, halfs + k * kLanes);
-    total = add_blocks<N, Codec::kColumnBytes>(Float16Codec{}, total, reinterpret_cast<const std::byte*>(halfs), x + c,
-                                               from + kAheadOfBlocks);
-    c += N * kChain;
-  };
-  while (c + kSide * kChain <= cols) add.template operator()<kSide>();
-  while (c + kChain <= cols) add.template operator()<1>();
-  return chain64(
-      c, cols, [&](std::size_t i) { return Codec::decode16(w + i * Codec::kColumnBytes) * splat(x[i]); }, total);
+  for (; c + kPair <= end; c += kPair) {
+    const std::byte *const now = w + c * kBytes, *const next = now + kPair * kBytes;
+    const std::size_t left = end - c - kPair;
+    total = add_blocks<2, kBytes>(total, multiplied, x + c, now + kAheadOfBlocks, [&](std::size_t k) {
+      if (2 * k < left) Codec::widen4(next + 2 * k * kBytes, to->even[2 * k], to->odd[2 * k]);
+    });
+    EvenOddHalfs<kPair>* const widened = to;
+    to = from;
+    from = widened;
+  }
+  if (c < end) total = add_blocks<1, kBytes>(total, multiplied, x + c, w + c * kBytes + kAheadOfBlocks, kNothing);
+  return add_rest(codec, w, end, cols, x, in_order(total));
 }
 
 // Columns [begin, end) of a panel in f32 or f64: decoded into the buffer, or as they lie.

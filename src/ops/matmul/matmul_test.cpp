@@ -258,8 +258,8 @@ TEST(Matmul, D_30_D_32_elements_and_wide_codes_for_any_rows_and_threads) {
   constexpr std::size_t kOutputs = 83, kRows = 101;
   const FpEnvironment environment;
   for (const DType dtype : {DType::float64, DType::int64, DType::int32, DType::int16, DType::uint64, DType::uint32,
-                            DType::uint16, DType::fp8e4m3, DType::fp8e5m2, DType::float16})
-    for (const std::size_t cols : {200, 619}) {
+                            DType::uint16, DType::fp8e4m3, DType::fp8e5m2, DType::float16, DType::bfloat16})
+    for (const std::size_t cols : {200, 256, 619}) {
       QuantizedMatrix q = value_of(quantize(dtype, random_floats(kOutputs * cols, 51), kOutputs, cols, {}));
       if (dtype == DType::int64)  // files may hold codes that f64 rounds
         for (std::size_t i = 0; i < 4 * cols; ++i) {

@@ -85,6 +85,9 @@ class WordSlice {
 };
 
 LOOM_INLINE native::F32 floats_of(native::Halfs h) { return (native::F32)_mm512_maskz_cvtph_ps(0xffff, (__m256i)h); }
+// Half a register of them.
+using EightHalfs [[gnu::vector_size(16), gnu::may_alias]] = std::uint16_t;
+LOOM_INLINE __m256 floats_of(EightHalfs h) { return _mm256_maskz_cvtph_ps(0xff, (__m128i)h); }
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) {
   return (native::F32)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)codes, _mm512_loadu_ps(kFp4Values));
 }
