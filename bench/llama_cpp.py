@@ -7,7 +7,8 @@ usage: llama_cpp.sh [--loom build/bin/loom] [--model FILE.gguf] [--formats Q4_1,
 tests   pp113+tg57, pp512+tg128, pp2048+tg64: a prompt of 113 (512, 2048) tokens, then 57 (128, 64) more after it, one at a time;
         batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together;
         start: the whole process, from its start to its end after the first token behind a prompt of 113 tokens.
-formats the first is the model as given, the others are made from it by llama-quantize (speed only, not quality).
+formats the one in the name of the model (FILE.Q4_1.gguf) is the model as given, the others are made from it by llama-quantize (speed only, not
+        quality); a model without one in its name is the first.
 --isa   native: llama.cpp built for this very CPU; avx2: only AVX2, FMA, F16C, BMI2.
 
 llama.cpp is built once from the source archive of the PyPI package llama-cpp-python (needs pip, cmake, ninja, a C++ compiler;
@@ -27,6 +28,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "tools")]
 import fetch_data
 import machine
+
+FORMATS = ["F32", "F16", "BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q5_1", "Q5_0", "Q4_K_M", "Q4_1", "Q4_0", "Q3_K_M", "Q2_K"]
 
 PACKAGE, VERSION = "llama-cpp-python", "0.3.36"
 ARCHIVE_SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
@@ -72,11 +75,15 @@ def build_peer(isa):
 
 
 def model_files(programs, model, formats):
-    """{format: path}; the first format is the model itself."""
-    stem, files = os.path.basename(model).removesuffix(".gguf").rsplit(".", 1)[0], {formats[0]: model}
-    folder = os.path.join(fetch_data.CACHE, "peers", "models")
-    for name in formats[1:]:
-        path = files[name] = os.path.join(folder, f"{stem}.{name}.gguf")
+    """{format: path}."""
+    stem, _, own = os.path.basename(model).removesuffix(".gguf").rpartition(".")
+    if own not in FORMATS:
+        stem, own = os.path.basename(model).removesuffix(".gguf"), formats[0]
+    folder, files = os.path.join(fetch_data.CACHE, "peers", "models"), {}
+    for name in formats:
+        path = files[name] = model if name == own else os.path.join(folder, f"{stem}.{name}.gguf")
+        if name == own:
+            continue
         if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(model):
             os.makedirs(folder, exist_ok=True)
             done = subprocess.run([f"{programs}/llama-quantize", "--allow-requantize", model, path + ".part", name, "2"], capture_output=True, text=True)
@@ -122,7 +129,7 @@ def sample_loom(loom, model, test, threads, activations, kv_dtype):
         if run.code:
             raise Failed(f"loom generate exited with {run.code}: {run.error[-300:]}")
         return {"start": 1 / run.wall_s}, [run]
-    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--json", "--activations", activations, "--kv-dtype", kv_dtype,
+    run = machine.measure([loom, "bench", model, "--prompt-tokens", str(prompt), "--new-tokens", str(new), "-t", str(threads), "--repeats", "1", "--json", "--activations", activations, "--kv-dtype", kv_dtype,
                            *(["--batch", str(sequences)] if sequences > 1 else [])])
     result = parsed(run, "loom bench")
     return {"prefill": result["prefill_tps"], "decode": result["decode_tps"]}, [run]
@@ -186,6 +193,8 @@ def arguments():
     parser.add_argument("--wait", type=float, default=20)
     parser.add_argument("--peer-only", action="store_true")
     chosen = parser.parse_args()
+    if unknown := [f for f in chosen.formats if f not in FORMATS]:
+        parser.error(f"unknown format '{unknown[0]}'; there are {', '.join(FORMATS)}")
     if unknown := [t for t in chosen.tests if t not in TESTS]:
         parser.error(f"unknown test '{unknown[0]}'; there are {', '.join(TESTS)}")
     if not chosen.peer_only and not os.access(chosen.loom, os.X_OK):

@@ -328,8 +328,9 @@ Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, cons
   if (speculate == "ngram") return std::make_shared<NgramDrafter>();
   CommonOptions own = options;
   own.adapters.clear(), own.dtype.clear();
-  LOOM_TRY(const LanguageModel draft, open_model(speculate, own));
-  return ModelDrafter::create(draft, model, session);
+  auto draft = open_model(speculate, own);
+  if (!draft) return at("--speculate", std::move(draft).error());
+  return ModelDrafter::create(*draft, model, session);
 }
 
 Json speculation_json(const SpeculationCounts& counts) {

@@ -111,6 +111,7 @@ class Session {
 
   const DecoderModel& model() const { return *model_; }
   std::size_t context_tokens() const { return context_tokens_; }
+  DType kv_dtype() const { return kv_dtype_; }
   std::size_t sequences() const { return tokens_.size(); }
   std::size_t chunk_rows() const { return chunk_rows_; }  // tokens of one forward pass at most
   int threads() const { return pool_->threads(); }

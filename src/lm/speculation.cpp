@@ -89,6 +89,7 @@ Result<std::shared_ptr<ModelDrafter>> ModelDrafter::create(const LanguageModel& 
   SessionOptions options;
   options.isa = session.isa(), options.pool = session.pool();
   options.activations = session.activations(), options.context_tokens = session.context_tokens();
+  options.kv_dtype = session.kv_dtype();
   LOOM_TRY(out->session_, Session::create(draft.decoder, options));
   out->vocab_ = static_cast<std::int32_t>(model.decoder->config.vocab_size);
   out->cost_ = static_cast<double>(draft.decoder->network.resident_bytes()) /
@@ -96,11 +97,10 @@ Result<std::shared_ptr<ModelDrafter>> ModelDrafter::create(const LanguageModel& 
   return out;
 }
 
-Result<void> ModelDrafter::read(std::span<const std::int32_t> ids, const std::atomic<bool>* cancel) {
+// The smaller model reads when it first drafts: often it never does.
+Result<void> ModelDrafter::read(std::span<const std::int32_t> ids, const std::atomic<bool>*) {
   ids_.assign(ids.begin(), ids.end());
-  LOOM_TRY_VOID(keep_common(*session_, ids_));
-  const auto unread = std::span<const std::int32_t>(ids_).subspan(session_->length());
-  return unread.empty() ? Result<void>() : session_->prefill(unread, 0, cancel);
+  return {};
 }
 
 // A second evidence for each draft in a row, since later ones come true less often.

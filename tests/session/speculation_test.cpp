@@ -563,6 +563,39 @@ TEST_F(ModelDrafting, X_25_gives_the_same_text) {
   EXPECT_EQ(told.generation.stop_reason, "context");
 }
 
+TEST_F(ModelDrafting, the_smaller_model_reads_when_it_first_drafts) {
+  const auto session = Session::create(model_.decoder, {.threads = 1, .context_tokens = 256}).value();
+  const auto drafter = ModelDrafter::create(draft_, model_, *session).value();
+  std::atomic<bool> cancel = true;
+  EXPECT_TRUE(drafter->read(prompt_, &cancel));
+  EXPECT_EQ(drafter->propose(1, &cancel).error().code, Code::Cancelled);
+  cancel = false;
+  EXPECT_EQ(drafter->propose(3, &cancel).value().size(), 3u);
+}
+
+TEST_F(ModelDrafting, keys_and_values_of_the_smaller_model_are_of_the_same_type) {
+  const auto drafts_with = [&](DType dtype) {
+    SessionOptions options;
+    options.threads = 1, options.context_tokens = 256, options.kv_dtype = dtype;
+    const auto session = Session::create(model_.decoder, options).value();
+    // The model drafts for itself: its drafts are what a session of this type would write.
+    const auto drafter = ModelDrafter::create(model_, model_, *session).value();
+    EXPECT_TRUE(drafter->read(prompt_, nullptr));
+    const auto drafts = drafter->propose(40, nullptr).value();
+    EXPECT_TRUE(session->prefill(std::span(prompt_).first(prompt_.size() - 1)));
+    Ids written, last{prompt_.back()};
+    for (std::size_t i = 0; i < 40; ++i) {
+      last[0] = argmax(session->feed(last).value());
+      written.push_back(last[0]);
+    }
+    return std::pair(Ids(drafts.begin(), drafts.end()), written);
+  };
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::int8}) {
+    const auto [drafts, written] = drafts_with(dtype);
+    EXPECT_EQ(drafts, written) << name(dtype);
+  }
+}
+
 TEST_F(ModelDrafting, another_vocabulary_is_refused) {
   const auto session = Session::create(model_.decoder, {.threads = 1, .context_tokens = 64}).value();
   const auto refusal = [&] {
