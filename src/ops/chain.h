@@ -59,6 +59,7 @@ LOOM_INLINE F64x16 splat_at(const double* p) {
 struct NextPanel {
   const std::byte* from = nullptr;
   std::size_t column_bytes = 0;
+  std::size_t panel_bytes = 0;  // to the one beside it, where panels go side by side
 };
 
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
@@ -96,9 +97,9 @@ template <class T, int P>
 inline constexpr int kTileOf = P == 1 ? kTile<T> : 8;
 
 // add_chain() for P panels, each `apart` numbers behind the one before, and their totals, `totals_apart` behind.
-template <class T, int N, int P, bool kRuns = false>
+template <class T, int N, int P, bool kRuns = false, bool kAsks = false>
 [[gnu::noinline]] void add_chains(const T* panels, std::size_t apart, Factor<T> a, std::size_t terms, T* totals,
-                                  std::size_t totals_apart, std::size_t run = kChain) {
+                                  std::size_t totals_apart, std::size_t run = kChain, NextPanel next = {}) {
   const T* from = a.data;
   while (terms != 0) {
     const std::size_t most = kRuns ? run : kChain, count = terms < most ? terms : most;
@@ -107,6 +108,10 @@ template <class T, int N, int P, bool kRuns = false>
     for (int t = 0; t < N; ++t)
       for (int p = 0; p < P; ++p) block[t][p] = zeros<T>();
     for (std::size_t k = 0; k < count; ++k, panels += kLanes, from += a.step) {
+      if constexpr (kAsks) {
+        for (std::size_t p = 0; p < P; ++p) __builtin_prefetch(next.from + p * next.panel_bytes);
+        next.from += next.column_bytes;
+      }
       Lanes<T> b[P];
       for (int p = 0; p < P; ++p) b[p] = load(panels + static_cast<std::size_t>(p) * apart);
 #pragma GCC unroll 16

@@ -181,7 +181,6 @@ template <class Codec, int P>
 void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows,
                        Buffers<Number<Codec>>& buffers) {
   using T = Number<Codec>;
-  constexpr int kRowsOfTile = kTileOf<T, P>;
   Totals<T> totals[P];
   for (Totals<T>& of_panel : totals)
     for (std::size_t r = 0; r < rows; ++r) store(of_panel.v[r], zeros<T>());
@@ -197,19 +196,24 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
     }
     const std::size_t apart = static_cast<std::size_t>(chunks[P - 1] - chunks[0]);
     // The next chunk, of these panels or the ones behind them, comes from far away: its lines are asked for while this
-    // one is multiplied.
-    const std::byte* next = task.weight->panel(end < task.cols ? p : p + P - 1) + end * Codec::kColumnBytes;
-    const std::size_t share = kChunk<T> * Codec::kColumnBytes / ((rows + kRowsOfTile - 1) / kRowsOfTile);
-    const std::size_t panel_bytes = task.cols * Codec::kColumnBytes;
-    for_tiles<T, kRowsOfTile>(rows, [&]<int N>(std::size_t r) {
-      const std::byte* const stop = share < static_cast<std::size_t>(last - next) ? next + share : last;
-      for (; next < stop; next += 64)
-        for (int i = 0; i < P; ++i) __builtin_prefetch(next + static_cast<std::size_t>(i) * panel_bytes);
-      const auto inputs = as_numbers<N>(x.at(r, begin), end - begin, buffers.inputs);
-      if constexpr (P == 1)
-        add_chain<T, N>(chunks[0], inputs, end - begin, totals[0].v[r]);
-      else
-        add_chains<T, N, P>(chunks[0], apart, inputs, end - begin, totals[0].v[r], kBatchRows * kLanes);
+    // one is multiplied, column by column, since a processor holds few lines that are on their way.
+    NextPanel next{task.weight->panel(end < task.cols ? p : p + P - 1) + end * Codec::kColumnBytes, Codec::kColumnBytes,
+                   task.cols * Codec::kColumnBytes};
+    constexpr std::size_t kBytes = kChunk<T> * Codec::kColumnBytes;
+    const std::byte* const all = kBytes < static_cast<std::size_t>(last - next.from) ? next.from + kBytes : last;
+    const std::size_t terms = end - begin;
+    for_tiles<T, kTileOf<T, P>>(rows, [&]<int N>(std::size_t r) {
+      const auto inputs = as_numbers<N>(x.at(r, begin), terms, buffers.inputs);
+      const auto add = [&]<bool kAsks>() {
+        T* const total = totals[0].v[r];
+        if constexpr (P == 1)
+          add_chain<T, N, false, kAsks>(chunks[0], inputs, terms, total, kChain, next);
+        else
+          add_chains<T, N, P, false, kAsks>(chunks[0], apart, inputs, terms, total, kBatchRows * kLanes, kChain, next);
+      };
+      if (next.from >= all) return add.template operator()<false>();
+      add.template operator()<true>();
+      next.from += terms * Codec::kColumnBytes;
     });
   }
   const std::size_t outputs = task.weight->rows();
