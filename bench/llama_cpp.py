@@ -81,9 +81,10 @@ def model_files(programs, model, formats):
         stem, own = os.path.basename(model).removesuffix(".gguf"), formats[0]
     folder, files = os.path.join(fetch_data.CACHE, "peers", "models"), {}
     for name in formats:
-        path = files[name] = model if name == own else os.path.join(folder, f"{stem}.{name}.gguf")
         if name == own:
+            files[name] = model
             continue
+        path = files[name] = os.path.join(folder, f"{stem}.{name}.gguf")
         if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(model):
             os.makedirs(folder, exist_ok=True)
             done = subprocess.run([f"{programs}/llama-quantize", "--allow-requantize", model, path + ".part", name, "2"], capture_output=True, text=True)

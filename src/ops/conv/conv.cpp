@@ -224,26 +224,27 @@ void convolve_depthwise(const Exec& exec, const PatchLayout& layout, const ConvS
   T* room = exec.arena.take<T>(layout.in_place() ? 0 : static_cast<std::size_t>(exec.pool.threads()) * layout.plane());
   exec.run(1, [&](std::size_t) { layout.write_offsets(1, offsets); });
   const StoredPlane stored = layout.stored();
+  const auto compute = [&](std::size_t plane, int worker) {
+    const T* from = x + plane * layout.input_plane();
+    if (!layout.in_place()) {
+      T* const to = room + static_cast<std::size_t>(worker) * layout.plane();
+      exec.kernels.unfold.of<T>().store(stored, from, to);
+      from = to;
+    }
+    const std::size_t group = plane % n.groups;
+    exec.kernels.conv.of<T>().depthwise({.x = from + offsets[0],
+                                         .pitch = offsets[cols] - offsets[0],
+                                         .w = w + group * taps,
+                                         .bias = bias == nullptr ? nullptr : bias + group,
+                                         .kernel_rows = layout.geometry().kernel[1],
+                                         .kernel_cols = cols,
+                                         .y = y + plane * positions,
+                                         .rows = layout.rows(),
+                                         .width = layout.width()});
+  };
   for_ranges_by_worker(exec, n.samples * n.groups, taps * positions / 8 + 1,
                        [&](std::size_t begin, std::size_t end, int worker) {
-                         for (std::size_t plane = begin; plane < end; ++plane) {
-                           const T* from = x + plane * layout.input_plane();
-                           if (!layout.in_place()) {
-                             T* const to = room + static_cast<std::size_t>(worker) * layout.plane();
-                             exec.kernels.unfold.of<T>().store(stored, from, to);
-                             from = to;
-                           }
-                           const std::size_t group = plane % n.groups;
-                           exec.kernels.conv.of<T>().depthwise({.x = from + offsets[0],
-                                                                .pitch = offsets[cols] - offsets[0],
-                                                                .w = w + group * taps,
-                                                                .bias = bias == nullptr ? nullptr : bias + group,
-                                                                .kernel_rows = layout.geometry().kernel[1],
-                                                                .kernel_cols = cols,
-                                                                .y = y + plane * positions,
-                                                                .rows = layout.rows(),
-                                                                .width = layout.width()});
-                         }
+                         for (std::size_t plane = begin; plane < end; ++plane) compute(plane, worker);
                        });
 }
 

@@ -13,11 +13,17 @@ LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
+// What a sum is stored as; `bias` is a filter's, or null.
+template <class T>
+LOOM_INLINE Lanes<T> with_bias(const Lanes<T>& total, const T* bias) {
+  const Lanes<T> sum = snap(total);
+  return bias != nullptr ? snap(sum + splat(*bias)) : sum;
+}
+
 template <class T>
 LOOM_INLINE void finish(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>& tile, const Lanes<T>& total) {
-  Lanes<T> sum = snap(total);
-  if (task.bias != nullptr) sum = snap(sum + splat(task.bias[filter]));
-  store_lanes(tile, task.y + filter * task.positions + tile.to, sum);
+  const T* const bias = task.bias != nullptr ? task.bias + filter : nullptr;
+  store_lanes(tile, task.y + filter * task.positions + tile.to, with_bias(total, bias));
 }
 
 // Blocks of a task's chain: terms from `begin` on, up to each of the ends.
@@ -155,10 +161,7 @@ LOOM_INLINE void depthwise_tile(const DepthwiseTask<T>& task, const T* x, T* y) 
         if (r >= o && r - o < KernelRows)
           sum[o] = sum[o] + v * splat(task.w[static_cast<std::size_t>(r - o) * task.kernel_cols + k]);
     }
-  for (int o = 0; o < R; ++o, y += task.width) {
-    const Lanes<T> total = snap(sum[o]);
-    store(y, task.bias != nullptr ? snap(total + splat(*task.bias)) : total);
-  }
+  for (int o = 0; o < R; ++o, y += task.width) store(y, with_bias(sum[o], task.bias));
 }
 
 template <class T, int KernelRows>
