@@ -157,6 +157,12 @@ Result<void> TweenSession::run(const TweenTarget& target, const std::atomic<bool
   if (stage_ != Stage::Forward) return fail(Code::InvalidState, "tween: targets follow a forward");
   const FpEnvironment environment;
   stage_ = Stage::None;
+  if (auto done = run_backward(target, cancel); !done) return records_.metrics.clear(), done;
+  drop_uses_without_target();
+  return {};
+}
+
+Result<void> TweenSession::run_backward(const TweenTarget& target, const std::atomic<bool>* cancel) {
   if (has_feedback()) descent_->forget();  // this step may fail before it keeps a state of its own
   LOOM_TRY_VOID(begin_step());
   LOOM_TRY(const ConstView gap, output_gap_of(target));
@@ -171,6 +177,21 @@ Result<void> TweenSession::run(const TweenTarget& target, const std::atomic<bool
   input_gap_ = *dx;
   if (records_.error) return tl::make_unexpected(*std::move(records_.error));
   return {};
+}
+
+void TweenSession::drop_uses_without_target() {
+  std::vector<std::size_t> moved(records_.uses.size());
+  std::size_t kept = 0;
+  records_.metrics.resize(records_.uses.size());
+  for (std::size_t u = 0; u < records_.uses.size(); ++u) {
+    moved[u] = kept;
+    if (!records_.uses[u].done) continue;
+    if (kept != u) records_.uses[kept] = std::move(records_.uses[u]), records_.metrics[kept] = records_.metrics[u];
+    ++kept;
+  }
+  records_.uses.resize(kept), records_.metrics.resize(kept);
+  for (std::size_t& u : records_.order) u = moved[u];
+  for (Move& move : records_.moves) move.use = moved[move.use];
 }
 
 Result<void> TweenSession::step(const TweenTarget& target, double learning_rate, const std::atomic<bool>* cancel) {

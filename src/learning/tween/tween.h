@@ -137,6 +137,8 @@ class TweenSession {
   ConstView gap_of(std::size_t use) const;
 
   const TweenConfig& config() const { return config_; }
+  // Every use that the last step gave a target, in the order of execution; none after a step that ended early. Layers
+  // that only side branches read (a meta network whose effect carries no target) are not listed.
   std::span<const TweenUse> uses() const { return records_.metrics; }
   double output_gap() const { return output_gap_; }
   // Loss of the last step; 0 when it had no loss.
@@ -204,6 +206,9 @@ class TweenSession {
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y);
   void after_backward(const Layer& layer, const ConstView& dy, ConstTensor branch_rate);
   Result<void> run(const TweenTarget& target, const std::atomic<bool>* cancel = nullptr);
+  Result<void> run_backward(const TweenTarget& target, const std::atomic<bool>* cancel);
+  // Drops the uses that got no target, so that every record of `metrics` is complete.
+  void drop_uses_without_target();
   Result<ConstView> output_gap_of(const TweenTarget& target);
   Result<void> begin_step();
   // Runs f(exec) with as much scratch memory as it takes; an error of the records when there is none.

@@ -274,6 +274,52 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
   EXPECT_LT(last, 0.1 * first);
 }
 
+// A meta network whose effect carries no target has no record; every record that is listed is complete.
+TEST(Tween, UsesAreCompleteOrNotListed) {
+  for (const char* mode : {"chain", "layerwise", "mirror", "dtp"})
+    for (const char* effect : {"none", "gate", "noise", "intervention"})
+      for (const bool nested : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", mode, effect, nested));
+        const std::string observed = dense(4, 4, "tanh"), meta_network = dense(4, 5);
+        const auto watched = [&](const std::string& inner) {
+          return fmt::format(
+              R"({{"type":"metacognition","meta_effect":"{}","meta_observed_layer":{},"meta_network":{}}})", effect,
+              inner, meta_network);
+        };
+        Network network =
+            network_of({dense(4, 4), nested ? watched(watched(observed)) : watched(observed), dense(4, 2)}, {3, 4});
+        TweenConfig config;
+        config.mode = mode;
+        const auto session = TweenSession::create(network, config, with(1)).value();
+        const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
+        ASSERT_TRUE(session->forward({x.data(), Shape::of({3, 4})}));
+        LOOM_OK(session->step({.values = {t.data(), Shape::of({3, 2})}}, 0.1));
+        std::size_t cells = 0, observed_uses = 0;
+        for (const TweenUse& use : session->uses()) {
+          ASSERT_NE(use.path, nullptr);
+          EXPECT_TRUE(std::isfinite(use.gap) && use.gap > 0) << *use.path;
+          EXPECT_TRUE(std::isfinite(use.update_norm)) << *use.path;
+          cells += use.is_cell;
+          observed_uses += use.path->ends_with("meta_observed_layer");
+        }
+        EXPECT_EQ(cells, 3);
+        EXPECT_EQ(observed_uses, nested ? 2 : 1);
+      }
+}
+
+// A step that was cancelled before every layer had its target lists nothing.
+TEST(Tween, UsesAreEmptyAfterACancelledStep) {
+  Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 2)}, {3, 4});
+  const auto session = TweenSession::create(network, {}, with(1)).value();
+  const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
+  ASSERT_TRUE(session->forward({x.data(), Shape::of({3, 4})}));
+  const std::atomic<bool> cancel{true};
+  const auto stopped = session->step({.values = {t.data(), Shape::of({3, 2})}}, 0.1, &cancel);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Code::Cancelled);
+  for (const TweenUse& use : session->uses()) EXPECT_NE(use.path, nullptr);
+}
+
 TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) {
   Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
   const std::vector<float> x = random_values("x", 20);
