@@ -64,9 +64,10 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
     if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done)
       return under(network_->steps(i), std::move(done).error());
   }
-  peak = peak.plus(Buffer::kAlignment);
   if (!arenas_[0].holds(peak)) {
-    LOOM_TRY(arenas_[0], Arena::create(peak, options_.device));
+    const Arena::Mark room = room_.max(peak);  // steps and backward() use this arena too
+    LOOM_TRY(arenas_[0], Arena::create(room.plus(Buffer::kAlignment), options_.device));
+    room_ = room;
   }
   if (back_.known.empty()) LOOM_TRY_VOID(allocate_way());
   back_.carries = rules;

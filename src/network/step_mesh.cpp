@@ -146,9 +146,9 @@ Result<void> StepMesh::rehearse() {
   }
   for (const Plan& plan : cells_)
     alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
+  room_ = alone.max(together).max(backward);
   for (int w = 0; w < pool_->threads(); ++w) {
-    LOOM_TRY(Arena arena, Arena::create((w == 0 ? alone.max(together).max(backward) : alone).plus(Buffer::kAlignment),
-                                        options_.device));
+    LOOM_TRY(Arena arena, Arena::create((w == 0 ? room_ : alone).plus(Buffer::kAlignment), options_.device));
     arenas_.push_back(std::move(arena));
   }
   for (std::size_t slot = 0; slot < recurrent_.size(); ++slot) {

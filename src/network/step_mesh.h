@@ -219,6 +219,7 @@ class StepMesh {
   StepLayout layout_;
   Shares shares_;
   mutable std::vector<Arena> arenas_;  // by worker
+  Arena::Mark room_;                   // planned for arenas_[0]
   Memory zeros_;                       // these stand for values that are absent
   // by slot of Call::cells: where a slot of the history keeps what a skip reads; kNone
   std::vector<std::size_t> skips_;

@@ -456,5 +456,42 @@ TEST(MeshTween, M_12_a_snapshot_in_the_middle_of_learning_goes_on_alike) {
   }
 }
 
+// The memory of a tick, of a backward pass and of carried targets is one arena, whatever was planned last.
+TEST(MeshTween, BackwardAfterCreateGivesTheGradientOfAMeshWithoutIt) {
+  const std::string gate = R"({"type":"metacognition","meta_effect":"gate","meta_observed_layer":)" + dense(4, 4) +
+                           R"(,"meta_network":)" + dense(4, 1) + "}";
+  const std::string branches = dense(4, 4) + "," + dense(4, 4, "tanh");
+  const std::string filter = R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(4, 2) +
+                             R"(,"parallel_branches":[)" + branches + "]}";
+  for (const std::string& cell :
+       {filter, gate, sequence(filter + "," + filter), sequence(gate + "," + filter), dense(4, 4)})
+    for (const char* mode : {"", "chain", "layerwise"})
+      for (const std::size_t samples : {1, 3}) {
+        SCOPED_TRACE(cell + " " + mode);
+        Network network = read(spec_of({cell, dense(4, 4)}));
+        const Shape shape = Shape::of({samples, 4});
+        LOOM_OK(network.prepare_steps(shape));
+        const StepMeshOptions options{.threads = 1, .history_capacity = 3, .backward = true, .keep_inputs = true};
+        const auto gradients = [&](bool tweens) {
+          const auto mesh = StepMesh::create(network, options).value();
+          StepState state = mesh->create_state().value();
+          TweenConfig config;
+          config.mode = mode;
+          const auto tween = tweens ? MeshTween::create(network, *mesh, config).value() : nullptr;
+          const auto x = random_values("x", 4 * samples), dy = random_values("dy", 4 * samples);
+          EXPECT_TRUE(state.set_input({x.data(), shape}));
+          for (int tick = 0; tick < 3; ++tick) EXPECT_TRUE(mesh->step(state, {.capture = true}));
+          EXPECT_TRUE(mesh->backward(state, ConstView{dy.data(), shape}, 3));
+          Sha256 hash;
+          network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+            hash.update(
+                std::span(static_cast<const std::byte*>(mesh->gradients().of(w)), w.elements() * sizeof(float)));
+          });
+          return hash.finish();
+        };
+        EXPECT_EQ(gradients(false), gradients(mode[0] != '\0'));
+      }
+}
+
 }  // namespace
 }  // namespace loom
