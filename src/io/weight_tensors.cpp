@@ -58,10 +58,9 @@ Result<WeightTensors> WeightTensors::of(const Network& network, const Options& o
     }
     const bool adapter = w.role() == WeightRole::Adapter;
     added = out.add(path, w, *q, adapter ? EntityRole::Adapter : EntityRole::Active);
-    const bool exact = w.master64().empty() ? adapter || w.role() == WeightRole::Vector ||
-                                                  w.dtype() == DType::float32 || w.dtype() == DType::float64
-                                            : w.dtype() == DType::float64;
-    if (added && options.keep_master && w.has_master() && !exact)
+    // Values of the master's own type are the master; a float64 version may have a float32 one.
+    const bool is_master = q->dtype == (w.master64().empty() ? DType::float32 : DType::float64);
+    if (added && options.keep_master && w.has_master() && !is_master)
       added = out.add(path, w, master_of(w), EntityRole::Master);
   });
   LOOM_TRY_VOID(std::move(added));

@@ -682,6 +682,26 @@ Result<void> Weight::ensure_master() {
   return {};
 }
 
+Result<void> Weight::convert_master(Element element) {
+  if (tied_ != nullptr) return tied_->convert_master(element);
+  LOOM_TRY_VOID(fetch());
+  if (element == Element::f64 && !master_.empty()) {
+    master64_.assign(master_.begin(), master_.end()), master_ = {};
+  } else if (element == Element::f32 && !master64_.empty()) {
+    const auto is_exact = [](double v) { return snapped_to(static_cast<float>(v)) == v; };  // infinities are not
+    const auto found = std::ranges::find_if_not(master64_, is_exact);
+    if (found != master64_.end())
+      return fail(Code::Unsupported,
+                  "{}: value {} is {}, which float32 does not hold, in a network that computes in float32; expected "
+                  "\"activations\": \"float64\" in the network, or a \"default_dtype\" or \"dtype\" other than float64",
+                  name_, found - master64_.begin(), *found);
+    master_.assign(master64_.begin(), master64_.end()), master64_ = {};
+  }
+  master_token_.reset();
+  find_plain();
+  return {};
+}
+
 void Weight::trim_versions() {
   versions_.clear();
   if (active_ != nullptr) versions_.push_back(active_);

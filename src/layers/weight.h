@@ -136,6 +136,9 @@ class Weight {
   // Frees the master if the active version holds the values; ensure_master() decodes it again.
   void release_master();
   Result<void> ensure_master();
+  // Keeps the master in that type, the one that a network computes in; the active version stays as it is. Nothing
+  // happens without a master. Unsupported for values that float32 does not hold exactly.
+  Result<void> convert_master(Element element);
   void trim_versions();
 
   bool has_value() const { return has_master() || active_ != nullptr; }

@@ -216,6 +216,11 @@ Result<void> Trainer::collect_parameters() {
             error = Error{Code::InvalidArgument, path + ": its master was released; ensure_master() decodes one"};
             return;
           }
+          // Gradients and state have the element of the sums, and so has the master that they move.
+          if (auto done = w.convert_master(network_->settings.activations); !done) {
+            error = std::move(done.error().in_source(path));
+            return;
+          }
           parameters.push_back({path, w.elements(), network_->settings.activations, w.shape().rank() == 1, scale});
           trained_.weights.push_back(&w);
           trained_.limits.push_back(master_limit(config_.clamp_master, w));
@@ -224,14 +229,6 @@ Result<void> Trainer::collect_parameters() {
   }
   if (error) return tl::make_unexpected(*std::move(error));
   if (trained_.weights.empty()) return fail(Code::InvalidArgument, "the network has no weight to train");
-  // Gradients and state have the element of the sums; masters of float64 weights are f64 whatever that is.
-  for (std::size_t p = 0; p < trained_.weights.size(); ++p) {
-    const Tensor master = trained_.weights[p]->master_for_update();
-    if (master.element != parameters[p].element)
-      return fail(Code::Unsupported, "{}: a master of {} in a network that computes in {}", parameters[p].path,
-                  master.element == Element::f64 ? "f64" : "f32",
-                  parameters[p].element == Element::f64 ? "f64" : "f32");
-  }
   trained_.resize_views();
   scratch_ = Arena(config_.session.device);
   return optimizer_.prepare(std::move(parameters), config_.session.device);
