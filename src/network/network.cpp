@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "layers/adapter.h"
+#include "layers/graph/folding.h"
 #include "layers/lora/lora.h"
 #include "layers/tween.h"
 #include "network/merge.h"
@@ -194,6 +195,7 @@ Result<void> Network::merge_adapters() {
 }
 
 Result<void> Network::prepare(const Shape& input) {
+  const graph::FoldingBudget folding;  // one for the graphs of all layers
   sweep_ = Sweep::Plain;
   prepared_input_ = input;
   shape_after_.clear(), step_cells_.clear();

@@ -9,6 +9,7 @@
 #include "backend/travel.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
+#include "layers/graph/folding.h"
 #include "layers/metacognition/metacognition.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -241,6 +242,7 @@ Result<void> NetworkSession::prepare(const Shape& input) {
 
 Result<void> NetworkSession::plan(const Shape& input) {
   const FpEnvironment environment;
+  const graph::FoldingBudget folding;  // one for the graphs of all layers
   planned_.reset();
   LOOM_TRY(output_, network_->output_shape(input, 0, network_->num_cells()));
   const ConstView nothing{rehearsal_input(), input, element()};

@@ -8,6 +8,7 @@
 #include "core/stack_limit.h"
 #include "layers/adapter.h"
 #include "layers/all.h"
+#include "layers/graph/folding.h"
 #include "layers/graph/graph_layer.h"
 #include "layers/residual/residual.h"
 #include "network/spec.h"
@@ -431,6 +432,7 @@ Result<void> check_sizes(Network& network, const SpecOptions& options) {
 }  // namespace
 
 Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& options) {
+  const graph::FoldingBudget folding;  // one for the graphs of all layers
   Findings findings(options);
   if (!spec.is_object()) return fail(Code::InvalidConfig, "{}", expected("a network as an object", spec));
   JsonReader reader(findings, spec, {}, 0);

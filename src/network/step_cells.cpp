@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layers/graph/folding.h"
 #include "network/merge.h"
 #include "network/network.h"
 
@@ -50,6 +51,7 @@ std::size_t cost_of(const Layer& layer, const Shape& input, const Shape& output)
 }  // namespace
 
 Result<void> Network::prepare_steps(const Shape& input) {
+  const graph::FoldingBudget folding;  // one for the graphs of all layers
   sweep_ = Sweep::Steps;
   shape_after_.clear(), step_cells_.clear(), step_warnings_.clear();
   LOOM_TRY_VOID(resolve_ties());

@@ -9,6 +9,7 @@
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "core/mutex.h"
+#include "layers/graph/folding.h"
 #include "layers/metacognition/metacognition.h"
 #include "layers/residual/residual.h"
 #include "network/merge.h"
@@ -66,6 +67,7 @@ Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const
 
 Result<void> StepMesh::plan() {
   const FpEnvironment environment;
+  const graph::FoldingBudget folding;  // one for the graphs of all layers
   const std::size_t item = bytes_of(element());
   const auto place = [&](std::size_t& total, std::size_t elements, std::size_t& at) -> Result<std::size_t> {
     LOOM_TRY(const std::size_t bytes, checked_mul(elements, item));

@@ -38,7 +38,8 @@ constinit const LayerKind GraphLayer::kKind{.id = 33,
 namespace {
 
 constexpr std::size_t kMostReady = 8;  // shapes of inputs that a layer keeps plans for
-constexpr graph::ProgramOptions kLimits{.max_bytes = std::uint64_t{1} << 32};  // of all values of a plan
+// Of all values of a plan; fixed inputs are the file's.
+constexpr graph::ProgramOptions kLimits{.max_bytes = std::uint64_t{1} << 32, .calls_give_inputs = false};
 
 // Names of constants whose numbers decide shapes: a plan has to know them, so that they are no weights.
 void find_sizes(const Body& body, std::set<std::string>& names) {

@@ -44,6 +44,8 @@ class Op {
   // Where a card has numbers that belong to what is packed.
   Result<const void*> placed(const std::vector<float>& numbers) const;
   bool measures() const { return exec.rehearsal(); }
+  // Long loops look here and leave what is left: who runs operations drops what a cancelled one has written.
+  bool is_cancelled() const { return exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed); }
   std::size_t num_ins() const { return ins.size(); }
   bool has(std::size_t i) const { return i < ins.size() && ins[i] != nullptr; }
   const Value& in(std::size_t i) const { return *ins[i]; }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backend/rehearsal.h"
+#include "layers/graph/folding.h"
 #include "layers/graph/fusing.h"
 #include "layers/graph/on_card.h"
 
@@ -30,7 +31,7 @@ class Planner {
   bool needs_value() const { return needs_value_; }
 
  private:
-  int add(Value value);
+  int add(Value value, bool is_given = false);
   int of_this_plan(int slot);
   Result<void> add_constants(const Body& body, Scope& scope);
   Result<void> run_body(const Body& body, Scope& scope);
@@ -44,6 +45,8 @@ class Planner {
   Result<int> stacked(const std::vector<int>& parts, std::size_t axis, bool reversed);
   Result<std::vector<int>> outputs_of(const Body& body, const Scope& scope) const;
   Value& value(int i) { return plan_->values[static_cast<std::size_t>(i)]; }
+  bool is_given(int i) const { return i >= 0 && given_[static_cast<std::size_t>(i)]; }
+  bool is_cancelled() const { return like_.cancel != nullptr && like_.cancel->load(std::memory_order_relaxed); }
   void drop_unread();
   void lay_out();
   Result<void> count_bytes(const Value& value);
@@ -51,6 +54,8 @@ class Planner {
   const Program& program_;
   const Exec& like_;
   std::shared_ptr<Plan> plan_;
+  FoldingBudget folding_;
+  std::vector<bool> given_;  // by value: follows from an input of a call
   std::uint64_t bytes_ = 0;
   std::size_t nodes_ = 0;
   int unrolled_ = 0;  // loops around the node at hand
@@ -97,8 +102,9 @@ tl::unexpected<Error> at_node(const Node& node, Error error) {
 
 }  // namespace
 
-int Planner::add(Value fresh) {
+int Planner::add(Value fresh, bool is_given) {
   plan_->values.push_back(std::move(fresh));
+  given_.push_back(is_given);
   plan_->roots.push_back(plan_->values.size() - 1);
   return static_cast<int>(plan_->values.size() - 1);
 }
@@ -108,7 +114,7 @@ int Planner::of_this_plan(int slot) {
   if (!value(slot).constant) return slot;
   Value same = value(slot);
   same.constant = false;
-  const int copy = add(std::move(same));
+  const int copy = add(std::move(same), is_given(slot));
   plan_->roots.back() = plan_->roots[static_cast<std::size_t>(slot)];
   return copy;
 }
@@ -137,11 +143,12 @@ Result<std::vector<int>> Planner::outputs_of(const Body& body, const Scope& scop
 
 Result<std::shared_ptr<const Plan>> Planner::plan(std::span<const Value> inputs) {
   Scope scope;
+  folding_.bring(program_.constant_elements_);
   const auto& infos = program_.inputs();
   for (std::size_t i = 0; i < infos.size(); ++i) {
     Value input = inputs[i];
     if (!input.known) input.data = const_cast<void*>(rehearsal_input());
-    const int slot = add(std::move(input));
+    const int slot = add(std::move(input), program_.options_.calls_give_inputs);
     scope.names[infos[i].name] = slot;
     plan_->inputs.push_back(static_cast<std::size_t>(slot));
   }
@@ -160,6 +167,7 @@ Result<void> Planner::run_body(const Body& body, Scope& scope) {
   const std::vector<bool> wanted = wanted_nodes(body);
   for (std::size_t i = 0; i < body.nodes.size(); ++i) {
     if (!wanted[i]) continue;
+    if (is_cancelled()) return fail(Code::Cancelled, "cancelled");
     if (++nodes_ > kMostNodes) return fail(Code::LimitExceeded, "a plan of more than {} operations", kMostNodes);
     if (auto done = run_node(body.nodes[i], scope); !done) return at_node(body.nodes[i], std::move(done).error());
   }
@@ -228,7 +236,7 @@ Result<int> Planner::stacked(const std::vector<int>& parts, std::size_t axis, bo
     for (std::size_t o = 0; o < outer && inner != 0; ++o)
       std::memcpy(whole.as<std::byte>() + (o * parts.size() + i) * inner, part.as<std::byte>() + o * inner, inner);
   }
-  return add(std::move(whole));
+  return add(std::move(whole), std::ranges::any_of(parts, [&](int part) { return is_given(part); }));
 }
 
 Result<void> Planner::run_loop(const Node& node, Scope& scope, const std::vector<int>& ins) {
@@ -295,20 +303,22 @@ Result<void> Planner::compute(Op& op, OpFn run, std::vector<Value>& outs, bool c
     out.constant = constant;
   }
   LOOM_TRY(Arena arena, Arena::create(scratch.plus(2 * Buffer::kAlignment)));
-  const Exec exec{like_.pool, like_.kernels, arena, nullptr, like_.activations};
+  const Exec exec{like_.pool, like_.kernels, arena, like_.cancel, like_.activations};
   Op at_work(op.node, op.opset, exec);
   at_work.ins = op.ins, at_work.outs = &outs, at_work.packed = op.packed;
   LOOM_TRY_VOID(run(at_work));
   if (exec.status) return tl::make_unexpected(*std::move(exec.status));
+  if (is_cancelled()) return fail(Code::Cancelled, "cancelled");
   return {};
 }
 
 Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<int>& ins) {
   const OpRow* const row = find_op(node);
   if (row == nullptr) return fail(Code::Unsupported, "an operation that Loom lacks");
-  bool all_known = true, all_constant = true;
+  bool all_known = true, all_constant = true, given = false;
   for (const int in : ins) {
     if (in < 0) continue;
+    given = given || is_given(in);
     all_known = all_known && value(in).known, all_constant = all_constant && value(in).constant;
   }
   const auto bind = [&](std::size_t i, int slot) {
@@ -337,6 +347,10 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   if (measuring.peak().bytes() > program_.options_.max_bytes)
     return fail(Code::OutOfMemory, "scratch memory of {:.1f} GB", static_cast<double>(measuring.peak().bytes()) / 1e9);
   if (measuring.overflowed()) return fail(Code::OutOfMemory, "more scratch memory than addresses can count");
+  // Planning alone walks over the products of an empty stack.
+  const bool is_empty = std::ranges::any_of(outs, [](const Value& v) { return v.present() && v.elements() == 0; });
+  const bool computes = all_known && !(row->aliases || op.is_first_input) && !(!outs.empty() && outs[0].known);
+  if (!given && (computes || is_empty)) LOOM_TRY_VOID(folding_.spend(work_of_op(op)));
   const bool shares = (row->aliases || op.is_first_input) && ins[0] >= 0;
   if (shares) {
     outs[0].data = value(ins[0]).data, outs[0].own = value(ins[0]).own;
@@ -354,7 +368,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   Step step{&node, row->run, ins, {}, op.packed, {}, {}};
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!shares && !all_known) LOOM_TRY_VOID(count_bytes(outs[i]));
-    const int slot = outs[i].present() ? add(std::move(outs[i])) : -1;
+    const int slot = outs[i].present() ? add(std::move(outs[i]), given) : -1;
     if (slot >= 0) bind(i, slot);
     if (shares && slot >= 0)
       plan_->roots[static_cast<std::size_t>(slot)] = plan_->roots[static_cast<std::size_t>(ins[0])];
@@ -422,6 +436,7 @@ Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptio
   for (const auto& [name, value] : program->model_.body.constants) constants.insert(name);
   for (const InputInfo& input : program->model_.body.inputs)
     if (!constants.contains(input.name)) program->inputs_.push_back(input);
+  for (const auto& [name, value] : program->model_.body.constants) program->constant_elements_ += value.elements();
   return program;
 }
 

@@ -66,6 +66,9 @@ struct Work {
 
 struct ProgramOptions {
   std::uint64_t max_bytes = std::uint64_t{1} << 34;  // of all values of a plan
+  // Inputs that a plan knows are those of a call, so that what follows from them is that call's work; else they come
+  // from a file too, and count as folding (folding.h).
+  bool calls_give_inputs = true;
 };
 
 class Program {
@@ -79,7 +82,8 @@ class Program {
   const std::vector<std::string>& outputs() const { return model_.body.outputs; }
 
   // `inputs` in the order of inputs(); those without `known` are shapes alone. `needs_value` says that an error is
-  // about a number that only a run knows.
+  // about a number that only a run knows. LimitExceeded where constants ask for more work than FoldingBudget has;
+  // Cancelled by the cancel of `like`.
   Result<std::shared_ptr<const Plan>> plan(const Exec& like, std::span<const Value> inputs, bool* needs_value) const;
 
   // Runs the steps, on the device of the plan; inputs have been given. In a rehearsal memory is taken alone. What is
@@ -91,6 +95,7 @@ class Program {
   Model model_;
   ProgramOptions options_;
   std::vector<InputInfo> inputs_;
+  std::uint64_t constant_elements_ = 0;
   // What follows from constants alone, by node: made by the first plan that meets the node.
   mutable Mutex lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;

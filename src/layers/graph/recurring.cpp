@@ -217,7 +217,7 @@ void run_direction(Op& op, const Recurrence& r, std::size_t d) {
     }
   const bool back = d == 1 || r.reversed;
   std::vector<Value>& outs = *op.outs;
-  for (std::size_t t = 0; t < r.steps; ++t) {
+  for (std::size_t t = 0; t < r.steps && !op.is_cancelled(); ++t) {
     for (std::size_t b = 0; b < r.batch; ++b) {
       const auto length =
           op.has(4) ? std::min(r.steps, stored<std::size_t>(std::max(0.0, op.in(4).number(b)))) : r.steps;
@@ -299,7 +299,7 @@ Result<void> run_lstm(Op& op, const Recurrence& r, const PackedGates& packed, st
   };
   start(5, cell.h), start(6, cell.c);
   LOOM_TRY(const void* const bias, op.placed(packed.bias));
-  for (std::size_t t = 0; t < (op.measures() ? 1 : r.steps); ++t) {
+  for (std::size_t t = 0; t < (op.measures() ? 1 : r.steps) && !op.is_cancelled(); ++t) {
     const std::size_t at = d == 1 || r.reversed ? r.steps - 1 - t : t;
     loom::matmul(op.exec, cell.h, from_h);
     for (std::size_t g = 0; g < 4; ++g) {

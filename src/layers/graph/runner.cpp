@@ -86,13 +86,13 @@ Result<std::vector<Value>> Runner::as_known(const std::vector<Value>& inputs) co
   return given;
 }
 
-void Runner::choose(const std::vector<Value>& inputs) {
+void Runner::choose(const std::vector<Value>& inputs, const std::atomic<bool>* cancel) {
   const auto choose = std::exchange(choose_device_, {});
   if (!choose) return;
   const auto work = [&](Device& card) -> Result<PlanWork> {
     const DeviceTurn turn(&card);
     device_ = &card;
-    LOOM_TRY_VOID(make_plan(inputs));
+    LOOM_TRY_VOID(make_plan(inputs, cancel));
     Arena none(&card);
     return work_of(*plan_, program_->model().opset, {*pool_, *kernels_, none});
   };
@@ -100,9 +100,9 @@ void Runner::choose(const std::vector<Value>& inputs) {
   device_ = chosen, plan_ = nullptr, arena_ = Arena(chosen);
 }
 
-Result<void> Runner::prepare(const std::vector<Value>& inputs) {
+Result<void> Runner::prepare(const std::vector<Value>& inputs, const std::atomic<bool>* cancel) {
   if (fits(inputs)) return {};
-  LOOM_TRY_VOID(make_plan(inputs));
+  LOOM_TRY_VOID(make_plan(inputs, cancel));
   work_.emplace(*plan_);
   auto done = plan_scratch({*pool_, *kernels_, arena_}, [&](const Exec& exec) {
     if (auto ran = Program::run(exec, *plan_, program_->model().opset, *work_); !ran)
@@ -112,10 +112,10 @@ Result<void> Runner::prepare(const std::vector<Value>& inputs) {
   return done;
 }
 
-Result<void> Runner::make_plan(const std::vector<Value>& inputs) {
+Result<void> Runner::make_plan(const std::vector<Value>& inputs, const std::atomic<bool>* cancel) {
   plan_ = nullptr;
   Arena none(device_);
-  const Exec like{*pool_, *kernels_, none};
+  const Exec like{*pool_, *kernels_, none, cancel};
   for (knows_ = Knows::shapes;; knows_ = static_cast<Knows>(static_cast<int>(knows_) + 1)) {
     LOOM_TRY(std::vector<Value> given, as_known(inputs));
     bool needs_value = false;
@@ -131,7 +131,8 @@ Result<void> Runner::make_plan(const std::vector<Value>& inputs) {
 Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs,
                                        const std::atomic<bool>* cancel) {
   LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
-  choose(ordered);
+  if (cancel == nullptr) cancel = cancel_;
+  choose(ordered, cancel);
   const DeviceTurn turn(device_);
   auto outputs = run_pass(ordered, cancel);
   if (device_ == nullptr) return outputs;
@@ -142,10 +143,10 @@ Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>
 }
 
 Result<std::vector<Value>> Runner::run_pass(const std::vector<Value>& ordered, const std::atomic<bool>* cancel) {
-  LOOM_TRY_VOID(prepare(ordered));
+  LOOM_TRY_VOID(prepare(ordered, cancel));
   for (std::size_t i = 0; i < ordered.size(); ++i) work_->give(plan_->inputs[i], ordered[i].data, false);
   const ArenaScope scope(arena_);
-  const Exec exec{*pool_, *kernels_, arena_, cancel != nullptr ? cancel : cancel_, Activations::int16};
+  const Exec exec{*pool_, *kernels_, arena_, cancel, Activations::int16};
   LOOM_TRY_VOID(Program::run(exec, *plan_, program_->model().opset, *work_));
   std::vector<Value> outputs;
   for (const std::size_t at : plan_->outputs) {

@@ -38,9 +38,9 @@ class Runner {
   // Which numbers a plan knows.
   enum class Knows : std::uint8_t { shapes, whole_numbers, everything };
   Runner() = default;
-  Result<void> prepare(const std::vector<Value>& inputs);
-  Result<void> make_plan(const std::vector<Value>& inputs);
-  void choose(const std::vector<Value>& inputs);
+  Result<void> prepare(const std::vector<Value>& inputs, const std::atomic<bool>* cancel);
+  Result<void> make_plan(const std::vector<Value>& inputs, const std::atomic<bool>* cancel);
+  void choose(const std::vector<Value>& inputs, const std::atomic<bool>* cancel);
   Result<std::vector<Value>> run_pass(const std::vector<Value>& ordered, const std::atomic<bool>* cancel);
   bool fits(const std::vector<Value>& inputs) const;
   Result<std::vector<Value>> in_order(std::vector<std::pair<std::string, Value>> inputs) const;

@@ -374,7 +374,7 @@ Result<void> max_pool_op(Op& op) {
   const bool columns_first = op.integer("storage_order", 0) != 0;
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, dims[0] * dims[1], positions, [&](std::size_t p) {
-      for (std::size_t o = 0; o < positions; ++o) {
+      for (std::size_t o = 0; o < positions && !op.is_cancelled(); ++o) {
         T best{};
         std::size_t winner = kNowhere;
         visit_window(w, in, x.as<T>() + p * plane, o, [&](T v, std::size_t i) {
@@ -424,7 +424,7 @@ Result<void> average_pool_op(Op& op) {
   const std::size_t plane = count(in), positions = count(w.out);
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, dims[0] * dims[1], positions, [&](std::size_t p) {
-      for (std::size_t o = 0; o < positions; ++o) {
+      for (std::size_t o = 0; o < positions && !op.is_cancelled(); ++o) {
         double sum = 0;
         std::size_t met = 0;
         const std::size_t padded = visit_window(w, in, x.as<T>() + p * plane, o, [&](T v, std::size_t) {

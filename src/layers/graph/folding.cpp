@@ -1,0 +1,300 @@
+#include "layers/graph/folding.h"
+
+#include <algorithm>
+#include <array>
+
+namespace loom::graph {
+namespace {
+
+constexpr std::uint64_t kMost = ~std::uint64_t{0};
+// An element that is read or written takes as long as so many multiply-adds of a product; a term of a plain loop, which
+// finds its place by divisions, as many as this.
+constexpr std::uint64_t kElement = 8;
+
+std::uint64_t plus_work(std::uint64_t a, std::uint64_t b) { return a > kMost - b ? kMost : a + b; }
+std::uint64_t times_work(std::uint64_t a, std::uint64_t b) { return b != 0 && a > kMost / b ? kMost : a * b; }
+
+std::uint64_t elements_in(const Op& op) {
+  std::uint64_t sum = 0;
+  for (const Value* in : op.ins)
+    if (in != nullptr) sum = plus_work(sum, in->elements());
+  return sum;
+}
+
+std::uint64_t elements_out(const Op& op) {
+  std::uint64_t sum = 0;
+  for (const Value& out : *op.outs)
+    if (out.present()) sum = plus_work(sum, out.elements());
+  return sum;
+}
+
+// Products of stacks, which are walked even where they hold nothing.
+std::uint64_t work_of_stacks(const Op& op) {
+  std::uint64_t products = 1;
+  for (const std::size_t d : (*op.outs)[0].dims) products = times_work(products, std::max<std::size_t>(d, 1));
+  const Dims& a = op.in(0).dims;
+  return times_work(products, a.empty() ? 1 : std::max<std::size_t>(a.back(), 1));
+}
+
+std::uint64_t work_of_gemm(const Op& op) {
+  const Dims& y = (*op.outs)[0].dims;
+  return times_work(op.in(0).elements(), y.empty() ? 1 : y.back());
+}
+
+// Each output reads a filter.
+std::uint64_t work_of_filters(const Op& op) {
+  const Value& w = op.in(op.node.op == "QLinearConv" ? 3 : 1);
+  const std::uint64_t filters = w.dims.empty() || w.dims[0] == 0 ? 1 : w.dims[0];
+  const bool turns = op.node.op == "ConvTranspose";  // each input meets the filters of its channel
+  return times_work(turns ? op.in(0).elements() : elements_out(op), w.elements() / filters);
+}
+
+std::uint64_t work_of_windows(const Op& op) {
+  std::uint64_t work = times_work(elements_out(op), kElement);
+  const Dims& in = op.in(0).dims;
+  std::size_t axis = 2;  // what is padded takes no time
+  for (const std::int64_t k : op.integers("kernel_shape")) {
+    const std::size_t most = axis < in.size() ? std::max<std::size_t>(in[axis++], 1) : 1;
+    work = times_work(work, std::min<std::uint64_t>(static_cast<std::uint64_t>(std::max<std::int64_t>(k, 1)), most));
+  }
+  return work;
+}
+
+std::uint64_t work_of_neighbours(const Op& op) {
+  const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(op.integer("size", 1), 1));
+  return times_work(times_work(op.in(0).elements(), size), kElement);
+}
+
+// Every step multiplies by the weights of the gates and the recurrent ones.
+std::uint64_t work_of_steps(const Op& op) {
+  const Dims& x = op.in(0).dims;
+  const std::uint64_t rows = x.size() < 2 ? 1 : times_work(x[0], x[1]);
+  return times_work(rows, plus_work(op.in(1).elements(), op.in(2).elements()));
+}
+
+std::uint64_t work_of_sorting(const Op& op) { return times_work(op.in(0).elements(), 32 * kElement); }
+
+// Sixty-four taps at most where three axes are cubic.
+std::uint64_t work_of_resizing(const Op& op) {
+  return times_work(plus_work(elements_in(op), elements_out(op)), 64 * kElement);
+}
+
+// Every combination of the labels reads all inputs, whose places are found label by label.
+std::uint64_t work_of_einsum(const Op& op) {
+  std::uint64_t terms = times_work(op.num_ins(), kElement);
+  std::string seen, text = op.text("equation", "");
+  text = text.substr(0, text.find("->"));
+  std::size_t input = 0, axis = 0;
+  for (const char c : text) {
+    if (c == ' ') continue;
+    if (c == ',') {
+      ++input, axis = 0;
+      continue;
+    }
+    const bool is_new = seen.find(c) == seen.npos;
+    if (is_new && op.has(input) && axis < op.in(input).rank()) {
+      terms = times_work(terms, std::max<std::size_t>(op.in(input).dims[axis], 1));
+      seen += c;
+    }
+    ++axis;
+  }
+  return times_work(terms, std::max<std::size_t>(seen.size(), 1));
+}
+
+struct KnownWork {
+  std::string_view op;
+  std::uint64_t (*work)(const Op&);  // beside the elements that are read and written
+};
+constexpr std::array kWork{KnownWork{"MatMul", work_of_stacks},
+                           KnownWork{"MatMulInteger", work_of_stacks},
+                           KnownWork{"QLinearMatMul", work_of_stacks},
+                           KnownWork{"Gemm", work_of_gemm},
+                           KnownWork{"Einsum", work_of_einsum},
+                           KnownWork{"Conv", work_of_filters},
+                           KnownWork{"ConvInteger", work_of_filters},
+                           KnownWork{"QLinearConv", work_of_filters},
+                           KnownWork{"ConvTranspose", work_of_filters},
+                           KnownWork{"MaxPool", work_of_windows},
+                           KnownWork{"AveragePool", work_of_windows},
+                           KnownWork{"LpPool", work_of_windows},
+                           KnownWork{"LRN", work_of_neighbours},
+                           KnownWork{"LSTM", work_of_steps},
+                           KnownWork{"GRU", work_of_steps},
+                           KnownWork{"RNN", work_of_steps},
+                           KnownWork{"TopK", work_of_sorting},
+                           KnownWork{"Resize", work_of_resizing},
+                           KnownWork{"Upsample", work_of_resizing}};
+
+// Their time is that of the elements they read and write.
+constexpr std::string_view kLinear[] = {"Abs",
+                                        "Acos",
+                                        "Acosh",
+                                        "Add",
+                                        "And",
+                                        "ArgMax",
+                                        "ArgMin",
+                                        "Asin",
+                                        "Asinh",
+                                        "Atan",
+                                        "Atanh",
+                                        "BatchNormalization",
+                                        "BitShift",
+                                        "BitwiseAnd",
+                                        "BitwiseNot",
+                                        "BitwiseOr",
+                                        "BitwiseXor",
+                                        "Cast",
+                                        "CastLike",
+                                        "Ceil",
+                                        "Celu",
+                                        "CenterCropPad",
+                                        "Clip",
+                                        "Compress",
+                                        "Concat",
+                                        "Constant",
+                                        "ConstantOfShape",
+                                        "Cos",
+                                        "Cosh",
+                                        "CumProd",
+                                        "CumSum",
+                                        "DepthToSpace",
+                                        "DequantizeLinear",
+                                        "Div",
+                                        "Dropout",
+                                        "DynamicQuantizeLinear",
+                                        "Elu",
+                                        "Equal",
+                                        "Erf",
+                                        "Exp",
+                                        "Expand",
+                                        "EyeLike",
+                                        "Flatten",
+                                        "Floor",
+                                        "Gather",
+                                        "GatherElements",
+                                        "GatherND",
+                                        "Gelu",
+                                        "GlobalAveragePool",
+                                        "GlobalMaxPool",
+                                        "Greater",
+                                        "GreaterOrEqual",
+                                        "GroupNormalization",
+                                        "HardSigmoid",
+                                        "HardSwish",
+                                        "Hardmax",
+                                        "Identity",
+                                        "InstanceNormalization",
+                                        "IsInf",
+                                        "IsNaN",
+                                        "LayerNormalization",
+                                        "LeakyRelu",
+                                        "Less",
+                                        "LessOrEqual",
+                                        "Log",
+                                        "LogSoftmax",
+                                        "LpNormalization",
+                                        "Max",
+                                        "Mean",
+                                        "MeanVarianceNormalization",
+                                        "Min",
+                                        "Mish",
+                                        "Mod",
+                                        "Mul",
+                                        "Neg",
+                                        "NegativeLogLikelihoodLoss",
+                                        "NonZero",
+                                        "Not",
+                                        "OneHot",
+                                        "Or",
+                                        "PRelu",
+                                        "Pad",
+                                        "Pow",
+                                        "QuantizeLinear",
+                                        "RMSNormalization",
+                                        "Range",
+                                        "Reciprocal",
+                                        "ReduceL1",
+                                        "ReduceL2",
+                                        "ReduceLogSum",
+                                        "ReduceLogSumExp",
+                                        "ReduceMax",
+                                        "ReduceMean",
+                                        "ReduceMin",
+                                        "ReduceProd",
+                                        "ReduceSum",
+                                        "ReduceSumSquare",
+                                        "Relu",
+                                        "Reshape",
+                                        "ReverseSequence",
+                                        "Round",
+                                        "Scatter",
+                                        "ScatterElements",
+                                        "ScatterND",
+                                        "Selu",
+                                        "Shape",
+                                        "Shrink",
+                                        "Sigmoid",
+                                        "Sign",
+                                        "Sin",
+                                        "Sinh",
+                                        "Size",
+                                        "Slice",
+                                        "Softmax",
+                                        "SoftmaxCrossEntropyLoss",
+                                        "Softplus",
+                                        "Softsign",
+                                        "SpaceToDepth",
+                                        "Split",
+                                        "Sqrt",
+                                        "Squeeze",
+                                        "Sub",
+                                        "Sum",
+                                        "Swish",
+                                        "Tan",
+                                        "Tanh",
+                                        "ThresholdedRelu",
+                                        "Tile",
+                                        "Transpose",
+                                        "Trilu",
+                                        "Unsqueeze",
+                                        "Where",
+                                        "Xor"};
+
+thread_local void* shared_total = nullptr;  // of the outermost scope of this thread
+
+}  // namespace
+
+bool has_known_work(std::string_view op) {
+  return std::ranges::find(kWork, op, &KnownWork::op) != kWork.end() ||
+         std::ranges::find(kLinear, op) != std::end(kLinear);
+}
+
+std::uint64_t work_of_op(const Op& op) {
+  const std::uint64_t read = elements_in(op), written = elements_out(op);
+  const std::uint64_t linear = plus_work(1, times_work(plus_work(read, written), kElement));
+  if (const auto found = std::ranges::find(kWork, std::string_view(op.node.op), &KnownWork::op); found != kWork.end())
+    return plus_work(linear, found->work(op));
+  return has_known_work(op.node.op) ? linear : plus_work(linear, times_work(read, written));
+}
+
+FoldingBudget::FoldingBudget() : total_(shared_total != nullptr ? static_cast<Total*>(shared_total) : &own_) {
+  if (total_ == &own_) shared_total = total_;
+}
+FoldingBudget::~FoldingBudget() {
+  if (total_ == &own_) shared_total = nullptr;
+}
+
+void FoldingBudget::bring(std::uint64_t elements) {
+  total_->most = plus_work(total_->most, times_work(elements, kFoldedPerElement));
+}
+
+Result<void> FoldingBudget::spend(std::uint64_t work) {
+  if (work > total_->most - total_->spent)
+    return fail(Code::LimitExceeded,
+                "what follows from constants takes {} multiply-adds more, {} of {} are left while a graph is planned",
+                work, total_->most - total_->spent, total_->most);
+  total_->spent += work;
+  return {};
+}
+
+}  // namespace loom::graph
