@@ -33,7 +33,7 @@ constexpr Command kCommands[] = {
     {"embed", "Texts to vectors, with their cosines", loom::cli::embed_command},
     {"run", "Run a network of any layers on one input", loom::cli::run_command},
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
-    {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
+    {"replay", "Compute a receipt's result or a training's journal again and compare", loom::cli::replay_command},
     {"finetune", "A language model learns a text by low-rank adapters", loom::cli::finetune_command},
     {"report", "Write a training's page: curves, layers, hashes", loom::cli::report_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
