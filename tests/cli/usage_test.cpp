@@ -357,6 +357,20 @@ TEST_F(Usage, N_10_precision_fast_is_for_graphics_cards_and_proves_nothing) {
   EXPECT_NE(plain.out.find(R"("precision": "strict")"), std::string::npos) << plain.out;
 }
 
+TEST_F(Usage, HelpHasOneLineOfEightyColumnsPerCommandThatBeginsWithAVerb) {
+  const std::string help = loom({"help"}).out;
+  std::istringstream lines(help), names(loom({"--commands"}).out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (std::string name; std::getline(names, name);) {
+    const std::size_t at = help.find("\n  " + name + " ");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::size_t text = help.find_first_not_of(' ', at + 3 + name.size());
+    const std::string first = help.substr(text, help.find(' ', text) - text);
+    for (const char* const other : {"The", "A", "How", "What", "Text", "Token", "One", "Live"}) EXPECT_NE(first, other);
+    EXPECT_TRUE(first[0] >= 'A' && first[0] <= 'Z') << name << ": " << first;
+  }
+}
+
 // An empty name comes from a shell's variable that is not set, so reading or writing something else would not be meant.
 TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   test::write_all(temp("c.json"), "{}");
