@@ -1772,6 +1772,32 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_schema", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int Schema(int file, ulong* json);
 
+        /// <summary>Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was
+        /// cancelled.</summary>
+        [DllImport(Library, EntryPoint = "loom_generator_receipt", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GeneratorReceipt(ulong generator, ulong* receipt);
+
+        /// <summary>Gives the receipt of the last answer that was complete; INVALID_STATE before one.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_receipt", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatReceipt(ulong chat, ulong* receipt);
+
+        /// <summary>Gives the receipt of the last texts; INVALID_STATE before any.</summary>
+        [DllImport(Library, EntryPoint = "loom_encoder_receipt", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int EncoderReceipt(ulong encoder, ulong* receipt);
+
+        /// <summary>Computes what a receipt names again and compares: a JSON object with command, model, equal,
+        /// difference (the first one, or null) and hash. (model: where the model is now; NULL: as in the receipt;
+        /// folder: where relative paths start; NULL: the working folder; device: as in the options of a session;
+        /// NULL: cpu)</summary>
+        [DllImport(Library, EntryPoint = "loom_replay_receipt", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ReplayReceipt(void* receipt, UIntPtr receiptSize, byte* model, byte* folder,
+            byte* device, ulong cancel, ulong* report);
+
+        /// <summary>Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an
+        /// .entity, as text: 64 hexadecimal digits. A file that has not changed since is not read again.</summary>
+        [DllImport(Library, EntryPoint = "loom_content_hash", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ContentHash(byte* path, ulong* hash);
+
         /// <summary>Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model
         /// (GGUF, a Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity).
         /// loom_kind_of() tells which the handle stands for. The report is a JSON object: kind, format, where each

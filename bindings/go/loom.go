@@ -2216,6 +2216,38 @@ func Schema(file FileSchema, json *Blob) Status {
 	return Status(C.loom_schema(C.int32_t(file), (*C.uint64_t)(unsafe.Pointer(json))))
 }
 
+// GeneratorReceipt: Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was
+// cancelled.
+func GeneratorReceipt(generator Generator, receipt *Blob) Status {
+	return Status(C.loom_generator_receipt(C.uint64_t(generator), (*C.uint64_t)(unsafe.Pointer(receipt))))
+}
+
+// ChatReceipt: Gives the receipt of the last answer that was complete; INVALID_STATE before one.
+func ChatReceipt(chat Chat, receipt *Blob) Status {
+	return Status(C.loom_chat_receipt(C.uint64_t(chat), (*C.uint64_t)(unsafe.Pointer(receipt))))
+}
+
+// EncoderReceipt: Gives the receipt of the last texts; INVALID_STATE before any.
+func EncoderReceipt(encoder Encoder, receipt *Blob) Status {
+	return Status(C.loom_encoder_receipt(C.uint64_t(encoder), (*C.uint64_t)(unsafe.Pointer(receipt))))
+}
+
+// ReplayReceipt: Computes what a receipt names again and compares: a JSON object with command, model, equal,
+// difference (the first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder:
+// where relative paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+func ReplayReceipt(receipt unsafe.Pointer, receipt_size uintptr, model *byte, folder *byte, device *byte,
+	cancel Cancel, report *Blob) Status {
+	return Status(C.loom_replay_receipt(receipt, C.size_t(receipt_size), (*C.char)(unsafe.Pointer(model)),
+		(*C.char)(unsafe.Pointer(folder)), (*C.char)(unsafe.Pointer(device)), C.uint64_t(cancel),
+		(*C.uint64_t)(unsafe.Pointer(report))))
+}
+
+// ContentHash: Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity,
+// as text: 64 hexadecimal digits. A file that has not changed since is not read again.
+func ContentHash(path *byte, hash *Blob) Status {
+	return Status(C.loom_content_hash((*C.char)(unsafe.Pointer(path)), (*C.uint64_t)(unsafe.Pointer(hash))))
+}
+
 // Load: Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
 // Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of()
 // tells which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file

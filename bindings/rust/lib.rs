@@ -2126,6 +2126,25 @@ extern "C" {
     /// Gives the JSON Schema of a file that Loom reads.
     pub fn loom_schema(file: FileSchema, json: *mut Blob) -> Status;
 
+    /// Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled.
+    pub fn loom_generator_receipt(generator: Generator, receipt: *mut Blob) -> Status;
+
+    /// Gives the receipt of the last answer that was complete; INVALID_STATE before one.
+    pub fn loom_chat_receipt(chat: Chat, receipt: *mut Blob) -> Status;
+
+    /// Gives the receipt of the last texts; INVALID_STATE before any.
+    pub fn loom_encoder_receipt(encoder: Encoder, receipt: *mut Blob) -> Status;
+
+    /// Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the
+    /// first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative
+    /// paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+    pub fn loom_replay_receipt(receipt: *const c_void, receipt_size: usize, model: *const c_char,
+        folder: *const c_char, device: *const c_char, cancel: Cancel, report: *mut Blob) -> Status;
+
+    /// Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as
+    /// text: 64 hexadecimal digits. A file that has not changed since is not read again.
+    pub fn loom_content_hash(path: *const c_char, hash: *mut Blob) -> Status;
+
     /// Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
     /// Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity).
     /// loom_kind_of() tells which the handle stands for. The report is a JSON object: kind, format, where each tensor

@@ -1249,6 +1249,31 @@ export interface Functions<Pointer = number> {
   ): Status;
   /** Gives the JSON Schema of a file that Loom reads. */
   loom_schema(file: FileSchema, json: Pointer): Status;
+  /** Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled. */
+  loom_generator_receipt(generator: Generator, receipt: Pointer): Status;
+  /** Gives the receipt of the last answer that was complete; INVALID_STATE before one. */
+  loom_chat_receipt(chat: Chat, receipt: Pointer): Status;
+  /** Gives the receipt of the last texts; INVALID_STATE before any. */
+  loom_encoder_receipt(encoder: Encoder, receipt: Pointer): Status;
+  /**
+   * Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
+   * one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
+   * start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+   */
+  loom_replay_receipt(
+    receipt: Pointer,
+    receipt_size: Pointer,
+    model: Pointer,
+    folder: Pointer,
+    device: Pointer,
+    cancel: Cancel,
+    report: Pointer,
+  ): Status;
+  /**
+   * Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text:
+   * 64 hexadecimal digits. A file that has not changed since is not read again.
+   */
+  loom_content_hash(path: Pointer, hash: Pointer): Status;
   /**
    * Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a
    * Hugging Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of()

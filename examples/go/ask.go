@@ -1,6 +1,10 @@
 // Ask puts a question to a language model and prints its answer as it comes:
 //
-//	CGO_CFLAGS=-Iinclude CGO_LDFLAGS=-LFOLDER_OF_LIBLOOM go run ask.go MODEL "What is the capital of France?"
+//	cd examples/go
+//	export CGO_CFLAGS=-I$PWD/../../include CGO_LDFLAGS="-L$PWD/../../build -Wl,-rpath,$PWD/../../build"
+//	go run . MODEL "What is the capital of France?"
+//
+// build is where libloom.so was built (cmake --build build --target loom_shared).
 package main
 
 import (

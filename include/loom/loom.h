@@ -1335,6 +1335,30 @@ LOOM_API loom_status loom_perplexity(loom_session session, const void* text, siz
 /* Gives the JSON Schema of a file that Loom reads. */
 LOOM_API loom_status loom_schema(loom_file_schema file, loom_blob* json);
 
+/* ---- receipts ---- */
+/* What proves a result: hashes of the model and of all inputs, the options and the hash of the result, as JSON that
+   another machine computes again (docs/guide/audit.md). UNSUPPORTED for a device of precision fast, NOT_FOUND for a
+   model that came from memory. */
+
+/* Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled. */
+LOOM_API loom_status loom_generator_receipt(loom_generator generator, loom_blob* receipt);
+
+/* Gives the receipt of the last answer that was complete; INVALID_STATE before one. */
+LOOM_API loom_status loom_chat_receipt(loom_chat chat, loom_blob* receipt);
+
+/* Gives the receipt of the last texts; INVALID_STATE before any. */
+LOOM_API loom_status loom_encoder_receipt(loom_encoder encoder, loom_blob* receipt);
+
+/* Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
+   one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
+   start; NULL: the working folder; device: as in the options of a session; NULL: cpu) */
+LOOM_API loom_status loom_replay_receipt(const void* receipt, size_t receipt_size, const char* model,
+    const char* folder, const char* device, loom_cancel cancel, loom_blob* report);
+
+/* Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text: 64
+   hexadecimal digits. A file that has not changed since is not read again. */
+LOOM_API loom_status loom_content_hash(const char* path, loom_blob* hash);
+
 /* ---- any file ---- */
 /* Whatever holds a network or a model, by what is in it; and networks and models in the files of others. */
 

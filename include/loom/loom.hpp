@@ -468,6 +468,9 @@ class Generator : public detail::Owner {
 
   // Gives the generation so far.
   Result<loom_generation> result() const;
+
+  // Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled.
+  Result<Blob> receipt() const;
 };
 
 // A conversation over a session.
@@ -513,6 +516,9 @@ class Chat : public detail::Owner {
 
   // Reads a conversation from a file.
   Result<void> load(const std::string& path) const;
+
+  // Gives the receipt of the last answer that was complete; INVALID_STATE before one.
+  Result<Blob> receipt() const;
 };
 
 // One user of a network: activations, gradients, states. Several may run one network at the same time.
@@ -842,6 +848,9 @@ class GraphSession : public detail::Owner {
 class Encoder : public detail::Owner {
  public:
   using Owner::Owner;
+
+  // Gives the receipt of the last texts; INVALID_STATE before any.
+  Result<Blob> receipt() const;
 
   // Loads the folder of a BERT as sentence-transformers lay it out.
   static Result<Encoder> open(const std::string& path,
@@ -1352,6 +1361,11 @@ inline Result<loom_generation> Generator::result() const {
   return detail::finish<loom_generation>(loom_generator_result(get(), &result), [&] { return result; });
 }
 
+inline Result<Blob> Generator::receipt() const {
+  loom_handle receipt = 0;
+  return detail::finish<Blob>(loom_generator_receipt(get(), &receipt), [&] { return Blob(receipt); });
+}
+
 inline Result<Chat> Chat::create(const Session& session, const char* system, const loom_generation_options& options) {
   loom_handle chat = 0;
   return detail::finish<Chat>(loom_chat_create(session.get(), system, &options, &chat), [&] { return Chat(chat); });
@@ -1402,6 +1416,11 @@ inline Result<void> Chat::save(const std::string& path) const {
 
 inline Result<void> Chat::load(const std::string& path) const {
   return detail::finish(loom_chat_load(get(), path.c_str()));
+}
+
+inline Result<Blob> Chat::receipt() const {
+  loom_handle receipt = 0;
+  return detail::finish<Blob>(loom_chat_receipt(get(), &receipt), [&] { return Blob(receipt); });
 }
 
 inline Result<NetworkSession> NetworkSession::create(const Network& network,
@@ -1828,6 +1847,11 @@ inline Result<Blob> GraphSession::info() const {
   return detail::finish<Blob>(loom_graph_session_info(get(), &info), [&] { return Blob(info); });
 }
 
+inline Result<Blob> Encoder::receipt() const {
+  loom_handle receipt = 0;
+  return detail::finish<Blob>(loom_encoder_receipt(get(), &receipt), [&] { return Blob(receipt); });
+}
+
 inline Result<Encoder> Encoder::open(const std::string& path, const loom_encoder_options& options) {
   loom_handle encoder = 0;
   return detail::finish<Encoder>(loom_encoder_open(path.c_str(), &options, &encoder),
@@ -2219,6 +2243,21 @@ inline Result<Blob> perplexity(const Session& session, std::string_view text, ui
 inline Result<Blob> schema(loom_file_schema file) {
   loom_handle json = 0;
   return detail::finish<Blob>(loom_schema(file, &json), [&] { return Blob(json); });
+}
+
+// Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
+// one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
+// start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+inline Result<Blob> replay_receipt(std::string_view receipt, const char* model = nullptr, const char* folder = nullptr, const char* device = nullptr, const Cancel& cancel = {}) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_replay_receipt(receipt.data(), receipt.size(), model, folder, device, cancel.get(), &report), [&] { return Blob(report); });
+}
+
+// Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text: 64
+// hexadecimal digits. A file that has not changed since is not read again.
+inline Result<Blob> content_hash(const std::string& path) {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(loom_content_hash(path.c_str(), &hash), [&] { return Blob(hash); });
 }
 
 // Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a Hugging

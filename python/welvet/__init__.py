@@ -24,6 +24,7 @@ What there is:
     texts to vectors  Encoder
     files             load, export, inspect, convert, quantize, schema
     layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
+    proofs            replay_receipt, content_hash; Generation.receipt, Chat.receipt, Encoder.receipt
     this machine      gpu_report, system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
@@ -48,6 +49,7 @@ from .library import gpu_report, system_info, verify, version
 from .lm import LM, Generation, Stream
 from .mesh import MeshTween, StepMesh, StepState
 from .network import Network, Session
+from .receipts import content_hash, replay_receipt
 from .tokenizer import Tokenizer
 from .trainer import Step, Trainer
 from .training import Run, replay, train
@@ -79,6 +81,6 @@ __version__ = version()
 __all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "Layer", "LayerEvent",
            "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh",
            "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna",
-           "convert", "dna", "draw_dna", "evolve", "export", "gpu_report", "inspect", "load", "mutate", "quantize",
-           "register_kind", "replay", "schema", "splice", "system_info", "train", "unregister_kind", "verify",
-           "version"]
+           "content_hash", "convert", "dna", "draw_dna", "evolve", "export", "gpu_report", "inspect", "load", "mutate",
+           "quantize", "register_kind", "replay", "replay_receipt", "schema", "splice", "system_info", "train",
+           "unregister_kind", "verify", "version"]

@@ -798,6 +798,12 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_perplexity", c_int32,
              [c_uint64, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_schema", c_int32, [c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_generator_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_chat_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_encoder_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_replay_receipt", c_int32,
+             [c_void_p, c_size_t, c_char_p, c_char_p, c_char_p, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_content_hash", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_load", c_int32, [c_char_p, POINTER(LoadOptions), POINTER(c_uint64), POINTER(c_uint64)])
     _declare(library, "loom_export_file", c_int32, [c_char_p, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_export", c_int32, [c_uint64, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])

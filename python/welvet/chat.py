@@ -75,8 +75,12 @@ class Chat(_native.Owner):
         _native.check(library.loom_chat_edit(self._handle.value, _native.whole(index, "index", 0, 2**40), data,
                                              len(data)))
 
+    def receipt(self) -> Json:
+        """The receipt of the last complete answer, a dict: what proves it on another machine (docs/guide/audit.md)."""
+        return _native.record(library.loom_chat_receipt, self._handle.value)
+
     def save(self, path: Path) -> None:
-        """Writes the conversation into a file, whole or not at all."""
+        """Writes the conversation with the receipts of its answers into a file, whole or not at all."""
         _native.check(library.loom_chat_save(self._handle.value, _native.utf8(path, "path")))
 
     def load(self, path: Path) -> None:
@@ -88,7 +92,7 @@ class ChatStream(Answer):
     """An answer of a chat that is being written: an iterator over pieces of text."""
 
     def __init__(self, chat: Chat) -> None:
-        super().__init__(library.loom_chat_next, library.loom_chat_result)
+        super().__init__(library.loom_chat_next, library.loom_chat_result, library.loom_chat_receipt)
         self._chat, self._handle, self._open = chat, chat._handle, True
 
     def close(self) -> None:

@@ -60,6 +60,11 @@ class Encoder(_native.Owner):
             self._tokenizer = Tokenizer(_native.make(library.loom_encoder_tokenizer, self._handle.value))
         return self._tokenizer
 
+    def receipt(self) -> Json:
+        """The receipt of the last texts, a dict: what proves their vectors on another machine (docs/guide/audit.md)."""
+        with self._turns:
+            return _native.record(library.loom_encoder_receipt, self._handle.value)
+
     def embed(self, texts: str | Sequence[str]) -> Array:
         """Returns a vector per text, [texts, dimensions]; of one text [dimensions].
 

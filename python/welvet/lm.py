@@ -36,6 +36,7 @@ class Generation:
     prompt_tokens: tokens that were read before.
     prefill_seconds, decode_seconds: time spent on reading the prompt and on writing the answer.
     drafted, accepted, passes: of an answer with `speculate`, drafted tokens, those of them that came true, passes.
+    receipt: what proves the answer on another machine, of LM.generate(..., receipt=True); else None.
     """
 
     text: str
@@ -48,6 +49,7 @@ class Generation:
     drafted: int = 0
     accepted: int = 0
     passes: int = 0
+    receipt: Json | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -125,15 +127,17 @@ class LM(_native.Owner):
         out = _native.blob(library.loom_model_render_chat, self._handle.value, data, len(data), add_generation_prompt)
         return out.decode("utf-8", "replace")
 
-    def generate(self, prompt: Text, **options: Unpack[StreamOptions]) -> Generation:
+    def generate(self, prompt: Text, *, receipt: bool = False, **options: Unpack[StreamOptions]) -> Generation:
         """Returns the Generation that answers or continues a prompt; options as those of stream().
+
+        receipt: True adds the answer's receipt, a dict (docs/guide/audit.md); the model's file is hashed for the first.
 
         >>> lm.generate("Once upon a time", form="raw", max_tokens=50, temperature=0.8, seed=1)  # doctest: +SKIP
         """
         stream = self.stream(prompt, **options)
         for _ in stream:
             pass
-        return stream.result
+        return dataclasses.replace(stream.result, receipt=stream.receipt()) if receipt else stream.result
 
     def session(self, adapters: Adapters = None) -> _native.Handle:
         """Returns the handle of a new session, which keeps the model alive."""
@@ -213,8 +217,8 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
 class Answer(_native.Owner):
     """An answer that is being written: an iterator over pieces of text, also `async for`."""
 
-    def __init__(self, advance: Function, result: Function) -> None:
-        self._next, self._result = advance, result
+    def __init__(self, advance: Function, result: Function, receipt: Function) -> None:
+        self._next, self._result, self._receipt = advance, result, receipt
         self._step = _abi.Step()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()  # a step's text lasts until the next call
@@ -264,12 +268,17 @@ class Answer(_native.Owner):
                 prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
                 decode_seconds=out.decode_seconds, drafted=out.drafted, accepted=out.accepted, passes=out.passes)
 
+    def receipt(self) -> Json:
+        """The receipt of a complete answer, a dict: what proves it on another machine (docs/guide/audit.md)."""
+        with self._lock:
+            return _native.record(self._receipt, self._handle.value)
+
 
 class Stream(Answer):
     """An answer to a prompt."""
 
     def __init__(self, handle: _native.Handle) -> None:
-        super().__init__(library.loom_generator_next, library.loom_generator_result)
+        super().__init__(library.loom_generator_next, library.loom_generator_result, library.loom_generator_receipt)
         self._handle = handle
 
     def close(self) -> None:

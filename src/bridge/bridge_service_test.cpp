@@ -79,7 +79,8 @@ TEST(BridgeService, F_70_bad_requests_get_a_status) {
   EXPECT_EQ(bridge.get("/api/v1/compare/../../etc").status, 404);
   EXPECT_EQ(bridge.get("/models/../secret").status, 404);
   EXPECT_EQ(bridge.service->handle({"PUT", "/", {}, {}}).status, 405);
-  // A fixture that is not there is a fault of the server.
+  // A payload of weights alone is the sender's fault, a fixture that is not there one of the server.
+  EXPECT_EQ(status("/api/v1/loom/stream/dense", R"({"layers":[{"input_dim":1,"output_dim":1,"weights":[1]}]})"), 400);
   EXPECT_EQ(status("/api/v1/loom/stream",
                    R"({"fixture_version":"f","layers":[{"input_dim":1,"output_dim":1,"weights":[1]}]})"),
             500);

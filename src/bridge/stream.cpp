@@ -136,8 +136,10 @@ Result<StreamCertificate> certify(const StreamResult& result, const Json& payloa
 Result<BridgeSamples> find_samples(const BridgeNetwork& bridge, const Json& payload, const StreamOptions& options) {
   if (has_inputs(payload)) return samples_of_request(bridge, payload);
   const std::string version = text_of(payload, "fixture_version");
-  if (options.fixtures.empty() || version.empty())
-    return fail_at({"inputs"}, Code::NotFound, "no samples are given, and no folder and version of a fixture");
+  if (version.empty())
+    return fail_at({"inputs"}, Code::InvalidConfig, "expected samples, or fixture_version; got neither");
+  if (options.fixtures.empty())
+    return fail_at({"fixture_version"}, Code::NotFound, "no folder of fixtures is named (--fixtures)");
   return samples_of_fixture(bridge, options.fixtures, version);
 }
 

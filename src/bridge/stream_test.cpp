@@ -192,7 +192,7 @@ TEST(Stream, F_70_what_is_not_finite_is_an_error) {
   payload["inputs"] = {{1, 2}, {3}};
   EXPECT_EQ(error_of(payload), "ShapeMismatch /inputs: sample 1 has 1 numbers, the first one 2");
   payload.erase("inputs");
-  EXPECT_EQ(error_of(payload), "NotFound /inputs: no samples are given, and no folder and version of a fixture");
+  EXPECT_EQ(error_of(payload), "InvalidConfig /inputs: expected samples, or fixture_version; got neither");
 }
 
 }  // namespace

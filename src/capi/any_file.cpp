@@ -30,7 +30,7 @@ struct Opened {
   std::uint64_t handle = 0;
   const char* kind = "";
 };
-Result<Opened> handle_of(AnyModel loaded) {
+Result<Opened> handle_of(AnyModel loaded, std::string path, const EncoderOptions& options) {
   Opened out;
   if (auto* const network = std::get_if<Network>(&loaded.model)) {
     out.kind = "network";
@@ -40,7 +40,7 @@ Result<Opened> handle_of(AnyModel loaded) {
     LOOM_TRY(out.handle, make_handle<ModelObject>(std::move(*model)));
   } else if (auto* const encoder = std::get_if<TextEncoder>(&loaded.model)) {
     out.kind = "encoder";
-    LOOM_TRY(out.handle, make_handle<EncoderObject>(std::move(*encoder)));
+    LOOM_TRY(out.handle, make_handle<EncoderObject>(std::move(*encoder), std::move(path), options));
   } else {
     out.kind = "graph";
     LOOM_TRY(out.handle, make_handle<GraphObject>(std::get<std::shared_ptr<const graph::Program>>(loaded.model)));
@@ -87,7 +87,7 @@ loom_status loom_load(const char* path, const loom_load_options* options, loom_h
              load_any(std::string(name), {given.hints != nullptr ? given.hints : std::string()}, wanted));
     Json facts = to_json(loaded.report);
     facts["warnings"] = loaded.warnings;
-    LOOM_TRY(const Opened made, handle_of(std::move(loaded)));
+    LOOM_TRY(const Opened made, handle_of(std::move(loaded), std::string(name), wanted.encoder));
     facts["kind"] = made.kind;
     auto blob = make_blob(facts);
     if (!blob) static_cast<void>(release(made.handle));

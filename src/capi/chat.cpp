@@ -147,3 +147,13 @@ loom_status loom_chat_load(loom_chat chat, const char* path) {
     return c->chat.load(std::string(name));
   });
 }
+
+loom_status loom_chat_receipt(loom_chat chat, loom_blob* receipt) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(receipt));
+    LOOM_TRY(const TakenChat c, take_chat(chat));
+    LOOM_TRY(const Json sealed, c->chat.receipt());
+    LOOM_TRY(*receipt, make_blob(sealed));
+    return {};
+  });
+}

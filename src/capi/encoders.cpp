@@ -60,7 +60,7 @@ loom_status loom_encoder_open(const char* path, const loom_encoder_options* opti
       LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
     }
     LOOM_TRY(TextEncoder loaded, TextEncoder::load(std::string(name), wanted));
-    LOOM_TRY(*encoder, make_handle<EncoderObject>(std::move(loaded)));
+    LOOM_TRY(*encoder, make_handle<EncoderObject>(std::move(loaded), std::string(name), wanted));
     return {};
   });
 }
@@ -100,6 +100,7 @@ loom_status loom_encoder_embed(loom_encoder encoder, const char* const* texts, s
     LOOM_TRY(const std::vector<TextEmbedding> found, taken->encoder.embed(words, stop.flag()));
     EncoderObject& object = *taken.operator->();
     keep(object, found);
+    object.receipt = receipt_of(object.folder, object.encoder, object.options, std::move(words), found);
     *vectors = object.vectors.data(), *vectors_count = object.vectors.size();
     *shape = object.shape.data(), *shape_count = object.shape.size();
     *tokens = object.tokens.data(), *tokens_count = object.tokens.size();

@@ -76,16 +76,18 @@ namespace {
 
 // Makes a generator of a session that the caller has.
 Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<const std::int32_t> prompt,
-                                      const loom_generation_options* options, std::size_t dropped_bytes) {
+                                      const loom_generation_options* options, std::size_t dropped_bytes,
+                                      Receipt::Prompt from) {
   LOOM_TRY(const loom_generation_options given, read_struct(options));
   LOOM_TRY(const GenerationOptions wanted, generation_options_of(given, *use.operator->()));
   LOOM_TRY(Generator generator, Generator::create(*use->session, use->model->model, prompt, wanted));
-  return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes);
+  return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes, std::move(from));
 }
 
 struct Prompt {
   std::vector<std::int32_t> ids;
   std::size_t dropped_bytes = 0;
+  Receipt::Prompt from{};
 };
 Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form) {
   if (form < LOOM_PROMPT_AUTO || form > LOOM_PROMPT_CHAT)
@@ -101,6 +103,7 @@ Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom
   Prompt out;
   LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, {.add_special_tokens = !asks}, out.ids));
   out.dropped_bytes = encoded.dropped_bytes;
+  out.from = prompt_of_text(text, !asks, asks ? model.chat_template->source() : std::string());
   return out;
 }
 
@@ -116,7 +119,7 @@ loom_status loom_generator_create(loom_session session, const int32_t* prompt, s
     LOOM_TRY_VOID(need_results(generator));
     LOOM_TRY(const auto ids, need_array(prompt, prompt_count, "prompt"));
     LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
-    LOOM_TRY(*generator, make_generator(taken.use, ids, options, 0));
+    LOOM_TRY(*generator, make_generator(taken.use, ids, options, 0, {}));
     return {};
   });
 }
@@ -129,7 +132,7 @@ loom_status loom_generator_from_text(loom_session session, const void* text, siz
     LOOM_TRY(const auto use, Use<SessionObject>::of(session));
     LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
-    LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes));
+    LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes, prompt.from));
     return {};
   });
 }

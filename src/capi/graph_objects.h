@@ -15,9 +15,13 @@ struct GraphObject : Object {
 
 struct EncoderObject : Object {
   static constexpr Kind kKind = Kind::Encoder;
-  explicit EncoderObject(TextEncoder given) : encoder(std::move(given)) {}
+  EncoderObject(TextEncoder given, std::string from, EncoderOptions by)
+      : encoder(std::move(given)), folder(std::move(from)), options(std::move(by)) {}
   TextEncoder encoder;
+  const std::string folder;
+  const EncoderOptions options;
   // Of the last call.
+  Result<Receipt> receipt = fail(Code::InvalidState, "the encoder has embedded no texts so far");
   std::vector<float> vectors;
   std::vector<std::uint64_t> tokens;
   std::array<std::uint64_t, 2> shape{};

@@ -14,6 +14,7 @@
 #include "core/run_folder.h"
 #include "core/thread_pool.h"
 #include "host/device.h"
+#include "host/receipt.h"
 #include "lm/generator.h"
 
 namespace loom::capi {
@@ -113,12 +114,13 @@ struct SessionObject : Object {
 
 struct GeneratorObject : Object {
   static constexpr Kind kKind = Kind::Generator;
-  GeneratorObject(std::shared_ptr<SessionObject> of, Generator given, std::size_t dropped)
-      : session(std::move(of)), generator(std::move(given)), dropped_bytes(dropped) {}
+  GeneratorObject(std::shared_ptr<SessionObject> of, Generator given, std::size_t dropped, Receipt::Prompt from)
+      : session(std::move(of)), generator(std::move(given)), dropped_bytes(dropped), prompt(std::move(from)) {}
   const std::shared_ptr<SessionObject> session;  // it goes after the generator
   Generator generator;
   std::size_t dropped_bytes;
-  std::string piece;  // that the last step gave
+  Receipt::Prompt prompt;  // without ids
+  std::string piece;       // that the last step gave
 };
 
 // Options of an answer in a session, and what it has said, as loom.h has them (generation.cpp).

@@ -12,6 +12,7 @@
 #include "dtypes/matrix.h"
 #include "host/machine.h"
 #include "network/golden_parity.h"
+#include "ops/all.h"
 
 namespace loom::cli {
 namespace {
@@ -192,7 +193,10 @@ Result<int> run(const MatrixOptions& o) {
     LOOM_TRY(best, isa_from_name(o.common.isa));
   }
   std::vector<Setting> settings;
-  for (const Isa isa : {Isa::scalar, best})
+  const bool has_scalar = kernels_for(Isa::scalar).has_value();
+  if (!has_scalar)
+    remark(o.common, "this build has no scalar code, so its columns are left out; cmake --preset release builds it");
+  for (const Isa isa : {has_scalar ? Isa::scalar : best, best})
     for (const int t : {1, threads})
       if (std::ranges::none_of(settings, [&](const Setting& s) { return s.isa == isa && s.threads == t; }))
         settings.push_back({isa, t});
@@ -245,7 +249,9 @@ Run bench_matrix_command(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-t,--threads", o->common.threads, "The larger number of threads (default: one per physical core)")
       ->check(CLI::Range(1, ThreadPool::kMaxThreads));
-  app.add_option("--isa", o->common.isa, "Instruction set beside scalar (default: the best one)")->check(not_empty());
+  app.add_option("--isa", o->common.isa,
+                 "Instruction set beside scalar, where the build has that (default: the best one)")
+      ->check(isa_name());
   add_device(app, o->common);
   app.add_flag("--csv", o->csv, "One line per pass and setting, with least and median");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

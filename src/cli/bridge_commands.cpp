@@ -100,7 +100,7 @@ Run bridge_command(CLI::App& app) {
   auto o = std::make_shared<ServeFlags>();
   constexpr std::uint16_t kPort = 9876;  // planetbridging's
   o->server.port = kPort;
-  app.description(
+  app.footer(
       "loom bridge serve takes streams and reports of other frameworks over HTTP and shows how outputs compare, until "
       "Ctrl-C. docs/bridge.md lists the requests");
   app.add_option("ACTION", o->action, "serve")->required()->check(CLI::IsMember({"serve"}));
@@ -122,7 +122,7 @@ Run bridge_command(CLI::App& app) {
 
 Run stream_command(CLI::App& app) {
   auto o = std::make_shared<StreamFlags>();
-  app.description(
+  app.footer(
       "Reads one JSON object from standard input, {\"bedrock\", \"payload\": {\"layers\": [..]}, \"inputs\", ..}, "
       "makes a "
       "network of the layers and their weights, writes it as .entity, runs it and prints one JSON object: outputs, "

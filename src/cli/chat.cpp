@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <sstream>
 
 #include "cli/answer.h"
@@ -33,7 +32,8 @@ constexpr char kHelp[] =
     "/system TEXT     set the system message and\n"
     "                 begin anew (no TEXT: none)\n"
     "/reset           forget the conversation\n"
-    "/save FILE       keep it in a file\n"
+    "/save FILE       keep it in a file, with a\n"
+    "                 receipt of each answer\n"
     "/load FILE       continue one\n"
     "/adapter         list low-rank adapters\n"
     "/adapter NAME on|off\n"
@@ -53,18 +53,15 @@ constexpr char kHelp[] =
 class TerminalChat {
  public:
   // `tells_length`: report that -n has cut an answer.
-  TerminalChat(const ChatFlags& flags, const LanguageModel& model, std::unique_ptr<Session> session, Chat chat,
-               bool has_date, bool tells_length)
+  TerminalChat(const ChatFlags& flags, LanguageModel& model, std::unique_ptr<Session> session, Chat chat, bool has_date,
+               bool tells_length)
       : common_(flags.common),
         model_(model),
         session_(std::move(session)),
         chat_(std::move(chat)),
         colours_(colours()),
         has_date_(has_date),
-        tells_length_(tells_length) {
-    for (const std::string& folder : common_.adapters)
-      adapter_folders_[fmt::format("{}", adapter_folders_.size())] = folder;
-  }
+        tells_length_(tells_length) {}
 
   const Session& session() const { return *session_; }
   // Returns whether anything that was asked for could not be done.
@@ -119,6 +116,7 @@ class TerminalChat {
   }
 
  private:
+  using FolderOfName = std::pair<std::string, std::string>;
   void outcome(const Result<void>& result, const char* done) {
     if (result)
       note(done);
@@ -205,11 +203,12 @@ class TerminalChat {
     if (all.empty()) note("No adapters; /adapter load FOLDER adds one.");
     const std::vector<std::string> names = counting();
     for (const PeftInfo& info : all) {
-      const auto folder = adapter_folders_.find(info.name);
+      const auto folder = std::ranges::find(model_.adapter_folders, info.name, &FolderOfName::first);
+      const bool has_folder = folder != model_.adapter_folders.end();
       std::printf("%s  %s  rank %zu, alpha %g, %zu matrices, %zu parameters%s%s\n", terminal_text(info.name).c_str(),
                   std::ranges::find(names, info.name) != names.end() ? "on" : "off", info.rank, info.alpha,
-                  info.matrices, info.parameters, folder == adapter_folders_.end() ? "" : "  ",
-                  folder == adapter_folders_.end() ? "" : terminal_text(folder->second).c_str());
+                  info.matrices, info.parameters, has_folder ? "  " : "",
+                  has_folder ? terminal_text(folder->second).c_str() : "");
     }
   }
 
@@ -233,7 +232,7 @@ class TerminalChat {
       (void)drop_peft(model(), name);
       return chosen;
     }
-    adapter_folders_[name] = folder;
+    model_.adapter_folders.emplace_back(name, folder);
     return {};
   }
 
@@ -241,7 +240,9 @@ class TerminalChat {
     std::vector<std::string> names = counting();
     std::erase(names, name);
     LOOM_TRY_VOID(session_->choose_adapters(std::move(names)));
-    return drop_peft(model(), name);
+    LOOM_TRY_VOID(drop_peft(model(), name));
+    std::erase_if(model_.adapter_folders, [&](const FolderOfName& known) { return known.first == name; });
+    return {};
   }
 
   void changed(const Result<void>& result, const std::string& done) {
@@ -249,7 +250,7 @@ class TerminalChat {
     note(done + (chat_.messages().empty() ? "." : "; the conversation is read again with the next message."));
   }
 
-  Result<void> save(const std::string& path) const {
+  Result<void> save(const std::string& path) {
     if (path.empty()) return fail(Code::InvalidArgument, "/save FILE: give a file name");
     return chat_.save(path);
   }
@@ -260,10 +261,9 @@ class TerminalChat {
   }
 
   const CommonOptions& common_;
-  const LanguageModel& model_;
+  LanguageModel& model_;
   std::unique_ptr<Session> session_;
   Chat chat_;
-  std::map<std::string, std::string> adapter_folders_;  // by name
   Colours colours_;
   bool has_date_, tells_length_, failed_ = false;
 };
@@ -298,7 +298,7 @@ int converse(TerminalChat& chat, bool terminal) {
 
 Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
-  LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  LOOM_TRY(LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
   if (!prompts.chat_template)

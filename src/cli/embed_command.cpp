@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/receipt_option.h"
 #include "cli/terminal_text.h"
 #include "core/json.h"
 #include "core/little_endian.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct EmbedFlags {
   CommonOptions common;
-  std::string model, file, output;
+  std::string model, file, output, receipt;
   std::vector<std::string> texts;
   bool overwrite = false;
 };
@@ -42,7 +43,7 @@ Result<void> write_vectors(const std::string& path, const std::vector<TextEmbedd
 }
 
 Json to_json(const EmbedFlags& o, const TextEncoder& encoder, const std::vector<std::string>& texts,
-             const std::vector<TextEmbedding>& vectors) {
+             const std::vector<TextEmbedding>& vectors, const Json& receipt) {
   Json list = Json::array(), cosines = Json::array();
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     list.push_back({{"text", texts[i]},
@@ -57,7 +58,9 @@ Json to_json(const EmbedFlags& o, const TextEncoder& encoder, const std::vector<
           {"dimensions", encoder.config().hidden_size},
           {"max_tokens", encoder.max_tokens()},
           {"texts", std::move(list)},
-          {"cosines", std::move(cosines)}};
+          {"cosines", std::move(cosines)},
+          {"hash", to_hex(hash_of(vectors))},
+          {"receipt", receipt}};
 }
 
 // One line per text: its cosines with all, and how it begins.
@@ -72,6 +75,7 @@ void print_table(const std::vector<std::string>& texts, const std::vector<TextEm
 
 Result<int> run_embed(const EmbedFlags& o) {
   if (!o.output.empty()) LOOM_TRY_VOID(check_output(o.output, OutputKind::npy, o.overwrite, {o.file}));
+  LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   LOOM_TRY(const std::vector<std::string> texts, texts_of(o));
   EncoderOptions options;
   LOOM_TRY(options.session, session_options(o.common));
@@ -87,8 +91,10 @@ Result<int> run_embed(const EmbedFlags& o) {
     warn(fmt::format("{} of {} texts have more than {} tokens and are cut off there", cut, texts.size(),
                      encoder.max_tokens()));
   if (!o.output.empty()) LOOM_TRY_VOID(write_vectors(o.output, vectors));
+  LOOM_TRY(const Json receipt,
+           give_receipt(o.receipt, o.common, [&] { return receipt_of(o.model, encoder, options, texts, vectors); }));
   if (o.common.json)
-    print_json(to_json(o, encoder, texts, vectors));
+    print_json(to_json(o, encoder, texts, vectors, receipt));
   else if (o.output.empty() || !o.common.quiet)
     print_table(texts, vectors);
   return kOk;
@@ -103,6 +109,7 @@ Run embed_command(CLI::App& app) {
   add_path(app, "-f,--file", o->file, "A text per line; - for standard input")->excludes(texts);
   add_path(app, "-o,--output", o->output, "FILE.npy for the vectors, a row per text");
   add_overwrite(app, o->overwrite);
+  add_receipt(app, o->receipt);
   add_device(app, o->common);
   add_model_dtype(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

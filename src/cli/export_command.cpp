@@ -73,7 +73,8 @@ Run export_command(CLI::App& app) {
       ->required();
   add_path(
       app, "-o,--output,OUTPUT", o->output,
-      "Of a network FILE.onnx or FILE.safetensors; of a language model FILE.gguf, or a folder as Hugging Face has it")
+      "Of a network FILE.onnx or FILE.safetensors; of a language model FILE.gguf (not of a BitNet), or a folder as "
+      "Hugging Face has it")
       ->required();
   app.add_option("--input-shape", o->input_shape, "onnx: shape of one sample, as 3,224,224 (default: the network's)");
   app.add_flag("--dequantize", o->dequantize, "Integer weights of a network as the float32 values that they stand for");

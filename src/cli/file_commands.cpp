@@ -6,6 +6,7 @@
 #include "cli/output_file.h"
 #include "cli/terminal_text.h"
 #include "core/json.h"
+#include "host/content_hash.h"
 #include "host/convert.h"
 #include "host/graph_run.h"
 #include "host/inspect.h"
@@ -75,12 +76,18 @@ void print_facts(const CheckpointFacts& facts, bool with_slots) {
                 static_cast<unsigned long long>(slot.elements));
 }
 
+// Facts with "content_hash", as receipts name the file.
+Result<int> print_with_hash(const std::string& path, Json facts) {
+  watch_interrupts();
+  LOOM_TRY(const Digest hash, content_hash(path, HashCache::use, &interrupt_flag()));
+  facts["content_hash"] = to_hex(hash);
+  print_json(facts);
+  return kOk;
+}
+
 Result<int> run_inspect_graph(const InspectFlags& o) {
-  LOOM_TRY(const Json facts, inspect_graph(o.model));
-  if (o.common.json) {
-    print_json(facts);
-    return kOk;
-  }
+  LOOM_TRY(Json facts, inspect_graph(o.model));
+  if (o.common.json) return print_with_hash(o.model, std::move(facts));
   for (const auto& [key, value] : facts.items())
     std::printf("%-15s %s\n", key.c_str(),
                 terminal_text(value.is_string() ? value.get<std::string>() : dump_json(value)).c_str());
@@ -94,9 +101,8 @@ Result<int> run_inspect(const InspectFlags& o) {
   const auto* network = std::get_if<NetworkFacts>(&facts);
   if (network != nullptr)
     for (const std::string& warning : network->warnings) warn(warning);
-  if (o.common.json)
-    print_json(to_json(facts, o.tensors));
-  else if (model != nullptr)
+  if (o.common.json) return print_with_hash(o.model, to_json(facts, o.tensors));
+  if (model != nullptr)
     print_facts(*model, o.tensors);
   else if (network != nullptr)
     print_facts(*network);

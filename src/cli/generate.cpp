@@ -3,9 +3,10 @@
 #include "cli/answer.h"
 #include "cli/commands.h"
 #include "cli/generation_options.h"
-#include "cli/prompt_options.h"
-#include "core/numerics_version.h"
 #include "cli/output_file.h"
+#include "cli/prompt_options.h"
+#include "cli/receipt_option.h"
+#include "core/numerics_version.h"
 #include "host/conversation.h"
 #include "lm/kv_file.h"
 #include "lm/model_entity.h"
@@ -17,7 +18,7 @@ struct GenerateOptions {
   CommonOptions common;
   GenerationFlags generation;
   PromptFlags prompting;
-  std::string model, prompt, file, kv, save_kv;
+  std::string model, prompt, file, kv, save_kv, receipt;
   bool overwrite = false, raw = false, chat = false, show_prompt = false;
 };
 
@@ -26,6 +27,7 @@ struct Prompt {
   bool templated = false;
   std::vector<std::int32_t> ids;
   std::size_t dropped_bytes = 0;
+  std::string template_source{};
 };
 
 Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
@@ -49,6 +51,7 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
         return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
                   with_flags(std::move(text).error(), prompts.date.has_value()));
       prompt.text = std::move(*text);
+      prompt.template_source = prompts.chat_template->source();
     }
   }
   LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, !prompt.templated, prompt.ids));
@@ -128,6 +131,7 @@ Result<void> read_and_save(const GenerateOptions& o, std::span<const std::int32_
 Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   // the model's own file may take what it has read
+  LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   if (!is_same_file(o.save_kv, o.model) || !is_model_entity(o.model))
     LOOM_TRY_VOID(check_output(o.save_kv, OutputKind::kv, o.overwrite, {o.model}));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
@@ -141,8 +145,14 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   if (!o.save_kv.empty()) LOOM_TRY_VOID(read_and_save(o, prompt.ids, *session));
   const auto unread = std::span(prompt.ids).subspan(session->length());
   LOOM_TRY(const Generation g, answer(*session, model, unread, generation, o.common, !o.common.json));
+  const auto receipt = [&]() -> Result<Receipt> {
+    return receipt_of(model, *session, generation, g,
+                      prompt_of_text(prompt.text, !prompt.templated, prompt.template_source));
+  };
+  LOOM_TRY(const Json sealed, give_receipt(o.receipt, o.common, receipt));
   if (o.common.json) {
     Json json = to_json(o, model, *session, g, prompt.dropped_bytes);
+    json["receipt"] = sealed;
     if (g.prompt_tokens != 0) json["prompt_tokens"] = prompt.ids.size();
     if (!o.kv.empty()) json["kv_tokens"] = kept;  // of these, that were not read again
     print_json(json);
@@ -173,9 +183,9 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   if (!o.common.json && given("--logprobs"))
     return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
   if (o.show_prompt)
-    for (const char* name :
-         {"--kv", "--save-kv", "--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos", "--repetition-penalty",
-          "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias", "--speculate"})
+    for (const char* name : {"--kv", "--save-kv", "--receipt", "--logprobs", "--max-tokens", "--temp", "--stop",
+                             "--ignore-eos", "--repetition-penalty", "--frequency-penalty", "--presence-penalty",
+                             "--repeat-last-n", "--logit-bias", "--speculate"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);
@@ -201,6 +211,7 @@ Run generate_command(CLI::App& app) {
            "FILE.entity to write: what the model keeps of the prompt; MODEL itself, if it is an .entity, takes it too")
       ->type_name("FILE");
   add_overwrite(app, o->overwrite);
+  add_receipt(app, o->receipt);
   app.add_flag("--json", o->common.json, "One JSON object on stdout: text, ids, hash, speeds, memory");
   o->generation.add(app);
   add_common(app, o->common, true);

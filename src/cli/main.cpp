@@ -20,33 +20,33 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"chat", "Talk with a model in the terminal", loom::cli::chat_command},
-    {"generate", "Answer or continue one text", loom::cli::generate_command},
-    {"logits", "The scores of the next token, with a hash of their bits", loom::cli::logits_command},
-    {"tokenize", "Text to token ids", loom::cli::tokenize_command},
-    {"detokenize", "Token ids to text", loom::cli::detokenize_command},
-    {"perplexity", "How well a model predicts a text", loom::cli::perplexity_command},
-    {"bench", "Tokens per second of prompt and generation", loom::cli::bench_command},
-    {"inspect", "What is in a model file or folder", loom::cli::inspect_command},
+    {"generate", "Answer a question, or continue a text", loom::cli::generate_command},
+    {"logits", "Show the scores of the next token, with a hash of their bits", loom::cli::logits_command},
+    {"tokenize", "Turn text into token ids", loom::cli::tokenize_command},
+    {"detokenize", "Turn token ids into text", loom::cli::detokenize_command},
+    {"perplexity", "Measure how well a model predicts a text", loom::cli::perplexity_command},
+    {"bench", "Measure tokens per second of prompt and generation", loom::cli::bench_command},
+    {"inspect", "Show what a model file or folder holds", loom::cli::inspect_command},
     {"quantize", "Write a model as GGUF in another weight type", loom::cli::quantize_command},
-    {"convert", "Write a language model as one .entity file", loom::cli::convert_command},
-    {"export", "Write a network as ONNX or safetensors, a language model as GGUF", loom::cli::export_command},
-    {"embed", "Texts to vectors, with their cosines", loom::cli::embed_command},
-    {"run", "Run a network of any layers on one input", loom::cli::run_command},
+    {"convert", "Write a model or a network as one .entity file", loom::cli::convert_command},
+    {"export", "Write a network or a model in the files of others", loom::cli::export_command},
+    {"embed", "Turn texts into vectors and compare them", loom::cli::embed_command},
+    {"run", "Run a network or an ONNX graph on one input", loom::cli::run_command},
     {"train", "Train a network as a config says, with a journal", loom::cli::train_command},
-    {"replay", "Prove a training's journal by doing it again", loom::cli::replay_command},
-    {"finetune", "A language model learns a text by low-rank adapters", loom::cli::finetune_command},
-    {"report", "Write a training's page: curves, layers, hashes", loom::cli::report_command},
+    {"replay", "Compute a receipt or a training again and compare", loom::cli::replay_command},
+    {"finetune", "Train low-rank adapters of a language model on a text", loom::cli::finetune_command},
+    {"report", "Write the page of a training: curves, layers, hashes", loom::cli::report_command},
     {"morph", "Write a network in another weight type", loom::cli::morph_command},
     {"diff", "Compare two networks weight by weight", loom::cli::diff_command},
     {"graph", "Draw a network as SVG", loom::cli::graph_command},
     {"dna", "Compare two networks layer by layer, with a picture", loom::cli::dna_command},
     {"evolve", "Breed networks for a task", loom::cli::evolve_command},
-    {"stream", "Live weights of another framework become a network", loom::cli::stream_command},
-    {"bridge", "Serve streams and comparisons with other frameworks over HTTP", loom::cli::bridge_command},
-    {"schema", "The JSON Schema of network specs, trainings or evolutions", loom::cli::schema_command},
+    {"stream", "Turn live weights of another framework into a network", loom::cli::stream_command},
+    {"bridge", "Serve streams and comparisons of other frameworks over HTTP", loom::cli::bridge_command},
+    {"schema", "Print the JSON Schema of specs, trainings or evolutions", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
-    {"audit", "CPU, caches, instruction sets, memory, tiles", loom::cli::audit_command},
-    {"gpu", "The graphics cards that Loom can compute on", loom::cli::gpu_command},
+    {"audit", "Show CPU, caches, instruction sets, memory and tiles", loom::cli::audit_command},
+    {"gpu", "List the graphics cards that Loom can compute on", loom::cli::gpu_command},
 };
 
 // If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way
@@ -109,14 +109,16 @@ int run(int argc, char** argv) {
   bool list_commands = false;
   app.add_flag("--commands", list_commands, "Print the names of the commands, one per line");
   app.footer(
-      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert wrote, NETWORK a JSON spec or an "
-      ".entity. loom COMMAND --help "
-      "says more about a command.");
+      "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert\n"
+      "wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help says more.");
   int status = 0;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);
     sub->callback([run = command.make(*sub), &status] { status = run(); });
   }
+  // The commands have kept the formatter of before: only the list of them is narrow.
+  app.formatter(std::make_shared<CLI::Formatter>());
+  app.get_formatter()->column_width(14);
   const auto names = command_names();
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string_view called = argc > 0 ? argv[0] : "";

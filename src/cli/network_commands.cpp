@@ -6,9 +6,11 @@
 #include "cli/auto_morph_command.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/receipt_option.h"
 #include "cli/run_graph.h"
 #include "cli/terminal_text.h"
 #include "core/file.h"
+#include "core/files_read.h"
 #include "evolution/run/config.h"
 #include "host/compare.h"
 #include "host/load_any.h"
@@ -57,7 +59,14 @@ Result<void> write_output(const std::string& path, const NetworkOutput& y) {
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
+Result<Receipt> receipt_of_run(const RunFlags& o, const NetworkOutput& y, const FilesRead& read) {
+  Receipt::NetworkInput input{.seed = o.seed, .batch = o.batch, .hints = {{}, o.hints, {}}, .lenient = o.lenient};
+  for (const std::string& file : o.inputs) input.files.push_back({{}, file, {}});
+  return receipt_of(o.network, std::move(input), y, read.paths());
+}
+
 Result<int> run_network_command(const RunFlags& o) {
+  LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   if (is_graph_file(o.network)) return run_graph(o);
   if (o.inputs.size() > 1)
     return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
@@ -65,6 +74,7 @@ Result<int> run_network_command(const RunFlags& o) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, o.output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor, o.overwrite,
                                {o.network, file}));
+  const FilesRead read;
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const TensorValues input, input_of(o, network));
   if (file.empty() && !o.common.quiet)
@@ -81,8 +91,11 @@ Result<int> run_network_command(const RunFlags& o) {
   watch_interrupts();
   LOOM_TRY(const NetworkOutput y, run_network(network, input, options));
   if (!o.output.empty()) LOOM_TRY_VOID(write_output(o.output, y));
+  LOOM_TRY(const Json receipt, give_receipt(o.receipt, o.common, [&] { return receipt_of_run(o, y, read); }));
   if (o.common.json) {
-    print_json(to_json(y, o.output.empty(), o.cells));
+    Json out = to_json(y, o.output.empty(), o.cells);
+    out["receipt"] = receipt;
+    print_json(out);
   } else {
     if (o.cells) print_cells(y.cells);
     if (o.output.empty()) std::printf("%s\n", dump_json(nested_json(y.view())).c_str());
@@ -206,6 +219,7 @@ Run run_command(CLI::App& app) {
   add_hints(app, o->hints);
   app.add_option("--batch", o->batch, "Samples of a drawn input")->check(CLI::Range(1, 65536))->excludes(input);
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
+  add_receipt(app, o->receipt);
   app.add_flag("--cells", o->cells, "Each cell's output too: time, least, mean and largest number, hash");
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

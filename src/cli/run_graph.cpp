@@ -1,15 +1,37 @@
 #include "cli/run_graph.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/receipt_option.h"
 #include "cli/terminal_text.h"
 #include "core/file.h"
+#include "core/files_read.h"
 #include "core/json.h"
 #include "host/graph_run.h"
 
 namespace loom::cli {
+namespace {
+
+// "NAME=FILE" or "FILE", as run_graph_file() takes them.
+Receipt::File input_file(const std::string& text, const GraphRunResult& result) {
+  const std::size_t equals = text.find('=');
+  const std::string name = text.substr(0, std::min(equals, text.size()));
+  const bool is_named = equals != text.npos && std::ranges::find(result.inputs, name, [](const auto& input) {
+                                                 return input.first;
+                                               }) != result.inputs.end();
+  return is_named ? Receipt::File{name, text.substr(equals + 1), {}} : Receipt::File{{}, text, {}};
+}
+
+Result<Receipt> receipt_of_graph(const RunFlags& o, const GraphRunResult& result, const FilesRead& read) {
+  Receipt::NetworkInput input{.seed = o.seed};
+  for (const std::string& text : o.inputs) input.files.push_back(input_file(text, result));
+  return receipt_of(o.network, std::move(input), result, read.paths());
+}
+
+}  // namespace
 
 Result<int> run_graph(const RunFlags& o) {
   if (!o.output.empty())
@@ -24,7 +46,9 @@ Result<int> run_graph(const RunFlags& o) {
   }
   LOOM_TRY_VOID(name_device(o.common, options.runner, 1));
   watch_interrupts();
+  const FilesRead read;
   LOOM_TRY(const GraphRunResult result, run_graph_file(o.network, options));
+  LOOM_TRY(const Json receipt, give_receipt(o.receipt, o.common, [&] { return receipt_of_graph(o, result, read); }));
   if (!result.drawn.empty() && !o.common.quiet)
     std::fprintf(stderr, "loom: no --input: values of %s drawn from seed %llu\n",
                  fmt::format("{}", fmt::join(result.drawn, ", ")).c_str(), static_cast<unsigned long long>(o.seed));
@@ -40,7 +64,9 @@ Result<int> run_graph(const RunFlags& o) {
     LOOM_TRY_VOID(write_file_atomically(o.output, std::as_bytes(std::span(text))));
   }
   if (o.common.json) {
-    print_json(to_json(result, o.output.empty()));
+    Json out = to_json(result, o.output.empty());
+    out["receipt"] = receipt;
+    print_json(out);
     return kOk;
   }
   for (const auto& [name, value] : result.outputs) {

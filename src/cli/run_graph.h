@@ -10,7 +10,7 @@ namespace loom::cli {
 
 struct RunFlags {
   CommonOptions common;
-  std::string network, output, hints;
+  std::string network, output, hints, receipt;
   std::vector<std::string> inputs;  // one FILE, or NAME=FILE of a graph
   std::size_t batch = 1;
   std::uint64_t seed = 0;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/receipt_option.h"
 #include "core/numerics_version.h"
 #include "host/perplexity.h"
 
@@ -13,11 +14,12 @@ namespace {
 
 struct LogitsOptions {
   CommonOptions common;
-  std::string model, prompt, ids;
+  std::string model, prompt, ids, receipt;
   std::size_t top = 10;
 };
 
 Result<int> run_logits(const LogitsOptions& o) {
+  LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   std::vector<std::int32_t> ids;
   std::size_t dropped = 0;
@@ -37,7 +39,13 @@ Result<int> run_logits(const LogitsOptions& o) {
     return fail(Code::NonFinite, "{}: the logit of token {} is {}", o.model, bad - row.begin(), *bad);
   Sha256 hash;
   hash.update_floats(row);
-  const std::string digest = to_hex(hash.finish());
+  const Digest bits = hash.finish();
+  const std::string digest = to_hex(bits);
+  LOOM_TRY(const Json receipt, give_receipt(o.receipt, o.common, [&] {
+             Receipt::Prompt read = o.ids.empty() ? prompt_of_text(o.prompt, true) : Receipt::Prompt();
+             read.ids = ids;
+             return receipt_of_logits(model, *session, bits, std::move(read));
+           }));
   const std::vector<TokenLogprob> best = logprobs(row, -1, o.top);
   const auto text = [&](std::int32_t id) {
     return model.tokenizer ? model.tokenizer->decode(std::span(&id, 1), {.skip_special_tokens = false}) : std::string();
@@ -56,7 +64,8 @@ Result<int> run_logits(const LogitsOptions& o) {
                     {"isa", name(session->isa())},
                     {"precision", name(session->precision())},
                     {"threads", session->threads()},
-                    {"numerics_version", kNumericsVersion}});
+                    {"numerics_version", kNumericsVersion},
+                    {"receipt", receipt}});
     return kOk;
   }
   for (const TokenLogprob& t : best)
@@ -183,6 +192,7 @@ Run logits_command(CLI::App& app) {
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is");
   app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
   app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(whole_number());
+  add_receipt(app, o->receipt);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, true);
   return [o] {

@@ -1,6 +1,7 @@
 // train, replay, report: a network learns as a config says; a journal is proved by doing it again; a run becomes a
 // page.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "cli/terminal_text.h"
 #include "cli/train_view.h"
 #include "core/json.h"
+#include "host/replay_receipt.h"
 #include "host/train.h"
 #include "training/report.h"
 
@@ -156,11 +158,45 @@ Result<int> run_train(const TrainFlags& o) {
 
 struct ReplayFlags {
   CommonOptions common;
-  std::string journal, folder;
+  std::string journal, folder, model;
 };
+
+// Every receipt of a file; status 1 with the first difference.
+Result<int> replay_receipts(const ReplayFlags& o) {
+  ReceiptReplayOptions options{.model = o.model, .folder = o.folder, .threads = o.common.threads};
+  options.device = o.common.device, options.max_bytes = o.common.max_memory, options.cancel = &interrupt_flag();
+  if (!o.common.isa.empty()) {
+    LOOM_TRY(options.isa, isa_from_name(o.common.isa));
+  }
+  LOOM_TRY(const std::vector<Json> receipts, read_receipts(o.journal));
+  watch_interrupts();
+  Json all = Json::array();
+  bool equal = true;
+  for (std::size_t i = 0; i < receipts.size(); ++i) {
+    Progress bar("replaying", o.common.quiet);
+    options.progress = [&](std::size_t done, std::size_t total) {
+      bar.update(static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(total, 1)));
+    };
+    auto replay = replay_receipt(receipts[i], options);
+    if (!replay) return at(o.journal, std::move(replay).error());
+    equal = equal && replay->difference.empty();
+    const std::string number = receipts.size() > 1 ? fmt::format("answer {}: ", i + 1) : std::string();
+    if (o.common.json)
+      all.push_back(to_json(*replay));
+    else if (replay->difference.empty())
+      std::printf("EQUAL  %s%s, hash %s\n", number.c_str(), replay->command.c_str(), replay->hash.c_str());
+    else
+      std::printf("DIFFERS  %s%s\n", number.c_str(), terminal_text(replay->difference).c_str());
+  }
+  if (o.common.json) print_json(receipts.size() == 1 ? all[0] : Json{{"equal", equal}, {"receipts", std::move(all)}});
+  return equal ? kOk : kFailed;
+}
 
 Result<int> run_replay(const ReplayFlags& o) {
   LOOM_TRY_VOID(need_exact(o.common, "replay"));
+  if (may_hold_receipts(o.journal)) return replay_receipts(o);
+  if (!o.model.empty())
+    return fail(Code::InvalidArgument, "--model is for receipts; {} is none: a journal names its model", o.journal);
   const std::string journal = journal_of(o.journal);
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   ReplayOptions options{.folder = o.folder};
@@ -221,8 +257,12 @@ Run report_command(CLI::App& app) {
 
 Run replay_command(CLI::App& app) {
   const auto o = std::make_shared<ReplayFlags>();
-  add_path(app, "JOURNAL", o->journal, "journal.jsonl of a run, or its folder, or that of an adapter")->required();
-  add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: as recorded)");
+  add_path(app, "FILE", o->journal,
+           "journal.jsonl of a run, or its folder, or that of an adapter; a receipt, or a conversation of chat's /save")
+      ->required();
+  add_path(app, "--folder", o->folder, "Where the file's relative paths start (default: as recorded)");
+  add_path(app, "--model", o->model, "Where the model of a receipt is now");
+  add_max_memory(app, o->common);
   add_common(app, o->common, false);
   add_device(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

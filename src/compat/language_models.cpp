@@ -180,6 +180,9 @@ char* tokenize(int64_t tokenizer, std::string_view given) {
 }
 
 }  // namespace
+
+bool free_language_model(int64_t handle) { return Models::erase(handle); }
+
 }  // namespace welvet
 
 using namespace welvet;

@@ -385,8 +385,10 @@ int64_t LoomBuildNetworkFromJSON(const char* jsonConfig) {
   return make([&] { return from_spec(words(jsonConfig)); });
 }
 
+// Also frees a language model of LoomLoadModel(): the specification's header has no other function for it.
 void LoomFreeNetwork(int64_t given) {
   make([&]() -> int64_t {
+    if (free_language_model(given)) return 0;
     loom_kind kind = LOOM_KIND_NONE;
     if (loom_kind_of(handle(given), &kind) != LOOM_OK || kind != LOOM_KIND_NETWORK) return no_handle_of_call();
     const std::scoped_lock lock(g_networks_mutex);

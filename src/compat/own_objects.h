@@ -58,6 +58,9 @@ class OwnObjects {
   }
 };
 
+// Frees what LoomLoadModel() gave; false for a handle of something else.
+bool free_language_model(int64_t handle);
+
 // What a network's inputs look like for so many values: its input_shape as one sample where it fits, else one row.
 std::vector<std::uint64_t> sample_shape(loom_network network, std::size_t values);
 

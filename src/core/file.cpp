@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/files_read.h"
 #include "core/system.h"
 
 namespace loom {
@@ -149,6 +150,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   const Descriptor file{os::open(path, os::Access::read)};
   if (file.fd < 0) return os::error(path, "cannot open");
   LOOM_TRY(const std::size_t size, regular_size(file.fd, path));
+  FilesRead::note(path);
   std::shared_ptr<MappedFile> out(new MappedFile);
   out->path_ = path;
   if (size == 0) return out;
@@ -177,6 +179,7 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
   if (file.fd < 0) return os::error(path, "cannot open");
   LOOM_TRY(const std::size_t size, regular_size(file.fd, path));
   if (size > max_bytes) return fail(Code::LimitExceeded, "{}: {} bytes, at most {} are read", path, size, max_bytes);
+  FilesRead::note(path);
   std::string text(size, '\0');
   LOOM_TRY_VOID(read_exactly(file.fd, std::as_writable_bytes(std::span(text)), path));
   LOOM_TRY_VOID(read_rest(file.fd, text, max_bytes, path));

@@ -38,6 +38,7 @@ Result<std::vector<std::int32_t>> Chat::unread_tokens(const std::atomic<bool>* c
     return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}", limit, context);
   if (!encoded) return tl::make_unexpected(encoded.error());
   dropped_bytes_ = encoded->dropped_bytes;
+  prompt_ = prompt_of_text(text, false, prompts_.chat_template->source());
   if (ids.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
   LOOM_TRY(const std::size_t same, keep_common(*session_, ids));
   if (ids.size() >= context)
@@ -80,6 +81,9 @@ Result<Generator::Step> Chat::next(const std::atomic<bool>* cancel) {
   if (step && !step->done) return step;
   last_ = generator_->result();
   is_answering_ = false;
+  // one that was stopped has no receipt
+  if (auto receipt = receipt_of(*model_, *session_, generator_->options(), last_, std::move(prompt_)); step && receipt)
+    receipts_.add(messages_.size(), std::move(*receipt));
   generator_.reset();
   if (step)
     messages_.push_back(message("assistant", last_.text));
@@ -115,6 +119,7 @@ Result<void> Chat::push(const Json& message) {
 Result<void> Chat::set_messages(const Json& messages) {
   LOOM_TRY_VOID(check_idle());
   LOOM_TRY(messages_, conversation_from_json(messages));
+  receipts_.keep(0);
   find_system();
   return {};
 }
@@ -124,6 +129,7 @@ Result<void> Chat::rewind(std::size_t count) {
   if (count > messages_.size())
     return fail(Code::OutOfRange, "{} messages of a conversation of {}", count, messages_.size());
   while (messages_.size() > count) messages_.erase(messages_.size() - 1);
+  receipts_.keep(count);
   return {};
 }
 
@@ -132,6 +138,7 @@ Result<void> Chat::edit(std::size_t index, std::string content) {
   if (index >= messages_.size())
     return fail(Code::OutOfRange, "message {} of a conversation of {}", index, messages_.size());
   LOOM_TRY_VOID(rewind(index + 1));
+  receipts_.keep(index);
   messages_[index]["content"] = std::move(content);
   find_system();
   return {};
@@ -140,6 +147,7 @@ Result<void> Chat::edit(std::size_t index, std::string content) {
 Result<void> Chat::reset() {
   LOOM_TRY_VOID(check_idle());
   messages_ = Json::array();
+  receipts_.keep(0);
   if (!system_.empty()) messages_.push_back(message("system", system_));
   return session_->rewind(0);
 }
@@ -156,11 +164,22 @@ void Chat::find_system() {
   system_ = is_first ? *as_string(messages_[0]["content"]) : "";
 }
 
-Result<void> Chat::save(const std::string& path) const { return write_conversation(path, messages_); }
+Result<void> Chat::save(const std::string& path) {
+  const auto receipts = receipts_.sealed();
+  Json beside = Json::object();
+  if (!receipts)
+    beside["receipts_error"] = receipts.error().text();
+  else if (!receipts->empty())
+    beside["receipts"] = *receipts;
+  return write_conversation(path, messages_, beside);
+}
+
+Result<Json> Chat::receipt() { return receipts_.last(); }
 
 Result<void> Chat::load(const std::string& path) {
   LOOM_TRY_VOID(check_idle());
   LOOM_TRY(messages_, read_conversation(path));
+  receipts_.load(path);
   find_system();
   return {};
 }

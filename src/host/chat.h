@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/chat_receipts.h"
 #include "host/prompts.h"
 #include "lm/generator.h"
 
@@ -58,9 +59,12 @@ class Chat {
   Result<void> reset();                                       // to the system message alone
   Result<void> set_system(std::string text);                  // and begins anew; empty: none
   const std::string& system() const { return system_; }
-  // Transcripts as files. Errors of read_conversation() and write_conversation().
-  Result<void> save(const std::string& path) const;
+  // Transcripts as files, with a receipt for each answer (host/receipt.h); where one cannot be written, "receipts_error"
+  // says why. Errors of read_conversation() and write_conversation().
+  Result<void> save(const std::string& path);
   Result<void> load(const std::string& path);
+  // The receipt of the last answer. InvalidState before one that was complete; errors of seal().
+  Result<Json> receipt();
 
   // Goes on with another session of the model, as when adapters have changed: the next answer reads the whole
   // conversation into it.
@@ -79,6 +83,8 @@ class Chat {
   GenerationOptions generation_;
   std::string system_;
   Json messages_ = Json::array();
+  ChatReceipts receipts_;
+  Receipt::Prompt prompt_;  // of the answer that runs
   std::optional<Generator> generator_;
   Generation last_;  // of the answer before the one that runs
   std::size_t prompt_tokens_ = 0, dropped_bytes_ = 0;

@@ -124,10 +124,12 @@ Json conversation_to_json(const Json& messages) {
   return Json{{"loom_chat", kVersion}, {"messages", std::move(list)}};
 }
 
-Result<void> write_conversation(const std::string& path, const Json& messages) {
+Result<void> write_conversation(const std::string& path, const Json& messages, const Json& beside) {
   if (is_file(path) && !read_conversation(path))
     return fail(Code::InvalidArgument, "{}: exists and holds no conversation; not overwritten", path);
-  const std::string text = dump_json(conversation_to_json(messages), 1) + "\n";
+  Json file = conversation_to_json(messages);
+  for (const auto& [key, value] : beside.items()) file[key] = value;
+  const std::string text = dump_json(file, 1) + "\n";
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 

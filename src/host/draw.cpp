@@ -10,7 +10,8 @@
 namespace loom {
 namespace {
 
-constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kGap = 6, kCellGap = 26, kPlaneGap = 60, kMargin = 24;
+constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kShapeLine = 14, kGap = 6, kCellGap = 26, kPlaneGap = 60,
+                 kMargin = 24;
 
 // Wide types blue, bytes green, down to one bit in red: fewer bits, warmer colours.
 const char* colour_of(const std::string& dtype) {
@@ -37,10 +38,12 @@ struct Node {
   bool disabled = false;
   const Share* link = nullptr;
   std::vector<Node> children;
+  std::string shape{};  // of a cell's output, where it is known
 
+  double head() const { return shape.empty() ? kHead : kHead + kShapeLine; }
   double height() const {
-    if (children.empty()) return kLeaf;
-    double h = kHead + kGap;
+    if (children.empty()) return shape.empty() ? kLeaf : kLeaf + kShapeLine;
+    double h = head() + kGap;
     for (const Node& child : children) h += child.height() + kGap;
     return h;
   }
@@ -72,6 +75,17 @@ Node node_of(Layer& layer, const std::string& role, const Share* link = nullptr)
   return node;
 }
 
+// An upper bound of the width of a text: the pictures bring no font, and letters of Helvetica are narrower.
+double text_width(std::string_view text, int size, bool bold) {
+  return static_cast<double>(text.size() * static_cast<std::size_t>(size)) * (bold ? 0.62 : 0.58);
+}
+
+// As much of a text as a box is wide enough for.
+std::string fitting(std::string_view text, int size, bool bold, double width) {
+  if (text_width(text, size, bold) <= width) return std::string(text);
+  return shortened(text, static_cast<std::size_t>(width / text_width("x", size, bold)));
+}
+
 class Picture {
  public:
   void box(double x, double y, double width, double height, const char* fill, bool disabled, bool dashed = false) {
@@ -83,8 +97,10 @@ class Picture {
   }
   void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b",
             const char* weight = "normal") {
+    const std::string shown = shortened(what, 120);
+    right_ = std::max(right_, x + text_width(shown, size, *weight != 'n'));
     body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n",
-                         x, y, size, colour, weight, html_text(shortened(what, 120)));
+                         x, y, size, colour, weight, html_text(shown));
   }
   void curve(double x1, double y1, double x2, double y2, bool ahead) {
     const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;
@@ -99,13 +115,16 @@ class Picture {
   double node(const Node& n, double x, double y, double width) {
     const double height = n.height();
     box(x, y, width, height, n.children.empty() ? colour_of(n.dtype) : "#f7f7fa", n.disabled);
-    text(x + 8, y + 16, n.label, 12, "#1c1f2b", "600");
+    const double room = width - 16;
+    text(x + 8, y + 16, fitting(n.label, 12, true, room), 12, "#1c1f2b", "600");
     if (n.link != nullptr) links_.push_back({n.link, x + width, y + height / 2});
     if (n.children.empty()) {
-      text(x + 8, y + 31, n.disabled ? "disabled" : n.note, 10, "#4a4e5c");
+      text(x + 8, y + 31, fitting(n.disabled ? "disabled" : n.note, 10, false, room), 10, "#4a4e5c");
+      if (!n.shape.empty()) text(x + 8, y + 31 + kShapeLine, fitting(n.shape, 10, false, room), 10, "#4a4e5c");
       return height;
     }
-    double at = y + kHead;
+    if (!n.shape.empty()) text(x + 8, y + 31, fitting(n.shape, 10, false, room), 10, "#4a4e5c");
+    double at = y + n.head();
     for (const Node& child : n.children) at += node(child, x + kGap, at, width - 2 * kGap) + kGap;
     return height;
   }
@@ -140,9 +159,18 @@ struct Corner {
   double x = 0, y = 0;
 };
 
+// "gives [1, 8]" for each cell, as far as the network's input_shape says.
+std::vector<std::string> output_shapes(const Network& network) {
+  std::vector<std::string> out(network.num_cells());
+  if (!network.is_prepared()) return out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = "gives " + network.shape_after(i).text();
+  return out;
+}
+
 // Every cell of the grid, planes side by side; where each begins.
 std::vector<Corner> draw_grid(Picture& picture, const Network& network) {
   const GridSize& size = network.size();
+  const std::vector<std::string> shapes = output_shapes(network);
   std::vector<Corner> places(network.num_cells());
   double left = kMargin;
   for (std::size_t z = 0; z < size.depth; ++z) {
@@ -160,8 +188,8 @@ std::vector<Corner> draw_grid(Picture& picture, const Network& network) {
           const Cell& cell = network.cell(i);
           if (cell.is_empty()) continue;
           any = true;
-          const Node node =
-              node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
+          Node node = node_of(cell.layer ? *cell.layer : *cell.front(), "", cell.link ? &cell.link->share : nullptr);
+          node.shape = shapes[i];
           at += picture.node(node, column, at, kWidth) + kGap;
         }
         if (!any) picture.box(column, top, kWidth, kLeaf, "#ffffff", false, true);
@@ -212,9 +240,11 @@ Result<std::string> draw_network(const Network& network, std::string_view title)
   Picture picture;
   const std::string& own = network.settings.name.empty() ? network.settings.id : network.settings.name;
   picture.text(kMargin, kMargin + 8, title.empty() ? own : title, 16, "#1c1f2b", "700");
+  const std::string input =
+      network.is_prepared() ? fmt::format("; input {}", network.prepared_input().text()) : std::string();
   picture.text(kMargin, kMargin + 26,
-               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights", size.depth, size.rows,
-                           size.cols, size.layers_per_cell, static_cast<double>(network.resident_bytes()) / 1e6),
+               fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights{}", size.depth, size.rows,
+                           size.cols, size.layers_per_cell, static_cast<double>(network.resident_bytes()) / 1e6, input),
                11, "#4a4e5c");
   const std::vector<Corner> places = draw_grid(picture, network);
   draw_links(picture, network, places);

@@ -383,9 +383,11 @@ Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
   const ModelConfig& c = source.config;
-  // Hugging Face's "gelu" is the exact one (engine L-10).
-  const std::optional<Activation> activation =
-      c.hidden_act == "gelu" ? Activation::GeluExact : activation_from_name(c.hidden_act);
+  // Hugging Face's "gelu" is the exact one (engine L-10), and its names have no capitals.
+  const bool is_theirs = c.hidden_act.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  const std::optional<Activation> activation = c.hidden_act == "gelu" ? Activation::GeluExact
+                                               : is_theirs            ? activation_from_name(c.hidden_act)
+                                                                      : std::nullopt;
   if (!activation) return fail(Code::Unsupported, "hidden_act \"{}\" is not known", c.hidden_act);
   Loader loader(source, options);
   LOOM_TRY_VOID(loader.check_complete());

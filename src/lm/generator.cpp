@@ -66,6 +66,8 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
       stops_(options.stop),
       before_(session.length()),
       revision_(session.revision()) {
+  result_.prompt_ids.assign(session.tokens().begin(), session.tokens().end());
+  result_.prompt_ids.insert(result_.prompt_ids.end(), prompt_.begin(), prompt_.end());
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();

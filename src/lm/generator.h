@@ -39,8 +39,9 @@ struct Generation {
   std::vector<std::int32_t> ids;  // drawn tokens, the end-of-sequence token not included
   std::string stop_reason;        // "eos", "stop", "length", "context", "cancelled"
   std::vector<std::vector<TokenLogprob>> logprobs;
-  std::size_t prompt_tokens = 0;  // that were read; 0 when that was cancelled
-  Digest hash{};                  // of the generated ids and the bits of the last logits
+  std::size_t prompt_tokens = 0;         // that were read; 0 when that was cancelled
+  std::vector<std::int32_t> prompt_ids;  // all that stands before the first drawn token, also what the session held
+  Digest hash{};                         // of the generated ids and the bits of the last logits
   // of work: what a host does between two steps does not count
   double prefill_seconds = 0, decode_seconds = 0;
   std::size_t decode_steps = 0;   // tokens that were fed
@@ -75,6 +76,7 @@ class Generator {
   bool done() const { return !result_.stop_reason.empty(); }
   // Filled as it goes; stop_reason and hash when done.
   const Generation& result() const { return result_; }
+  const GenerationOptions& options() const { return options_; }
 
  private:
   // Holds back text that may be the beginning of a stop string.

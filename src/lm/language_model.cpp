@@ -307,7 +307,8 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   const auto is_taken = [&](const PeftInfo& known) { return known.name == fmt::format("{}", number); };
   for (const auto& adapter : options.adapters) {
     for (const auto known = list_peft(decoder); std::ranges::any_of(known, is_taken);) ++number;
-    LOOM_TRY_VOID(load_peft(decoder, adapter, fmt::format("{}", number++)));
+    model.adapter_folders.emplace_back(fmt::format("{}", number++), adapter);
+    LOOM_TRY_VOID(load_peft(decoder, adapter, model.adapter_folders.back().first));
   }
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   const auto special = [&](const std::optional<std::string>& text, auto id) {
@@ -349,6 +350,7 @@ Result<LanguageModel> loaded(const std::string& path, const Read& read, const Mo
   LanguageModel model;
   model.path = path;
   model.format = all.format;
+  if (options.decoder.dtype) model.dtype = name(*options.decoder.dtype);
   if (auto built = build(model, std::move(all), options, *pool); !built)
     return tl::make_unexpected(with_path(path, std::move(built).error()));
   model.stop_ids = stop_ids(model);

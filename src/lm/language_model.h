@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/byte_source.h"
 #include "lm/decoder.h"
@@ -27,6 +29,9 @@ struct LanguageModel {
   // ascending: end-of-sequence tokens of every config, ends of a turn by their texts
   std::vector<std::int32_t> stop_ids;
   double load_ms = 0;
+  std::string dtype;  // that the weights were turned into on load; empty: as stored
+  // PEFT folders of adapters beside those that the model brings, with their names: whoever adds or drops one keeps it
+  std::vector<std::pair<std::string, std::string>> adapter_folders;
 
   // With NotFound, NoTemplate or what was wrong with it.
   Result<const text::Tokenizer*> need_tokenizer() const;

@@ -13,7 +13,7 @@ namespace loom {
 // Performance hints of engine J-01 and J-16: accepted, and without a say in any number.
 inline constexpr std::string_view kHintHelp = "Without effect: a hint of Loom 0.8x";
 inline constexpr std::string_view kDeviceHelp =
-    "Without effect: networks run on the CPU; a warning if another is asked for";
+    "Without effect: whoever runs a network chooses the device; a warning if it asks for one";
 inline constexpr std::array<Key, 7> kHintKeys = {Key{"use_tiling", kHintHelp}, {"enable_multi_core_tiling", kHintHelp},
                                                  {"tile_size", kHintHelp},     {"use_simd_forward", kHintHelp},
                                                  {"use_gpu", kDeviceHelp},     {"exec_target", kDeviceHelp},

@@ -161,8 +161,7 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
   std::size_t nesting_;
 };
 
-// Hints have no say in any number; that a device was asked for which nothing runs on is said all the same (engine
-// T-02).
+// Hints change no number. A spec that asks for a device is warned: whoever runs the network chooses it (engine T-02).
 void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std::span<const Key> keys) {
   for (const Key& hint : keys) {
     const std::string_view key = hint.names;
@@ -170,7 +169,8 @@ void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std:
     if (given == nullptr) continue;
     const std::string* target = key == "exec_target" ? as_string(*given) : nullptr;
     if ((key == "use_gpu" && as_bool(*given).value_or(false)) || (target != nullptr && folded_name(*target) != "cpu"))
-      findings.warn(below(place, key), shown(*given) + " given, networks run on the CPU alone");
+      findings.warn(below(place, key),
+                    shown(*given) + " has no effect: the device is chosen when a network runs (--device)");
   }
 }
 
@@ -472,7 +472,10 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   read_given_weights(findings);
   LOOM_TRY_VOID(findings.result());
   if (network.settings.input_shape) {
-    auto prepared = network.prepare(network.with_batch(*network.settings.input_shape, 1));
+    const Shape sample = network.with_batch(*network.settings.input_shape, 1);
+    auto prepared = network.prepare(sample);
+    // What feeds back runs in the step mesh alone: a forward pass is refused when it is asked for.
+    if (!prepared && prepared.error().code == Code::FeedbackLink && network.prepare_steps(sample)) prepared = {};
     if (!prepared) return tl::make_unexpected(with_item(network, cells, std::move(prepared).error()));
   }
   warn_of_lone_residuals(findings, network, cells);

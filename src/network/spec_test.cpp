@@ -316,13 +316,51 @@ TEST(Spec, T_02_G_70_a_device_that_nothing_runs_on_is_warned_of) {
     EXPECT_TRUE(read) << spec;
     return read ? read->warnings : std::vector<std::string>{};
   };
-  EXPECT_EQ(warnings(list_of(dense + "}", R"("use_gpu":true,)")),
-            std::vector<std::string>{"/use_gpu: true given, networks run on the CPU alone"});
+  EXPECT_EQ(
+      warnings(list_of(dense + "}", R"("use_gpu":true,)")),
+      std::vector<std::string>{"/use_gpu: true has no effect: the device is chosen when a network runs (--device)"});
   EXPECT_EQ(warnings(list_of(dense + R"(,"use_gpu":true})")),
-            std::vector<std::string>{"/layers/0/use_gpu: true given, networks run on the CPU alone"});
+            std::vector<std::string>{
+                "/layers/0/use_gpu: true has no effect: the device is chosen when a network runs (--device)"});
   EXPECT_EQ(warnings(list_of(dense + R"(,"exec_target":"gpu"})")),
-            std::vector<std::string>{"/layers/0/exec_target: \"gpu\" given, networks run on the CPU alone"});
+            std::vector<std::string>{
+                "/layers/0/exec_target: \"gpu\" has no effect: the device is chosen when a network runs (--device)"});
   EXPECT_TRUE(warnings(list_of(dense + R"(,"use_gpu":false,"exec_target":"CPU"})", R"("use_gpu":false,)")).empty());
+}
+
+// Loom 0.8x writes names in capitals; case, '_' and '-' count in none of them.
+TEST(Spec, CaseDoesNotCountInActivationsAsInOtherNames) {
+  const auto spec_with = [](std::string activation) {
+    return list_of(R"({"type":"DENSE","dtype":"FP4","input_height":2,"output_height":2,"activation":")" + activation +
+                   R"("})");
+  };
+  for (std::size_t i = 0; i < kNumActivations; ++i) {
+    const std::string known(name(static_cast<Activation>(i)));
+    std::string capitals = known;
+    for (char& c : capitals) c = c == '_' ? '-' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    const auto plain = network_from_json(spec_with(known)), shouted = network_from_json(spec_with(capitals));
+    ASSERT_TRUE(plain && shouted) << capitals;
+    EXPECT_EQ(dump_json(network_to_json(plain->network)), dump_json(network_to_json(shouted->network))) << capitals;
+  }
+  EXPECT_EQ(network_from_json(spec_with("RELUU")).error().code, Code::UnknownName);
+}
+
+// A network whose links feed back is made with its input_shape; its forward pass is refused, its mesh runs.
+TEST(Spec, ANetworkThatFeedsBackIsMadeForTheStepMesh) {
+  const std::string spec = R"({"rows":1,"cols":3,"input_shape":[4],"layers":[
+      {"x":0,"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"target_x":2,"link_mode":"feed",
+       "link_merge":"add"},
+      {"x":1,"type":"dense","input_height":4,"output_height":4},
+      {"x":2,"type":"dense","input_height":4,"output_height":4}]})";
+  auto read = network_from_json(spec);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->network.prepare(Shape::of({1, 4})).error().code, Code::FeedbackLink);
+  EXPECT_TRUE(read->network.prepare_steps(Shape::of({1, 4})));
+  const auto session = NetworkSession::create(read->network, {1, std::nullopt, false});
+  if (session) EXPECT_FALSE((*session)->prepare(Shape::of({1, 4})));
+  auto wide = spec;
+  wide.replace(wide.find("[4]"), 3, "[5]");
+  EXPECT_EQ(network_from_json(wide).error().code, Code::FeedbackLink);
 }
 
 TEST(Spec, V_31_G_12_a_residual_outside_a_sequence_is_warned_of) {

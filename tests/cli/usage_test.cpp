@@ -110,9 +110,10 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--use-adapters",
         "--kv",
         "--save-kv",
+        "--receipt",
         "--activations",
         "--kv-dtype"}},
-      {"logits", {"--prompt", "--ids", "--top", "--json"}},
+      {"logits", {"--prompt", "--ids", "--top", "--receipt", "--json"}},
       {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
       {"perplexity", {"--window", "--max-windows", "--json"}},
@@ -122,11 +123,11 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"convert",
        {"--dtype", "--adapter", "--keep-adapter", "--output", "--overwrite", "--entity-version", "--allow-loss",
         "--json"}},
-      {"embed", {"--file", "--output", "--dtype", "--overwrite", "--json"}},
+      {"embed", {"--file", "--output", "--dtype", "--overwrite", "--receipt", "--json"}},
       {"export", {"--output", "--input-shape", "--dequantize", "--dtype", "--overwrite", "--json"}},
-      {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--json"}},
+      {"run", {"--input", "--output", "--overwrite", "--batch", "--seed", "--lenient", "--receipt", "--json"}},
       {"train", {"--output", "--folder", "--resume", "--overwrite", "--watch", "--epochs", "--json"}},
-      {"replay", {"--folder", "--json"}},
+      {"replay", {"--folder", "--model", "--json"}},
       {"finetune",
        {"--text", "--output", "--resume", "--overwrite", "--from", "--rank", "--alpha", "--seed", "--json"}},
       {"report", {"--output", "--overwrite"}},
@@ -356,6 +357,20 @@ TEST_F(Usage, N_10_precision_fast_is_for_graphics_cards_and_proves_nothing) {
   EXPECT_NE(plain.out.find(R"("precision": "strict")"), std::string::npos) << plain.out;
 }
 
+TEST_F(Usage, HelpHasOneLineOfEightyColumnsPerCommandThatBeginsWithAVerb) {
+  const std::string help = loom({"help"}).out;
+  std::istringstream lines(help), names(loom({"--commands"}).out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (std::string name; std::getline(names, name);) {
+    const std::size_t at = help.find("\n  " + name + " ");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::size_t text = help.find_first_not_of(' ', at + 3 + name.size());
+    const std::string first = help.substr(text, help.find(' ', text) - text);
+    for (const char* const other : {"The", "A", "How", "What", "Text", "Token", "One", "Live"}) EXPECT_NE(first, other);
+    EXPECT_TRUE(first[0] >= 'A' && first[0] <= 'Z') << name << ": " << first;
+  }
+}
+
 // An empty name comes from a shell's variable that is not set, so reading or writing something else would not be meant.
 TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
   test::write_all(temp("c.json"), "{}");
@@ -381,6 +396,8 @@ TEST_F(Usage, an_empty_name_is_not_taken_for_an_absent_option) {
       {{"evolve", config}, "--output"},
       {{"report", temp("r")}, "--output"},
       {{"replay", temp("r")}, "--folder"},
+      {{"replay", temp("r")}, "--model"},
+      {{"run", net}, "--receipt"},
       {{"dna", net, net}, "--journal"},
       {{"dna", net, net}, "--output"},
       {{"graph", net}, "--output"},

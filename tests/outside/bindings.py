@@ -120,13 +120,11 @@ def rust(library, folder):
 
 def go(library, folder):
     compiler = tool("go")
-    shutil.copy(ROOT / "examples/go/ask.go", folder)
-    (folder / "go.mod").write_text("module ask\n\ngo 1.20\n\nrequire loom v0.0.0\n\nreplace loom => "
-                                   f"{ROOT / 'bindings/go'}\n")
+    # as the head of ask.go says, with the go.mod beside it
     environment = {"CGO_ENABLED": "1", "CGO_CFLAGS": f"-I{ROOT}/include", "CGO_LDFLAGS": f"-L{library.parent}",
-                   "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
-    run([compiler, "vet", "./..."], folder, **environment)
-    run([compiler, "build", "-o", "ask", "."], folder, **environment)
+                   "GOFLAGS": "-mod=readonly", "GOPROXY": "off"}
+    run([compiler, "vet", "./..."], ROOT / "examples/go", **environment)
+    run([compiler, "build", "-o", folder / "ask", "."], ROOT / "examples/go", **environment)
     ask([folder / "ask"], folder, False, LD_LIBRARY_PATH=str(library.parent), GODEBUG="cgocheck=1")
     if unformatted := run([pathlib.Path(compiler).with_name("gofmt"), "-l", ROOT / "bindings/go", ROOT / "examples/go"], folder):
         raise SystemExit(f"gofmt would change {unformatted}")

@@ -309,6 +309,8 @@ def language_models(loom):
     loom.call("LoomFreeLLM", model)
     expect("error" in loom.json("LoomLLMGenerate", model, b"", question, 0.0, 0, 4), "a freed model to be an error")
 
+    model_memory(loom, path)
+
     tokenizer = loom.call("LoomLoadTokenizer", path)
     expect(tokenizer > 0, "a tokenizer")
     ids = loom.json("LoomTokenize", tokenizer, "Hello wörld".encode())
@@ -318,8 +320,32 @@ def language_models(loom):
     expect("error" in loom.json("LoomTokenize", tokenizer, b"x"), "a freed tokenizer to be an error")
 
 
+def resident_bytes():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def model_memory(loom, path):
+    """FreeNetwork frees what LoadModel gave: the specification's header has no other function for it."""
+    most, before = os.path.getsize(path) // 2, 0
+    for turn in range(4):
+        model = loom.call("LoadModel", path)
+        expect(model > 0, f"a model: {loom.text('LoomLastError')}")
+        loom.call("FreeNetwork", model)
+        expect("error" in loom.json("LoomLLMGenerate", model, b"", b"hi", 0.0, 0, 4), "a freed model to be an error")
+        before = before or resident_bytes()  # after the first one: what is kept once counts as before
+        expect(resident_bytes() - before < most, f"memory to be given back, {resident_bytes() - before} bytes more after {turn + 1}")
+
+
+def served_names(table):
+    """How many of the 379 names do something; docs/bindings.md says it."""
+    served = sum(status != "unsupported" for _, _, _, status in table["names"])
+    page = " ".join((ROOT / "docs/bindings.md").read_text().split())
+    expect(f"{served} of them are served" in page, f"docs/bindings.md to say: {served} of them are served")
+
+
 def main():
     path = sys.argv[1]
+    served_names(json.loads((ROOT / "api/welvet_compat.json").read_text()))
     loom = Library(path)
     names(loom, path)
     networks(loom)

@@ -4135,6 +4135,90 @@ public final class Abi {
         }
     }
 
+    private static final class CallGeneratorReceipt {
+        static final MethodHandle CALL = function(
+            "loom_generator_receipt",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled. */
+    public static int generatorReceipt(long generator, MemorySegment receipt) {
+        try {
+            return (int) CallGeneratorReceipt.CALL.invokeExact(generator, receipt);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatReceipt {
+        static final MethodHandle CALL = function(
+            "loom_chat_receipt",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the receipt of the last answer that was complete; INVALID_STATE before one. */
+    public static int chatReceipt(long chat, MemorySegment receipt) {
+        try {
+            return (int) CallChatReceipt.CALL.invokeExact(chat, receipt);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallEncoderReceipt {
+        static final MethodHandle CALL = function(
+            "loom_encoder_receipt",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Gives the receipt of the last texts; INVALID_STATE before any. */
+    public static int encoderReceipt(long encoder, MemorySegment receipt) {
+        try {
+            return (int) CallEncoderReceipt.CALL.invokeExact(encoder, receipt);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallReplayReceipt {
+        static final MethodHandle CALL = function(
+            "loom_replay_receipt",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the
+     * first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative
+     * paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+     */
+    public static int replayReceipt(MemorySegment receipt, long receiptSize, MemorySegment model,
+        MemorySegment folder, MemorySegment device, long cancel, MemorySegment report) {
+        try {
+            return (int) CallReplayReceipt.CALL.invokeExact(receipt, receiptSize, model, folder, device, cancel,
+                report);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallContentHash {
+        static final MethodHandle CALL = function(
+            "loom_content_hash",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text:
+     * 64 hexadecimal digits. A file that has not changed since is not read again.
+     */
+    public static int contentHash(MemorySegment path, MemorySegment hash) {
+        try {
+            return (int) CallContentHash.CALL.invokeExact(path, hash);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallLoad {
         static final MethodHandle CALL = function(
             "loom_load",

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/file_stamp.h"
 #include "core/system.h"
 
 namespace loom::os {
@@ -17,6 +18,8 @@ namespace {
 FileInfo told_by(const struct stat& s) {
   return {S_ISREG(s.st_mode), S_ISDIR(s.st_mode), static_cast<std::uint64_t>(s.st_size)};
 }
+
+std::int64_t nanoseconds(const struct timespec& t) { return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; }
 
 // O_NONBLOCK: opening a pipe would wait for its other end; so it is seen to be none of ours at once. Regular files do
 // not care.
@@ -80,6 +83,17 @@ std::optional<FileInfo> info(int file) {
 std::optional<FileInfo> info(const std::string& path) {
   struct stat s{};
   return ::stat(path.c_str(), &s) == 0 ? std::optional(told_by(s)) : std::nullopt;
+}
+std::optional<FileStamp> stamp(const std::string& path) {
+  struct stat s{};
+  if (::stat(path.c_str(), &s) != 0) return std::nullopt;
+#ifdef __APPLE__
+  const struct timespec &modified = s.st_mtimespec, &changed = s.st_ctimespec;
+#else
+  const struct timespec &modified = s.st_mtim, &changed = s.st_ctim;
+#endif
+  return FileStamp{static_cast<std::uint64_t>(s.st_size), static_cast<std::uint64_t>(s.st_ino), nanoseconds(modified),
+                   nanoseconds(changed)};
 }
 bool is_there(const std::string& path) {
   struct stat s{};

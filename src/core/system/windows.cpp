@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "core/file_stamp.h"
 #include "core/system.h"
 
 namespace loom::os {
@@ -132,6 +133,20 @@ std::optional<FileInfo> info(const std::string& path) {
   const auto out = info_of(handle);
   CloseHandle(handle);
   return out;
+}
+std::optional<FileStamp> stamp(const std::string& path) {
+  const HANDLE handle = open_handle(path.c_str(), 0, OPEN_EXISTING);
+  if (handle == INVALID_HANDLE_VALUE) return std::nullopt;
+  BY_HANDLE_FILE_INFORMATION of{};
+  const bool known = told(GetFileInformationByHandle(handle, &of));
+  CloseHandle(handle);
+  if (!known) return std::nullopt;
+  const auto wide = [](DWORD high, DWORD low) { return std::uint64_t{high} << 32 | low; };
+  // in steps of 100 ns
+  const auto written =
+      static_cast<std::int64_t>(wide(of.ftLastWriteTime.dwHighDateTime, of.ftLastWriteTime.dwLowDateTime) * 100);
+  return FileStamp{wide(of.nFileSizeHigh, of.nFileSizeLow), wide(of.nFileIndexHigh, of.nFileIndexLow), written,
+                   written};
 }
 bool is_there(const std::string& path) {
   return GetFileAttributesW(WidePath(path.c_str()).text) != INVALID_FILE_ATTRIBUTES;

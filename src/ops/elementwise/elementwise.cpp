@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/webgpu/call.h"
+#include "core/nearest.h"
 #include "ops/all.h"
 #include "ops/for_rows.h"
 
@@ -48,9 +49,11 @@ constexpr std::array<std::pair<std::string_view, Activation>, 31> kNames = {{
 
 std::string_view name(Activation activation) { return kNames[static_cast<std::size_t>(activation)].first; }
 
+// Case, '_' and '-' do not count, as in all names of specs.
 std::optional<Activation> activation_from_name(std::string_view text) {
+  const std::string folded = folded_name(text);
   for (const auto& [known, value] : kNames)
-    if (known == text) return value;
+    if (folded_name(known) == folded) return value;
   return std::nullopt;
 }
 

@@ -1,0 +1,411 @@
+#include "host/receipt.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "backend/webgpu/gpu_device.h"
+#include "core/config_reader.h"
+#include "core/config_writer.h"
+#include "core/file.h"
+#include "core/numerics_version.h"
+#include "host/conversation.h"
+#include "lm/peft.h"
+#include "text/unicode/utf8.h"
+
+namespace loom {
+namespace {
+
+constexpr std::uint64_t kReceiptVersion = 1;
+constexpr std::array<std::string_view, 4> kCommands = {"generate", "logits", "embed", "run"};
+constexpr std::array<std::string_view, 2> kActivations = {"int16", "int8"};
+constexpr std::array<std::string_view, 3> kKvTypes = {"float32", "bfloat16", "int8"};
+constexpr std::uint64_t kMostContext = std::uint64_t{1} << 24;
+
+std::string hash_of_text(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return to_hex(hash.finish());
+}
+
+// Visits a float as the shortest number that reads back as the same one.
+void visit_float(ConfigVisitor& visit, Key key, float& value) {
+  double wide = std::strtod(fmt::format("{}", value).c_str(), nullptr);
+  const double before = wide;
+  visit(key, wide, NumberRange{-3.4e38, 3.4e38});
+  if (wide != before) value = static_cast<float>(wide);
+}
+
+// Ids are 31-bit numbers; others become -1, which no vocabulary has.
+void visit_ids(ConfigVisitor& visit, Key key, std::vector<std::int32_t>& ids) {
+  std::vector<std::int64_t> wide(ids.begin(), ids.end());
+  visit(key, wide);
+  ids.clear();
+  for (const std::int64_t id : wide) ids.push_back(id < 0 || id > 0x7fffffff ? -1 : static_cast<std::int32_t>(id));
+}
+
+// A seed has 64 bits, more than numbers of JSON hold: it is a text of digits.
+void visit_seed(ConfigVisitor& visit, Key key, std::uint64_t& seed) {
+  std::string digits = fmt::format("{}", seed);
+  visit(key, digits);
+  seed = std::strtoull(digits.c_str(), nullptr, 10);
+}
+bool is_seed(const Json* value) {
+  const std::string* const text = value == nullptr ? nullptr : as_string(*value);
+  return value == nullptr || (text != nullptr && fmt::format("{}", std::strtoull(text->c_str(), nullptr, 10)) == *text);
+}
+
+// One of a list of names, kept as its text.
+void visit_name(ConfigVisitor& visit, Key key, std::string& value, std::span<const std::string_view> names) {
+  auto index = static_cast<std::size_t>(std::ranges::find(names, value) - names.begin());
+  visit.choice(key, index, names);
+  value = names[index];
+}
+
+void sampling_fields(ConfigVisitor& visit, SamplingOptions& s) {
+  visit_float(visit, {"temperature", "0: the best token"}, s.temperature);
+  auto top_k = static_cast<std::uint32_t>(s.top_k);
+  visit({"top_k", "0: off"}, top_k);
+  s.top_k = static_cast<int>(top_k);
+  visit_float(visit, {"top_p"}, s.top_p);
+  visit_float(visit, {"min_p"}, s.min_p);
+  visit_float(visit, {"typical_p"}, s.typical_p);
+  visit_float(visit, {"repetition_penalty"}, s.repetition_penalty);
+  std::optional<std::int64_t> window = s.repetition_window;
+  visit({"repetition_window", "Tokens that penalties look back on; -1: all"}, window);
+  s.repetition_window = static_cast<int>(std::clamp<std::int64_t>(window.value_or(64), -2, 0x7fffffff));
+  visit_float(visit, {"frequency_penalty"}, s.frequency_penalty);
+  visit_float(visit, {"presence_penalty"}, s.presence_penalty);
+  std::vector<std::int32_t> biased;
+  std::vector<double> biases;
+  for (const auto& [id, bias] : s.logit_bias)
+    biased.push_back(id), biases.push_back(std::strtod(fmt::format("{}", bias).c_str(), nullptr));
+  visit_ids(visit, {"biased_ids", "Tokens with a bias"}, biased);
+  visit({"biases", "Of these tokens"}, biases);
+  biases.resize(biased.size());
+  s.logit_bias.clear();
+  for (std::size_t i = 0; i < biased.size(); ++i) s.logit_bias.emplace_back(biased[i], static_cast<float>(biases[i]));
+  visit_ids(visit, {"banned_ids"}, s.banned);
+  visit_seed(visit, {"seed", "Digits"}, s.seed);
+}
+
+void generation_fields(ConfigVisitor& visit, GenerationOptions& g) {
+  visit({"max_tokens"}, g.max_tokens, kAnySize);
+  visit({"min_tokens"}, g.min_tokens, kAnySize);
+  sampling_fields(visit, g.sampling);
+  visit({"stop", "Texts that end the answer"}, g.stop);
+  visit_ids(visit, {"stop_ids", "Tokens that end it, beside the model's own"}, g.stop_ids);
+  visit({"ignore_eos"}, g.ignore_eos);
+  visit({"sampling_session"}, g.sampling_session, SizeRange{0, 0xffffffff});
+}
+
+void session_fields(ConfigVisitor& visit, Receipt::Settings& s) {
+  visit({"dtype", "That weights were turned into on load; empty: as stored"}, s.dtype);
+  visit_name(visit, {"activations"}, s.activations, kActivations);
+  visit_name(visit, {"kv_dtype"}, s.kv_dtype, kKvTypes);
+  visit({"context", "In tokens"}, s.context, SizeRange{1, kMostContext});
+  visit({"adapters", "Names of those that count"}, s.adapters);
+}
+
+void prompt_fields(ConfigVisitor& visit, Receipt::Prompt& p) {
+  visit({"text"}, p.text);
+  visit({"is_exact", "The text gives the ids; else ids were given, or the text was no UTF-8"}, p.is_exact);
+  visit({"adds_special_tokens"}, p.adds_special_tokens);
+  visit_ids(visit, {"ids"}, p.ids);
+  visit({"template_sha256", "Of the chat template that wrote the text"}, p.template_sha256);
+}
+
+void input_fields(ConfigVisitor& visit, Receipt::NetworkInput& i) {
+  visit.objects({"files", "Tensors; none: drawn from the seed"}, i.files);
+  visit_seed(visit, {"seed", "Digits"}, i.seed);
+  visit({"batch"}, i.batch, SizeRange{1, 65536});
+  visit.object({"hints"}, [&](ConfigVisitor& inner) { i.hints.fields(inner); });
+  visit({"lenient"}, i.lenient);
+  visit.objects({"others", "Files that the network's file names"}, i.others);
+}
+
+void machine_fields(ConfigVisitor& visit, Receipt::Machine& m) {
+  visit({"device"}, m.device);
+  visit({"precision"}, m.precision);
+  visit({"isa"}, m.isa);
+  visit({"threads"}, m.threads, kAnySize);
+  visit({"speculation"}, m.speculation);
+}
+
+void outcome_fields(ConfigVisitor& visit, Receipt::Command command, Receipt::Outcome& o) {
+  if (visit.describes() || command == Receipt::Command::generate) {
+    visit_ids(visit, {"ids", "Drawn tokens"}, o.ids);
+    visit({"text"}, o.text);
+    visit({"stop_reason", "eos, stop, length or context"}, o.stop_reason);
+  }
+  if (visit.describes() || command == Receipt::Command::embed || command == Receipt::Command::run)
+    visit({"shape"}, o.shape, kAnySize);
+  visit({"hash", "Of the ids and the last logits, of the logits, of the vectors, of the output"}, o.hash);
+}
+
+std::string digest_of(Json receipt) {
+  if (receipt.is_object()) receipt.erase("digest");
+  const auto text = dump_canonical(receipt);
+  return text ? hash_of_text(*text) : std::string();
+}
+
+std::string device_name(const Device* device) {
+  if (device == nullptr) return "cpu";
+  gpu::GpuDevice* const card = const_cast<Device*>(device)->gpu();
+  return card == nullptr ? "other" : "gpu: " + card->adapter().name;
+}
+
+Receipt started(Receipt::Command command, const std::string& path) {
+  Receipt out;
+  out.command = command, out.version = LOOM_VERSION, out.numerics_version = kNumericsVersion;
+  out.model.path = path;
+  return out;
+}
+
+Result<void> check_precision(Precision precision) {
+  if (precision == Precision::Strict) return {};
+  return fail(Code::Unsupported, "a result of precision fast has the bits of no other device: no receipt can prove it");
+}
+
+Result<Receipt> receipt_of_model(Receipt::Command command, const LanguageModel& model, const Session& session,
+                                 Receipt::Prompt prompt) {
+  LOOM_TRY_VOID(check_precision(session.precision()));
+  Receipt out = started(command, model.path);
+  for (const auto& [name, folder] : model.adapter_folders) out.adapters.push_back({name, folder, {}});
+  Receipt::Settings& s = out.session;
+  s.dtype = model.dtype, s.activations = kActivations[session.activations() == Activations::int8 ? 1 : 0];
+  s.kv_dtype = name(session.kv_dtype()), s.context = session.context_tokens();
+  for (const PeftInfo& info : list_peft(session.model())) {
+    const auto& chosen = session.adapters();
+    if (chosen ? std::ranges::find(*chosen, info.name) != chosen->end() : info.enabled) s.adapters.push_back(info.name);
+  }
+  out.machine = {device_name(session.device()), std::string(name(session.precision())),
+                 std::string(name(session.isa())), static_cast<std::uint64_t>(session.threads())};
+  out.prompt = std::move(prompt);
+  return out;
+}
+
+// Files that are neither the model nor an input.
+std::vector<Receipt::File> others_of(const Receipt& receipt, const std::vector<std::string>& read) {
+  std::vector<Receipt::File> out;
+  for (const std::string& path : read) {
+    const bool is_input =
+        std::ranges::find(receipt.input.files, path, &Receipt::File::path) != receipt.input.files.end();
+    if (path != receipt.model.path && path != receipt.input.hints.path && !is_input) out.push_back({{}, path, {}});
+  }
+  return out;
+}
+
+Receipt receipt_of_run(const std::string& network, Receipt::NetworkInput input, const std::vector<std::string>& read,
+                       Precision precision, const Digest& hash) {
+  Receipt out = started(Receipt::Command::run, network);
+  out.input = std::move(input);
+  out.input.others = others_of(out, read);
+  out.machine.precision = name(precision), out.result.hash = to_hex(hash);
+  return out;
+}
+
+}  // namespace
+
+void Receipt::File::fields(ConfigVisitor& visit) {
+  visit({"name"}, name);
+  visit({"path"}, path);
+  visit({"sha256"}, sha256);
+}
+
+void Receipt::fields(ConfigVisitor& visit) {
+  const auto is = [&](auto... commands) { return visit.describes() || ((command == commands) || ...); };
+  std::uint64_t format = kReceiptVersion;
+  visit({"loom_receipt", "Version of the format"}, format, SizeRange{kReceiptVersion, kReceiptVersion});
+  visit.choice({"command"}, command, kCommands);
+  visit.object({"program"}, [&](ConfigVisitor& inner) {
+    inner({"version"}, version);
+    inner({"numerics_version"}, numerics_version, kAnySize);
+  });
+  visit.object({"model"}, [&](ConfigVisitor& inner) { model.fields(inner); });
+  if (is(Command::generate, Command::logits)) {
+    visit.objects({"adapters"}, adapters);
+    visit.object({"prompt"}, [&](ConfigVisitor& inner) { prompt_fields(inner, prompt); });
+    visit.object({"session"}, [&](ConfigVisitor& inner) { session_fields(inner, session); });
+  }
+  if (is(Command::generate))
+    visit.object({"generation"}, [&](ConfigVisitor& inner) { generation_fields(inner, generation); });
+  if (is(Command::embed)) {
+    visit({"texts"}, texts);
+    visit({"dtype", "Of the weights; empty: float32"}, session.dtype);
+  }
+  if (is(Command::run)) visit.object({"input"}, [&](ConfigVisitor& inner) { input_fields(inner, input); });
+  visit.object({"machine", "No bit depends on it"}, [&](ConfigVisitor& inner) { machine_fields(inner, machine); });
+  visit.object({"result"}, [&](ConfigVisitor& inner) { outcome_fields(inner, command, result); });
+}
+
+Receipt::Prompt prompt_of_text(std::string_view text, bool adds_special_tokens, std::string_view template_source) {
+  Receipt::Prompt out;
+  out.text = text::to_valid_utf8(text), out.is_exact = is_utf8(text);
+  out.adds_special_tokens = adds_special_tokens;
+  if (!template_source.empty()) out.template_sha256 = hash_of_text(template_source);
+  return out;
+}
+
+Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, const GenerationOptions& options,
+                           const Generation& g, Receipt::Prompt prompt) {
+  if (g.stop_reason.empty() || g.stop_reason == "cancelled")
+    return fail(Code::InvalidState, "the answer {}: only a complete one has a receipt",
+                g.stop_reason.empty() ? "is not complete" : "was stopped");
+  prompt.ids = g.prompt_ids;
+  LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::generate, model, session, std::move(prompt)));
+  out.generation = options;
+  out.machine.speculation = options.drafter != nullptr;
+  out.generation.drafter.reset(), out.generation.logprobs = 0;
+  out.result = {g.ids, text::to_valid_utf8(g.text), g.stop_reason, {}, to_hex(g.hash)};
+  return out;
+}
+
+Result<Receipt> receipt_of_logits(const LanguageModel& model, const Session& session, const Digest& hash,
+                                  Receipt::Prompt prompt) {
+  LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::logits, model, session, std::move(prompt)));
+  out.result.hash = to_hex(hash);
+  return out;
+}
+
+Digest hash_of(const std::vector<TextEmbedding>& vectors) {
+  Sha256 hash;
+  for (const TextEmbedding& each : vectors) hash.update_floats(each.values);
+  return hash.finish();
+}
+
+Result<Receipt> receipt_of(const std::string& folder, const TextEncoder& encoder, const EncoderOptions& options,
+                           std::vector<std::string> texts, const std::vector<TextEmbedding>& vectors) {
+  LOOM_TRY_VOID(check_precision(precision_of(options.session.device)));
+  Receipt out = started(Receipt::Command::embed, folder);
+  for (const std::string& text : texts)
+    if (!is_utf8(text)) return fail(Code::Unsupported, "a text is no UTF-8: no receipt can hold it");
+  out.texts = std::move(texts);
+  if (options.dtype) out.session.dtype = name(*options.dtype);
+  out.machine.device = device_name(options.session.device);
+  out.machine.threads = static_cast<std::uint64_t>(encoder.threads());
+  out.result.shape = {vectors.size(), encoder.config().hidden_size};
+  out.result.hash = to_hex(hash_of(vectors));
+  return out;
+}
+
+Result<Receipt> receipt_of(const std::string& network, Receipt::NetworkInput input, const NetworkOutput& output,
+                           const std::vector<std::string>& read) {
+  LOOM_TRY_VOID(check_precision(output.precision));
+  Receipt out = receipt_of_run(network, std::move(input), read, output.precision, output.hash);
+  const auto extents = output.shape.extents();
+  out.result.shape.assign(extents.begin(), extents.end());
+  out.machine.threads = static_cast<std::uint64_t>(output.threads);
+  return out;
+}
+
+Result<Receipt> receipt_of(const std::string& graph, Receipt::NetworkInput input, const GraphRunResult& result,
+                           const std::vector<std::string>& read) {
+  LOOM_TRY_VOID(check_precision(result.precision));
+  return receipt_of_run(graph, std::move(input), read, result.precision, result.digest);
+}
+
+Result<Json> seal(Receipt receipt, const std::atomic<bool>* cancel) {
+  std::vector<Receipt::File*> files = {&receipt.model};
+  for (auto* const list : {&receipt.adapters, &receipt.input.files, &receipt.input.others})
+    for (Receipt::File& file : *list) files.push_back(&file);
+  if (!receipt.input.hints.path.empty()) files.push_back(&receipt.input.hints);
+  for (Receipt::File* const file : files) {
+    LOOM_TRY(const Digest digest, content_hash(file->path, HashCache::use, cancel));
+    file->sha256 = to_hex(digest);
+    if (!is_utf8(file->path))
+      return fail(Code::Unsupported, "the path {} is no UTF-8", text::to_valid_utf8(file->path));
+  }
+  Json out = written_config([&](ConfigVisitor& visit) { receipt.fields(visit); });
+  std::string digest = digest_of(out);
+  if (digest.empty()) return fail(Code::Unsupported, "a text of the options is no UTF-8: no receipt can hold it");
+  out["digest"] = std::move(digest);
+  return out;
+}
+
+Result<void> check_receipt_place(const std::string& path) {
+  if (!is_file(path) || is_receipt_file(path)) return {};
+  LOOM_TRY(const auto there, MappedFile::open(path));
+  if (there->bytes().empty()) return {};
+  return fail(Code::InvalidArgument, "{}: exists and holds no receipt; not overwritten", path);
+}
+
+Result<void> write_receipt(const std::string& path, const Json& sealed) {
+  LOOM_TRY_VOID(check_receipt_place(path));
+  const std::string text = dump_json(sealed, 1) + "\n";
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+Result<Receipt> receipt_from_json(const Json& json) {
+  if (find(json, "loom_receipt") == nullptr)
+    return fail(Code::CorruptData, "no receipt: expected an object with the key loom_receipt");
+  if (const Json* digest = find(json, "digest"); digest == nullptr || as_string(*digest) == nullptr)
+    return fail_at({"digest"}, Code::CorruptData, "expected the SHA-256 of the rest, got {}",
+                   digest == nullptr ? std::string("none") : shown(*digest));
+  const Json *const options = find(json, "generation"),
+                    *const biased = options ? find(*options, "biased_ids") : nullptr,
+                    *const biases = options ? find(*options, "biases") : nullptr;
+  if ((biased ? biased->size() : 0) != (biases ? biases->size() : 0))
+    return fail_at({"generation", "biases"}, Code::CorruptData, "expected as many numbers as biased_ids has");
+  for (const char* const part : {"generation", "input"})
+    if (const Json* const object = find(json, part); object != nullptr && !is_seed(find(*object, "seed")))
+      return fail_at({part, "seed"}, Code::CorruptData, "{}",
+                     expected("a text of digits below 2^64", *find(*object, "seed")));
+  Json fields = json;
+  fields.erase("digest");
+  Receipt out;
+  LOOM_TRY_VOID(read_config(fields, [&](ConfigVisitor& visit) { out.fields(visit); }));
+  return out;
+}
+
+bool is_intact(const Json& receipt) {
+  const Json* const digest = find(receipt, "digest");
+  const std::string* const text = digest == nullptr ? nullptr : as_string(*digest);
+  return text != nullptr && !text->empty() && *text == digest_of(receipt);
+}
+
+namespace {
+
+// Whether a file begins as a JSON object with this key.
+bool begins_with_key(const std::string& path, std::string_view key) {
+  if (!is_file(path)) return false;
+  const auto file = MappedFile::open(path);
+  if (!file) return false;
+  const std::span<const std::byte> bytes = (*file)->bytes();
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4096));
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto skip = [&](std::size_t count) {
+    text.remove_prefix(std::min(count, text.size()));
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  };
+  skip(0);
+  if (!text.starts_with('{')) return false;
+  skip(1);
+  return text.starts_with(key);
+}
+
+}  // namespace
+
+bool is_receipt_file(const std::string& path) { return begins_with_key(path, "\"loom_receipt\""); }
+bool may_hold_receipts(const std::string& path) {
+  return is_receipt_file(path) || begins_with_key(path, "\"loom_chat\"");
+}
+
+Result<std::vector<Json>> read_receipts(const std::string& path) {
+  LOOM_TRY(const std::string text, read_text_file(path, kReceiptLimits.max_bytes));
+  auto json = parse_json(text, kReceiptLimits);
+  if (!json) return at(path, std::move(json).error());
+  if (find(*json, "loom_chat") == nullptr) return std::vector<Json>{std::move(*json)};
+  const Json* const list = find(*json, "receipts");
+  if (list == nullptr || !list->is_array() || list->empty())
+    return fail(Code::NotFound, "{}: the conversation holds no receipts", path);
+  std::vector<Json> out;
+  for (const Json& entry : *list) {
+    const Json* const receipt = find(entry, "receipt");
+    if (receipt == nullptr) return fail(Code::CorruptData, "{}: /receipts/{} has no receipt", path, out.size());
+    out.push_back(*receipt);
+  }
+  return out;
+}
+
+}  // namespace loom

@@ -1,0 +1,136 @@
+// Receipts of the program: every command that writes one, and replay on the result.
+
+#include <algorithm>
+
+#include "../support/program.h"
+#include "../support/small_model.h"
+#include "core/json.h"
+
+namespace loom::receipt_cli_test {
+namespace {
+
+using test::loom;
+using test::Outcome;
+using Args = std::vector<std::string>;
+
+std::string tiny() { return test::source_path("tests/golden/models/llama2_untied"); }
+std::string demo() { return test::source_path("examples/demo.json"); }
+
+class ReceiptCli : public testing::Test {
+ protected:
+  std::string temp(const std::string& name) const { return folder_ / name; }
+  // Runs a command with a receipt, and replays it.
+  Json receipt_of(Args args, const std::string& name) {
+    args.insert(args.end(), {"--receipt", temp(name), "-q"});
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    const Outcome replay = loom({"replay", temp(name)});
+    EXPECT_EQ(replay.status, 0) << replay.out << replay.err;
+    EXPECT_TRUE(replay.out.starts_with("EQUAL  " + args[0] + ", hash ")) << replay.out;
+    return test::read_json(temp(name));
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
+  const Json answer =
+      receipt_of({"generate", tiny(), "-p", "abc", "-n", "5", "--temp", "0.5", "--seed", "3", "--raw"}, "answer.json");
+  EXPECT_EQ(answer["generation"]["seed"], "3");
+  EXPECT_EQ(answer["generation"]["temperature"], 0.5);
+  receipt_of({"logits", tiny(), "-p", "abc"}, "logits.json");
+  const Json ids = receipt_of({"logits", tiny(), "--ids", "1,2,3"}, "ids.json");
+  EXPECT_EQ(ids["prompt"]["ids"], Json::array({1, 2, 3}));
+  EXPECT_EQ(ids["prompt"]["is_exact"], false);
+  receipt_of({"embed", test::data_path("minilm"), "It rains.", "The sun shines."}, "vectors.json");
+  receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
+}
+
+TEST_F(ReceiptCli, InputsOfARunAreHashedAndFoundBesideAMovedReceipt) {
+  const Json drawn = receipt_of({"run", demo(), "-o", temp("y.json")}, "drawn.json");
+  ASSERT_FALSE(drawn.is_null());
+  test::write_all(temp("net.json"),
+                  R"({"input_shape":[1,2],"layers":[{"type":"dense","input_height":2,"output_height":1}]})");
+  test::write_all(temp("x.json"), "[[1,2]]");
+  const Json receipt = receipt_of({"run", temp("net.json"), "-i", temp("x.json")}, "fed.json");
+  EXPECT_EQ(receipt["input"]["files"].size(), 1u);
+  test::write_all(temp("x.json"), "[[1,3]]");
+  const Outcome differs = loom({"replay", temp("fed.json")});
+  EXPECT_EQ(differs.status, 1);
+  EXPECT_TRUE(differs.out.starts_with("DIFFERS  SHA-256 of the input ")) << differs.out;
+}
+
+TEST_F(ReceiptCli, JsonOutputsCarryTheReceiptAndDifferInTimesAlone) {
+  const Args args = {"generate", tiny(), "-p", "abc", "-n", "5", "--raw", "--json"};
+  Json outputs[2];
+  for (Json& output : outputs) {
+    const Outcome run = loom(args);
+    ASSERT_EQ(run.status, 0) << run.err;
+    output = parse_json(run.out).value();
+    EXPECT_EQ(output["receipt"]["result"]["hash"], output["hash"]);
+    for (const char* const key : {"load_ms", "prefill_tps", "decode_tps", "peak_rss_mb"}) output.erase(key);
+  }
+  EXPECT_EQ(dump_json(outputs[0]), dump_json(outputs[1]));
+  for (const Args& command : {Args{"logits", tiny(), "--ids", "1", "--json"}, {"run", demo(), "--json", "-q"}}) {
+    const Outcome run = loom(command);
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Json output = parse_json(run.out).value();
+    EXPECT_EQ(output["receipt"]["result"]["hash"], output["hash"]) << command[0];
+  }
+}
+
+TEST_F(ReceiptCli, ReplaySaysWhatDiffersFirstAndWhereAModelIs) {
+  ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
+  const Args ask = {"generate", temp("model.gguf"), "-p", "Hello", "-n", "4", "--receipt", temp("r.json"), "-q"};
+  ASSERT_EQ(loom(ask).status, 0);
+  ASSERT_EQ(rename(temp("model.gguf").c_str(), temp("moved.gguf").c_str()), 0);
+  const Outcome missing = loom({"replay", temp("r.json")});
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_NE(missing.err.find("--model PATH"), std::string::npos) << missing.err;
+  EXPECT_EQ(loom({"replay", temp("r.json"), "--model", temp("moved.gguf"), "--isa", "scalar", "-t", "2"}).status, 0);
+  Json receipt = test::read_json(temp("r.json"));
+  receipt["result"]["ids"][0] = 1;
+  test::write_all(temp("forged.json"), dump_json(receipt));
+  const Outcome forged = loom({"replay", temp("forged.json"), "--model", temp("moved.gguf"), "--json"});
+  EXPECT_EQ(forged.status, 1);
+  const Json report = parse_json(forged.out).value();
+  EXPECT_EQ(report["equal"], false);
+  EXPECT_EQ(report["difference"], "digest: the receipt was changed after it was written");
+  std::string bytes = test::read_all(temp("moved.gguf"));
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 4);
+  test::write_all(temp("moved.gguf"), bytes);
+  const Outcome changed = loom({"replay", temp("r.json"), "--model", temp("moved.gguf")});
+  EXPECT_EQ(changed.status, 1);
+  EXPECT_TRUE(changed.out.starts_with("DIFFERS  SHA-256 of the model ")) << changed.out;
+}
+
+TEST_F(ReceiptCli, AConversationOfChatIsReplayed) {
+  ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
+  test::Program chat({"chat", temp("model.gguf"), "-n", "4"});
+  chat.start();
+  chat.send("Hello\nAgain\n/save " + temp("talk.json") + "\n/quit\n");
+  ASSERT_EQ(chat.finish().status, 0);
+  const Outcome replay = loom({"replay", temp("talk.json")});
+  EXPECT_EQ(replay.status, 0) << replay.out << replay.err;
+  EXPECT_NE(replay.out.find("EQUAL  answer 2: generate, hash "), std::string::npos) << replay.out;
+}
+
+TEST_F(ReceiptCli, BadUseIsRefusedInOneLine) {
+  test::write_all(temp("notes.txt"), "mine");
+  const auto refused = [](const Args& args, int status, const std::string& what) {
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, status) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+    EXPECT_NE(run.err.find(what), std::string::npos) << run.err;
+  };
+  refused({"logits", tiny(), "--ids", "1", "--receipt", temp("notes.txt")}, 2, "holds no receipt");
+  EXPECT_EQ(test::read_all(temp("notes.txt")), "mine");
+  refused({"generate", tiny(), "-p", "a", "--show-prompt", "--receipt", temp("r.json")}, 2, "--receipt has no effect");
+  test::write_all(temp("bad.json"), R"({"loom_receipt": 1, "digest": "0", "modle": {}})");
+  refused({"replay", temp("bad.json")}, 3, "nearest: model");
+  test::write_all(temp("cut.json"), R"({"loom_receipt": 1, )");
+  refused({"replay", temp("cut.json")}, 3, "byte");
+  refused({"replay", temp("notes.txt"), "--model", tiny()}, 2, "--model is for receipts");
+}
+
+}  // namespace
+}  // namespace loom::receipt_cli_test
