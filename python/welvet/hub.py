@@ -52,4 +52,4 @@ def find_model(name: Path) -> str:
         if files:
             return str(files[0])
     raise NotFoundError("NotFound", f"{name}: no such file or folder, and it is not in {_cache()}; "
-                                    f"to fetch it: huggingface-cli download {name}")
+                                    f"to fetch it: hf download {name}")

@@ -305,6 +305,8 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
   model.threads = options.threads;
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
+    if (model.decoder.dtype == DType::int8)
+      remark(options, "int8 has one scale per row; q8_0, of the same size, has one per 32 values and answers better");
   }
   model.adapters = options.adapters;
   Progress bar("loading " + path, options.quiet);

@@ -18,7 +18,8 @@ namespace {
 
 struct EmbedFlags {
   CommonOptions common;
-  std::string model, file, output, receipt;
+  std::string model, file, output, receipt, prompt_name;
+  std::optional<std::string> prompt;
   std::vector<std::string> texts;
   bool overwrite = false;
 };
@@ -57,6 +58,7 @@ Json to_json(const EmbedFlags& o, const TextEncoder& encoder, const std::vector<
   return {{"model", o.model},
           {"dimensions", encoder.config().hidden_size},
           {"max_tokens", encoder.max_tokens()},
+          {"prompt", encoder.prompt() ? Json(*encoder.prompt()) : Json()},
           {"texts", std::move(list)},
           {"cosines", std::move(cosines)},
           {"hash", to_hex(hash_of(vectors))},
@@ -82,6 +84,7 @@ Result<int> run_embed(const EmbedFlags& o) {
   if (!o.common.dtype.empty()) {
     LOOM_TRY(options.dtype, network_dtype_from_name(o.common.dtype));
   }
+  options.prompt = o.prompt, options.prompt_name = o.prompt_name;
   watch_interrupts();
   LOOM_TRY(TextEncoder encoder, TextEncoder::load(o.model, options));
   LOOM_TRY(const std::vector<TextEmbedding> vectors, encoder.embed(texts, &interrupt_flag()));
@@ -108,6 +111,12 @@ Run embed_command(CLI::App& app) {
   auto* const texts = app.add_option("TEXT", o->texts, "Texts; without any, the lines of --file or standard input");
   add_path(app, "-f,--file", o->file, "A text per line; - for standard input")->excludes(texts);
   add_path(app, "-o,--output", o->output, "FILE.npy for the vectors, a row per text");
+  auto* const name =
+      app.add_option("--prompt-name", o->prompt_name,
+                     "A prompt of config_sentence_transformers.json that goes before every text (default: "
+                     "the folder's default_prompt_name)")
+          ->check(not_empty());
+  app.add_option("--prompt", o->prompt, "A text that goes before every text; \"\" for none")->excludes(name);
   add_overwrite(app, o->overwrite);
   add_receipt(app, o->receipt);
   add_device(app, o->common);

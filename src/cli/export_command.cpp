@@ -56,6 +56,7 @@ Result<int> run_export(const ExportFlags& o) {
   options.stop = interrupted;
   LOOM_TRY(const ExportResult result, export_file(o.input, o.output, options));
   bar.reset();
+  for (const std::string& warning : result.warnings) warn(warning);
   if (o.common.json)
     print_json(to_json(result));
   else if (!o.common.quiet)

@@ -83,7 +83,7 @@ Json to_json(const QuantizeFileResult& r) {
 
 namespace {
 
-Result<std::vector<PeftDelta>> read_beside(const std::vector<std::string>& folders, const ModelContents& model) {
+Result<std::vector<PeftDelta>> read_beside(const std::vector<std::string>& folders, ModelContents& model) {
   std::set<std::string> names;
   for (const PeftDelta& adapter : model.adapters) names.insert(adapter.config().name);
   std::vector<PeftDelta> read;
@@ -94,6 +94,9 @@ Result<std::vector<PeftDelta>> read_beside(const std::vector<std::string>& folde
     if (auto renamed = adapter.rename(name); !renamed) return at(folder, std::move(renamed).error());
     if (!names.insert(name).second)
       return fail(Code::InvalidConfig, "{}: the model has adapters named \"{}\"", folder, name);
+    // Such an adapter is refused when the file is written.
+    if (!adapter.is_fixed())
+      if (auto settled = adapter.settle(model.source); !settled) return at(folder, std::move(settled).error());
     read.push_back(std::move(adapter));
   }
   return read;
@@ -106,11 +109,13 @@ Result<ConvertModelResult> convert_model(const std::string& model, const std::st
   ModelEntityOptions entity;
   entity.threads = options.threads, entity.dtype = options.dtype;
   entity.progress = options.progress, entity.stop = options.stop;
-  LOOM_TRY(const ModelContents contents, read_model(model));
+  LOOM_TRY(ModelContents contents, read_model(model));
   std::optional<PeftDelta> adapter;
   double share = 1;
   if (!options.adapter.empty()) {
     LOOM_TRY(adapter, PeftDelta::read(options.adapter, contents.source.config));
+    if (auto settled = adapter->settle_to_merge(contents.source); !settled)
+      return at(options.adapter, std::move(settled).error());
     entity.adapter = &*adapter, entity.adapter_share = &share;
   }
   LOOM_TRY(const std::vector<PeftDelta> beside, read_beside(options.beside, contents));

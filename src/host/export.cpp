@@ -74,6 +74,7 @@ Json to_json(const ExportResult& r) {
   else
     out["tensors"] = r.tensors;
   out["sha256"] = to_hex(r.sha256);
+  if (!r.warnings.empty()) out["warnings"] = r.warnings;
   return out;
 }
 

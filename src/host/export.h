@@ -27,7 +27,8 @@ struct ExportResult {
   std::string output, format;  // "onnx", "safetensors", "gguf" or "huggingface"
   std::uint64_t bytes = 0;     // of the file, or of the weights in a folder
   std::size_t tensors = 0, nodes = 0;
-  Digest sha256{};  // of the file, or of the weights in a folder
+  Digest sha256{};                      // of the file, or of the weights in a folder
+  std::vector<std::string> warnings{};  // what the folder lacks
 };
 
 // By the ending of `output`: a network becomes .onnx or .safetensors; a language model .gguf, or a folder as Hugging

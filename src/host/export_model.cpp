@@ -10,6 +10,7 @@
 #include "io/safetensors/safetensors.h"
 #include "lm/model_entity.h"
 #include "lm/language_model.h"
+#include "text/tokenizer/json_writer.h"
 
 namespace loom {
 namespace {
@@ -244,6 +245,25 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
+// tokenizer.json as the model brings it, or from a GGUF's vocabulary with tokenizer_config.json; a warning where there
+// is none to write.
+Result<std::vector<std::string>> write_tokenizer(const ModelContents& contents, const std::string& folder) {
+  std::vector<std::string> warnings;
+  if (!contents.tokenizer_json.empty()) {
+    LOOM_TRY_VOID(write_text(folder + "/tokenizer.json", contents.tokenizer_json));
+    return warnings;
+  }
+  const auto files = contents.vocab ? text::write_tokenizer_files(*contents.vocab)
+                                    : Result<text::TokenizerFiles>(fail(Code::NotFound, "the model brings none"));
+  if (!files) {
+    warnings.push_back(fmt::format("{}: no tokenizer was written: {}", folder, files.error().text()));
+    return warnings;
+  }
+  LOOM_TRY_VOID(write_text(folder + "/tokenizer.json", files->tokenizer_json));
+  LOOM_TRY_VOID(write_text(folder + "/tokenizer_config.json", files->tokenizer_config_json));
+  return warnings;
+}
+
 }  // namespace
 
 Result<ExportResult> export_folder(const std::string& model, const std::string& output, const ExportOptions& options) {
@@ -278,11 +298,13 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
   std::filesystem::create_directories(path_of(output), error);
   if (error) return fail(Code::IoError, "{}: {}", output, error.message());
   LOOM_TRY_VOID(writer.write(output + "/model.safetensors"));
-  if (!contents.tokenizer_json.empty()) LOOM_TRY_VOID(write_text(output + "/tokenizer.json", contents.tokenizer_json));
+  LOOM_TRY(std::vector<std::string> warnings, write_tokenizer(contents, output));
   if (!contents.chat_template.empty())
     LOOM_TRY_VOID(write_text(output + "/chat_template.jinja", contents.chat_template));
   LOOM_TRY_VOID(write_text(output + "/config.json", config));  // last: without it there is no model
-  return result_of(output, "huggingface", output + "/model.safetensors", source.tensors.size());
+  LOOM_TRY(ExportResult result, result_of(output, "huggingface", output + "/model.safetensors", source.tensors.size()));
+  result.warnings = std::move(warnings);
+  return result;
 }
 
 }  // namespace loom

@@ -4,6 +4,7 @@
 
 #include "io/entity/entity.h"
 #include "io/network_file.h"
+#include "lm/hub.h"
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "training/checkpoint.h"
@@ -95,7 +96,8 @@ std::vector<LayerFacts> layer_facts(const Network& network) {
   return rows;
 }
 
-Result<FileFacts> inspect_file(const std::string& path, const LoadHints& hints) {
+Result<FileFacts> inspect_file(const std::string& given, const LoadHints& hints) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (is_adapter_checkpoint(path)) return inspect_checkpoint(path);
   if (is_tensor_file(path) || (is_network_file(path) && !is_model_entity(path))) return inspect_network(path, hints);
   return inspect_model(path);

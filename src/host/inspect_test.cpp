@@ -117,5 +117,41 @@ TEST(Inspect, F_01_files_that_are_cut_or_hold_something_else_are_called_so) {
   }
 }
 
+// Whatever is wrong with a file of tensors, every command says what its reader says.
+TEST(Inspect, DamagedSafetensorsKeepTheReadersError) {
+  const test::TempFolder folder;
+  const std::string whole = test::read_all(test::source_path("tests/golden/damaged/cut.safetensors"));
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text = whole;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::pair<std::string, std::string> files[] = {
+      {"cut.safetensors", whole},
+      {"header.safetensors", whole.substr(0, 40)},
+      {"length.safetensors", whole.substr(0, 5)},
+      {"empty.safetensors", ""},
+      {"cut.bin", whole},  // the content says what it is
+      {"dtype.safetensors", with("F32", "F4x")},
+      {"offsets.safetensors", with("[0,24]", "[9,24]")},
+      {"shape.safetensors", with("[2,3]", "[9,9]")},
+      {"pointer.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"},
+  };
+  for (const auto& [name, bytes] : files) {
+    SCOPED_TRACE(name);
+    test::write_all(folder / name, bytes);
+    const auto read = SafetensorsFile::open(folder / name);
+    ASSERT_FALSE(read);
+    const std::string reason = read.error().message;
+    const auto facts = inspect_file(folder / name);
+    const auto any = load_any(folder / name, {}), hinted = load_any(folder / name, {.path = folder / "hints.json"});
+    const auto model = load_language_model(folder / name);
+    ASSERT_FALSE(facts || any || hinted || model);
+    for (const Error& error : {facts.error(), any.error(), hinted.error(), model.error()}) {
+      EXPECT_EQ(error.code, read.error().code) << error.text();
+      EXPECT_NE(error.text().find(reason), std::string::npos) << error.text() << "; expected: " << reason;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace loom::host_inspect_test

@@ -6,6 +6,7 @@
 #include "io/network_file.h"
 #include "io/network_tensors.h"
 #include "io/onnx/graph_file.h"
+#include "lm/hub.h"
 #include "lm/model_entity.h"
 
 namespace loom {
@@ -65,11 +66,11 @@ bool is_tensor_file(const std::string& path) {
   if (!file) return false;
   const std::string_view text(reinterpret_cast<const char*>((*file)->bytes().data()), (*file)->bytes().size());
   if (text.starts_with("PK\x03\x04")) return path.ends_with(".npz");
-  return !text.starts_with("GGUF") && text.size() > 8 && text[8] == '{' &&
-         SafetensorsFile::parse((*file)->bytes()).has_value();
+  return looks_like_safetensors((*file)->bytes(), path) || (path.ends_with(".npz") && text.size() < 4);
 }
 
-Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints& hints, const SpecOptions& options) {
+Result<OpenedNetwork> open_any_network(const std::string& given, const LoadHints& hints, const SpecOptions& options) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (is_tensor_file(path)) {
     auto opened = from_tensors(path, hints, options);
     if (!opened) return at(path, std::move(opened).error());
@@ -81,7 +82,8 @@ Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints&
   return OpenedNetwork{std::move(loaded), {format, {}}};
 }
 
-Result<AnyModel> load_any(const std::string& path, const LoadHints& hints, const AnyOptions& options) {
+Result<AnyModel> load_any(const std::string& given, const LoadHints& hints, const AnyOptions& options) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (is_graph_file(path)) {
     LOOM_TRY_VOID(refuse_hints(path, hints));
     return load_graph(path);

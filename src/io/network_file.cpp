@@ -11,6 +11,7 @@
 #include "io/entity/entity.h"
 #include "io/loom08/loom08.h"
 #include "io/onnx/graph_file.h"
+#include "io/safetensors/safetensors.h"
 #include "io/weight_tensors.h"
 
 namespace loom {
@@ -169,6 +170,11 @@ static Result<SpecResult> load_from(const ByteSource& source, const SpecOptions&
   if (as_text(bytes).starts_with("GGUF"))
     return fail(Code::Unsupported,
                 "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);
+  if (looks_like_safetensors(bytes, path)) {
+    if (auto file = SafetensorsFile::parse(bytes); !file) return at(path, std::move(file).error());
+    return fail(Code::Unsupported,
+                "{}: tensors without a network's spec; loom run --hints FILE.json says what they are", path);
+  }
   auto result = is_entity(bytes)         ? network_from_entity(bytes, options)
                 : looks_like_onnx(bytes) ? network_from_onnx(bytes, {folder})
                                          : network_from_text(as_text(bytes), options);

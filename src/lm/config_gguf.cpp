@@ -26,6 +26,7 @@ constexpr std::string_view kHonouredGguf[] = {"block_count",
                                               "rope.dimension_count",
                                               "rope.scaling.type",
                                               "rope.scaling.factor",
+                                              "rope.scale_linear",
                                               "rope.scaling.original_context_length",
                                               "rope.scaling.attn_factor",
                                               "rope.scaling.yarn_attn_factor",
@@ -98,9 +99,13 @@ Result<void> read_gguf_positions(const GgufFile& file, const GgufKeys& in, Model
   if (rotary != c.head_dim)
     return fail(Code::Unsupported, "rope.dimension_count is {}, expected {}, the size of a head", rotary, c.head_dim);
 
-  std::string type = in.get("rope.scaling.factor") ? "linear" : "none";  // a factor alone means linear, as in llama.cpp
-  LOOM_TRY_VOID(in.text("rope.scaling.type", type));
   RopeScaling& s = c.rope_scaling;
+  // As llama.cpp: a factor alone means linear; files of 2023 have it under another key, where 0 is none.
+  double old_factor = 0;
+  LOOM_TRY_VOID(in.f32("rope.scale_linear", old_factor));
+  const bool has_factor = in.get("rope.scaling.factor") != nullptr;
+  std::string type = has_factor || old_factor != 0 ? "linear" : "none";
+  LOOM_TRY_VOID(in.text("rope.scaling.type", type));
   if (type == "linear")
     s.type = RopeScalingType::Linear;
   else if (type == "yarn")
@@ -108,7 +113,8 @@ Result<void> read_gguf_positions(const GgufFile& file, const GgufKeys& in, Model
   else if (type != "none")
     return fail(Code::Unsupported, "rope.scaling.type \"{}\" is not supported; none, linear and yarn are",
                 printable(type));
-  LOOM_TRY_VOID(in.f32("rope.scaling.factor", s.factor, s.type != RopeScalingType::None));
+  if (s.type != RopeScalingType::None && old_factor != 0) s.factor = old_factor;
+  LOOM_TRY_VOID(in.f32("rope.scaling.factor", s.factor, s.type != RopeScalingType::None && old_factor == 0));
   s.original_max_position_embeddings = s.type == RopeScalingType::Yarn ? c.max_position_embeddings : 0;
   if (s.type == RopeScalingType::Yarn)
     LOOM_TRY_VOID(in.u32("rope.scaling.original_context_length", s.original_max_position_embeddings));

@@ -493,6 +493,7 @@ Result<ModelConfig> config_from_json(const Json& config) {
 }
 
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config) {
+  LOOM_TRY_VOID(check_generation_config(generation_config));
   const Json* eos = find(generation_config, "eos_token_id");
   if (!eos) return {};
   const auto ids = token_ids(*eos);

@@ -7,6 +7,7 @@
 #include "io/gguf/gguf_writer.h"
 #include "lm/model_config.h"
 #include "lm/tensor_names.h"
+#include "support/files.h"
 
 namespace loom {
 namespace {
@@ -331,6 +332,30 @@ TEST(ModelConfig, F_53_missing_and_impossible_values) {
   EXPECT_TRUE(read(with(kSmolLm2, "eos_token_id", "null"))->eos_token_ids.empty());
 }
 
+// Fields of transformers (tools/golden/generation_fields.py): each is read, without effect by a table, or refused by
+// name where it would forbid, force or weigh tokens.
+TEST(ModelConfig, EveryFieldOfGenerationConfigIsKnown) {
+  std::size_t refused = 0;
+  for (const Json& field : test::read_json(test::source_path("tests/golden/generation_fields.json"))) {
+    const std::string key = *as_string(field);
+    ModelConfig c = *read(kSmolLm2);
+    EXPECT_TRUE(add_generation_config(c, Json{{key, nullptr}})) << key;
+    const auto done = add_generation_config(c, Json{{key, key == "eos_token_id" ? Json(5) : Json(3)}});
+    if (done) continue;
+    ++refused;
+    EXPECT_EQ(done.error().code, Code::Unsupported) << key;
+    EXPECT_NE(done.error().text().find(key), std::string::npos) << done.error().text();
+  }
+  EXPECT_EQ(refused, 23u);
+  ModelConfig c = *read(kSmolLm2);
+  for (const char* text : {R"({"suppress_tokens":[]})", R"({"num_beams":1,"guidance_scale":1.0,"min_length":0})",
+                           R"({"temperature":0.6,"top_p":0.9,"do_sample":true,"repetition_penalty":1.1})"})
+    EXPECT_TRUE(add_generation_config(c, *parse_json(text))) << text;
+  for (const char* text : {R"({"suppress_tokens":[7]})", R"({"forced_eos_token_id":0})", R"({"stop_strings":["x"]})"})
+    EXPECT_EQ(add_generation_config(c, *parse_json(text)).error().code, Code::Unsupported) << text;
+  EXPECT_EQ(add_generation_config(c, *parse_json(R"({"a_field_of_tomorrow":1})")).error().code, Code::UnknownKey);
+}
+
 TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {
   auto c = *read(kSmolLm2);
   ASSERT_TRUE(add_generation_config(c, *parse_json(R"({"eos_token_id":[7,2,0]})")));
@@ -434,6 +459,23 @@ TEST(ModelConfig, F_54_gguf_tensors_that_belong_to_a_family) {
   ModelConfig c = tiny_config("qwen2");
   c.qkv_bias = false;
   EXPECT_TRUE(read(tiny("qwen2"), &c)->qkv_bias);
+}
+
+// llama.cpp reads the key of 2023 where rope.scaling.factor is missing.
+TEST(ModelConfig, GgufTakesTheOldLinearScale) {
+  auto base = tiny("llama");
+  base.set("llama.vocab_size", std::uint32_t{10});
+  base.set("llama.rope.scale_linear", 4.0f);
+  const auto old = read(base);
+  ASSERT_TRUE(old) << old.error().text();
+  EXPECT_EQ(old->rope_scaling.type, RopeScalingType::Linear);
+  EXPECT_EQ(old->rope_scaling.factor, 4);
+  base.set("llama.rope.scaling.factor", 2.0f);
+  EXPECT_EQ(read(base)->rope_scaling.factor, 2);
+  GgufWriter none = tiny("llama");
+  none.set("llama.vocab_size", std::uint32_t{10});
+  none.set("llama.rope.scale_linear", 0.0f);
+  EXPECT_EQ(read(none)->rope_scaling.type, RopeScalingType::None);
 }
 
 TEST(ModelConfig, F_54_gguf_refusals) {

@@ -368,7 +368,7 @@ bool is_matrix(TensorRole role) {
 
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& t) {
   std::vector<std::uint32_t> order;
-  if (!source.interleaved_qk || !has_interleaved_rows("llama", t.place.role)) return order;
+  if (!source.interleaved_qk || t.replaced || !has_interleaved_rows("llama", t.place.role)) return order;
   const auto head_dim = static_cast<std::size_t>(source.config.head_dim);
   for (std::size_t r = 0; r < t.shape[0]; ++r) order.push_back(static_cast<std::uint32_t>(gguf_row(r, head_dim)));
   return order;
@@ -379,6 +379,18 @@ Result<Matrix> source_matrix(const SourceTensor& t, std::span<const std::uint32_
   if (t.entity)
     for (const auto& part : {t.bytes, t.scales, t.zeros}) LOOM_TRY_VOID(t.entity->check(part));
   return unchecked_matrix(t, row_order, std::move(pool), stop);
+}
+
+Result<std::vector<float>> source_values(const DecoderSource& source, const SourceTensor& t) {
+  const std::vector<std::uint32_t> order = source_row_order(source, t);
+  auto m = source_matrix(t, order);
+  if (!m) return at(t.name, std::move(m).error());
+  std::vector<float> values(m->rows() * m->cols());
+  for (std::size_t r = 0; r < m->rows(); ++r) m->decode_row(r, values.data() + r * m->cols());
+  if (t.shape.size() > 1 || order.empty()) return values;
+  std::vector<float> half_split(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) half_split[i] = values[order[i]];
+  return half_split;
 }
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
@@ -418,7 +430,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
     LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
   }
   LOOM_TRY_VOID(network.prepare(Shape::of({1})));
-  return DecoderModel{c, std::move(network)};
+  return DecoderModel{c, std::move(network), {}};
 }
 
 }  // namespace loom

@@ -37,6 +37,8 @@ struct SourceTensor {
   std::optional<float> bitnet_scale = {};
   // Not null: the bytes lie in this file, whose hashes source_matrix() checks before it reads them.
   std::shared_ptr<const EntityReader> entity = nullptr;
+  // Not null: an adapter's f32 values in the place of the file's, rows in Hugging Face's order; keeps `bytes` alive.
+  std::shared_ptr<const std::vector<std::byte>> replaced = nullptr;
 };
 
 struct DecoderSource {
@@ -49,6 +51,8 @@ struct DecoderSource {
 // row.
 Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::uint32_t> row_order = {},
                              std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
+// The tensor's values, row-major, rows in Hugging Face's order.
+Result<std::vector<float>> source_values(const DecoderSource& source, const SourceTensor& tensor);
 // Returns where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
 // Returns whether a role takes the model's type; the others stay f32.
@@ -64,6 +68,7 @@ struct DecoderOptions {
 struct DecoderModel {
   ModelConfig config;
   Network network;
+  std::vector<std::string> fixed_adapters{};  // names of adapters that changed the weights on load
   // cells [0, blocks_end) precede norm and head
   std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }
 };

@@ -7,7 +7,9 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "lm/encoder_files.h"
+#include "lm/hub.h"
 #include "network/spec.h"
 
 namespace loom {
@@ -130,10 +132,17 @@ Result<std::map<std::string, std::string>> join_types(const EncoderConfig& c, st
 
 }  // namespace
 
-Result<TextEncoder> TextEncoder::load(const std::string& folder, const EncoderOptions& options) {
+Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOptions& options) {
   TextEncoder encoder;
+  LOOM_TRY(const std::string folder, find_model(given));
+  if (is_file(folder))
+    return fail(Code::Unsupported,
+                "{}: a file; embeddings are computed by the folder of a BERT (config.json, model.safetensors and "
+                "tokenizer.json)",
+                folder);
   LOOM_TRY(encoder.config_, encoder_files::read_config(folder));
-  LOOM_TRY(encoder.pooling_, encoder_files::read_pooling(folder));
+  LOOM_TRY(encoder.pooling_, encoder_files::read_pooling(folder, encoder.config_.hidden_size));
+  LOOM_TRY(encoder.prompts_, encoder_files::read_prompts(folder));
   LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
   const EncoderConfig& c = encoder.config_;
   encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
@@ -144,6 +153,7 @@ Result<TextEncoder> TextEncoder::load(const std::string& folder, const EncoderOp
   if (encoder.tokenizer_->vocab_size() > c.vocab_size)
     return fail(Code::InvalidConfig, "{}: the tokenizer has {} ids, vocab_size is {}", folder,
                 encoder.tokenizer_->vocab_size(), c.vocab_size);
+  if (auto chosen = encoder.choose_prompt(options); !chosen) return at(folder, std::move(chosen).error());
   auto spec = spec_of(c);
   if (!spec) return at(folder + "/config.json", std::move(spec).error());
   LOOM_TRY(SpecResult built, network_from_json(*spec, {.initialise = false}));
@@ -166,10 +176,37 @@ Result<TextEncoder> TextEncoder::load(const std::string& folder, const EncoderOp
   return encoder;
 }
 
+Result<void> TextEncoder::choose_prompt(const EncoderOptions& options) {
+  prompt_ = options.prompt;
+  const std::string& name = options.prompt_name.empty() ? prompts_.default_name : options.prompt_name;
+  if (!prompt_ && !name.empty()) {
+    const auto found = prompts_.texts.find(name);
+    if (found == prompts_.texts.end()) {
+      std::string known;
+      for (const auto& [each, text] : prompts_.texts) known += (known.empty() ? "" : ", ") + each;
+      return fail(Code::UnknownName, "the model has no prompt \"{}\"; it has: {}", printable(name),
+                  known.empty() ? "none" : known);
+    }
+    prompt_ = found->second;
+  }
+  if (!prompt_ || pooling_.include_prompt) return {};
+  // As sentence-transformers count them: the tokens of the prompt alone, without the special one at their end.
+  std::vector<std::int32_t> ids;
+  LOOM_TRY_VOID(tokenizer_->encode(*prompt_, {}, ids).map([](const text::Encoded&) {}));
+  unpooled_ = ids.size();
+  if (!ids.empty() && tokenizer_->is_special(ids.back())) --unpooled_;
+  return {};
+}
+
 // Sums run over the tokens in their order, in f64.
 std::vector<float> TextEncoder::pooled(const float* rows, std::size_t count) const {
   using Mode = PoolingConfig::Mode;
   const std::size_t d = config_.hidden_size;
+  if (pooling_.mode != Mode::Cls) {
+    const std::size_t skipped = std::min(unpooled_, count);
+    rows += skipped * d, count -= skipped;
+    if (count == 0) return std::vector<float>(d, 0.0f);
+  }
   std::vector<double> sum(rows, rows + d);
   for (std::size_t r = 1; r < count && pooling_.mode != Mode::Cls; ++r)
     for (std::size_t i = 0; i < d; ++i) {
@@ -206,7 +243,7 @@ Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::strin
   std::vector<std::vector<std::int32_t>> ids(texts.size());
   std::vector<TextEmbedding> results(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    LOOM_TRY_VOID(tokenizer_->encode(texts[i], {}, ids[i]).map([](const text::Encoded&) {}));
+    LOOM_TRY_VOID(tokenizer_->encode(prompt_.value_or("") + texts[i], {}, ids[i]).map([](const text::Encoded&) {}));
     if (ids[i].empty()) return fail(Code::InvalidArgument, "text {}: no tokens", i);
     if (ids[i].size() > max_tokens_) {  // the last token ends every text
       const std::int32_t end = ids[i].back();

@@ -5,6 +5,7 @@
 //
 // Texts of one length run as one batch; none is padded, so a text's vector has the same bits alone and among others.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,12 +34,22 @@ Result<EncoderConfig> encoder_config_from_json(const Json& config);
 // What becomes of the vectors of a text's tokens.
 struct PoolingConfig {
   enum class Mode : std::uint8_t { Mean, Cls, Max, MeanSqrtLength } mode = Mode::Mean;
-  bool normalize = false;  // to a length of 1
+  bool normalize = false;      // to a length of 1
+  bool include_prompt = true;  // false: the prompt's tokens are read, but not pooled
+};
+
+// Texts that sentence-transformers puts before every text, by their names.
+struct EncoderPrompts {
+  std::map<std::string, std::string> texts;
+  std::string default_name;  // empty: none
 };
 
 struct EncoderOptions {
   NetworkSessionOptions session{};
   std::optional<DType> dtype{};  // matrices in this type; absent: float32
+  // What stands before every text; absent: the folder's prompt of that name, else its default one.
+  std::optional<std::string> prompt{};
+  std::string prompt_name{};
 };
 
 struct TextEmbedding {
@@ -50,12 +61,16 @@ struct TextEmbedding {
 class TextEncoder {
  public:
   // `folder` holds config.json, model.safetensors (or shards), tokenizer.json and, as sentence-transformers write them,
-  // modules.json, the config of the pooling and sentence_bert_config.json; without modules.json the mean of the tokens
-  // is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor is an error that names it.
+  // modules.json, the config of the pooling, sentence_bert_config.json and config_sentence_transformers.json; without
+  // modules.json the mean of the tokens is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor, and a key
+  // that is not known, is an error that names it. UnknownName for a prompt's name.
   static Result<TextEncoder> load(const std::string& folder, const EncoderOptions& options = {});
 
   const EncoderConfig& config() const { return config_; }
   const PoolingConfig& pooling() const { return pooling_; }
+  const EncoderPrompts& prompts() const { return prompts_; }
+  // What stands before every text; absent where nothing was asked for and the folder has no default.
+  const std::optional<std::string>& prompt() const { return prompt_; }
   const LoadReport& report() const { return report_; }
   const Network& network() const { return *network_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
@@ -71,10 +86,14 @@ class TextEncoder {
   TextEncoder() = default;
   Result<void> run_batch(std::span<const std::vector<std::int32_t>* const> batch, const std::atomic<bool>* cancel,
                          std::span<TextEmbedding* const> results);
+  Result<void> choose_prompt(const EncoderOptions& options);
   std::vector<float> pooled(const float* rows, std::size_t count) const;
 
   EncoderConfig config_;
   PoolingConfig pooling_;
+  EncoderPrompts prompts_;
+  std::optional<std::string> prompt_;
+  std::size_t unpooled_ = 0;  // tokens of the prompt, where they are not pooled
   LoadReport report_;
   std::size_t max_tokens_ = 0;
   std::unique_ptr<Network> network_;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/config_reader.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "lm/encoder.h"
 #include "lm/encoder_files.h"
 
@@ -45,28 +47,98 @@ bool is_true(const Json& object, const char* key) {
   return found != nullptr && as_bool(*found).value_or(false);
 }
 
+// Whether a key of a small file counts. Harmless: it changes no vector, for the reason beside it.
+enum class Use : std::uint8_t { Read, Harmless };
+struct FileKey {
+  std::string_view name;
+  Use use;
+};
+
+// A key outside the table is refused, unless its value says nothing.
+Result<void> check_keys(const Json& object, std::span<const FileKey> known) {
+  if (!object.is_object()) return fail(Code::CorruptData, "an object expected");
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null() || value == Json(false) || ((value.is_structured() || value.is_string()) && value.empty()))
+      continue;
+    if (std::ranges::find(known, std::string_view(key), &FileKey::name) == known.end())
+      return fail_at({printable(key)}, Code::UnknownKey, "an unknown key with the value {}, which may change vectors",
+                     shown(value));
+  }
+  return {};
+}
+
+constexpr FileKey kPoolingKeys[] = {
+    {"pooling_mode", Use::Read},
+    {"pooling_mode_cls_token", Use::Read},
+    {"pooling_mode_mean_tokens", Use::Read},
+    {"pooling_mode_max_tokens", Use::Read},
+    {"pooling_mode_mean_sqrt_len_tokens", Use::Read},
+    {"pooling_mode_weightedmean_tokens", Use::Read},  // refused where it is true
+    {"pooling_mode_lasttoken", Use::Read},
+    {"include_prompt", Use::Read},
+    {"word_embedding_dimension", Use::Read},
+    {"embedding_dimension", Use::Read},
+};
+constexpr FileKey kSentenceBertKeys[] = {
+    {"max_seq_length", Use::Read},     {"do_lower_case", Use::Read},
+    {"transformer_task", Use::Read},   {"modality_config", Use::Harmless},  // texts alone are embedded
+    {"module_output_name", Use::Read},
+};
+constexpr FileKey kPromptKeys[] = {
+    {"prompts", Use::Read},
+    {"default_prompt_name", Use::Read},
+    {"similarity_fn_name", Use::Harmless},  // of similarity(), not of vectors
+    {"__version__", Use::Harmless},         // of the packages that wrote the file
+    {"model_type", Use::Read},
+};
+
 Result<PoolingConfig::Mode> pooling_mode(const Json& config) {
   using Mode = PoolingConfig::Mode;
-  constexpr std::array<std::pair<const char*, Mode>, 4> kModes = {
-      {{"pooling_mode_mean_tokens", Mode::Mean},
-       {"pooling_mode_cls_token", Mode::Cls},
-       {"pooling_mode_max_tokens", Mode::Max},
-       {"pooling_mode_mean_sqrt_len_tokens", Mode::MeanSqrtLength}}};
+  struct Name {
+    std::string_view key, name;
+    Mode mode;
+  };
+  constexpr Name kModes[] = {{"pooling_mode_mean_tokens", "mean", Mode::Mean},
+                             {"pooling_mode_cls_token", "cls", Mode::Cls},
+                             {"pooling_mode_max_tokens", "max", Mode::Max},
+                             {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", Mode::MeanSqrtLength}};
+  if (const Json* one = find(config, "pooling_mode"); one != nullptr && !one->is_null()) {
+    const std::string* text = as_string(*one);
+    for (const Name& known : kModes)
+      if (text != nullptr && *text == known.name) return known.mode;
+    return fail_at({"pooling_mode"}, Code::Unsupported, "{}",
+                   expected("\"mean\", \"cls\", \"max\" or \"mean_sqrt_len_tokens\"", *one));
+  }
   std::optional<Mode> mode;
   for (const auto& [key, value] : config.items()) {
     if (!key.starts_with("pooling_mode_") || !as_bool(value).value_or(true)) continue;
-    const auto known = std::ranges::find_if(kModes, [&key](const auto& m) { return key == m.first; });
-    if (known == kModes.end()) return fail_at({key}, Code::Unsupported, "this way of pooling is not supported");
+    const auto known = std::ranges::find(kModes, std::string_view(key), &Name::key);
+    if (known == std::end(kModes)) return fail_at({key}, Code::Unsupported, "this way of pooling is not supported");
     if (mode) return fail_at({key}, Code::Unsupported, "two ways of pooling side by side are not supported");
-    mode = known->second;
+    mode = known->mode;
   }
   if (!mode) return fail(Code::InvalidConfig, "no way of pooling is true");
   return *mode;
 }
 
+Result<void> read_pooling_file(const Json& config, std::size_t hidden_size, PoolingConfig& pooling) {
+  LOOM_TRY_VOID(check_keys(config, kPoolingKeys));
+  LOOM_TRY(pooling.mode, pooling_mode(config));
+  if (const Json* include = find(config, "include_prompt"); include != nullptr && !include->is_null()) {
+    const auto given = as_bool(*include);
+    if (!given) return fail_at({"include_prompt"}, Code::InvalidConfig, "{}", expected("true or false", *include));
+    pooling.include_prompt = *given;
+  }
+  for (const char* key : {"word_embedding_dimension", "embedding_dimension"})
+    if (const Json* size = find(config, key);
+        size != nullptr && !size->is_null() && as_int(*size) != static_cast<std::int64_t>(hidden_size))
+      return fail_at({key}, Code::ShapeMismatch, "{}", expected(fmt::format("hidden_size, {}", hidden_size), *size));
+  return {};
+}
+
 }  // namespace
 
-Result<PoolingConfig> read_pooling(const std::string& folder) {
+Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden_size) {
   PoolingConfig pooling;
   const std::string path = folder + "/modules.json";
   if (!is_file(path)) return pooling;
@@ -83,9 +155,7 @@ Result<PoolingConfig> read_pooling(const std::string& folder) {
     if (kind == "Pooling" && i == 1) {
       LOOM_TRY(const std::string file, path_inside(folder, *below + "/config.json"));
       LOOM_TRY(const Json config, read_json_file(file));
-      auto mode = pooling_mode(config);
-      if (!mode) return at(file, std::move(mode).error());
-      pooling.mode = *mode;
+      if (auto read = read_pooling_file(config, hidden_size, pooling); !read) return at(file, std::move(read).error());
     } else if (kind == "Normalize" && i == 2) {
       pooling.normalize = true;
     } else {
@@ -95,17 +165,89 @@ Result<PoolingConfig> read_pooling(const std::string& folder) {
   return pooling;
 }
 
-Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
-  const std::string path = folder + "/sentence_bert_config.json";
-  if (!is_file(path)) return std::nullopt;
-  LOOM_TRY(const Json config, read_json_file(path));
-  if (is_true(config, "do_lower_case"))
-    return fail(Code::Unsupported, "{}: /do_lower_case: only the tokenizer may change letters", path);
-  const Json* length = find(config, "max_seq_length");
+namespace {
+
+Result<std::optional<std::size_t>> length_at(const Json& config, const char* key) {
+  const Json* length = find(config, key);
   if (length == nullptr || length->is_null()) return std::nullopt;
-  const auto tokens = as_int(*length);
-  if (!tokens || *tokens < 2) return fail(Code::InvalidConfig, "{}: /max_seq_length: 2 or more expected", path);
-  return static_cast<std::size_t>(*tokens);
+  const auto tokens = as_number(*length);  // 1e30 stands for no limit
+  if (!tokens || *tokens < 2) return fail_at({key}, Code::InvalidConfig, "{}", expected("2 or more", *length));
+  return static_cast<std::size_t>(std::min(*tokens, 1e9));
+}
+
+Result<std::optional<std::size_t>> read_sentence_bert(const Json& config) {
+  LOOM_TRY_VOID(check_keys(config, kSentenceBertKeys));
+  if (is_true(config, "do_lower_case"))
+    return fail_at({"do_lower_case"}, Code::Unsupported, "only the tokenizer may change letters");
+  for (const auto& [key, usual] :
+       {std::pair("transformer_task", "feature-extraction"), std::pair("module_output_name", "token_embeddings")})
+    if (const Json* value = find(config, key); value != nullptr && !value->is_null() && *value != Json(usual))
+      return fail_at({key}, Code::Unsupported, "{}", expected(fmt::format("\"{}\"", usual), *value));
+  return length_at(config, "max_seq_length");
+}
+
+// The fast tokenizer's own normaliser decides; one that disagrees with it would be changed by transformers on load.
+Result<void> check_letters(const std::string& folder, const Json& settings) {
+  LOOM_TRY(const Json tokenizer, read_json_file(folder + "/tokenizer.json"));
+  const Json* normalizer = find(tokenizer, "normalizer");
+  if (normalizer == nullptr || !normalizer->is_object()) return {};
+  for (const auto& [setting, own] :
+       {std::pair("do_lower_case", "lowercase"), std::pair("strip_accents", "strip_accents"),
+        std::pair("tokenize_chinese_chars", "handle_chinese_chars")}) {
+    const Json *wanted = find(settings, setting), *has = find(*normalizer, own);
+    if (wanted != nullptr && has != nullptr && *wanted != *has)
+      return fail_at({setting}, Code::Unsupported, "{}, but the normalizer of tokenizer.json has {} {}", shown(*wanted),
+                     own, shown(*has));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
+  if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
+    LOOM_TRY(const Json settings, read_json_file(path));
+    if (auto checked = check_letters(folder, settings); !checked) return at(path, std::move(checked).error());
+  }
+  if (const std::string path = folder + "/sentence_bert_config.json"; is_file(path)) {
+    LOOM_TRY(const Json config, read_json_file(path));
+    auto length = read_sentence_bert(config);
+    if (!length) return at(path, std::move(length).error());
+    if (*length) return length;
+  }
+  const std::string path = folder + "/tokenizer_config.json";
+  if (!is_file(path)) return std::nullopt;
+  LOOM_TRY(const Json settings, read_json_file(path));
+  auto length = length_at(settings, "model_max_length");
+  if (!length) return at(path, std::move(length).error());
+  return length;
+}
+
+Result<EncoderPrompts> read_prompts(const std::string& folder) {
+  EncoderPrompts prompts;
+  const std::string path = folder + "/config_sentence_transformers.json";
+  if (!is_file(path)) return prompts;
+  LOOM_TRY(const Json config, read_json_file(path));
+  if (auto known = check_keys(config, kPromptKeys); !known) return at(path, std::move(known).error());
+  if (const Json* type = find(config, "model_type");
+      type != nullptr && !type->is_null() && *type != Json("SentenceTransformer"))
+    return fail(Code::Unsupported, "{}: /model_type: {}", path, expected("\"SentenceTransformer\"", *type));
+  if (const Json* all = find(config, "prompts"); all != nullptr && !all->is_null()) {
+    if (!all->is_object()) return fail(Code::InvalidConfig, "{}: /prompts: {}", path, expected("an object", *all));
+    for (const auto& [name, text] : all->items()) {
+      if (text.is_null()) continue;
+      if (as_string(text) == nullptr)
+        return fail(Code::InvalidConfig, "{}: /prompts/{}: {}", path, printable(name), expected("a text", text));
+      prompts.texts[name] = *as_string(text);
+    }
+  }
+  const Json* name = find(config, "default_prompt_name");
+  if (name == nullptr || name->is_null()) return prompts;
+  if (as_string(*name) == nullptr || !prompts.texts.contains(*as_string(*name)))
+    return fail(Code::InvalidConfig, "{}: /default_prompt_name: {}", path,
+                expected("one of the names in \"prompts\"", *name));
+  prompts.default_name = *as_string(*name);
+  return prompts;
 }
 
 Result<EncoderConfig> read_config(const std::string& folder) {

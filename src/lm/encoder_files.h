@@ -6,8 +6,10 @@
 namespace loom::encoder_files {
 
 Result<EncoderConfig> read_config(const std::string& folder);
-Result<PoolingConfig> read_pooling(const std::string& folder);
-// The most tokens by sentence_bert_config.json, if there is one.
+Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden_size);
+// The most tokens by sentence_bert_config.json, else by tokenizer_config.json, where one of them says so.
 Result<std::optional<std::size_t>> read_max_length(const std::string& folder);
+// config_sentence_transformers.json.
+Result<EncoderPrompts> read_prompts(const std::string& folder);
 
 }  // namespace loom::encoder_files

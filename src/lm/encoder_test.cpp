@@ -1,5 +1,7 @@
 #include "lm/encoder.h"
 
+#include <filesystem>
+
 #include "core/json.h"
 #include "support/files.h"
 
@@ -164,6 +166,109 @@ TEST_F(EncoderFolder, F_51_files_that_do_not_fit_each_other_are_errors) {
   config["vocab_size"] = 100;
   change("config.json", dump_json(config));
   EXPECT_EQ(error().code, Code::InvalidConfig);
+}
+
+// A folder of a small BERT whose default prompt is "query: ", with one file changed.
+class Prompts : public ::testing::Test {
+ protected:
+  Prompts() {
+    folder_ = temp_.path();
+    std::filesystem::copy(test::source_path("tests/golden/encoders/prompts"), folder_,
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  }
+  // Sets a key of a file and embeds "hello".
+  Result<std::vector<float>> with(const std::string& file, const std::string& key, const Json& value,
+                                  EncoderOptions options = {}) {
+    const std::string path = folder_ + "/" + file, before = test::read_all(path);
+    Json json = before.empty() ? Json::object() : parse_json(before).value();
+    if (!key.empty()) json[key] = value;
+    test::write_all(path, dump_json(json));
+    auto vector = embedded(std::move(options), "hello");
+    if (before.empty())
+      std::filesystem::remove(path);
+    else
+      test::write_all(path, before);
+    return vector;
+  }
+  Result<std::vector<float>> embedded(EncoderOptions options, const std::string& text) {
+    options.session.threads = 1;
+    LOOM_TRY(TextEncoder encoder, TextEncoder::load(folder_, options));
+    LOOM_TRY(auto vectors, encoder.embed(std::vector<std::string>{text}));
+    return std::move(vectors[0].values);
+  }
+  test::TempFolder temp_;
+  std::string folder_;
+};
+
+TEST_F(Prompts, GoBeforeEveryTextByDefaultByNameAndByText) {
+  EncoderOptions none, document, own, unknown;
+  none.prompt = "", document.prompt_name = "document", own.prompt = "passage: ", unknown.prompt_name = "passage";
+  const auto by_default = embedded({}, "hello"), written = embedded(none, "query: hello"),
+             plain = embedded(none, "hello");
+  ASSERT_TRUE(by_default && written && plain) << by_default.error().text();
+  EXPECT_EQ(*by_default, *written);
+  EXPECT_NE(*by_default, *plain);
+  EXPECT_EQ(embedded(document, "hello").value(), *plain);
+  EXPECT_EQ(embedded(own, "hello").value(), embedded(none, "passage: hello").value());
+  const auto refused = embedded(unknown, "hello");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::UnknownName);
+  EXPECT_NE(refused.error().text().find("document, query"), std::string::npos) << refused.error().text();
+}
+
+TEST_F(Prompts, EveryKeyOfTheSmallFilesIsReadHarmlessOrRefusedByName) {
+  const std::string ours = "config_sentence_transformers.json", pooling = "1_Pooling/config.json",
+                    bert = "sentence_bert_config.json", tokenizer = "tokenizer_config.json";
+  struct Row {
+    std::string file, key;
+    Json value;
+    enum { Same, Other, Refused } effect;
+  };
+  const auto plain = embedded({}, "hello");
+  ASSERT_TRUE(plain) << plain.error().text();
+  for (const Row& row : {Row{ours, "default_prompt_name", nullptr, Row::Other},
+                         Row{ours, "default_prompt_name", "nobody", Row::Refused},
+                         Row{ours, "prompts", {{"query", "a "}}, Row::Other},
+                         Row{ours, "prompts", {{"query", 1}}, Row::Refused},
+                         Row{ours, "similarity_fn_name", "dot", Row::Same},
+                         Row{ours, "__version__", {{"transformers", "5"}}, Row::Same},
+                         Row{ours, "model_type", "SparseEncoder", Row::Refused},
+                         Row{ours, "a_key_of_tomorrow", 1, Row::Refused},
+                         Row{pooling, "include_prompt", false, Row::Other},
+                         Row{pooling, "include_prompt", true, Row::Same},
+                         Row{pooling, "pooling_mode", "cls", Row::Other},
+                         Row{pooling, "pooling_mode", "lasttoken", Row::Refused},
+                         Row{pooling, "pooling_mode_max_tokens", true, Row::Refused},  // two side by side
+                         Row{pooling, "pooling_mode_lasttoken", true, Row::Refused},
+                         Row{pooling, "word_embedding_dimension", 9, Row::Refused},
+                         Row{pooling, "embedding_dimension", 9, Row::Refused},
+                         Row{pooling, "a_key_of_tomorrow", 1, Row::Refused},
+                         Row{bert, "max_seq_length", 3, Row::Other},
+                         Row{bert, "do_lower_case", true, Row::Refused},
+                         Row{bert, "transformer_task", "fill-mask", Row::Refused},
+                         Row{bert, "module_output_name", "sentence_embedding", Row::Refused},
+                         Row{bert, "modality_config", {{"text", 1}}, Row::Same},
+                         Row{bert, "a_key_of_tomorrow", 1, Row::Refused},
+                         Row{tokenizer, "do_lower_case", false, Row::Refused},
+                         Row{tokenizer, "strip_accents", true, Row::Refused},
+                         Row{tokenizer, "model_max_length", 3, Row::Same}}) {  // max_seq_length goes first
+    SCOPED_TRACE(row.file + ": " + row.key + " " + dump_json(row.value));
+    const auto vector = with(row.file, row.key, row.value);
+    ASSERT_EQ(!vector, row.effect == Row::Refused) << (vector ? "accepted" : vector.error().text());
+    if (vector)
+      EXPECT_EQ(*vector == *plain, row.effect == Row::Same);
+    else
+      EXPECT_NE(vector.error().text().find(row.key), std::string::npos) << vector.error().text();
+  }
+  std::filesystem::remove(folder_ + "/" + bert);
+  EXPECT_NE(with(tokenizer, "model_max_length", 3).value(), *plain);
+}
+
+TEST_F(Prompts, AFileIsNoFolderOfAnEncoder) {
+  const auto loaded = TextEncoder::load(folder_ + "/model.safetensors");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, Code::Unsupported);
+  EXPECT_NE(loaded.error().text().find("folder of a BERT"), std::string::npos) << loaded.error().text();
 }
 
 }  // namespace

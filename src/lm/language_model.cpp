@@ -15,6 +15,7 @@
 #include "io/loom08/loom08.h"
 #include "io/network_file.h"
 #include "io/safetensors/safetensors.h"
+#include "lm/hub.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
 
@@ -286,9 +287,27 @@ Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
                 "{}: an .entity that holds no language model; loom run, inspect and diff read networks",
                 source->name());
   }
+  if (looks_like_safetensors(source->bytes(), source->name())) {
+    if (auto file = SafetensorsFile::parse(source); !file) return at(source->name(), std::move(file).error());
+    return fail(Code::Unsupported, "{}: tensors without a config.json; give the model's folder", source->name());
+  }
   if (source->bytes().empty()) return fail(Code::CorruptData, "{}: the file is empty", source->name());
   return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", source->name(),
               kModelsRead);
+}
+
+// Reads PEFT folders under numbers that no adapter of the model has for its name.
+Result<std::vector<PeftDelta>> read_adapters(const ModelContents& all, const std::vector<std::string>& folders) {
+  std::vector<PeftDelta> read;
+  std::size_t number = 0;
+  const auto is_taken = [&](const PeftDelta& known) { return known.config().name == fmt::format("{}", number); };
+  for (const std::string& folder : folders) {
+    while (std::ranges::any_of(all.adapters, is_taken)) ++number;
+    LOOM_TRY(PeftDelta adapter, PeftDelta::read(folder, all.source.config));
+    LOOM_TRY_VOID(adapter.rename(fmt::format("{}", number++)));
+    read.push_back(std::move(adapter));
+  }
+  return read;
 }
 
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
@@ -300,16 +319,17 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
     else
       model.tokenizer_error = with_path(model.path, std::move(tokenizer).error());
   }
+  LOOM_TRY(std::vector<PeftDelta> adapters, read_adapters(all, options.adapters));
+  for (std::size_t i = 0; i < adapters.size(); ++i)
+    model.adapter_folders.emplace_back(adapters[i].config().name, options.adapters[i]);
+  adapters.insert(adapters.begin(), all.adapters.begin(), all.adapters.end());
+  std::vector<std::string> fixed;
+  for (const PeftDelta& adapter : adapters)
+    if (adapter.is_fixed()) fixed.push_back(adapter.config().name);
+  LOOM_TRY_VOID(settle_all(all.source, adapters));
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
-  for (const PeftDelta& adapter : all.adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
-  // Numbers that no adapter of the file has for its name.
-  std::size_t number = 0;
-  const auto is_taken = [&](const PeftInfo& known) { return known.name == fmt::format("{}", number); };
-  for (const auto& adapter : options.adapters) {
-    for (const auto known = list_peft(decoder); std::ranges::any_of(known, is_taken);) ++number;
-    model.adapter_folders.emplace_back(fmt::format("{}", number++), adapter);
-    LOOM_TRY_VOID(load_peft(decoder, adapter, model.adapter_folders.back().first));
-  }
+  for (const PeftDelta& adapter : adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
+  decoder.fixed_adapters = std::move(fixed);
   model.decoder = std::make_shared<DecoderModel>(std::move(decoder));
   const auto special = [&](const std::optional<std::string>& text, auto id) {
     return text ? *text : model.tokenizer ? text_of(*model.tokenizer, id(*model.tokenizer)) : std::string();
@@ -372,9 +392,12 @@ Result<const ChatTemplate*> LanguageModel::need_template() const {
   return fail(Code::NoTemplate, "{}: the model brings no chat template; loom generate --raw continues text", path);
 }
 
-Result<ModelFormat> model_format(const std::string& path) {
+Result<ModelFormat> model_format(const std::string& given) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (is_directory(path)) {
     if (is_file(path + "/config.json")) return ModelFormat::HuggingFace;
+    const std::string meant = models_below(path);
+    if (!meant.empty()) return fail(Code::Unsupported, "{}: a folder without config.json{}", path, meant);
     return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kModelsRead);
   }
   LOOM_TRY(const auto source, ByteSource::file(path));
@@ -388,7 +411,8 @@ Result<ModelContents> read_model(const std::shared_ptr<const ByteSource>& source
   return all;
 }
 
-Result<ModelContents> read_model(const std::string& path) {
+Result<ModelContents> read_model(const std::string& given) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (!is_directory(path)) {
     LOOM_TRY(const auto source, ByteSource::file(path));
     return read_model(source);
@@ -430,7 +454,8 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
   return tokenizer_of(json, std::move(vocab), place);
 }
 
-Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& path) {
+Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& given) {
+  LOOM_TRY(const std::string path, find_model(given));
   if (is_directory(path)) return load_tokenizer(path + "/tokenizer.json");
   LOOM_TRY(const auto source, ByteSource::file(path));
   return load_tokenizer(source);

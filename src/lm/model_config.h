@@ -66,7 +66,10 @@ struct ModelConfig {
 // keys, InvalidConfig for missing or impossible values. Messages name the key.
 Result<ModelConfig> config_from_json(const Json& config);
 
-// Adds the stop tokens of generation_config.json to config's (engine X-23).
+// Unsupported for fields of a generation_config.json that forbid, force or weigh tokens, UnknownKey for unknown ones.
+Result<void> check_generation_config(const Json& generation_config);
+
+// Adds the stop tokens of generation_config.json to config's (engine X-23). Errors of check_generation_config().
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config);
 
 // Metadata of architectures llama (mistral files say so too), qwen2 and qwen3; biases, norms and a tied head show in

@@ -51,7 +51,9 @@ class Packer {
     if (adapter_ == nullptr && is_block_format(dtype_) && tensor_.dtype == dtype_)
       return PackedMatrix{blocks(order), {}, {}};
     if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
-      LOOM_TRY(const QuantizedMatrix q, m.to_quantized(stop_));
+      LOOM_TRY(QuantizedMatrix q, m.to_quantized(stop_));
+      // A BitNet matrix has one scale, which lies in memory per row.
+      if (tensor_.bitnet_scale) q.span = resolved(dtype_, {}), q.scales.resize(1);
       return pack(q, stop_);
     }
     std::vector<float> values(m.rows() * m.cols());

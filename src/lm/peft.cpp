@@ -11,56 +11,68 @@
 #include "core/nearest.h"
 #include "io/safetensors/safetensors.h"
 #include "layers/adapter.h"
+#include "lm/peft_names.h"
 
 namespace loom {
+
+namespace {
+constexpr PeftTarget kTargets[] = {{"q_proj", {TensorRole::Q}},       {"k_proj", {TensorRole::K}},
+                                   {"v_proj", {TensorRole::V}},       {"o_proj", {TensorRole::O}},
+                                   {"gate_proj", {TensorRole::Gate}}, {"up_proj", {TensorRole::Up}},
+                                   {"down_proj", {TensorRole::Down}}};
+}  // namespace
+
+std::vector<PeftTarget> adapter_places(const ModelConfig& model) {
+  std::vector<PeftTarget> all;
+  for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer)
+    for (const PeftTarget& target : kTargets) all.push_back({target.name, {target.place.role, layer}});
+  all.push_back({"embed_tokens", {TensorRole::Embedding}});
+  all.push_back({"lm_head", {TensorRole::Head}});
+  return all;
+}
+
+std::string module_name(const TensorPlace& place) {
+  const std::string name = hf_name(place);
+  return name.substr(0, name.rfind('.'));
+}
+
+std::string half_name(const TensorPlace& place, int half) {
+  constexpr std::string_view kHalves[2][2] = {{".lora_A.weight", ".lora_B.weight"},
+                                              {".lora_embedding_A", ".lora_embedding_B"}};
+  return fmt::format("{}{}{}", kPeftPrefix, module_name(place), kHalves[place.role == TensorRole::Embedding][half]);
+}
+
 namespace {
 
-struct Target {
-  std::string_view name;
-  TensorRole role;
-};
-constexpr Target kTargets[] = {{"q_proj", TensorRole::Q},       {"k_proj", TensorRole::K},
-                               {"v_proj", TensorRole::V},       {"o_proj", TensorRole::O},
-                               {"gate_proj", TensorRole::Gate}, {"up_proj", TensorRole::Up},
-                               {"down_proj", TensorRole::Down}};
-constexpr std::int64_t kMostRank = 65536;
-constexpr std::string_view kPrefix = "base_model.model.", kWeight = ".weight",
-                           kHalves[2] = {".lora_A.weight", ".lora_B.weight"};
-
-// "model.layers.3.self_attn.q_proj"
-std::string module_name(const TensorPlace& place) {
-  std::string name = hf_name(place);
-  name.resize(name.size() - kWeight.size());
-  return name;
+// Adds A and B of a matrix as PEFT names and lays them out; the writer points to bytes that are added to `kept`.
+Result<void> add_halves(SafetensorsWriter& writer, const PeftDelta::Pair& pair,
+                        std::vector<std::vector<std::byte>>& kept) {
+  const bool embeds = pair.place.role == TensorRole::Embedding;  // PEFT's halves of a table are the other way round
+  for (int half = 0; half < 2; ++half) {
+    const bool is_a = (half == 0) != embeds;
+    const std::vector<float>& values = is_a ? pair.a : pair.b;
+    const std::size_t rows = is_a ? pair.rank : pair.rows, cols = is_a ? pair.cols : pair.rank;
+    std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < cols; ++c)
+        store_le(bytes.data() + (embeds ? c * rows + r : r * cols + c) * 4,
+                 std::bit_cast<std::uint32_t>(values[r * cols + c]));
+    const std::vector<std::size_t> shape = embeds ? std::vector{cols, rows} : std::vector{rows, cols};
+    LOOM_TRY_VOID(writer.add(half_name(pair.place, half), DType::float32, shape, bytes));
+  }
+  return {};
 }
 
-// The name of lora_A or lora_B beside a matrix.
-std::string half_name(const TensorPlace& place, int half) {
-  return fmt::format("{}{}{}", kPrefix, module_name(place), kHalves[half]);
-}
-
-// The writer points to bytes that are added to `kept`.
-Result<void> add_half(SafetensorsWriter& writer, const TensorPlace& place, int half, std::size_t rows, std::size_t cols,
-                      std::span<const float> values, std::vector<std::vector<std::byte>>& kept) {
-  std::vector<std::byte>& bytes = kept.emplace_back(values.size() * 4);
-  for (std::size_t k = 0; k < values.size(); ++k)
-    store_le(bytes.data() + k * 4, std::bit_cast<std::uint32_t>(values[k]));
-  return writer.add(half_name(place, half), DType::float32, {rows, cols}, bytes);
-}
-
-// f(target, its place, weight, its path) for every matrix of the blocks that an adapter may stand beside, by block and
-// target.
+// f(target, weight, its path) for every matrix that an adapter may stand beside, in the order of adapter_places().
 template <class F>
 void each_matrix(const DecoderModel& model, F&& f) {
   std::map<std::string, Weight*> weights;
   model.network.visit_weights([&](const std::string& path, Weight& w, Layer&) { weights[path] = &w; });
-  for (std::int64_t layer = 0; layer < model.config.num_hidden_layers; ++layer)
-    for (const Target& target : kTargets) {
-      const TensorPlace tensor{target.role, layer};
-      const NetworkPlace place = place_in_network(model.config, tensor);
-      const std::string path = place.path + "." + place.weight;
-      if (const auto found = weights.find(path); found != weights.end()) f(target, tensor, *found->second, path);
-    }
+  for (const PeftTarget& target : adapter_places(model.config)) {
+    const NetworkPlace place = place_in_network(model.config, target.place);
+    const std::string path = place.path + "." + place.weight;
+    if (const auto found = weights.find(path); found != weights.end()) f(target, *found->second, path);
+  }
 }
 
 Adapter* adapter_named(Weight& w, std::string_view name) {
@@ -69,67 +81,44 @@ Adapter* adapter_named(Weight& w, std::string_view name) {
   return nullptr;
 }
 
-Result<std::vector<float>> values_of(const SafeTensor& t, std::size_t rows, std::size_t cols) {
-  if (t.shape != std::vector<std::size_t>{rows, cols})
-    return fail(Code::ShapeMismatch, "{}: {} axes, {} x {} expected", t.name, t.shape.size(), rows, cols);
-  if (t.dtype != DType::float32 && t.dtype != DType::float16 && t.dtype != DType::bfloat16)
-    return fail(Code::Unsupported, "{}: {} values, a float of 16 or 32 bits expected", t.name, name(t.dtype));
-  auto matrix = Matrix::from_source(t.dtype, t.bytes, rows, cols);
-  if (!matrix) return at(t.name, std::move(matrix).error());
-  std::vector<float> values(rows * cols);
-  for (std::size_t r = 0; r < rows; ++r) matrix->decode_row(r, values.data() + r * cols);
-  return values;
+Result<void> refuse_fixed(const DecoderModel& model, std::string_view name) {
+  if (std::ranges::find(model.fixed_adapters, name) == model.fixed_adapters.end()) return {};
+  return fail(
+      Code::Unsupported,
+      "adapter \"{}\" changed the model's own tensors on load and cannot be taken away; load the model without it",
+      printable(name));
 }
 
-Result<Json> read_config(const std::string& path) {
-  LOOM_TRY(const std::string text, read_text_file(path, std::size_t{1} << 20));
-  auto json = parse_json(text);
-  if (!json) return at(path, std::move(json).error());
-  return json;
+// Whether one r and lora_alpha describe every pair.
+bool is_uniform(const PeftConfig& config, std::span<const PeftDelta::Pair> pairs) {
+  return std::ranges::all_of(pairs,
+                             [&](const auto& pair) { return pair.rank == config.rank && pair.alpha == config.alpha; });
 }
 
-Result<PeftConfig> parse_config(const std::string& path, const std::string& name) {
-  LOOM_TRY(const Json json, read_config(path));
-  const auto text = [&](std::string_view key) {
-    return find(json, key) == nullptr ? nullptr : as_string(*find(json, key));
+// Reads matrices of a model that is built.
+PeftDelta::BaseMatrix base_matrices(const DecoderModel& model) {
+  return [&model](const TensorPlace& place) -> Result<std::vector<float>> {
+    std::vector<float> values;
+    each_matrix(model, [&](const PeftTarget& target, Weight& w, const std::string&) {
+      if (!(target.place == place)) return;
+      values.resize(w.elements());
+      w.decode(0, values.size(), values.data());
+    });
+    return values;
   };
-  const auto flag = [&](std::string_view key) {
-    return find(json, key) != nullptr && as_bool(*find(json, key)).value_or(false);
-  };
-  if (const std::string* type = text("peft_type"); type == nullptr || *type != "LORA")
-    return fail(Code::Unsupported, "{}: peft_type LORA expected", path);
-  if (const std::string* bias = text("bias"); bias != nullptr && *bias != "none")
-    return fail(Code::Unsupported, "{}: trained biases", path);
-  if (flag("use_dora") || flag("fan_in_fan_out"))
-    return fail(Code::Unsupported, "{}: use_dora or fan_in_fan_out", path);
-  for (const std::string_view key : {"rank_pattern", "alpha_pattern", "modules_to_save"})
-    if (const Json* value = find(json, key); value != nullptr && !value->is_null() && !value->empty())
-      return fail(Code::Unsupported, "{}: {}", path, key);
-  PeftConfig config;
-  config.name = name;
-  const Json *rank = find(json, "r"), *alpha = find(json, "lora_alpha");
-  const std::int64_t r = rank == nullptr ? 0 : as_int(*rank).value_or(0);
-  const double a = alpha == nullptr ? 0 : as_number(*alpha).value_or(0);
-  if (r < 1 || r > kMostRank || a == 0)
-    return fail(Code::CorruptData, "{}: r from 1 to {} and lora_alpha expected", path, kMostRank);
-  config.rank = static_cast<std::size_t>(r);
-  // Rank-stabilised adapters are scaled by alpha / sqrt(r).
-  config.alpha = flag("use_rslora") ? a * std::sqrt(static_cast<double>(r)) : a;
-  config.targets.clear();
-  return config;
 }
 
 }  // namespace
 
 Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed) {
   for (const std::string& wanted : config.targets)
-    if (std::ranges::none_of(kTargets, [&](const Target& t) { return t.name == wanted; }))
+    if (std::ranges::none_of(kTargets, [&](const PeftTarget& t) { return t.name == wanted; }))
       return fail(Code::UnknownName,
                   "target \"{}\" is not known; known: q_proj k_proj v_proj o_proj gate_proj up_proj down_proj",
                   printable(wanted));
   model.network.visit_weights([](const std::string&, Weight& w, Layer&) { w.freeze(true); });
   std::optional<Error> error;
-  each_matrix(model, [&](const Target& target, const TensorPlace&, Weight& w, const std::string& path) {
+  each_matrix(model, [&](const PeftTarget& target, Weight& w, const std::string& path) {
     if (error || std::ranges::find(config.targets, target.name) == config.targets.end()) return;
     const auto attach = [&]() -> Result<void> {
       if (const std::size_t most = std::min(w.rows(), w.cols()); config.rank > most)
@@ -149,6 +138,7 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
   LOOM_TRY(PeftDelta delta, PeftDelta::read(folder, model.config));
   LOOM_TRY_VOID(delta.rename(name));
+  if (auto taken = delta.take_start(base_matrices(model)); !taken) return at(folder, std::move(taken).error());
   if (auto loaded = load_peft(model, delta); !loaded)
     return loaded.error().code == Code::InvalidConfig ? tl::make_unexpected(std::move(loaded).error())
                                                       : at(folder, std::move(loaded).error());
@@ -161,17 +151,23 @@ Result<void> load_peft(DecoderModel& model, const PeftDelta& delta) {
     if (other.name == config.name)
       return fail(Code::InvalidConfig, "the model has adapters named \"{}\"", printable(config.name));
   std::optional<Error> error;
-  each_matrix(model, [&](const Target&, const TensorPlace& place, Weight& w, const std::string& path) {
-    const PeftDelta::Pair* const pair = error ? nullptr : delta.find(place);
+  std::size_t attached = 0;
+  each_matrix(model, [&](const PeftTarget& target, Weight& w, const std::string& path) {
+    const PeftDelta::Pair* const pair = error ? nullptr : delta.find(target.place);
     if (pair == nullptr) return;
     const auto attach = [&]() -> Result<void> {
       LOOM_TRY_VOID(pair->check_shape(w.rows(), w.cols()));
-      LOOM_TRY_VOID(attach_adapter(w, {config.name, "", config.rank, config.alpha, true}));
+      LOOM_TRY_VOID(attach_adapter(w, {config.name, "", pair->rank, pair->alpha, true}));
       LOOM_TRY_VOID(w.adapters().back().a.set(std::span<const float>(pair->a)));
       return w.adapters().back().b.set(std::span<const float>(pair->b));
     };
+    if (w.is_tied()) return;  // counted below
     if (auto done = attach(); !done) error = std::move(done.error().in_source(path));
+    ++attached;
   });
+  if (!error && attached != delta.pairs().size())
+    error = Error{Code::Unsupported,
+                  "an adapter of a head that is tied to the embedding is given when the model is loaded (--adapter)"};
   if (error) {
     (void)drop_peft(model, config.name);
     return tl::make_unexpected(*std::move(error));
@@ -179,78 +175,24 @@ Result<void> load_peft(DecoderModel& model, const PeftDelta& delta) {
   return model.network.prepare(Shape::of({1}));
 }
 
-Result<PeftDelta> PeftDelta::read(const std::string& folder, const ModelConfig& model) {
-  LOOM_TRY(PeftConfig config, parse_config(folder + "/adapter_config.json", ""));
-  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::open(folder + "/adapter_model.safetensors"));
-  auto delta = from_tensors(file, std::move(config), model);
-  if (!delta) return at(folder, std::move(delta).error());
-  return delta;
-}
-
-Result<PeftDelta> PeftDelta::parse(std::span<const std::byte> bytes, const ModelConfig& model) {
-  LOOM_TRY(const SafetensorsFile file, SafetensorsFile::parse(bytes));
-  const auto number = [&](const char* key) -> std::optional<Json> {
-    const auto found = file.metadata().find(key);
-    auto json = found == file.metadata().end() ? Result<Json>(Json()) : parse_json(found->second);
-    return json && json->is_number() ? std::optional<Json>(std::move(*json)) : std::nullopt;
-  };
-  const auto rank = number("r"), alpha = number("lora_alpha");
-  const auto name = file.metadata().find("name");
-  PeftConfig config;
-  const std::int64_t r = rank ? as_int(*rank).value_or(0) : 0;
-  config.alpha = alpha ? as_number(*alpha).value_or(0) : 0;
-  if (r < 1 || r > kMostRank || config.alpha == 0 || name == file.metadata().end() || !is_adapter_name(name->second))
-    return fail(Code::CorruptData, "an adapter's name, r from 1 to {} and lora_alpha expected in its metadata",
-                kMostRank);
-  config.name = name->second, config.rank = static_cast<std::size_t>(r);
-  return from_tensors(file, std::move(config), model);
-}
-
-Result<PeftDelta> PeftDelta::from_tensors(const SafetensorsFile& file, PeftConfig config, const ModelConfig& model) {
-  PeftDelta delta;
-  config.targets.clear();
-  for (std::int64_t layer = 0; layer < model.num_hidden_layers; ++layer)
-    for (const Target& target : kTargets) {
-      Pair pair;
-      pair.place = {target.role, layer};
-      const std::string name = module_name(pair.place);
-      const SafeTensor *a = file.tensor(half_name(pair.place, 0)), *b = file.tensor(half_name(pair.place, 1));
-      if (a == nullptr && b == nullptr) continue;
-      if (a == nullptr || b == nullptr)
-        return fail(Code::CorruptData, "{}: only one of lora_A and lora_B is there", name);
-      if (a->shape.size() != 2 || b->shape.size() != 2)
-        return fail(Code::ShapeMismatch, "{}: lora_A and lora_B have two axes", name);
-      pair.cols = a->shape[1], pair.rows = b->shape[0];
-      LOOM_TRY(pair.a, values_of(*a, config.rank, pair.cols));
-      LOOM_TRY(pair.b, values_of(*b, pair.rows, config.rank));
-      delta.pairs_.push_back(std::move(pair));
-      if (std::ranges::find(config.targets, target.name) == config.targets.end())
-        config.targets.emplace_back(target.name);
-    }
-  delta.config_ = std::move(config);
-  if (2 * delta.pairs_.size() == file.tensors().size()) return delta;
-  for (const SafeTensor& t : file.tensors()) {
-    std::string_view name = t.name;
-    for (const std::string_view half : kHalves)
-      if (name.ends_with(half)) name.remove_suffix(half.size());
-    if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
-    const auto place = place_from_hf(std::string(name) + std::string(kWeight));
-    if (!place || delta.find(*place) == nullptr)
-      return fail(Code::Unsupported, "tensor {} has no counterpart in this model", printable(t.name));
-  }
-  return fail(Code::CorruptData, "more tensors than pairs of lora_A and lora_B");
-}
-
 Result<std::vector<std::byte>> PeftDelta::to_bytes() const {
+  if (is_fixed())
+    return fail(Code::Unsupported,
+                "the adapter changes the model's own tensors ({}) and cannot be kept beside them; merge it "
+                "(loom convert MODEL OUT.entity --adapter FOLDER)",
+                hf_name(places()[0]));
   SafetensorsWriter writer;
   writer.set_metadata("name", config_.name);
-  writer.set_metadata("r", fmt::format("{}", config_.rank));
-  writer.set_metadata("lora_alpha", dump_json(Json(config_.alpha)));
-  std::vector<std::vector<std::byte>> kept;
-  for (const Pair& pair : pairs_) {
-    LOOM_TRY_VOID(add_half(writer, pair.place, 0, config_.rank, pair.cols, pair.a, kept));
-    LOOM_TRY_VOID(add_half(writer, pair.place, 1, pair.rows, config_.rank, pair.b, kept));
+  if (is_uniform(config_, pairs_)) {
+    writer.set_metadata("r", fmt::format("{}", config_.rank));
+    writer.set_metadata("lora_alpha", dump_json(Json(config_.alpha)));
+  } else {
+    Json scales = Json::object();
+    for (const Pair& pair : pairs_) scales[module_name(pair.place)] = pair.scale();
+    writer.set_metadata("scales", dump_json(scales));
   }
+  std::vector<std::vector<std::byte>> kept;
+  for (const Pair& pair : pairs_) LOOM_TRY_VOID(add_halves(writer, pair, kept));
   return writer.to_bytes();
 }
 
@@ -277,8 +219,8 @@ Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::
   const Pair* const pair = find(place);
   if (pair == nullptr) return {};
   LOOM_TRY_VOID(pair->check_shape(rows, cols));
-  const std::size_t rank = config_.rank;
-  const double scale = config_.alpha / static_cast<double>(rank);
+  const std::size_t rank = pair->rank;
+  const double scale = pair->scale();
   std::vector<double> sums(cols);
   for (std::size_t r = 0; r < rows; ++r) {
     std::ranges::fill(sums, 0.0);
@@ -292,43 +234,66 @@ Result<void> PeftDelta::add_to(const TensorPlace& place, std::size_t rows, std::
   return {};
 }
 
+namespace {
+
+// The settings of pairs: one r and lora_alpha, and patterns for the modules that differ from them.
+Json settings_of(const PeftConfig& config, std::span<const PeftDelta::Pair> pairs, const std::string& base_model) {
+  Json ranks = Json::object(), alphas = Json::object();
+  for (const PeftDelta::Pair& pair : pairs) {
+    std::string pattern = "^";
+    for (const char c : module_name(pair.place)) pattern += c == '.' ? std::string("\\.") : std::string(1, c);
+    if (pair.rank != config.rank) ranks[pattern] = pair.rank;
+    if (pair.alpha != config.alpha) alphas[pattern] = pair.alpha;
+  }
+  Json json{{"peft_type", "LORA"},
+            {"task_type", "CAUSAL_LM"},
+            {"base_model_name_or_path", base_model},
+            {"r", config.rank},
+            {"lora_alpha", config.alpha},
+            {"lora_dropout", 0.0},
+            {"target_modules", config.targets},
+            {"bias", "none"},
+            {"fan_in_fan_out", false},
+            {"inference_mode", true}};
+  if (!ranks.empty()) json["rank_pattern"] = std::move(ranks);
+  if (!alphas.empty()) json["alpha_pattern"] = std::move(alphas);
+  return json;
+}
+
+}  // namespace
+
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,
                        const std::string& base_model) {
   SafetensorsWriter writer;
   writer.set_metadata("format", "pt");
-  std::vector<std::vector<std::byte>> kept;
-  Result<void> added;
-  each_matrix(model, [&](const Target&, const TensorPlace& place, Weight& w, const std::string&) {
-    Adapter* adapter = adapter_named(w, config.name);
-    if (adapter == nullptr || !added) return;
-    for (int i = 0; i < 2 && added; ++i) {
-      const Weight& half = i == 0 ? adapter->a : adapter->b;
-      std::vector<float> values(half.elements());
-      half.decode(0, values.size(), values.data());
-      added = add_half(writer, place, i, half.shape()[0], half.shape()[1], values, kept);
-    }
+  LOOM_TRY_VOID(refuse_fixed(model, config.name));
+  std::vector<PeftDelta::Pair> pairs;
+  each_matrix(model, [&](const PeftTarget& target, Weight& w, const std::string&) {
+    const Adapter* const adapter = adapter_named(w, config.name);
+    if (adapter == nullptr) return;
+    PeftDelta::Pair pair{target.place, w.rows(), w.cols(), adapter->a.shape()[0], 0, {}, {}};
+    pair.alpha = adapter->scale * static_cast<double>(pair.rank);
+    // The scale of the run's own adapters is that of its settings, whatever the division rounds to.
+    if (pair.rank == config.rank && config.alpha / static_cast<double>(config.rank) == adapter->scale)
+      pair.alpha = config.alpha;
+    pair.a.resize(adapter->a.elements()), pair.b.resize(adapter->b.elements());
+    adapter->a.decode(0, pair.a.size(), pair.a.data());
+    adapter->b.decode(0, pair.b.size(), pair.b.data());
+    pairs.push_back(std::move(pair));
   });
-  LOOM_TRY_VOID(added);
-  if (kept.empty()) return fail(Code::NotFound, "the model has no adapters named \"{}\"", config.name);
+  if (pairs.empty()) return fail(Code::NotFound, "the model has no adapters named \"{}\"", config.name);
+  std::vector<std::vector<std::byte>> kept;
+  for (const PeftDelta::Pair& pair : pairs) LOOM_TRY_VOID(add_halves(writer, pair, kept));
   LOOM_TRY_VOID(create_folders(folder));
-  const Json json{{"peft_type", "LORA"},
-                  {"task_type", "CAUSAL_LM"},
-                  {"base_model_name_or_path", base_model},
-                  {"r", config.rank},
-                  {"lora_alpha", config.alpha},
-                  {"lora_dropout", 0.0},
-                  {"target_modules", config.targets},
-                  {"bias", "none"},
-                  {"fan_in_fan_out", false},
-                  {"inference_mode", true}};
-  const std::string text = dump_json(json, 2) + "\n";
+  const std::string text = dump_json(settings_of(config, pairs, base_model), 2) + "\n";
   LOOM_TRY_VOID(writer.write(folder + "/adapter_model.safetensors"));
   return write_file_atomically(folder + "/adapter_config.json", std::as_bytes(std::span(text)));
 }
 
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled) {
   bool found = false;
-  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
+  LOOM_TRY_VOID(refuse_fixed(model, name));
+  each_matrix(model, [&](const PeftTarget&, Weight& w, const std::string&) {
     if (Adapter* adapter = adapter_named(w, name)) adapter->enabled = enabled, found = true;
   });
   if (!found) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
@@ -337,7 +302,8 @@ Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enab
 
 Result<void> drop_peft(DecoderModel& model, const std::string& name) {
   std::size_t dropped = 0;
-  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
+  LOOM_TRY_VOID(refuse_fixed(model, name));
+  each_matrix(model, [&](const PeftTarget&, Weight& w, const std::string&) {
     dropped += std::erase_if(w.adapters(), [&](const Adapter& adapter) { return adapter.name == name; });
   });
   if (dropped == 0) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
@@ -346,7 +312,7 @@ Result<void> drop_peft(DecoderModel& model, const std::string& name) {
 
 std::vector<PeftInfo> list_peft(const DecoderModel& model) {
   std::vector<PeftInfo> all;
-  each_matrix(model, [&](const Target&, const TensorPlace&, Weight& w, const std::string&) {
+  each_matrix(model, [&](const PeftTarget&, Weight& w, const std::string&) {
     for (const Adapter& adapter : w.adapters()) {
       auto found = std::ranges::find(all, adapter.name, &PeftInfo::name);
       if (found == all.end()) {
@@ -357,6 +323,8 @@ std::vector<PeftInfo> list_peft(const DecoderModel& model) {
       ++found->matrices, found->parameters += adapter.a.elements() + adapter.b.elements();
     }
   });
+  for (const std::string& name : model.fixed_adapters)
+    if (std::ranges::find(all, name, &PeftInfo::name) == all.end()) all.push_back({name, true});
   return all;
 }
 

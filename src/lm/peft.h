@@ -1,15 +1,17 @@
 #pragma once
-// Low-rank adapters of language models, in the files of Hugging Face's PEFT: a folder with adapter_config.json (r,
-// lora_alpha, target_modules) and adapter_model.safetensors
-// (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight, ...lora_B.weight). Rows of q and k stand as in
-// Hugging Face checkpoints, which is how they lie in memory whatever file the base came from.
+// Low-rank adapters of language models, in the files of Hugging Face's PEFT: a folder with adapter_config.json
+// (lm/peft_config.h) and adapter_model.safetensors (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight,
+// ...lora_B.weight, and tensors that replace ones of the model). Rows of q and k stand as in Hugging Face checkpoints,
+// which is how they lie in memory whatever file the base came from.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/safetensors/safetensors.h"
 #include "lm/decoder.h"
+#include "lm/peft_config.h"
 #include "lm/tensor_names.h"
 
 namespace loom {
@@ -23,21 +25,39 @@ struct PeftConfig {
 };
 
 // The low-rank adapters of one name, apart from any model: contents of such a folder, or of a section "adapter" of an
-// .entity, which is a safetensors file as PEFT has it with name, r and lora_alpha in its metadata.
+// .entity, which is a safetensors file as PEFT has it with name and scales in its metadata.
 class PeftDelta {
  public:
   struct Pair {
-    TensorPlace place;
-    std::size_t rows = 0, cols = 0;
+    TensorPlace place;  // a matrix; of an embedding the rows are the tokens
+    std::size_t rows = 0, cols = 0, rank = 0;
+    double alpha = 0;         // the product counts alpha / rank times
     std::vector<float> a, b;  // [rank, cols], [rows, rank]
+    // Until settle(): DoRA's magnitudes, one per row, of an embedding one per column; and what to take from the base.
+    std::vector<float> magnitude{};
+    LoraStart start = LoraStart::None;
+    double scale() const { return alpha / static_cast<double>(rank); }
     Result<void> check_shape(std::size_t weight_rows, std::size_t weight_cols) const;
   };
+  // Values in the place of the model's own, or (bias_of_b) added to them.
+  struct Change {
+    TensorPlace place;
+    std::vector<std::size_t> shape;
+    std::vector<float> values;
+    std::vector<std::int64_t> rows{};  // not empty: of these rows alone
+    bool adds = false;
+    bool is_base = false;   // of a matrix that has a pair too: nothing is taken from it
+    bool is_saved = false;  // by modules_to_save: a table that is tied to another one is no longer
+  };
+  // Returns a matrix of the base model, row-major, rows in Hugging Face's order.
+  using BaseMatrix = std::function<Result<std::vector<float>>(const TensorPlace&)>;
 
-  // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA, trained
-  // biases, and tensors without a counterpart in a model of that config.
+  // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA and for
+  // tensors without a counterpart in a model of that config.
   static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
   // What to_bytes() made; the same errors.
   static Result<PeftDelta> parse(std::span<const std::byte> bytes, const ModelConfig& model);
+  // Unsupported for an adapter with changes, which only settle() can apply.
   Result<std::vector<std::byte>> to_bytes() const;
 
   // `name` is that of a section, or what rename() gave; targets are those of the pairs.
@@ -50,18 +70,40 @@ class PeftDelta {
   // w[rows, cols] += alpha / rank * B A, each sum in f64 over the rank ascending, rounded once to f32. ShapeMismatch.
   Result<void> add_to(const TensorPlace& place, std::size_t rows, std::size_t cols, std::span<float> w) const;
 
+  // Whether it changes the model's own tensors (modules_to_save, biases, DoRA, trained tokens), so that it cannot be
+  // switched off.
+  bool is_fixed() const;
+  // Every tensor that the adapter changes or stands beside.
+  std::vector<TensorPlace> places() const;
+  // Puts the changes and DoRA's matrices, as f32, in the place of the source's tensors and takes the start of PiSSA and
+  // OLoRA away; a head with a pair is no longer tied. What is left are pairs beside the weights. ShapeMismatch,
+  // Unsupported.
+  Result<void> settle(DecoderSource& source);
+  // Like settle(), for pairs that are then added to the weights: tables that are tied become two where a pair changes one.
+  Result<void> settle_to_merge(DecoderSource& source);
+  // Takes only the start of PiSSA and OLoRA away, for a model that is already built. Unsupported for an adapter with
+  // changes, unless settle() calls it.
+  Result<void> take_start(const BaseMatrix& base, bool settles = false);
+
  private:
-  static Result<PeftDelta> from_tensors(const SafetensorsFile& file, PeftConfig config, const ModelConfig& model);
+  friend class PeftFolder;
+  friend class PeftSettler;
 
   PeftConfig config_;
   std::vector<Pair> pairs_;
+  std::vector<Change> changes_;
 };
+
+// Settles the adapters of folders in a source, in their order: what build_decoder() takes before load_peft() adds the
+// pairs. Unsupported where two of them change the same tensor.
+Result<void> settle_all(DecoderSource& source, std::span<PeftDelta> adapters);
 
 // Adds fresh adapters (A normal with deviation 0.02 by seed and path, B zero: the model's answers stay as they are) and
 // freezes everything else. UnknownName for a target, InvalidConfig for a name that is taken, a rank of 0.
 Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64_t seed);
 // Reads a folder and adds what it holds under `name`, beside the weights. Errors of PeftDelta::read(); InvalidConfig
-// for a name that is taken. After an error the model is as it was.
+// for a name that is taken; Unsupported for one that changes the model's own tensors, which is given when the model is
+// loaded. After an error the model is as it was.
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
 // The same of one that was read, under its own name.
 Result<void> load_peft(DecoderModel& model, const PeftDelta& delta);

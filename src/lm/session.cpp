@@ -66,6 +66,12 @@ Result<void> Session::check_adapters(const std::optional<std::vector<std::string
   for (const std::string& name : *names)
     if (std::ranges::find(known, name, &PeftInfo::name) == known.end())
       return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
+  for (const std::string& fixed : model_->fixed_adapters)
+    if (std::ranges::find(*names, fixed) == names->end())
+      return fail(Code::Unsupported,
+                  "adapter \"{}\" changed the model's own tensors on load and cannot be left out; load the model "
+                  "without it",
+                  fixed);
   return {};
 }
 

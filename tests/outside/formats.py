@@ -49,9 +49,9 @@ HIDDEN, FORWARD, VOCABULARY = 32, 64, 96
 
 
 def pieces():
-    """Byte-level: the blank, printable ASCII, then two marks."""
+    """Byte-level: the blank, printable ASCII, one merge, then two marks."""
     letters = ["Ġ"] + [chr(c) for c in range(33, 126)]
-    return letters[: VOCABULARY - 2] + ["<|im_start|>", "<|im_end|>"]
+    return letters[: VOCABULARY - 3] + ["!!", "<|im_start|>", "<|im_end|>"]
 
 
 TEMPLATE = ("{% for m in messages %}<|im_start|>{{ m['role'] }} {{ m.content | trim }}<|im_end|>{% endfor %}"
@@ -93,7 +93,7 @@ def gguf_file(v_type=(6, 1, 20)):
     key("tokenizer.ggml.pre", 8, string("smollm"))
     key("tokenizer.ggml.tokens", 9, strings(pieces()))
     key("tokenizer.ggml.token_type", 9, struct.pack(f"<IQ{VOCABULARY}i", 5, VOCABULARY, *([1] * (VOCABULARY - 2) + [3, 3])))
-    key("tokenizer.ggml.merges", 9, strings([]))
+    key("tokenizer.ggml.merges", 9, strings(["! !"]))
     key("tokenizer.ggml.bos_token_id", 4, struct.pack("<I", VOCABULARY - 2))
     key("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", VOCABULARY - 1))
     key("tokenizer.chat_template", 8, string(TEMPLATE))

@@ -104,7 +104,7 @@ class Questions(unittest.TestCase):
         for name in ("nowhere.gguf", "n" * 5000, "-c"):
             with self.assertRaises(FileNotFoundError):
                 welvet.LM(name)
-        with self.assertRaisesRegex(FileNotFoundError, "huggingface-cli download some/model"):
+        with self.assertRaisesRegex(FileNotFoundError, "hf download some/model"):
             welvet.LM("some/model")
         with self.assertRaises(welvet.LoomError) as wrong:
             welvet.LM(__file__)

@@ -79,6 +79,19 @@ TEST_F(ModelEntity, F_04_F_31_gguf_gives_the_same_logits_tokenizer_and_template)
   EXPECT_EQ(x, y);
 }
 
+// BitNet's packed matrices have one scale, which is written once.
+TEST_F(ModelEntity, BitNetAnswersAsItsFolder) {
+  for (const char* name : {"bitnet_multiplied", "bitnet_divided"}) {
+    const std::string from = test::source_path(std::string("tests/golden/models/") + name), to = temp("bitnet.entity");
+    const auto converted = convert(from, to);
+    ASSERT_TRUE(converted) << converted.error().text();
+    EXPECT_EQ(logits_hash(to), logits_hash(from)) << name;
+    const auto again = convert(to, temp("again.entity"));
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(*again, *converted) << name;
+  }
+}
+
 TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) {
   const std::string source = test::source_path("tests/golden/models/qwen2_biases");
   for (const DType t : {DType::float64, DType::float32, DType::bfloat16, DType::fp8e4m3, DType::int16, DType::uint8,

@@ -47,6 +47,10 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
+// Whether a file is meant to be of this format: it begins with the length of a header and "{", or bears the name
+// *.safetensors and begins like no other format that Loom reads. A damaged file counts too: open() says what is wrong.
+bool looks_like_safetensors(std::span<const std::byte> bytes, std::string_view name);
+
 // One model in one or more files.
 class SafetensorsModel {
  public:

@@ -14,6 +14,8 @@ class SafetensorsParser {
   explicit SafetensorsParser(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   Result<SafetensorsFile> parse() {
+    if (as_text(bytes_).starts_with("version https://git-lfs"))
+      return fail(Code::CorruptData, "a pointer of Git LFS and not the file itself; git lfs pull fetches it");
     ByteReader in(bytes_);
     LOOM_TRY(const auto length, in.number<std::uint64_t>("the header's length"));
     if (length > kMaxSafetensorsHeader)
@@ -132,6 +134,16 @@ const SafeTensor* SafetensorsFile::tensor(std::string_view name) const {
   const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
                                    [](const SafeTensor& t, std::string_view n) { return t.name < n; });
   return it != tensors_.end() && it->name == name ? &*it : nullptr;
+}
+
+bool looks_like_safetensors(std::span<const std::byte> bytes, std::string_view name) {
+  const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 16)));
+  for (const std::string_view other : {"GGUF", "ENTITY", "PK\x03\x04", "{"})
+    if (text.starts_with(other)) return false;
+  if (name.ends_with(".safetensors")) return true;
+  ByteReader in(bytes);
+  const auto length = in.number<std::uint64_t>("the header's length");
+  return length && *length <= kMaxSafetensorsHeader && text.size() > 8 && text[8] == '{';
 }
 
 }  // namespace loom

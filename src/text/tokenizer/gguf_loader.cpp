@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "text/tokenizer/parts.h"
+#include "text/tokenizer/pre_rules.h"
 
 namespace loom::text {
 namespace {
@@ -84,6 +85,17 @@ constexpr PreScheme kSchemes[] = {
     {"deepseek-v3", {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", kDeepSeek3Words}},
 };
 
+// What a kind of vocabulary cannot cut text without. llama.cpp guesses some of it; a guess gives other ids without a word.
+struct Needs {
+  std::string_view model;
+  bool merges, scores, types, unk, ends;  // ends: the tokens around a text, where they are not switched off
+};
+constexpr Needs kNeeds[] = {
+    {"gpt2", true, false, false, false, false},  {"llama", false, true, true, false, false},
+    {"gemma4", true, false, true, false, false}, {"bert", false, false, false, true, true},
+    {"t5", false, true, true, true, false},
+};
+
 const PreScheme* scheme_of(std::string_view name) {
   for (const PreScheme& s : kSchemes) {
     std::string_view names = s.names;
@@ -102,6 +114,7 @@ class Loader {
 
   Result<Tokenizer> load() {
     LOOM_TRY_VOID(check());
+    LOOM_TRY_VOID(check_needs());
     LOOM_TRY_VOID(read_tokens());
     if (spec_.model == "gpt2") {
       LOOM_TRY_VOID(byte_level());
@@ -134,6 +147,24 @@ class Loader {
     for (const auto* id : {&spec_.bos, &spec_.eos, &spec_.unk, &spec_.sep, &spec_.cls})
       if (*id && (**id < 0 || static_cast<std::size_t>(**id) >= n))
         return fail(Code::OutOfRange, "tokenizer.ggml: special token id {} of {} tokens", **id, n);
+    return {};
+  }
+
+  Result<void> check_needs() const {
+    const auto kind = std::ranges::find(kNeeds, spec_.model, &Needs::model);
+    if (kind == std::end(kNeeds)) return {};
+    const bool has_cls = spec_.cls || spec_.bos || !spec_.add_bos.value_or(true);
+    const bool has_sep = spec_.sep || spec_.eos || !spec_.add_sep.value_or(true);
+    for (const auto& [needed, there, key] :
+         {std::tuple(kind->merges, !spec_.merges.empty(), "merges"),
+          std::tuple(kind->scores, !spec_.scores.empty(), "scores"),
+          std::tuple(kind->types, !spec_.types.empty(), "token_type"),
+          std::tuple(kind->unk, spec_.unk.has_value(), "unknown_token_id"),
+          std::tuple(kind->ends, has_cls, "cls_token_id"), std::tuple(kind->ends, has_sep, "seperator_token_id")})
+      if (needed && !there)
+        return fail(Code::CorruptData,
+                    "tokenizer.ggml.{} is missing or empty, which a \"{}\" vocabulary needs; convert the model again",
+                    key, spec_.model);
     return {};
   }
 
@@ -219,8 +250,6 @@ class Loader {
   }
 
   Result<void> sentence_piece() {
-    if (spec_.scores.empty())
-      return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"llama\" vocabularies merge by score");
     LOOM_TRY(parts_->model, BpeModel::from_scores(std::move(vocab_), spec_.scores, text_config()));
     spaces_to_marks(spec_.add_space_prefix.value_or(true));
     surround(true);
@@ -258,8 +287,6 @@ class Loader {
   }
 
   Result<void> unigram() {
-    if (spec_.scores.empty())
-      return fail(Code::CorruptData, "tokenizer.ggml.scores is missing, \"t5\" vocabularies choose by score");
     UnigramConfig config;
     config.unk = spec_.unk.value_or(kNoToken);
     config.byte_fallback = true;
@@ -292,6 +319,15 @@ constexpr std::string_view kEndMarkers[] = {"<|im_end|>",    "<|eot_id|>",      
                                             "<|return|>",    "<|end_of_text|>", "<|call|>"};
 
 }  // namespace
+
+std::optional<PreRules> pre_rules(std::string_view name) {
+  const PreScheme* const scheme = scheme_of(name.empty() ? "default" : name);
+  if (scheme == nullptr) return std::nullopt;
+  PreRules rules{{}, scheme->ignore_merges, scheme->add_bos};
+  for (const char* pattern : scheme->patterns)
+    if (pattern != nullptr) rules.patterns.push_back(pattern);
+  return rules;
+}
 
 std::span<const std::string_view> end_markers() { return kEndMarkers; }
 

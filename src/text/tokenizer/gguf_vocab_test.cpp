@@ -57,6 +57,40 @@ TEST(GgufVocab, X_03_an_end_marker_is_special_whatever_type_the_file_gives_it) {
   EXPECT_EQ(tokenizer.decode(ordinary), "a</s>b");
 }
 
+// A file that lacks what its kind of vocabulary cuts text by is refused by the key's name; it never gives other ids.
+TEST(GgufVocab, LacksNothingThatItsKindNeeds) {
+  using Change = void (*)(VocabSpec&);
+  const Change no_merges = [](VocabSpec& s) { s.merges.clear(); }, no_scores = [](VocabSpec& s) { s.scores.clear(); },
+               no_types = [](VocabSpec& s) { s.types.clear(); }, no_unk = [](VocabSpec& s) { s.unk.reset(); },
+               no_cls = [](VocabSpec& s) { s.cls.reset(), s.bos.reset(); },
+               no_sep = [](VocabSpec& s) { s.sep.reset(), s.eos.reset(); };
+  struct Row {
+    const char *file, *key;
+    Change change;
+  };
+  for (const Row& row :
+       {Row{"gpt-2", "merges", no_merges}, Row{"llama-bpe", "merges", no_merges}, Row{"gemma-4", "merges", no_merges},
+        Row{"gemma-4", "token_type", no_types}, Row{"llama-spm", "scores", no_scores},
+        Row{"llama-spm", "token_type", no_types}, Row{"bert-bge", "unknown_token_id", no_unk},
+        Row{"bert-bge", "cls_token_id", no_cls}, Row{"bert-bge", "seperator_token_id", no_sep}}) {
+    VocabSpec spec = gguf_spec(std::string("vocabs/") + row.file + ".gguf");
+    row.change(spec);
+    const auto made = Tokenizer::from_vocab(std::move(spec));
+    ASSERT_FALSE(made) << row.file << ": " << row.key;
+    EXPECT_EQ(made.error().code, Code::CorruptData);
+    EXPECT_NE(made.error().text().find(std::string("tokenizer.ggml.") + row.key), std::string::npos)
+        << made.error().text();
+  }
+  VocabSpec t5;
+  t5.model = "t5", t5.tokens = {"<unk>", "a"}, t5.scores = {0, -1}, t5.types = {2, 1}, t5.unk = 0;
+  EXPECT_TRUE(Tokenizer::from_vocab(t5));
+  for (const Change change : {no_scores, no_types, no_unk}) {
+    VocabSpec spec = t5;
+    change(spec);
+    EXPECT_FALSE(Tokenizer::from_vocab(std::move(spec)));
+  }
+}
+
 // Not said by the file: the markers of Phi-3's tokenizer.json have rstrip, <unk>, <s> and <|endoftext|> have not.
 TEST(GgufVocab, X_03_markers_of_phi_3_take_the_blanks_behind_them) {
   const auto tokenizer = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/phi-3.gguf")));

@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "text/tokenizer/corpus.h"
+#include "text/tokenizer/json_writer.h"
 #include "support/paths.h"
 
 namespace loom::text {
@@ -76,6 +77,39 @@ TEST_P(GgufScheme, X_04_ids_and_text_equal_the_tokenizers_package) {
 }
 INSTANTIATE_TEST_SUITE_P(Gguf, GgufScheme, ::testing::Values("falcon", "deepseek-llm", "deepseek-coder"),
                          [](const auto& info) { return parameter_name(info.param); });
+
+// The tokenizer.json that an export writes of a vocabulary has its ids.
+TEST_P(GgufScheme, WrittenAsTokenizerJsonEqualsTheTokenizersPackage) {
+  const std::string name = GetParam();
+  const auto files = write_tokenizer_files(gguf_spec("vocabs/" + name + ".gguf"));
+  ASSERT_TRUE(files) << files.error().text();
+  expect_hashes(value_of(Tokenizer::from_json(files->tokenizer_json)), name, 20000);
+}
+TEST(GgufVocab, Smollm2WrittenAsTokenizerJsonEqualsTheTokenizersPackage) {
+  const auto files = write_tokenizer_files(gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
+  ASSERT_TRUE(files) << files.error().text();
+  expect_hashes(value_of(Tokenizer::from_json(files->tokenizer_json)), "smollm2", 20000);
+}
+// SentencePiece vocabularies have scores and no merges: the merges that are written cut every text as the scores do.
+TEST(GgufVocab, SentencePieceWrittenAsTokenizerJsonHasTheSameIds) {
+  for (const char* name : {"llama-spm", "phi-3"}) {
+    const VocabSpec spec = gguf_spec(std::string("vocabs/") + name + ".gguf");
+    const auto files = write_tokenizer_files(spec);
+    ASSERT_TRUE(files) << files.error().text();
+    const Tokenizer ours = value_of(Tokenizer::from_vocab(spec)),
+                    written = value_of(Tokenizer::from_json(files->tokenizer_json));
+    int wrong = 0;
+    for (std::size_t i = 0; i < 5000 && wrong < 5; ++i) {
+      const std::string text = corpus().text(i);
+      if (encode(ours, text) == encode(written, text)) continue;
+      ++wrong;
+      ADD_FAILURE() << name << ": text " << i << ": " << text;
+    }
+  }
+  for (const char* name : {"bert-bge", "gemma-4"})
+    EXPECT_EQ(write_tokenizer_files(gguf_spec(std::string("vocabs/") + name + ".gguf")).error().code,
+              Code::Unsupported);
+}
 
 // The same vocabulary and merges, once as tokenizer.json and once as a GGUF file would carry them.
 TEST(GgufVocab, X_04_the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {

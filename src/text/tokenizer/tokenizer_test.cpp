@@ -316,6 +316,7 @@ TEST(Tokenizer, X_01_vocabularies_that_make_no_sense_are_refused) {
   good.model = "llama";
   good.tokens = {"<unk>", "a", "b", "ab"};
   good.scores = {0, -1, -2, -3};
+  good.types = {2, 1, 1, 1};
   good.unk = 0;
   EXPECT_TRUE(Tokenizer::from_vocab(good).has_value());
   const auto refused = [&](const std::function<void(VocabSpec&)>& change) {
