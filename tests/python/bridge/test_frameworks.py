@@ -99,6 +99,29 @@ class Framework:
         named = {word for path, what, _ in caught.exception.parts for word in (path, what)}
         self.assertLessEqual(parts, named)
 
+    def test_one_of_several_outputs_is_chosen(self):
+        for model, sample, choice, pick in getattr(self.models, "outputs", list)():
+            with self.subTest(choice):
+                with self.assertRaisesRegex(bridge.Unsupported, r"it gives \d outputs .*: choose one, as output="):
+                    bridge.stream(model, sample)
+                with self.assertRaisesRegex(bridge.Unsupported, "it has no output 'none'"):
+                    bridge.stream(model, sample, output="none")
+                net = bridge.stream(model, sample, output=choice)
+                expected = numpy.asarray(pick(self.models.answers(model, sample)))
+                self.assertLessEqual(numpy.abs(numpy.asarray(net(sample)) - expected).max(), TOLERANCE)
+                certificate = bridge.certify(net, model, sample)
+                self.assertTrue(certificate.passed, certificate)
+                self.assertEqual(certificate.output, net.spec["metadata"]["bridge"]["output"])
+                self.assertIn(f"of output {certificate.output!r}", repr(certificate))
+                bridge.push(net, model)
+
+    def test_a_sample_stays_as_it_is(self):
+        for name, model, sample in getattr(self.models, "further", list)():
+            if not isinstance(sample, tuple):
+                with self.subTest(name):
+                    before = numpy.array(sample)
+                    bridge.stream(model, sample)
+                    self.assertEqual(numpy.asarray(sample).tobytes(), before.tobytes())
 
     def test_what_is_refused_is_one_clear_line(self):
         for model, sample, line in getattr(self.models, "refused", list)():
