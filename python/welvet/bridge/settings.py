@@ -147,7 +147,7 @@ KERAS: dict[str, dict[str, str]] = {
     **_each("SeparableConv1D SeparableConv2D", _KERAS_CONVOLUTION | _of("filters depth_multiplier")
             | _trained("depthwise", "pointwise", "bias")),
     **_each("Conv1DTranspose Conv2DTranspose Conv3DTranspose",
-            _KERAS_CONVOLUTION | _of("filters", refused="output_padding dilation_rate") | _trained("kernel", "bias")),
+            _KERAS_CONVOLUTION | _of("filters", checked="output_padding dilation_rate") | _trained("kernel", "bias")),
     **_each("MaxPooling1D MaxPooling2D MaxPooling3D AveragePooling1D AveragePooling2D AveragePooling3D",
             _of("pool_size strides padding", harmless="data_format")),
     **_each("GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D GlobalMaxPooling2D "
