@@ -33,18 +33,22 @@ class Framework:
     """Tests of one framework; `models` names its module."""
 
     def test_answers(self):
-        for name, model, sample in [*self.models.cases(), *getattr(self.models, "further", list)()]:
+        further = list(getattr(self.models, "further", list)())
+        for name, model, sample in [*self.models.cases(), *further]:
             with self.subTest(name):
                 before, expected = self.models.state(model), self.models.answer(model, sample)
+                # Answers of further models may be large: there the tolerance is one part of the largest.
+                scale = max(1.0, numpy.abs(expected).max()) if any(name == f[0] for f in further) else 1.0
                 net = bridge.stream(model, sample)
                 x = bridge.pack(sample) if isinstance(sample, tuple) else sample
                 found = numpy.asarray(net(x))
                 self.assertEqual(found.shape, expected.shape)
                 error = float(numpy.abs(found - expected).max())
-                self.assertLessEqual(error, 0 if name == "embedding" else TOLERANCE)
+                self.assertLessEqual(error, 0 if name == "embedding" else TOLERANCE * scale)
                 certificate = bridge.certify(net, model, sample)
                 self.assertTrue(certificate.passed, certificate)
-                self.assertLessEqual(max(layer["error"] for layer in certificate.layers), TOLERANCE, certificate)
+                errors = [layer["error"] for layer in certificate.layers]
+                self.assertLessEqual(max(errors), TOLERANCE * scale, certificate)
                 with tempfile.TemporaryDirectory() as folder:
                     net.save(folder + "/net.entity")
                     again = welvet.Network.from_file(folder + "/net.entity")
