@@ -23,6 +23,7 @@ REASONS = {
     "backward_layer": "the layer itself is read",
     "axis_index_groups": "of statistics of batches, which are refused",
     "axis_name": "of statistics of batches, which are refused",
+    "broadcast_rngs": "how random numbers reach the steps",
     "copy": "where the framework writes its result",
     "copy_X": "where fit() writes",
     "data_format": "the axes are turned",
@@ -53,11 +54,16 @@ REASONS = {
     "rng_collection": "which random numbers dropout draws",
     "rngs": "for the initial weights",
     "seed": "which random numbers are drawn in training",
+    "split_rngs": "how random numbers reach the steps",
     "sparse": "how the framework stores gradients",
+    "state_axes": "which variables each step has of its own: a step of a cell has none",
     "steps": "the steps themselves are read",
     "unit_forget_bias": "for the initial weights",
     "unroll": "a faster way to the same answer",
     "use_cudnn": "a faster way to the same answer",
+    "variable_axes": "which variables each step has of its own: a step of a cell has none",
+    "variable_broadcast": "which variables the steps share: those of a cell are shared",
+    "variable_carry": "which variables the steps hand on: a cell has none",
     "verbose": "what fit() prints",
     "weights": "the weights are read as they are",
 }
@@ -186,18 +192,18 @@ KERAS = {name: {**_LAYER, **table} for name, table in KERAS.items()}
 _FLAX = _of(rounding="dtype param_dtype promote_dtype", harmless="parent name rngs bias_init scale_init bias_metadata scale_metadata")
 _FLAX_NORM = _FLAX | _of("epsilon use_bias use_scale", refused="axis_name axis_index_groups",
                          rounding="use_fast_variance force_float32_reductions")
-_FLAX_CELL = _FLAX | _of("features in_features hidden_features activation_fn", checked="carry_init", harmless=(
+_FLAX_CELL = _FLAX | _of("features in_features hidden_features activation_fn", refused="carry_init", harmless=(
     "kernel_init recurrent_kernel_init kernel_metadata recurrent_kernel_metadata keep_rngs"))
 _FLAX_ATTENTION = _FLAX | _of(
     "num_heads in_features qkv_features out_features use_bias",
-    refused="attention_fn decode normalize_qk num_kv_heads qkv_dot_general out_dot_general qkv_dot_general_cls "
+    refused="attention_fn normalize_qk qkv_dot_general out_dot_general qkv_dot_general_cls "
             "out_dot_general_cls qk_attn_weights_einsum_cls attn_weights_value_einsum_cls",
-    checked="dropout_rate broadcast_dropout deterministic",
+    checked="decode num_kv_heads dropout_rate broadcast_dropout deterministic",
     rounding="precision force_fp32_for_softmax qkv_promote_dtype out_promote_dtype ln_promote_dtype",
     harmless="in_kv_features keep_rngs kernel_init out_kernel_init out_bias_init kernel_metadata out_kernel_metadata "
              "out_bias_metadata query_ln_scale_metadata key_ln_scale_metadata")
-_FLAX_LOOPS = _FLAX | _of("time_major return_carry reverse", harmless="keep_order unroll", refused=(
-    "variable_axes variable_broadcast variable_carry split_rngs state_axes broadcast_rngs"))
+_FLAX_LOOPS = _FLAX | _of(checked="reverse", refused="time_major return_carry", harmless=(
+    "keep_order unroll variable_axes variable_broadcast variable_carry split_rngs state_axes broadcast_rngs"))
 
 FLAX: dict[str, dict[str, str]] = {
     "LayerNorm": _FLAX_NORM | _of("num_features reduction_axes", refused="feature_axes"),

@@ -358,6 +358,14 @@ def further():
     yield "double", nn.Linear(4, 3).double(), x.astype("float64")
 
 
+def rounded():
+    """(model, sample, the coarsest type that it computes in, who rounds)."""
+    x = torch.randn(3, 4).numpy()
+    yield nn.Linear(4, 3).half(), x, "float16", "model"
+    yield nn.Linear(4, 3).bfloat16(), x, "bfloat16", "model"
+    yield nn.Linear(4, 3).double(), x, "float64", "network"
+
+
 def refused():
     """(model, sample, what is said)."""
     x = torch.randn(3, 4).numpy()

@@ -119,6 +119,14 @@ class Framework:
                 self.assertIn(f"of output {certificate.output!r}", repr(certificate))
                 bridge.push(net, model)
 
+    def test_a_certificate_says_who_rounds(self):
+        for model, sample, element, who in getattr(self.models, "rounded", list)():
+            with self.subTest(element):
+                certificate = bridge.certify(bridge.stream(model, sample), model, sample)
+                self.assertTrue(certificate.passed, certificate)
+                self.assertEqual(certificate.element, element)
+                self.assertRegex(repr(certificate), f"the {who}, .*{element},? rounds")
+
     def test_a_sample_stays_as_it_is(self):
         for name, model, sample in getattr(self.models, "further", list)():
             if not isinstance(sample, tuple):
