@@ -130,6 +130,10 @@ class Handle:
             raise LoomError("BadHandle", "the object was closed")
         return self._holder.value
 
+    @property
+    def is_closed(self) -> bool:
+        return not self._finalizer.alive
+
     def close(self) -> None:
         self._finalizer()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import weakref
 
 from . import _abi, _native
 from ._native import library
@@ -30,30 +31,46 @@ class Chat(_native.Owner):
     def __init__(self, model: LM, system: str | None = None, *, adapters: Adapters = None,
                  **options: Unpack[AnswerOptions]) -> None:
         self.model = model
+        self._answer: weakref.ref[ChatStream] | None = None  # the last one, which may still run
         values, self._keeps = generation_options(**options)
         session = model.session(adapters)
         self._handle = _native.make(library.loom_chat_create, session.value,
                                     _native.utf8(system, "system") if system else None, ctypes.byref(values))
 
     def say(self, text: Text) -> Generation:
-        """Adds a message of the user and returns the Generation that answers it."""
-        stream = self.stream(text)
-        for _ in stream:
-            pass
-        return stream.result
+        """Adds a message of the user and returns the Generation that answers it.
+
+        Ctrl-C ends the answer; what it has said so far joins the conversation, which goes on.
+        """
+        with self.stream(text) as stream:
+            for _ in stream:
+                pass
+            return stream.result
 
     def stream(self, text: Text | None = None) -> ChatStream:
-        """The same as a Stream of pieces; without a text an answer to the messages as they stand."""
-        if text is None:
+        """Like say(), as an iterator over pieces; without a text an answer to the messages as they stand.
+
+        The answer ends when the iterator is closed or dropped, as by `break`, and when the next one begins. What it has
+        said so far joins the conversation.
+        """
+        data = None if text is None else _native.data_of(text, "text")
+        self.stop()
+        stream = ChatStream(self)
+        self._answer = weakref.ref(stream)  # before the answer begins: Ctrl-C after it finds the answer here
+        if data is None:
             _native.check(library.loom_chat_answer(self._handle.value, 0))
         else:
-            data = _native.data_of(text, "text")
             _native.check(library.loom_chat_say(self._handle.value, data, len(data), 0))
-        return ChatStream(self)
+        return stream
 
     def stop(self) -> None:
         """Ends an answer that runs; what it has said so far joins the conversation."""
-        _native.check(library.loom_chat_stop(self._handle.value))
+        stream = None if self._answer is None else self._answer()
+        self._answer = None
+        if stream is not None:
+            stream.close()
+        else:
+            _native.check(library.loom_chat_stop(self._handle.value))
 
     @property
     def messages(self) -> list[Json]:
@@ -97,7 +114,15 @@ class ChatStream(Answer):
 
     def close(self) -> None:
         """Ends the answer here; what it has said so far joins the conversation."""
-        if self._open and self._step.stop == _abi.STOP_NOT_YET:
-            self._chat.stop()
-        self._open, self._handle = False, _native.Handle()  # not the chat's, which goes on
-        self._handle.close()
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False
+            if self._step.stop == _abi.STOP_NOT_YET and not self._chat._handle.is_closed:
+                _native.check(library.loom_chat_stop(self._chat._handle.value))
+            self._handle = _native.Handle()  # not the chat's, which goes on
+            self._handle.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False):
+            self.close()

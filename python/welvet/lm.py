@@ -134,10 +134,10 @@ class LM(_native.Owner):
 
         >>> lm.generate("Once upon a time", form="raw", max_tokens=50, temperature=0.8, seed=1)  # doctest: +SKIP
         """
-        stream = self.stream(prompt, **options)
-        for _ in stream:
-            pass
-        return dataclasses.replace(stream.result, receipt=stream.receipt()) if receipt else stream.result
+        with self.stream(prompt, **options) as stream:
+            for _ in stream:
+                pass
+            return dataclasses.replace(stream.result, receipt=stream.receipt()) if receipt else stream.result
 
     def session(self, adapters: Adapters = None) -> _native.Handle:
         """Returns the handle of a new session, which keeps the model alive."""

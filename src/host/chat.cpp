@@ -22,7 +22,7 @@ Result<Chat> Chat::create(const LanguageModel& model, Session& session, ChatOpti
 }
 
 Result<void> Chat::check_idle() const {
-  return is_answering_ ? fail(Code::InvalidState, "an answer runs") : Result<void>();
+  return is_answering_ ? fail(Code::InvalidState, "an answer runs: stop() ends it") : Result<void>();
 }
 
 // The tokens of the conversation that the session does not hold yet; it forgets what it holds beside them.

@@ -65,6 +65,43 @@ class Questions(unittest.TestCase):
             self.assertTrue(chat.messages[-1]["content"].startswith(begun.strip()), chat.messages)
             self.assertIn("Paris", str(chat.say(QUESTION)))
 
+    def test_ctrl_c_in_say_keeps_the_half_answer_and_the_chat(self):
+        chat = self.lm.chat(max_tokens=2000)
+        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        for after in (0.05, 0.6):
+            signal.setitimer(signal.ITIMER_REAL, after)
+            with self.assertRaises(KeyboardInterrupt):
+                chat.say("Write a very long story about the sea.")
+        self.assertEqual([m["role"] for m in chat.messages], ["user", "assistant"] * 2)
+        self.assertIn("Paris", str(chat.say(QUESTION)))
+
+    def test_a_dropped_answer_ends_and_its_half_stays(self):
+        chat, said = self.lm.chat(max_tokens=2000), ""
+        for piece in chat.stream("Write a very long story about the sea."):
+            said += piece
+            if len(said) > 20:
+                break
+        self.assertTrue(chat.messages[-1]["content"].startswith(said.strip()), chat.messages)
+        chat.rewind(0)
+        self.assertIn("Paris", str(chat.say(QUESTION)))
+
+    def test_the_next_message_ends_an_answer_that_somebody_still_holds(self):
+        chat = self.lm.chat(max_tokens=2000)
+        held = chat.stream("Write a very long story about the sea.")
+        next(held)
+        with self.assertRaisesRegex(welvet.LoomError, "an answer runs"):
+            chat.rewind(0)
+        self.assertIn("Paris", str(chat.say(QUESTION)))
+        self.assertEqual(len(chat.messages), 4)
+        with self.assertRaises(welvet.LoomError):
+            next(held)
+        held = chat.stream("Write a very long story about the sea.")
+        next(held)
+        chat.stop()
+        self.assertEqual(len(chat.messages), 6)
+        del held
+        chat.close()
+
     def test_options_reach_the_sampler(self):
         options = {"max_tokens": 16, "temperature": 0.9, "top_p": 0.95, "form": "raw"}
         one, same, other = (self.lm.generate("Once", seed=s, **options) for s in (1, 1, 2))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 import numpy
 
 from .._native import LoomError
 from ..network import Network
 from . import spec as _spec
-from .graph import Packed, Unsupported, pack
+from .graph import Packed, Unsupported, is_close, largest, pack, spacing
 from .weights import snapped
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -51,7 +52,15 @@ def read_model(model: object, sample: Numbers, **options: Any) -> Graph:
     if isinstance(array, Packed) and not getattr(reader, "SEVERAL_INPUTS", False):
         why = f"{len(array.parts)} inputs are given; several are read of models of PyTorch and Keras alone"
         raise Unsupported([("", type(model).__name__, why)])
-    graph: Graph = reader.read(model, array, **options)
+    inspect.signature(reader.read).bind(model, array, **options)  # TypeError for an option that it does not take
+    try:
+        graph: Graph = reader.read(model, array, **options)
+    except (LoomError, MemoryError):
+        raise
+    except Exception as error:  # whatever a framework raises
+        lines = str(error).strip().splitlines() or [""]
+        why = f"reading it failed: {type(error).__name__}: {lines[0]}"
+        raise Unsupported([("", type(model).__name__, why)]) from error
     graph.check()
     return graph
 
@@ -79,8 +88,12 @@ def to_spec(model: object, sample: Numbers, **options: Any) -> tuple[Json, dict[
 
     model: of torch, Keras, JAX or scikit-learn. sample: one batch that it takes. options: what the reader of JAX takes.
     """
-    spec, weights, _ = _spec.write_spec(read_model(model, sample, **options))
-    return spec, _spec.arrays(weights)
+    return _written(read_model(model, sample, **options))[:2]
+
+
+def _written(graph: Graph) -> tuple[Json, dict[str, Floats], list[tuple[int, Any]]]:
+    spec, weights, cells = _spec.write_spec(graph)
+    return spec, _spec.arrays(weights), cells
 
 
 def build(spec: Json, values: Mapping[str, Numbers]) -> Network:
@@ -98,10 +111,33 @@ def stream(model: object, sample: Numbers, **options: Any) -> Network:
     sample: one batch that it takes, samples first, an array or a tensor of its framework; the values matter only where
     the model branches on them. A tuple of such for a model with several inputs: its network takes them side by side,
     as pack() lays them.
-    options: those of the framework's reader (docs/bridge-python.md).
-    Unsupported names everything in the model that Loom has no layer for.
+    options: output: which of several outputs of the model the network gives, a number or a name; and those of the
+    framework's reader (docs/bridge-python.md).
+    Unsupported names everything in the model that Loom has no layer for, and a layer whose answer for the sample is not
+    that of the model.
     """
-    return build(*to_spec(model, sample, **options))
+    graph = read_model(model, sample, **options)
+    spec, weights, cells = _written(graph)
+    network = build(spec, weights)
+    _compare(graph, network, sample, spec, weights, cells)
+    return network
+
+
+def _compare(graph: Graph, network: Network, sample: Numbers, spec: Json, weights: Any, cells: Any) -> None:
+    """Raises Unsupported where the network gives another answer for the sample than the model, beyond rounding."""
+    output = None if graph.output is None else graph.output.value
+    x = to_array(sample)
+    if output is None or is_close(output, numpy.asarray(network(x)).reshape(numpy.shape(output)), graph.element):
+        return
+    from .certificate import layer_errors  # pylint: disable=import-outside-toplevel,cyclic-import
+
+    known = [(cell, node) for cell, node in cells if node.value is not None]
+    limits = [max(1e-3, 16 * spacing(graph.element)) * largest(node.value) + 1e-5 for _, node in known]
+    errors = layer_errors(spec, weights, x, known)
+    wrong = [(node, error) for (_, node), error, limit in zip(known, errors, limits) if error > limit]
+    node, error = wrong[0] if wrong else (graph.output, float("nan"))
+    why = f"its answer for the sample is {error:.2g} off the model's: it has a setting that is not read"
+    raise Unsupported([(node.path, node.kind, why)])
 
 
 def _address(at: Sequence[int]) -> tuple[int, int, int]:
@@ -109,6 +145,11 @@ def _address(at: Sequence[int]) -> tuple[int, int, int]:
     if len(place) != 3 or min(place) < 0:
         raise LoomError("InvalidArgument", f"a place in the grid is (z, y, x), not {place}")
     return place
+
+
+def chosen_output(about: Json) -> dict[str, Any]:
+    """The option output= that a network was made with."""
+    return {"output": about["output"]} if "output" in about else {}
 
 
 def bindings(
@@ -133,7 +174,7 @@ def bindings(
     sample = numpy.zeros(about["sample_shape"], about["sample_type"])
     if "inputs" in about:
         sample = pack(numpy.zeros(x["shape"], x["type"]) for x in about["inputs"])
-    graph = read_model(model, sample, **options)
+    graph = read_model(model, sample, **{**chosen_output(about), **options})
     _, weights, _ = _spec.write_spec(graph)
     named = {_spec.moved(name, first): weight for name, weight in weights.items()}
     known = network.weights()
@@ -162,6 +203,9 @@ def push(network: Network, model: Model, at: Sequence[int] | None = None, **opti
             raise LoomError("ShapeMismatch", f"{name} is {values.shape} in the network and {now.shape} in the model")
         if values.astype(numpy.float32).tobytes() != now.tobytes():
             changed.append((weight, values))
+            if not weight.is_writable:
+                why = "the model computes it: it cannot be written back"
+                raise LoomError("Unsupported", f"{name} ({weight.name or 'a computed weight'}): {why}")
     for weight, values in changed:  # after all were looked at: a model is written whole or not at all
         weight.write(values)
     finished: Model = graph.finish()

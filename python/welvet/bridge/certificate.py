@@ -11,6 +11,7 @@ import numpy
 
 from . import api
 from . import spec as _spec
+from .graph import largest, spacing
 from .spec import feed_from
 from .weights import snapped
 
@@ -34,10 +35,14 @@ class Certificate:
     layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference of a number of the
     layer's output.
     error: that of the network's output, None where the model is weights alone and has no output.
+    output: which of the model's outputs was compared, where it has several; "" where it has one.
+    largest: the largest number of that output.
+    element: the coarsest type that the model computes in, as "float16"; the network computes in float32.
     source_hash: SHA-256 of all weights as the model has them; network_hash: as the network has them. They are equal
     where no bit was lost.
     output_hash: of the network's output for the sample.
-    tolerance: what `passed` compares the error with.
+    tolerance: what `passed` compares the error with, times the largest number where that is above 1; a model that
+    rounds to a coarser type than float32 is given 16 of its steps.
     """
 
     framework: str
@@ -47,11 +52,24 @@ class Certificate:
     network_hash: str
     output_hash: str
     tolerance: float = 1e-5
+    output: str = ""
+    largest: float = 0.0
+    element: str = "float32"
+
+    @property
+    def limit(self) -> float:
+        """The largest error that passes."""
+        step = 16 * spacing(self.element) if spacing(self.element) > spacing("float32") else 0.0
+        return max(self.tolerance, step) * max(1.0, self.largest)
 
     @property
     def passed(self) -> bool:
-        """True if the weights are equal bit for bit and the outputs within the tolerance."""
-        return self.source_hash == self.network_hash and (self.error is None or self.error <= self.tolerance)
+        """True if the weights are equal bit for bit and the outputs within the limit."""
+        return self.source_hash == self.network_hash and (self.error is None or self.error <= self.limit)
+
+    def _rounder(self) -> str:
+        coarse = spacing(self.element) > spacing("float32")
+        return f"model, which computes in {self.element}," if coarse else f"network, since the model has {self.element},"
 
     def to_json(self) -> str:
         """Returns the certificate as JSON text."""
@@ -61,9 +79,11 @@ class Certificate:
         worst = max(self.layers, key=lambda layer: layer["error"], default=None)
         where = f", largest in a layer {worst['error']:.1e} ({worst['path'] or worst['kind']})" if worst else ""
         same = "weights equal" if self.source_hash == self.network_hash else "weights differ"
-        error = "no output to compare" if self.error is None else f"error {self.error:.1e}"
+        which = f" of output {self.output!r}" if self.output else ""
+        error = "no output to compare" if self.error is None else f"error {self.error:.1e}{which} of at most {self.limit:.1e}"
+        rounds = "" if self.element == "float32" else f", the {self._rounder()} rounds"
         return (
-            f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, {error}{where}, {same}, "
+            f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, {error}{where}{rounds}, {same}, "
             f"{self.source_hash[:16]} {self.network_hash[:16]}>"
         )
 
@@ -95,14 +115,18 @@ def largest_error(expected: Any, found: Any) -> float:
 def certify(
     network: Network, model: object, sample: Numbers, *, tolerance: float = 1e-5, **options: Any
 ) -> Certificate:
-    """Runs the model and its network on a batch and returns the Certificate; parameters as those of stream()."""
-    graph = api.read_model(model, sample, **options)
+    """Runs the model and its network on a batch and returns the Certificate; parameters as those of stream().
+
+    Of a model with several outputs the one is compared that the network was made with.
+    """
+    about = network.spec.get("metadata", {}).get("bridge", {})
+    graph = api.read_model(model, sample, **{**api.chosen_output(about), **options})
     spec, weights, cells = _spec.write_spec(graph)
     state = {name: numpy.asarray(network.get(name)) for name in weights}
     x = api.to_array(sample)
     output = numpy.asarray(network(x))
     known = [(cell, node) for cell, node in cells if node.value is not None]
-    errors = _layer_errors(spec, state, x, known)
+    errors = layer_errors(spec, state, x, known)
     layers = [
         {"cell": cell, "path": node.path, "kind": spec["layers"][cell].get("type", "link"), "error": error}
         for (cell, node), error in zip(known, errors)
@@ -116,10 +140,13 @@ def certify(
         hash_of(state),
         hash_of({"output": output}),
         tolerance,
+        graph.chosen or "",
+        0.0 if graph.output.value is None else largest(graph.output.value),
+        graph.element,
     )
 
 
-def _layer_errors(spec: Json, state: Mapping[str, Numbers], x: Any, known: list[tuple[int, Node]]) -> list[float]:
+def layer_errors(spec: Json, state: Mapping[str, Numbers], x: Any, known: list[tuple[int, Node]]) -> list[float]:
     found: list[float] = []
     for begin in range(0, len(known), _TAPS):
         some = known[begin : begin + _TAPS]

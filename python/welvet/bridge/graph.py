@@ -60,6 +60,77 @@ def pack(inputs: Iterable[Any]) -> Packed:
     return packed
 
 
+def choose_output(graph, kind, outputs, choice):
+    """The name of the output that is read; None where it has to be chosen, which is then refused.
+
+    kind: the name of the model's class. outputs: shapes by name. choice: what the caller gave as output=.
+    """
+    listed = ", ".join(f"{name or 0}: {list(shape)}" for name, shape in outputs.items())
+    if choice is None and len(outputs) == 1:
+        return next(iter(outputs))
+    if choice is None:
+        first = next(iter(outputs), "")
+        why = f"it gives {len(outputs)} outputs ({listed}): choose one, as output={first if first.isdigit() else repr(first)}"
+        graph.refuse("", kind, why if outputs else "it gives no tensor")
+        return None
+    name = str(choice)
+    if isinstance(choice, int) and name not in outputs and 0 <= choice < len(outputs):
+        name = list(outputs)[choice]
+    if name not in outputs and outputs.keys() != {""}:
+        graph.refuse("", kind, f"it has no output {choice!r}; it has {listed}")
+        return None
+    if outputs.keys() == {""}:
+        if name not in ("0", ""):
+            graph.refuse("", kind, f"it has no output {choice!r}; it has one, which output= need not name")
+            return None
+        name = ""
+    graph.chosen = name
+    return name
+
+
+# The spacing of numbers next to 1 in the types that models compute in.
+_SPACING = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+
+
+def spacing(element):
+    """The spacing of a type next to 1; of a type that is not listed that of 8-bit floats."""
+    return _SPACING.get(element, 2.0**-2)
+
+
+def coarsest(elements):
+    """The coarsest of some float types, by their names; float32 where there is none."""
+    floats = [e for e in elements if "float" in e]
+    return max(floats, key=spacing) if floats else "float32"
+
+
+def largest(values):
+    """The largest size of a finite number."""
+    values = numpy.abs(numpy.asarray(values, numpy.float64))
+    finite = values[numpy.isfinite(values)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def is_close(expected, found, element="float32"):
+    """True if two answers agree but for rounding, relative to the largest number. element: what they are computed in."""
+    expected, found = numpy.asarray(expected, numpy.float64), numpy.asarray(found, numpy.float64)
+    if expected.shape != found.shape:
+        return False
+    limit = max(1e-3, 16 * spacing(element)) * largest(expected) + 1e-5
+    return bool(numpy.allclose(found, expected, rtol=0, atol=limit, equal_nan=True))
+
+
+def to_model(graph, kind, parts, call):
+    """What the model answers for the sample; what it raises is refused by name, and None is returned."""
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001, a framework may raise anything
+        given = ", ".join(f"{list(p.shape)} {str(p.dtype).rpartition('.')[2]}" for p in parts)
+        lines = str(error).strip().splitlines() or [""]
+        why = f"it does not take the sample ({given}): {type(error).__name__}: {lines[0]}"
+        graph.refuse("", kind, why + "; give a batch that the model itself answers")
+        return None
+
+
 class Node:
     """A layer, what it reads, and where it came from."""
 
@@ -94,6 +165,8 @@ class Graph:
         self.input.value = sample
         self.inputs = self._unpacked(sample.parts) if isinstance(sample, Packed) else [self.input]
         self.output = None
+        self.element = "float32"  # the coarsest type that the model computes in
+        self.chosen = None  # the name of the output that is read, where the caller chose one
 
     def _unpacked(self, parts):
         """The nodes of inputs that lie side by side. They are cut apart in pieces as large as all of them allow."""
@@ -228,6 +301,10 @@ class Graph:
         bias = Constant(numpy.full(1, offset, numpy.float32)) if offset else None
         row = self.channels(row, Constant(numpy.full((1, 1, 1), factor, numpy.float32)), bias, path)
         return self.reshape(row, x.shape, path)
+
+    def whole(self, x, path=""):
+        """Numbers cut to whole ones, which an embedding does by itself and no other layer."""
+        return self.node("whole", [x], x.shape, path=path)
 
     def part(self, x, axis, begin, count, step=1, path=""):
         """Places begin, begin + step and so on of an axis: a filter that reads one place of its window."""

@@ -6,6 +6,7 @@ import sys
 
 import numpy
 
+from . import settings
 from .jax_trace import Patched
 from .rules import Rules
 from .weights import Constant, Sum
@@ -318,7 +319,22 @@ class Call:
 def read(reader, name, module, path, marks, op, var):
     found = rule.of(name)
     want(found is not None, "Loom has no such layer")
-    return found(Call(reader, name, module, path, marks, op, var))
+    call = Call(reader, name, module, path, marks, op, var)
+    check_settings(reader, call.module, path)
+    return found(call)
+
+
+def check_settings(reader, module, path):
+    """Refuses settings that are not read and have another value than the default."""
+    is_flax, name = type(module).__module__.startswith("flax"), type(module).__name__
+    table = (settings.FLAX if is_flax else settings.EQUINOX).get(name)
+    want(table is not None, "Loom has no such layer")
+    refused, training = settings.changed(table, type(module), lambda key: getattr(module, key))
+    want(not refused, ", ".join(f"{key}={value!r}" for key, value in refused))
+    for key in training:
+        note = f"{path}: {key} is left out; it counts in training alone"
+        if note not in reader.graph.notes:
+            reader.graph.notes.append(note)
 
 
 def embedding(reader, ids, table, path):
@@ -488,7 +504,7 @@ def _attention(call):
             "query, key and value differ",
         )
         want(not getattr(m, "normalize_qk", False) and not m.decode, "normalize_qk or decode")
-        want(getattr(m, "num_key_value_heads", None) in (None, m.num_heads), "num_key_value_heads")
+        want(getattr(m, "num_kv_heads", None) in (None, m.num_heads), "num_kv_heads")
         kernel = call.marks["query.kernel"].shape
         heads, size = kernel[1:]
         wide = call.marks["out.kernel"].shape[-1]
@@ -544,6 +560,7 @@ def _cell(call, cell, prefix, direction):
     """Kind, keys and weights of a cell whose variables stand below `prefix`."""
     name = type(cell).__name__
     want(name in _CELLS, f"of a {name}")
+    check_settings(call.reader, cell, call.path)
     kind, gates = _CELLS[name]
     keys = {}
     for which, usual in (("gate_fn", "sigmoid"), ("activation_fn", "tanh")):

@@ -15,7 +15,7 @@ import numpy
 
 from . import jax_layers, jax_trace
 from .functions import recognise
-from .graph import Graph, named_sizes
+from .graph import Graph, choose_output, coarsest, named_sizes, to_model
 from .rules import Rules
 from .torch_modules import softmax
 from .weights import Constant, Parameter, View
@@ -93,7 +93,7 @@ class Reader:
         if op is None or op.name not in _MOVES:
             return None
         before = self.origin(op.inputs[0])
-        if before is None or op.name == "convert_element_type" and not numpy.issubdtype(var.aval.dtype, numpy.floating):
+        if before is None or op.name == "convert_element_type" and not is_float(var.aval.dtype):
             return None
         base, look, part = before
         step = _MOVES[op.name]
@@ -311,8 +311,19 @@ def want(holds, why):
         raise jax_layers.Refused(why)
 
 
+@rule("convert_element_type")
+def _converted(r, op, var):
+    before, after = op.inputs[0].aval.dtype, var.aval.dtype
+    is_cut = is_float(before) and not is_float(after)
+    return r.graph.whole(r.node(op.inputs[0])) if is_cut else r.node(op.inputs[0])
+
+
+def is_float(dtype):
+    """True for the float types of JAX, those that NumPy lacks included."""
+    return "float" in str(dtype)
+
+
 @rule(
-    "convert_element_type",
     "copy",
     "stop_gradient",
     "loom_enter",
@@ -786,8 +797,8 @@ def _gather(r, op, var):
     return jax_layers.embedding(r, v, table, r.name(table))
 
 
-def read(model, sample, **call):
-    """call: keyword arguments of the model's call, as train=False."""
+def read(model, sample, output=None, **call):
+    """output: which of the model's outputs is read. call: keyword arguments of the model's call, as train=False."""
     if isinstance(model, Tree):
         return _read_tree(model, sample)
     import jax
@@ -800,17 +811,30 @@ def read(model, sample, **call):
     open_ = getattr(jax_layers, "open_" + kind)
     function, params, close = open_(reader, model, call)
     with jax_trace.deep(), jax_layers.patched(reader.layers, kind):
-        reader.trace = jax_trace.Trace(function, params, sample_[0] if reader.shift else sample_)
-        graph.output = (
-            reader.node(reader.trace.outputs[0])
-            if reader.trace.outputs[0].depends
-            else graph.refuse("", kind, "its answer does not depend on the input", [graph.input])
-        )
+        one = sample_[0] if reader.shift else sample_
+        reader.trace = to_model(graph, kind, [one], lambda: jax_trace.Trace(function, params, one))
+        if reader.trace is not None:
+            _read_output(reader, kind, output)
     if not graph.unsupported:
         _values(reader, sample_)
     graph.model = model
     graph.rebuild = lambda: close(reader.updates)
     return graph
+
+
+def _read_output(reader, kind, output):
+    graph, trace = reader.graph, reader.trace
+    name = choose_output(graph, kind, {name: reader.shape(var) for name, var in trace.named.items()}, output)
+    if name is None:
+        return
+    avals = [v.aval for op in trace.ops for v in op.outputs] + [v.aval for v in trace.params]
+    graph.element = coarsest({str(a.dtype) for a in avals if hasattr(a, "dtype")})
+    var = trace.named[name]
+    if var.depends:
+        graph.output = reader.node(var)
+    else:
+        what = f"output {name}" if name else kind
+        graph.output = graph.refuse("", what, "it does not depend on the input", [graph.input])
 
 
 def _values(reader, sample):

@@ -67,9 +67,9 @@ class Trace:
         leaves, self.tree = jax.tree_util.tree_flatten_with_path(params)
         self.leaves = [value for _, value in leaves]
         self.ops = []
-        closed = jax.make_jaxpr(lambda p, x: function(jax.tree_util.tree_unflatten(self.tree, p), x))(
-            self.leaves, sample
-        )
+        closed, answer = jax.make_jaxpr(
+            lambda p, x: function(jax.tree_util.tree_unflatten(self.tree, p), x), return_shape=True
+        )(self.leaves, sample)
         self.params = [
             Var(value=value, path=jax.tree_util.keystr(path, simple=True, separator="."), aval=v.aval)
             for (path, value), v in zip(leaves, closed.jaxpr.invars)
@@ -77,7 +77,9 @@ class Trace:
         self.input = Var(closed.jaxpr.invars[-1].aval, value=sample)
         self.input.depends = True
         self.outputs = self._inline(closed, [*self.params, self.input])
-        # A trace of a tree of outputs is flat: the first one is the answer.
+        paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(answer)[0]]
+        names = [jax.tree_util.keystr(path, simple=True, separator=".") for path in paths]
+        self.named = dict(zip(names, self.outputs))
         self.marks = self._marked()
 
     @classmethod

@@ -6,7 +6,8 @@ import sys
 
 import numpy
 
-from .graph import Graph, named_sizes
+from . import settings
+from .graph import Graph, choose_output, coarsest, is_close, named_sizes, to_model
 from .rules import Rules
 from .weights import Constant, Parameter, View, rows, transposed
 
@@ -34,6 +35,7 @@ class Reader:
         self.keras = keras
         self.graph = Graph("keras", sample)
         self.graph.model = model
+        self.output = None  # the caller's choice of an output, until it is made
 
     def parameter(self, variable):
         return Parameter(id(variable), lambda: as_array(variable), lambda array: variable.assign(array), variable.path)
@@ -44,6 +46,8 @@ class Reader:
             rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
         )
         shape = value.shape if value is not None else None
+        if found is not None:
+            _check_settings(self, layer, path)
         if found is None and is_own(self.keras, layer) and "_given" in kwargs:
             return _traced(self, layer, inputs, kwargs["_given"], path, path + ".")
         if found is None:
@@ -55,6 +59,28 @@ class Reader:
         if value is not None and not self.graph.unsupported and tuple(value.shape) == node.shape:
             node.value = value
         return node
+
+
+def _check_settings(reader, layer, path):
+    """Refuses settings that are not read and have another value than the default; notes what counts in training."""
+    graph, name = reader.graph, type(layer).__name__
+    table = settings.KERAS.get(name)
+    if table is None or not isinstance(layer, reader.keras.Layer):  # an operation of keras.ops
+        return
+    try:
+        config = layer.get_config()
+    except NotImplementedError:
+        config = {}
+    refused, training = settings.changed(table, type(layer), lambda key: config[key] if key in config else getattr(layer, key))
+    for key, value in refused:
+        graph.refuse(path, name, f"{key}={value!r}", [graph.input])
+    if getattr(layer, "lora_enabled", False) and not any(key == "lora_rank" for key, _ in refused):
+        graph.refuse(path, name, "an adapter (enable_lora())", [graph.input])
+    if getattr(layer, "quantization_mode", None):
+        graph.refuse(path, name, f"quantised weights ({layer.quantization_mode})", [graph.input])
+    if not layer.trainable and layer.weights:
+        training.append("trainable")
+    graph.notes += [f"{path}: {key} is left out; it counts in training alone" for key in training]
 
 
 class Call:
@@ -96,20 +122,49 @@ def as_array(value):
     return numpy.asarray(keras.ops.convert_to_numpy(value))
 
 
-def read(model, sample):
+def read(model, sample, output=None):
+    """output: which of the model's outputs is read: a number, or a name of the model or of a dict."""
     reader = Reader(model, sample)
-    keras = reader.keras
-    inputs, values = reader.graph.inputs, getattr(sample, "parts", [sample])
-    if isinstance(model, keras.Model) and not is_own(keras, model):
-        reader.graph.output = _model(reader, model, inputs, values, "")
-    elif is_own(keras, model) and getattr(model, "_is_graph_network", False):
-        reader.graph.output = _functional(reader, model, inputs, values, "")
-    elif is_own(keras, model):
-        reader.graph.output = _traced(reader, model, inputs, values, model.name, "")
-    else:
+    keras, graph = reader.keras, reader.graph
+    inputs, values = graph.inputs, getattr(sample, "parts", [sample])
+    layers = list(model._flatten_layers()) if hasattr(model, "_flatten_layers") else [model]
+    graph.element = coarsest({str(layer.compute_dtype) for layer in layers if layer.compute_dtype})
+    reader.output = output
+
+    def layers_of():
+        if isinstance(model, keras.Model) and not is_own(keras, model):
+            return _model(reader, model, inputs, values, "")
+        if is_own(keras, model) and getattr(model, "_is_graph_network", False):
+            return _functional(reader, model, inputs, values, "")
+        if is_own(keras, model):
+            return _traced(reader, model, inputs, values, model.name, "")
         value = as_array(model(sample, **_inference(model, {})))
-        reader.graph.output = reader.call(model, inputs, value, {}, model.name)
-    return reader.graph
+        return reader.call(model, inputs, value, {}, model.name)
+
+    graph.output = to_model(graph, type(model).__name__, values, layers_of)
+    if graph.unsupported:
+        return graph
+    if output is not None and reader.output is not None:
+        choose_output(graph, type(model).__name__, {"": graph.output.shape}, output)
+    to_model(graph, type(model).__name__, values, lambda: _compare(reader, model, values))
+    return graph
+
+
+def _compare(reader, model, values):
+    """Refuses a model whose own call gives another answer than the layers that were read."""
+    graph, more = reader.graph, _inference(model, {})
+    apart = len(values) > 1 and is_own(reader.keras, model) and _takes(model, len(values))
+    given = values if apart else [list(values) if len(values) > 1 else values[0]]
+    named = dict(_named_outputs(model(*given, **more)))
+    names = getattr(model, "output_names", None) or []
+    if graph.chosen in named:
+        expected = named[graph.chosen]
+    else:
+        expected = list(named.values())[names.index(graph.chosen) if graph.chosen in names else 0]
+    expected = as_array(expected)
+    if graph.output.value is not None and not is_close(expected, graph.output.value, graph.element):
+        why = "its layers give another answer than the model: code that its call() does not show"
+        graph.refuse("", type(model).__name__, why, graph.inputs)
 
 
 def is_own(keras, layer):
@@ -174,23 +229,25 @@ def _is_read_inside(reader, layer):
 
 def _functional(reader, model, inputs, given, prefix):
     """The model's operations from its inputs on, each with the arguments that it was called with."""
-    if len(model.inputs) != len(inputs) or len(model.outputs) != 1:
+    if len(model.inputs) != len(inputs):
         return reader.graph.refuse(
             prefix + model.name,
             type(model).__name__,
-            f"{len(model.inputs)} inputs and {len(model.outputs)} outputs, {len(inputs)} given: several inputs are a "
-            "tuple, one output is read",
+            f"{len(model.inputs)} inputs, {len(inputs)} given: several inputs are a tuple",
             inputs,
         )
+    answer = _output_of(reader, model, prefix)
+    if answer is None:
+        return inputs[0]
     nodes = {id(t): node for t, node in zip(model.inputs, inputs)}
     values = {id(t): value for t, value in zip(model.inputs, given)}
-    for step in _steps(model):
+    for step in _steps(model, answer):
         operation = step.operation
         if type(operation).__name__ == "InputLayer":
             continue
         args, kwargs = _filled(reader, step, values)
         out = operation(*args, **_inference(operation, kwargs))
-        if isinstance(out, (list, tuple)):
+        if isinstance(out, (list, tuple, dict)):
             reader.graph.refuse(prefix + operation.name, type(operation).__name__, "several outputs", inputs)
             return inputs[0]
         out = as_array(out)
@@ -202,12 +259,40 @@ def _functional(reader, model, inputs, given, prefix):
             plain = {**step.arguments.kwargs, "_args": step.arguments.args, "_given": was}
             node = reader.call(operation, read, out, plain, path)
         nodes[id(step.output_tensors[0])], values[id(step.output_tensors[0])] = node, out
-    return nodes[id(model.outputs[0])]
+    return nodes[id(answer)]
 
 
-def _steps(model):
-    """Every call that the outputs depend on, in an order in which they can run."""
-    found, done, open_ = [], set(), [(model.outputs[0], False)]
+def _output_of(reader, model, prefix):
+    """The tensor that is read of a functional model; None where it has to be chosen, which is then refused."""
+    named = dict(_named_outputs(getattr(model, "_outputs_struct", model.outputs)))
+    if prefix and len(named) > 1:
+        reader.graph.refuse(prefix + model.name, type(model).__name__, "several outputs", reader.graph.inputs)
+        return None
+    choice = None if prefix else reader.output
+    names = dict(zip(getattr(model, "output_names", None) or (), model.outputs))
+    if isinstance(choice, str) and choice in names and choice not in named:
+        named = names
+    shapes = {name: tuple(tensor.shape) for name, tensor in named.items()}
+    name = choose_output(reader.graph, type(model).__name__, shapes, choice)
+    if not prefix:
+        reader.output = None
+    return None if name is None else named[name]
+
+
+def _named_outputs(struct, path=""):
+    """(name, tensor) of all tensors in what a model returns."""
+    if isinstance(struct, dict):
+        items = struct.items()
+    elif isinstance(struct, (list, tuple)):
+        items = enumerate(struct)
+    else:
+        return [(path, struct)] if hasattr(struct, "shape") else []
+    return [t for name, value in items for t in _named_outputs(value, f"{path}.{name}" if path else str(name))]
+
+
+def _steps(model, answer):
+    """Every call that an output depends on, in an order in which they can run."""
+    found, done, open_ = [], set(), [(answer, False)]
     ends = {id(t) for t in model.inputs}
     while open_:
         tensor, ready = open_.pop()

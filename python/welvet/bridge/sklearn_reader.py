@@ -1,12 +1,13 @@
 """scikit-learn: linear models, multi-layer perceptrons, PCA, scalers, and pipelines of them.
 
-A network answers what predict_proba (classifiers), predict (regressors) or transform (the others) answers, always with
-two axes.
+A network answers what predict_proba (classifiers), decision_function (those without it), predict (regressors) or
+transform (the others) answers, always with two axes.
 """
 
 import numpy
 
-from .graph import Graph
+from . import settings
+from .graph import Graph, to_model
 from .weights import Constant, Derived, Parameter, View, transposed
 
 _ACTIVATIONS = {"identity": None, "logistic": "sigmoid", "tanh": "tanh", "relu": "relu", "softmax": "softmax"}
@@ -36,26 +37,47 @@ def _entry(owner, name, index, path):
 
 
 class _Reader:
-    def __init__(self, model, sample):
+    def __init__(self, model, sample, output):
         self.graph = Graph("scikit-learn", sample)
-        self.sample = sample
+        self.graph.element = "float64"
+        self.sample, self.output = sample, output
         self.root = self.graph.model = model
 
     def read(self):
+        kind = type(self.root).__name__
         x = self.graph.input
-        self.graph.output = self._step(self.root, x, "")
+        self.graph.output = to_model(self.graph, kind, [self.sample], lambda: self._step(self.root, x, ""))
         if not self.graph.unsupported:
-            self.graph.output.value = answer(self.root, self.sample)
+            found = to_model(self.graph, kind, [self.sample], lambda: answer(self.root, self.sample, self.output))
+            self.graph.output.value = found
         return self.graph
 
     def _step(self, model, x, path):
         kind = type(model).__name__
         reader = getattr(self, "_" + kind, None)
-        if reader is None:
-            return self.graph.refuse(path or kind, kind, "Loom reads " + ", ".join(sorted(_names())), [x])
+        if reader is None or not is_model(model):
+            return self.graph.refuse(path, kind, "Loom reads " + ", ".join(sorted(_names())), [x])
         if kind != "Pipeline" and not _is_fitted(model):
-            return self.graph.refuse(path or kind, kind, "it is not fitted yet", [x])
+            return self.graph.refuse(path, kind, "it is not fitted yet", [x])
+        refused, _ = settings.changed(settings.SKLEARN[kind], type(model), lambda name: getattr(model, name))
+        for name, value in refused:
+            self.graph.refuse(path, kind, f"{name}={value!r}", [x])
         return reader(model, x, path or kind)
+
+    def _refused(self, model, x, path, why):
+        kind = type(model).__name__
+        return self.graph.refuse("" if path == kind else path, kind, why, [x])
+
+    def _answers(self, model, x, path):
+        """What of a classifier is read, "predict_proba" or "decision_function"; None where it has no such."""
+        known = [name for name in ("predict_proba", "decision_function") if hasattr(model, name)]
+        name = self.output or known[0]
+        if name not in known:
+            self._refused(model, x, path, f"it has no output {name!r}; it has {', '.join(known)}")
+            return None
+        if self.output:
+            self.graph.chosen = self.output
+        return name
 
     def _Pipeline(self, model, x, path):  # noqa: N802, the name of the class that is read
         value = self.sample if x is self.graph.input else x.value
@@ -90,11 +112,27 @@ class _Reader:
             x = self._scaled(x, _attribute(model, "scale_", path), path, True)
         return x
 
+    def _clipped(self, x, low, high, path):
+        middle, half = (low + high) / 2, (high - low) / 2
+        x = self.graph.scale(x, 1 / half, -middle / half, path)
+        return self.graph.scale(self.graph.activation(x, "hard_tanh", path), half, middle, path)
+
     def _MinMaxScaler(self, model, x, path):  # noqa: N802
-        if model.clip:
-            return self.graph.refuse(path, "MinMaxScaler", "clip=True", [x])
         x = self._scaled(x, _attribute(model, "scale_", path), path, False)
-        return self._shifted(x, _attribute(model, "min_", path), path, 1)
+        x = self._shifted(x, _attribute(model, "min_", path), path, 1)
+        return self._clipped(x, *model.feature_range, path) if model.clip else x
+
+    def _MaxAbsScaler(self, model, x, path):  # noqa: N802
+        return self._scaled(x, _attribute(model, "scale_", path), path, True)
+
+    def _RobustScaler(self, model, x, path):  # noqa: N802
+        if model.with_centering:
+            x = self._shifted(x, _attribute(model, "center_", path), path, -1)
+        return self._scaled(x, _attribute(model, "scale_", path), path, True) if model.with_scaling else x
+
+    def _TruncatedSVD(self, model, x, path):  # noqa: N802
+        components = View(_attribute(model, "components_", path))
+        return self.graph.dense(x, components, None, model.components_.shape[0], path, frozen=True)
 
     def _PCA(self, model, x, path):  # noqa: N802
         x = self._shifted(x, _attribute(model, "mean_", path), path, -1)
@@ -108,6 +146,8 @@ class _Reader:
     # Linear models.
 
     def _affine(self, model, x, path):
+        if hasattr(model.coef_, "tocsr"):
+            return self._refused(model, x, path, "sparse coefficients; densify() makes them plain ones")
         coefficients = numpy.atleast_2d(model.coef_)
         weight = View(
             _attribute(model, "coef_", path), "matrix", lambda a: a if a.ndim == 2 else a[None], coefficients.shape
@@ -125,16 +165,33 @@ class _Reader:
             bias = Derived(lambda: numpy.broadcast_to(intercept.get(), coefficients.shape[:1]), write, intercept.name)
         return self.graph.dense(x, weight, bias, coefficients.shape[0], path)
 
-    def _LinearRegression(self, model, x, path):  # noqa: N802
-        return self._affine(model, x, path)
-
-    def _Ridge(self, model, x, path):  # noqa: N802
-        return self._affine(model, x, path)
+    # What fit() does differs, what predict() does is the same.
+    _LinearRegression = _Ridge = _Lasso = _ElasticNet = _SGDRegressor = _affine
 
     def _LogisticRegression(self, model, x, path):  # noqa: N802
-        if len(model.classes_) > 2 and (model.solver == "liblinear" or getattr(model, "multi_class", None) == "ovr"):
-            return self.graph.refuse(path, "LogisticRegression", "one against the rest with several classes", [x])
-        return self._classes(self._affine(model, x, path), len(model.classes_), path)
+        count, scores = len(model.classes_), self._affine(model, x, path)
+        if self._answers(model, x, path) == "decision_function":
+            return scores
+        rule = getattr(model, "multi_class", None)  # of versions before 1.8
+        if count > 2 and (model.solver == "liblinear" or rule == "ovr") or count == 2 and rule == "multinomial":
+            why = 'probabilities of one class against the rest; output="decision_function" reads the scores'
+            return self._refused(model, x, path, why)
+        return self._classes(scores, count, path)
+
+    def _SGDClassifier(self, model, x, path):  # noqa: N802
+        scores, name = self._affine(model, x, path), self._answers(model, x, path)
+        if name == "decision_function" or name is None:
+            return scores
+        if model.loss != "log_loss" or len(model.classes_) > 2:
+            what = f"probabilities of loss={model.loss!r} with {len(model.classes_)} classes"
+            return self._refused(model, x, path, f'{what}; output="decision_function" reads the scores')
+        return self._classes(scores, 2, path)
+
+    def _RidgeClassifier(self, model, x, path):  # noqa: N802
+        self._answers(model, x, path)
+        return self._affine(model, x, path)
+
+    _LinearSVC = _RidgeClassifier
 
     def _classes(self, x, count, path):
         """Probabilities from scores. A binary classifier has one score z: both classes are the softmax of -z / 2 and z
@@ -147,6 +204,8 @@ class _Reader:
 
     def _perceptron(self, model, x, path):
         last = len(model.coefs_) - 1
+        if model.activation not in _ACTIVATIONS:
+            return self._refused(model, x, path, f"activation={model.activation!r}")
         for i in range(last + 1):
             weight, bias = transposed(_entry(model, "coefs_", i, path)), View(_entry(model, "intercepts_", i, path))
             x = self.graph.dense(x, weight, bias, model.coefs_[i].shape[1], f"{path}.{i}")
@@ -154,16 +213,22 @@ class _Reader:
                 x = self.graph.activation(x, _ACTIVATIONS[model.activation], f"{path}.{i}")
         return x
 
+    def _activated(self, model, x, path, known):
+        """The output's function, which has to be one of those that are known."""
+        name = model.out_activation_
+        if name not in known:
+            why = f"out_activation_={name!r} (loss={model.loss!r}): Loom has no such activation; it has {', '.join(known)}"
+            return self._refused(model, x, path, why)
+        return self.graph.activation(x, _ACTIVATIONS[name], path) if _ACTIVATIONS[name] else x
+
     def _MLPRegressor(self, model, x, path):  # noqa: N802
-        x = self._perceptron(model, x, path)
-        name = _ACTIVATIONS.get(model.out_activation_)
-        return self.graph.activation(x, name, path) if name else x
+        return self._activated(model, self._perceptron(model, x, path), path, ("identity", "logistic", "tanh", "relu"))
 
     def _MLPClassifier(self, model, x, path):  # noqa: N802
         x = self._perceptron(model, x, path)
         if model.out_activation_ == "logistic" and x.shape[-1] == 1:
             return self._classes(x, 2, path)
-        return self.graph.activation(x, _ACTIVATIONS[model.out_activation_], path)
+        return self._activated(model, x, path, ("logistic", "softmax"))
 
 
 def _names():
@@ -174,14 +239,18 @@ def _is_fitted(model):
     return any(name.endswith("_") and not name.startswith("_") for name in vars(model))
 
 
-def answer(model, sample):
+_METHODS = ("predict_proba", "decision_function", "predict", "transform")
+
+
+def answer(model, sample, output=None):
     """What the model itself says, with two axes."""
-    for name in ("predict_proba", "predict", "transform"):
+    for name in [output] if output else _METHODS:
         if hasattr(model, name):
             found = numpy.asarray(getattr(model, name)(sample))
             return found.reshape(-1, 1) if found.ndim == 1 else found
     raise TypeError(f"{type(model).__name__} neither predicts nor transforms")
 
 
-def read(model, sample):
-    return _Reader(model, numpy.asarray(sample)).read()
+def read(model, sample, output=None):
+    """output: "decision_function" reads the scores of a classifier in place of its probabilities."""
+    return _Reader(model, numpy.asarray(sample), output).read()

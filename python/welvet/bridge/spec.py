@@ -44,6 +44,7 @@ def users(graph):
 def simplify(graph):
     """Puts activations into the layers before them, joins gated products to swiglu and drops what nobody reads but
     layers of the model."""
+    _drop_whole(graph)
     _find_again(graph)
     _drop_unread(graph)
     _join_silu(graph)
@@ -75,6 +76,23 @@ def _replace(graph, old, new):
         node.inputs = [new if source is old else source for source in node.inputs]
     if graph.output is old:
         graph.output = new
+
+
+def _drop_whole(graph):
+    """Takes away what cuts the numbers for an embedding."""
+    for node in [n for n in graph.nodes if n.kind == "whole"]:
+        reads, front = users(graph), [node]
+        while front:
+            for user in reads.get(id(front.pop()), []):
+                if user.kind in ("reshape", "permute"):
+                    front.append(user)
+                elif user.kind != "embedding":
+                    why = "Loom cuts numbers to whole ones in front of an embedding alone"
+                    graph.refuse(node.path, "conversion to whole numbers", why, node.inputs)
+        if node is graph.output:
+            graph.refuse(node.path, "conversion to whole numbers", "the output would be cut", node.inputs)
+        _replace(graph, node, node.inputs[0])
+        _remove(graph, [node])
 
 
 def _drop_unread(graph):
@@ -391,6 +409,8 @@ def write_spec(graph, identity="network"):
     about = {"framework": graph.framework, "sample_shape": list(graph.input.shape), "sample_type": graph.sample_type}
     if len(graph.inputs) > 1:
         about["inputs"] = [{"shape": list(p.shape), "type": str(p.dtype)} for p in graph.input.value.parts]
+    if graph.chosen:
+        about["output"] = graph.chosen
     if graph.unused:
         about["unused"] = sorted(graph.unused)
     if graph.notes:

@@ -3,7 +3,18 @@
 import numpy
 
 from .rules import Rules
-from .torch_modules import LastState, Refused, adaptive_pool, convolution, layer_norm, mask_of, pool, softmax
+from .torch_modules import (
+    LastState,
+    Opaque,
+    Refused,
+    adaptive_pool,
+    convolution,
+    layer_norm,
+    mask_of,
+    pool,
+    softmax,
+    states,
+)
 from .weights import Constant as Fixed
 from .weights import View, rows
 
@@ -35,6 +46,15 @@ class Call:
             return Fixed(constant.value.detach().cpu().float().numpy())
         return View(constant.parameter)
 
+    def turned(self, constant):
+        """A matrix [in, out] as a layer keeps it. A view of a matrix of the model is that matrix, tied ones too."""
+        if constant.parameter is None:
+            return Fixed(constant.value.detach().float().numpy().T)
+        matrix = constant.value.T
+        if matrix.is_contiguous():
+            return View(self.reader.parameter(matrix))
+        return View(constant.parameter, "transposed", lambda a: a.T)
+
     @property
     def shape(self):
         return tuple(self.value.shape)
@@ -61,30 +81,48 @@ def name_of(n):
 
 
 def read(reader, n, value):
+    if isinstance(n.target, type) and not reader.torch.is_tensor(value):  # a named tuple or a dataclass
+        return n.target(*reader.of(n.args), **reader.of(dict(n.kwargs)))
     call = Call(reader, n, value)
-    nodes = [a for a in _flat([call.args, call.kwargs]) if is_node(a) or isinstance(a, LastState)]
-    if not nodes or not any(reader.torch.is_tensor(v) for v in _flat(value)):
-        return _constant(reader, call, value)
+    given = list(_flat([call.args, call.kwargs]))
+    nodes = [a for a in given if is_node(a)]
     name = name_of(n).strip("_") if not name_of(n).startswith("__") else name_of(n)
-    found = rule.of(name)
+    of_tuple = name == "getitem" and isinstance(call.args[0], (tuple, list))
+    if of_tuple:
+        return call.args[0][call.args[1]]
+    opaque = next((a for a in given if isinstance(a, (Opaque, LastState))), None)
+    if not nodes and opaque is None or not any(reader.torch.is_tensor(v) for v in _flat(value)):
+        return _constant(reader, call, value)
     shape = value.shape if hasattr(value, "shape") else None
+    follows = opaque is None or (isinstance(opaque, LastState) and name in _OF_STATES)
+    found = rule.of(name) if follows else None
     if found is None:
-        return reader.graph.refuse(
-            call.path, name, "Loom has no such function", [a for a in nodes if is_node(a)], shape
-        )
+        why = "Loom has no such function" if opaque is None else opaque.why
+        return reader.graph.refuse(call.path, name, why, nodes, shape)
     try:
         return found(call)
     except Refused as refused:
-        return reader.graph.refuse(call.path, name, str(refused), [a for a in nodes if is_node(a)], shape)
+        return reader.graph.refuse(call.path, name, str(refused), nodes, shape)
+
+
+_OF_STATES = frozenset(
+    ("getitem", "select", "squeeze", "view", "reshape", "flatten", "unbind", "permute", "transpose", "swapaxes")
+)
 
 
 def _constant(reader, call, value):
     """What does not depend on the input, as sizes and masks; a parameter that is only looked at stays one."""
-    from .torch_reader import Constant
-
-    if reader.torch.is_tensor(value):
-        return Constant(value)
-    return value
+    if not reader.torch.is_tensor(value):
+        return value
+    if any(m in reader.depends for m in call.n.all_input_nodes):
+        why = "it depends on the input by numbers that are no tensor"
+        return reader.graph.refuse(call.path, name_of(call.n), why, [reader.graph.input], value.shape)
+    found = reader.constant(value, _flat([call.args, call.kwargs]))
+    if found.is_learnt and found.parameter is None:
+        note = f"{call.path}: {name_of(call.n)} of parameters alone stays as it is in training"
+        if note not in reader.graph.notes:
+            reader.graph.notes.append(note)
+    return found
 
 
 def _flat(value):
@@ -165,7 +203,16 @@ def _softmax(call):
 def _both(call):
     x, y = plain(call.args[0]), plain(call.args[1] if len(call.args) > 1 else call.kwargs.get("other"))
     call.want(call.kwargs.get("alpha", 1) == 1, "alpha")
-    return x, y
+    return _number(x, y), _number(y, x)
+
+
+def _number(constant, other):
+    """A constant that holds one number at every place, as that number."""
+    if not is_node(other) or is_node(constant) or getattr(constant, "parameter", constant) is not None:
+        return constant
+    value = constant.value
+    fits = value.dim() <= other.rank and all(n in (1, m) for n, m in zip(reversed(value.shape), reversed(other.shape)))
+    return value.flatten()[0].item() if fits and value.numel() and bool((value == value.flatten()[0]).all()) else constant
 
 
 def _vector(call, x, other):
@@ -289,25 +336,35 @@ def _divide(call):
 @rule("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "unsafe_view")
 def _reshape(call):
     if isinstance(call.args[0], LastState):
-        return _state_of_last_layer(call, 0)
+        call.want(call.args[0].count == 1, call.args[0].why)
+        return call.graph.reshape(call.args[0].at(call.graph, 0, call.path), call.shape, call.path)
     return call.graph.reshape(call.args[0], call.shape, call.path)
 
 
 @rule("permute", "transpose", "swapaxes", "movedim", "mT", "t")
 def _permute(call):
     x = call.args[0]
-    probe = numpy.empty(x.shape, numpy.uint8)
-    name = name_of(call.n)
-    rest = [plain(a) for a in call.args[1:]]
+    if not isinstance(x, LastState):
+        return call.graph.permute(x, _axes(call, x.rank), call.path)
+    # h_n with the batch in front, [B, layers * directions, H]
+    call.want(_axes(call, 3) == [1, 0, 2], x.why)
+    batch, width = x.steps[0].shape[0], x.steps[0].shape[2] // x.directions
+    parts = [x.at(call.graph, i, call.path) for i in range(x.count)]
+    return call.graph.concat([call.graph.reshape(p, (batch, 1, width), call.path) for p in parts], 1, call.path)
+
+
+def _axes(call, rank):
+    """The order of axes after the call."""
+    name, rest = name_of(call.n), [plain(a) for a in call.args[1:]]
     if name == "permute":
         axes = rest[0] if rest and isinstance(rest[0], (tuple, list)) else rest or list(call.kwargs["dims"])
-    elif name in ("transpose", "swapaxes", "t"):
+        return [a % rank for a in axes]
+    if name in ("transpose", "swapaxes", "t"):
         first, second = (rest + list(call.kwargs.values()))[:2] if name != "t" else (0, 1)
-        axes = list(range(x.rank))
+        axes = list(range(rank))
         axes[first], axes[second] = axes[second], axes[first]
-    else:
-        axes = numpy.moveaxis(numpy.arange(probe.ndim), *rest).tolist() if name == "mT" else _moved(probe.ndim, *rest)
-    return call.graph.permute(x, axes, call.path)
+        return axes
+    return _moved(rank, *((-1, -2) if name == "mT" else rest))
 
 
 def _moved(rank, source, destination):
@@ -339,12 +396,28 @@ def _moved(rank, source, destination):
 )
 def _same(call):
     call.want(call.shape == call.args[0].shape, "another shape")
+    before = call.reader.values[call.n.args[0]] if hasattr(call.n.args[0], "op") else call.value
+    if before.is_floating_point() and not call.value.is_floating_point():
+        return call.graph.whole(call.args[0], call.path)
     return call.args[0]
 
 
 @rule("dropout", "native_dropout")
 def _dropout(call):
+    rate, is_on = call.get(1, "p", 0.5), call.get(2, "training", True)
+    call.want(not is_on or not rate, "it drops numbers in eval mode too: give training=self.training")
     return call.args[0]
+
+
+@rule("feature_dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d")
+def _dropout_of_channels(call):
+    return _dropout(call)
+
+
+@rule("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_tensor")
+def _filled(call):
+    """A tensor of one number, of the input's shape."""
+    return call.reader.constant(call.value, ())
 
 
 @rule("cat", "concat", "concatenate")
@@ -357,10 +430,9 @@ def _concat(call):
 @rule("getitem")
 def _item(call):
     x, index = call.args[0], call.args[1]
-    if isinstance(x, (tuple, list)):
-        return x[index]
     if isinstance(x, LastState):
-        return _state_of_last_layer(call, index)
+        call.want(isinstance(index, int), x.why)
+        return x.at(call.graph, index, call.path)
     index = index if isinstance(index, tuple) else (index,)
     if Ellipsis in index:
         at = index.index(Ellipsis)
@@ -384,18 +456,12 @@ def _item(call):
     return x
 
 
-def _state_of_last_layer(call, index):
-    state = call.args[0]
-    call.want(index in (-1, state.layers - 1), "the state of a layer below the last one")
-    return call.graph.last_step(state.node, call.path)
-
-
 @rule("select")
 def _select(call):
     x, axis, index = call.args[0], call.get(1, "dim"), call.get(2, "index")
     if isinstance(x, LastState):
-        call.want(axis == 0, "a part of a state")
-        return _state_of_last_layer(call, index)
+        call.want(axis == 0, x.why)
+        return x.at(call.graph, index, call.path)
     call.want(axis % x.rank != 0, "samples of the batch")
     if axis % x.rank == 1 and x.rank == 3 and index in (-1, x.shape[1] - 1):
         return call.graph.last_step(x, call.path)
@@ -416,6 +482,9 @@ def _slice(call):
 @rule("chunk", "split", "split_with_sizes", "unbind")
 def _split(call):
     x = call.args[0]
+    if isinstance(x, LastState):
+        call.want(name_of(call.n) == "unbind" and call.get(1, "dim", 0) == 0, x.why)
+        return tuple(x.at(call.graph, i, call.path) for i in range(x.count))
     axis = call.get(1 if name_of(call.n) == "unbind" else 2, "dim", 0) % x.rank
     call.want(axis != 0, "samples of the batch")
     found, begin = [], 0
@@ -461,22 +530,15 @@ def _addmm(call):
     """bias + x W, of torch.export's lower form."""
     bias, x, weight = call.args[:3]
     call.want(is_node(x) and hasattr(weight, "parameter") and weight.parameter is not None, "its operands")
-    return call.graph.dense(
-        x, View(weight.parameter, "transposed", lambda a: a.T), call.view(bias), weight.value.shape[1], call.path
-    )
+    return call.graph.dense(x, call.turned(weight), call.view(bias), weight.value.shape[1], call.path)
 
 
 @rule("matmul", "mm")
 def _matmul(call):
     x, weight = call.args[:2]
     call.want(is_node(x) and hasattr(weight, "value") and weight.value.dim() == 2, "two outputs of layers")
-    if weight.parameter is None:
-        return call.graph.dense(
-            x, Fixed(weight.value.detach().float().numpy().T), None, weight.value.shape[1], call.path, frozen=True
-        )
-    return call.graph.dense(
-        x, View(weight.parameter, "transposed", lambda a: a.T), None, weight.value.shape[1], call.path
-    )
+    frozen = weight.parameter is None
+    return call.graph.dense(x, call.turned(weight), None, weight.value.shape[1], call.path, frozen)
 
 
 @rule("conv1d", "conv2d", "conv3d")
@@ -611,6 +673,7 @@ def _recurrent(call):
     call.want(_is_zero(state), "an initial state")
     names = {"lstm": ("i.", "f.", "g.", "o."), "gru": ("r.", "z.", "n.")}.get(kind, ("",))
     flat = [w.parameter for w in flat]
+    steps = []
     for layer in range(layers):
         weights = {}
         for direction in ("", "reverse.")[: 2 if both else 1]:
@@ -630,8 +693,9 @@ def _recurrent(call):
         x = call.graph.node(
             kind.partition("_")[0], [x], x.shape[:2] + (size * (2 if both else 1),), keys, weights, call.path
         )
-    last = None if both else LastState(x, layers)
-    return (x, last, None) if kind == "lstm" else (x, last)
+        steps.append(x)
+    steps, last = states(kind.upper(), steps, both)
+    return (steps, *last) if kind == "lstm" else (steps, last)
 
 
 @rule("scaled_dot_product_attention")

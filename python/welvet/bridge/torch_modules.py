@@ -6,7 +6,9 @@ import numpy
 
 from .graph import pair
 from .rules import Rules
-from .weights import Sum, View, rows
+from .torch_settings import layer_class
+from .weights import Constant as Fixed
+from .weights import Parameter, Sum, View, rows
 
 rule = Rules()
 
@@ -14,25 +16,64 @@ rule = Rules()
 def reader_of(module):
     """The rule of a layer of torch.nn; None for all other modules. A subclass may compute something else, so it has
     none."""
-    return rule.of(type(module).__name__) if type(module).__module__.startswith("torch.nn.") else None
+    cls = layer_class(module)
+    return rule.of(cls.__name__) if cls.__module__.startswith("torch.nn.") else None
 
 
 def read(reader, module, path, args, kwargs, value):
-    found = reader_of(module)
-    x = next((a for a in [*args, *kwargs.values()] if hasattr(a, "inputs")), None)
+    found, name = reader_of(module), layer_class(module).__name__
+    given = [*args, *kwargs.values()]
+    x = next((a for a in given if hasattr(a, "inputs")), None)
     shape = value.shape if hasattr(value, "shape") else None
-    if found is None:
-        return reader.graph.refuse(path, type(module).__name__, "Loom has no such layer", [x] if x else [], shape)
+    opaque = next((a for a in given if isinstance(a, Opaque)), None)
+    if opaque is not None or (x is None and any(isinstance(a, LastState) for a in given)):
+        why = opaque.why if opaque is not None else "it reads the whole state h_n; take one layer's, as h_n[-1]"
+        return _refused(reader.graph, path, name, why, [x] if x else [], value)
     if x is None:
-        return reader.graph.refuse(
-            path, type(module).__name__, "its input does not depend on the input of the model", [], shape
-        )
+        return _of_constants(reader, module, name, path, args, kwargs, value)
+    if found is None:
+        return _refused(reader.graph, path, name, "Loom has no such layer", [x], value)
     call = Call(reader, module, path, args, kwargs, value)
     try:
         return found(call, x)
     except Refused as refused:
-        node = reader.graph.refuse(path, type(module).__name__, str(refused), [x], shape)
-        return (node, (node, node)) if isinstance(value, tuple) else node
+        return _refused(reader.graph, path, name, str(refused), [x], value)
+
+
+def _refused(graph, path, name, why, inputs, value):
+    """A node in the place of each tensor of the answer, so that the rest can be read."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_refused(graph, path, name, why, inputs, v) for v in value)
+    return graph.refuse(path, name, why, inputs, value.shape if hasattr(value, "shape") else None)
+
+
+def _of_constants(reader, module, name, path, args, kwargs, value):
+    """A layer whose input does not depend on the input of the model: rows of a table, or a constant."""
+    from .torch_reader import Constant
+
+    if not reader.torch.is_tensor(value):
+        return _refused(reader.graph, path, name, "its input does not depend on the input of the model", [], value)
+    if name == "Embedding" and module.max_norm is None and hasattr(args[0], "value"):
+        ids = args[0].value.cpu().numpy()
+        table = reader.parameter(reader.weight(module, "weight", path))
+
+        def write(rows_):
+            array = numpy.array(table.get())
+            array[ids] = rows_
+            table.set(array)
+
+        key = ("rows", table.key, ids.tobytes(), ids.shape)
+        return Constant(value, Parameter(key, lambda: table.get()[ids], write, table.name))
+    if any(True for _ in module.parameters()):
+        reader.graph.notes.append(f"{path}: its answer does not depend on the input; it stays as it is in training")
+    return Constant(value)
+
+
+class Opaque:
+    """What an operation gives besides the tensor that Loom computes; nothing may read it."""
+
+    def __init__(self, why):
+        self.why = why
 
 
 class Refused(Exception):
@@ -46,8 +87,13 @@ class Call:
         self.reader, self.graph, self.module, self.path = reader, reader.graph, module, path
         self.args, self.kwargs, self.value = args, kwargs, value
 
-    def view(self, tensor):
+    def view(self, name, module=None):
+        """The weight that is an attribute of the module, or of one inside of it; None where it has none."""
+        tensor = self.reader.weight(module or self.module, name, self.path)
         return None if tensor is None else View(self.reader.parameter(tensor))
+
+    def parameter(self, name, module=None):
+        return self.reader.parameter(self.reader.weight(module or self.module, name, self.path))
 
     def want(self, holds, why):
         if not holds:
@@ -62,7 +108,7 @@ def _identity(call, x):
 @rule("Linear", "NonDynamicallyQuantizableLinear")
 def _linear(call, x):
     m = call.module
-    return call.graph.dense(x, call.view(m.weight), call.view(m.bias), m.out_features, call.path)
+    return call.graph.dense(x, call.view("weight"), call.view("bias"), m.out_features, call.path)
 
 
 @rule("Conv1d", "Conv2d", "Conv3d")
@@ -72,8 +118,8 @@ def _conv(call, x):
     return convolution(
         call.graph,
         x,
-        call.view(m.weight),
-        call.view(m.bias),
+        call.view("weight"),
+        call.view("bias"),
         m.weight.shape,
         stride=m.stride,
         padding=m.padding,
@@ -121,11 +167,11 @@ def _conv_transpose(call, x):
     call.want(len(call.args) < 2 and not call.kwargs.get("output_size"), "output_size at the call")
     shape = (m.out_channels, m.in_channels // groups, *m.weight.shape[2:])
     if groups == 1:
-        weight = View(call.reader.parameter(m.weight), "transposed", lambda a: a.swapaxes(0, 1))
+        weight = View(call.parameter("weight"), "transposed", lambda a: a.swapaxes(0, 1))
     else:
         # [groups * in, out, ...] to [groups * out, in, ...], where `in` and `out` are those of one group
         parts = (groups, m.in_channels // groups, m.out_channels // groups, *m.weight.shape[2:])
-        weight = View(call.reader.parameter(m.weight), "transposed", lambda a: a.reshape(parts).swapaxes(1, 2), shape)
+        weight = View(call.parameter("weight"), "transposed", lambda a: a.reshape(parts).swapaxes(1, 2), shape)
     keys = {
         "input_channels": m.in_channels,
         "filters": m.out_channels,
@@ -141,7 +187,7 @@ def _conv_transpose(call, x):
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1
         for n, s, p, d, k, o in zip(x.shape[2:], m.stride, m.padding, m.dilation, m.kernel_size, m.output_padding)
     ]
-    weights = {"weight": weight} if m.bias is None else {"weight": weight, "bias": call.view(m.bias)}
+    weights = {"weight": weight} if m.bias is None else {"weight": weight, "bias": call.view("bias")}
     return call.graph.node(f"convtransposed{axes}", [x], (x.shape[0], m.out_channels, *sizes), keys, weights, call.path)
 
 
@@ -225,11 +271,12 @@ def _batch_norm(call, x):
     call.want(m.track_running_stats, "track_running_stats=False")
     call.want(m.momentum is not None, "momentum=None")
     call.want(m.affine, "affine=False")
+    call.want(m.bias is not None, "bias=False")
     weights = {
-        "gamma": call.view(m.weight),
-        "beta": call.view(m.bias),
-        "running_mean": call.view(m.running_mean),
-        "running_var": call.view(m.running_var),
+        "gamma": call.view("weight"),
+        "beta": call.view("bias"),
+        "running_mean": call.view("running_mean"),
+        "running_var": call.view("running_var"),
     }
     return call.graph.node(
         "batchnorm",
@@ -244,7 +291,7 @@ def _batch_norm(call, x):
 @rule("LayerNorm")
 def _layer_norm(call, x):
     m = call.module
-    return layer_norm(call.graph, x, m.normalized_shape, call.view(m.weight), call.view(m.bias), m.eps, call.path)
+    return layer_norm(call.graph, x, m.normalized_shape, call.view("weight"), call.view("bias"), m.eps, call.path)
 
 
 def layer_norm(graph, x, shape, gamma, beta, eps, path):
@@ -265,9 +312,7 @@ def layer_norm(graph, x, shape, gamma, beta, eps, path):
 
 
 def _ones(count):
-    from .weights import Constant
-
-    return Constant(numpy.ones(count, numpy.float32))
+    return Fixed(numpy.ones(count, numpy.float32))
 
 
 @rule("RMSNorm")
@@ -275,7 +320,7 @@ def _rms_norm(call, x):
     m = call.module
     call.want(len(m.normalized_shape) == 1, "several axes")
     eps = m.eps if m.eps is not None else float(numpy.finfo(numpy.float32).eps)
-    gamma = call.view(m.weight)
+    gamma = call.view("weight")
     return call.graph.node(
         "rmsnorm",
         [x],
@@ -291,9 +336,10 @@ def _rms_norm(call, x):
 def _group_norm(call, x):
     m = call.module
     call.want(m.affine, "affine=False")
+    call.want(m.bias is not None, "bias=False")
     keys = {"input_height": m.num_channels, "num_groups": m.num_groups, "eps": m.eps}
     return call.graph.node(
-        "groupnorm", [x], x.shape, keys, {"gamma": call.view(m.weight), "beta": call.view(m.bias)}, call.path
+        "groupnorm", [x], x.shape, keys, {"gamma": call.view("weight"), "beta": call.view("bias")}, call.path
     )
 
 
@@ -301,7 +347,8 @@ def _group_norm(call, x):
 def _instance_norm(call, x):
     m = call.module
     call.want(not m.track_running_stats, "track_running_stats=True")
-    weights = {"gamma": call.view(m.weight), "beta": call.view(m.bias)} if m.affine else {}
+    call.want(not m.affine or m.bias is not None, "bias=False")
+    weights = {"gamma": call.view("weight"), "beta": call.view("bias")} if m.affine else {}
     return call.graph.node(
         "instancenorm", [x], x.shape, {"input_height": x.shape[1], "eps": m.eps, "affine": m.affine}, weights, call.path
     )
@@ -316,7 +363,7 @@ def _embedding(call, x):
     call.want(m.max_norm is None, "max_norm")
     keys = {"vocab_size": m.num_embeddings, "embedding_dim": m.embedding_dim}
     return call.graph.node(
-        "embedding", [x], x.shape + (m.embedding_dim,), keys, {"table": call.view(m.weight)}, call.path
+        "embedding", [x], x.shape + (m.embedding_dim,), keys, {"table": call.view("weight")}, call.path
     )
 
 
@@ -328,7 +375,9 @@ def _recurrent(call, x):
     call.want(not getattr(m, "proj_size", 0), "proj_size")
     state = call.args[1] if len(call.args) > 1 else call.kwargs.get("hx")
     call.want(state is None or _is_zero(state), "an initial state")
-    names = {"RNN": ("",), "LSTM": ("i.", "f.", "g.", "o."), "GRU": ("r.", "z.", "n.")}[type(m).__name__]
+    kind = layer_class(m).__name__
+    names = {"RNN": ("",), "LSTM": ("i.", "f.", "g.", "o."), "GRU": ("r.", "z.", "n.")}[kind]
+    steps = []
     for layer in range(m.num_layers):
         weights = {}
         for direction, suffix in (("", ""), ("reverse.", "_reverse"))[: 2 if m.bidirectional else 1]:
@@ -336,7 +385,7 @@ def _recurrent(call, x):
                 begin, end = g * m.hidden_size, (g + 1) * m.hidden_size
 
                 def part(name):
-                    return rows(call.reader.parameter(getattr(m, f"{name}_l{layer}{suffix}")), begin, end)
+                    return rows(call.parameter(f"{name}_l{layer}{suffix}"), begin, end)
 
                 name = direction + gate
                 weights[name + "weight_ih"], weights[name + "weight_hh"] = part("weight_ih"), part("weight_hh")
@@ -347,24 +396,43 @@ def _recurrent(call, x):
         keys = {"input_height": x.shape[-1], "output_height": m.hidden_size, "bias": m.bias}
         if m.bidirectional:
             keys["bidirectional"] = True
-        if type(m).__name__ == "RNN" and m.nonlinearity != "tanh":
+        if kind == "RNN" and m.nonlinearity != "tanh":
             keys["activation"] = m.nonlinearity
         width = m.hidden_size * (2 if m.bidirectional else 1)
         path = call.path if m.num_layers == 1 else f"{call.path}.l{layer}"
-        x = graph.node(type(m).__name__.lower(), [x], x.shape[:2] + (width,), keys, weights, path)
+        x = graph.node(kind.lower(), [x], x.shape[:2] + (width,), keys, weights, path)
+        steps.append(x)
         if m.dropout and layer + 1 < m.num_layers:
             x = graph.node("dropout", [x], x.shape, {"rate": m.dropout}, path=path)
-    last = None if m.bidirectional else LastState(x, m.num_layers)
-    if last is None:
-        return (x, None)
-    return (x, (last, None)) if type(m).__name__ == "LSTM" else (x, last)
+    return states(kind, steps, m.bidirectional)
+
+
+def states(kind, steps, bidirectional):
+    """What a recurrent module returns: all steps, and the states."""
+    last = LastState(steps, 2 if bidirectional else 1)
+    cell = Opaque("it reads the cell state c_n, which Loom does not give; h_n is the last output")
+    return (steps[-1], (last, cell)) if kind == "LSTM" else (steps[-1], last)
 
 
 class LastState:
-    """h_n of a recurrent module, [layers, B, H]: only that of its last layer is an output of the network."""
+    """h_n of a recurrent module, [layers * directions, B, H].
 
-    def __init__(self, node, layers):
-        self.node, self.layers = node, layers
+    steps: the outputs of each layer, [B, T, directions * H].
+    """
+
+    why = "it is the whole state h_n; take one layer's, as h_n[-1]"
+
+    def __init__(self, steps, directions):
+        self.steps, self.directions, self.count = steps, directions, len(steps) * directions
+
+    def at(self, graph, index, path):
+        """h_n[index]: of one direction the last step, of the other one the first."""
+        layer, direction = divmod(index % self.count, self.directions)
+        x = self.steps[layer]
+        if self.directions == 1:
+            return graph.last_step(x, path)
+        half = x.shape[2] // 2
+        return graph.pick(graph.part(x, 2, direction * half, half, path=path), 1, 0 if direction else -1, path)
 
 
 def _is_zero(state):
@@ -394,7 +462,7 @@ def _attention(call, x):
     call.want(named["key"] is named["query"] and named["value"] is named["query"], "query, key and value differ")
     call.want(named.get("key_padding_mask") is None, "key_padding_mask")
     causal = mask_of(call, named.get("attn_mask"), x.shape[1])
-    return attention(call, m, x, causal, call.path), None
+    return attention(call, m, x, causal, call.path), Opaque("it reads the attention weights, which Loom does not give")
 
 
 def mask_of(call, mask, steps):
@@ -421,14 +489,14 @@ def attention(call, m, x, causal, path):
     if m.dropout:
         call.graph.notes.append(f"{path}: dropout of attention weights is left out; it counts in training alone")
     width = m.embed_dim
-    stack, bias = call.reader.parameter(m.in_proj_weight), m.in_proj_bias
+    stack, bias = call.parameter("in_proj_weight", m), m.in_proj_bias
     weights = {f"{name}.weight": rows(stack, i * width, (i + 1) * width) for i, name in enumerate("qkv")}
-    weights["o.weight"] = call.view(m.out_proj.weight)
+    weights["o.weight"] = call.view("weight", m.out_proj)
     if bias is not None:
-        both = call.reader.parameter(bias)
+        both = call.parameter("in_proj_bias", m)
         weights.update({f"{name}.bias": rows(both, i * width, (i + 1) * width) for i, name in enumerate("qkv")})
     if m.out_proj.bias is not None:
-        weights["o.bias"] = call.view(m.out_proj.bias)
+        weights["o.bias"] = call.view("bias", m.out_proj)
     keys = {
         "d_model": width,
         "num_heads": m.num_heads,
@@ -455,7 +523,7 @@ def encoder_layer(call, m, x, causal, path):
     def norm(x, which):
         n = getattr(m, which)
         return layer_norm(
-            graph, x, n.normalized_shape, call.view(n.weight), call.view(n.bias), n.eps, f"{path}.{which}"
+            graph, x, n.normalized_shape, call.view("weight", n), call.view("bias", n), n.eps, f"{path}.{which}"
         )
 
     def dropout(x, which):
@@ -469,12 +537,12 @@ def encoder_layer(call, m, x, causal, path):
         from .torch_functions import activation_of
 
         h = graph.dense(
-            x, call.view(m.linear1.weight), call.view(m.linear1.bias), m.linear1.out_features, f"{path}.linear1"
+            x, call.view("weight", m.linear1), call.view("bias", m.linear1), m.linear1.out_features, f"{path}.linear1"
         )
         name, keys = activation_of(call, m.activation)
         h = dropout(graph.activation(h, name, f"{path}.linear1", **keys), "dropout")
         h = graph.dense(
-            h, call.view(m.linear2.weight), call.view(m.linear2.bias), m.linear2.out_features, f"{path}.linear2"
+            h, call.view("weight", m.linear2), call.view("bias", m.linear2), m.linear2.out_features, f"{path}.linear2"
         )
         return dropout(h, "dropout2")
 
@@ -499,8 +567,8 @@ def _encoder(call, x):
             call.graph,
             x,
             m.norm.normalized_shape,
-            call.view(m.norm.weight),
-            call.view(m.norm.bias),
+            call.view("weight", m.norm),
+            call.view("bias", m.norm),
             m.norm.eps,
             f"{call.path}.norm",
         )
@@ -550,7 +618,9 @@ def _softmax(call, x):
 
 
 def softmax(graph, x, axis, path):
-    axis = (1 if axis is None else axis) % x.rank
+    if axis is None:  # PyTorch's old rule
+        axis = 0 if x.rank == 3 else 1
+    axis %= x.rank
     if axis == x.rank - 1:
         return graph.activation(x, "softmax", path)
     if axis == 0:

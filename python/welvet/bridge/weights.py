@@ -19,6 +19,10 @@ class Parameter:
         self.get = read
         self._write = write
 
+    @property
+    def is_writable(self):
+        return self._write is not None
+
     def set(self, array):
         if self._write is None:
             raise LoomError("Unsupported", f"{self.name or self.key} of the model cannot be written")
@@ -39,6 +43,14 @@ class View:
         self._look = look or (lambda array: array)
         self._shape = shape
         self.key = (parameter.key, part)
+
+    @property
+    def is_writable(self):
+        return self.parameter.is_writable
+
+    @property
+    def name(self):
+        return self.parameter.name
 
     def read(self):
         array = self._look(self.parameter.get())
@@ -74,6 +86,14 @@ class Sum:
         self._first, self._second = first, second
         self.key = ("sum", first.key, second.key)
 
+    @property
+    def is_writable(self):
+        return self._first.is_writable and self._second.is_writable
+
+    @property
+    def name(self):
+        return f"{self._first.name} + {self._second.name}"
+
     def read(self):
         return self._first.read() + self._second.read()
 
@@ -94,11 +114,15 @@ class Derived:
     key = None
 
     def __init__(self, read, write=None, name=""):
-        self.read, self._write, self._name = read, write, name
+        self.read, self._write, self.name = read, write, name
+
+    @property
+    def is_writable(self):
+        return self._write is not None
 
     def write(self, values):
         if self._write is None:
-            raise LoomError("Unsupported", f"{self._name or 'a computed weight'} cannot be written back")
+            raise LoomError("Unsupported", f"{self.name or 'a computed weight'} cannot be written back")
         self._write(values)
 
 

@@ -216,6 +216,55 @@ def answer(model, sample):
     return numpy.asarray(copy(x))
 
 
+def answers(model, sample):
+    """All outputs, as the model gives them."""
+    return model[0](model[1], jnp.asarray(sample))
+
+
+def outputs():
+    """(model, sample, output=, the same output of what the model gives)."""
+    params, x = {"a": jnp.asarray(_normal(4, 3)), "b": jnp.asarray(_normal(4, 2))}, _normal(3, 4)
+    yield (lambda p, x: (x @ p["a"], x @ p["b"]), params), x, 1, lambda y: y[1]
+    yield (lambda p, x: {"first": x @ p["a"], "more": [x @ p["b"]]}, params), x, "more.0", lambda y: y["more"][0]
+
+
+class Steps(linen.Module):
+    cell: linen.Module
+    options: tuple = ()
+
+    @linen.compact
+    def __call__(self, x):
+        return linen.RNN(self.cell, **dict(self.options))(x)
+
+
+def refused():
+    """(model, sample, what is said)."""
+    x, steps = _normal(2, 4), _normal(2, 5, 4)
+    ones = linen.initializers.ones
+    yield _with_variables(Steps(linen.LSTMCell(3, carry_init=ones)), steps), steps, "carry_init="
+    yield _with_variables(linen.LayerNorm(feature_axes=(-2, -1)), steps), steps, r"feature_axes=\(-2, -1\)"
+    attention = linen.MultiHeadDotProductAttention(2, normalize_qk=True)
+    yield _with_variables(Attends(attention), steps), steps, "normalize_qk=True"
+    yield (lambda p, x: x @ p, jnp.ones((5, 3))), x, r"it does not take the sample \(\[2, 4\] float32\): TypeError"
+    yield (lambda p, x: (x @ p).astype(int).astype(float), jnp.ones((4, 3))), x, "conversion to whole numbers"
+    yield (lambda p, x: p, jnp.ones((4, 3))), x, "it does not depend on the input"
+
+
+class Attends(linen.Module):
+    inner: linen.Module
+
+    @linen.compact
+    def __call__(self, x):
+        return self.inner(x)
+
+
+def rounded():
+    """(model, sample, the coarsest type that it computes in, who rounds)."""
+    x = _normal(3, 4)
+    yield _with_variables(linen.Dense(3, dtype=jnp.bfloat16), x), x, "bfloat16", "model"
+    yield _with_variables(linen.Dense(3, param_dtype=jnp.float16, dtype=jnp.float32), x), x, "float16", "model"
+
+
 def state(model):
     if isinstance(model, tuple):
         model = model[1]

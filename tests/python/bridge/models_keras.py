@@ -207,8 +207,44 @@ def refused():
     model.head.build((None, 3))
     yield model, sample, r"^Unsupported: 1 part of the model cannot be streamed: branching[_0-9]*: Branching: its call\(\) cannot be traced: .+"
     left, right = _normal(3, 4, 8), _normal(3, 8)
-    yield _joined_towers(), left, "2 inputs and 1 outputs, 1 given: several inputs are a tuple, one output is read"
+    yield _joined_towers(), left, "2 inputs, 1 given: several inputs are a tuple"
     yield keras.Sequential([layers.Dense(3)]), (left, right), "2 inputs are given; it takes one"
+
+
+    dense = keras.Sequential([layers.Dense(3)])
+    dense(_normal(2, 4))
+    yield dense, _normal(2, 5), r"it does not take the sample \(\[2, 5\] float32\): ValueError"
+    adapted = keras.Sequential([layers.Dense(3, lora_rank=2)])
+    adapted(_normal(2, 4))
+    yield adapted, _normal(2, 4), "Dense: lora_rank=2"
+    later = keras.Sequential([layers.Dense(3)])
+    later(_normal(2, 4))
+    later.layers[0].enable_lora(2)
+    yield later, _normal(2, 4), r"Dense: (lora_rank=2|an adapter)"
+    yield _model((4, 4), lambda x: layers.MultiHeadAttention(2, 2, use_gate=True)(x, x)), _normal(2, 4, 4), "use_gate=True"
+
+
+def outputs():
+    """(model, sample, output=, the same output of what the model gives)."""
+    x = keras.Input((4,))
+    first, second = layers.Dense(3, name="first")(x), layers.Dense(2, name="second")(x)
+    yield keras.Model(x, [first, second]), _normal(3, 4), 1, lambda y: y[1]
+    yield keras.Model(x, {"a": first, "b": second}), _normal(3, 4), "b", lambda y: y["b"]
+    yield TwoHeads(), _normal(3, 4), "1", lambda y: y[1]
+
+
+class TwoHeads(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = layers.Dense(3), layers.Dense(2)
+
+    def call(self, x):
+        return self.first(x), self.second(x)
+
+
+def answers(model, sample):
+    """All outputs, as the model gives them."""
+    return keras.tree.map_structure(keras.ops.convert_to_numpy, model(sample))
 
 
 def cases():

@@ -3,12 +3,23 @@
 import warnings
 
 import numpy
-from sklearn.decomposition import PCA
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+)
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 warnings.filterwarnings("ignore", message=".*converge.*")
 
@@ -41,8 +52,42 @@ def cases():
     yield "pipeline", make_pipeline(StandardScaler(), PCA(4), MLPClassifier((7,), **seed)).fit(x, three), some
 
 
+def further():
+    """What has no golden files."""
+    x, three, two, numbers = _data()
+    some = x[:20]
+    for model in (Lasso(0.01), ElasticNet(0.01), Ridge(), LinearRegression(fit_intercept=False)):
+        yield type(model).__name__, model.fit(x, numbers), some
+    yield "large", LinearRegression().fit(x, numbers * 1e4 + 5e5), some
+    yield "sgd", SGDRegressor(random_state=0).fit(x, numbers[:, 0]), some
+    for labels in (two, three):
+        for model in (RidgeClassifier(), LinearSVC(random_state=0), SGDClassifier(random_state=0)):
+            yield type(model).__name__, model.fit(x, labels), some
+    yield "sgd_log", SGDClassifier(loss="log_loss", random_state=0).fit(x, two), some
+    yield "robust", RobustScaler().fit(x), some
+    yield "robust_only_scale", RobustScaler(with_centering=False).fit(x), some
+    yield "largest", MaxAbsScaler().fit(x), some
+    yield "clipped", MinMaxScaler((-2, 1), clip=True).fit(x), some * 3
+    yield "svd", TruncatedSVD(3, random_state=0).fit(x), some
+
+
+def refused():
+    """(model, sample, what is said)."""
+    x, three, two, numbers = _data()
+    some, seed = x[:5], {"random_state": 0, "max_iter": 30}
+    counts = numpy.abs(numbers[:, 0])
+    yield MLPRegressor(loss="poisson", hidden_layer_sizes=(4,), **seed).fit(x, counts), some, r"MLPRegressor: out_activation_='exp' \(loss='poisson'\)"
+    yield SVC().fit(x, two), some, "^Unsupported: 1 part of the model cannot be streamed: the model: SVC: Loom reads "
+    yield SGDClassifier(loss="log_loss").fit(x, three), some, 'output="decision_function" reads the scores'
+    yield SGDClassifier(loss="modified_huber").fit(x, two), some, "probabilities of loss='modified_huber'"
+    yield SGDClassifier().fit(x, two).sparsify(), some, "sparse coefficients"
+    yield TransformedTargetRegressor(Ridge(), func=numpy.cbrt, inverse_func=lambda y: y**3).fit(x, numbers), some, "Loom reads"
+    yield Ridge().fit(x, numbers), some[:, :4], r"it does not take the sample \(\[5, 4\] float64\): ValueError"
+    yield Ridge(), some, "Ridge: it is not fitted yet"
+
+
 def answer(model, sample):
-    for name in ("predict_proba", "predict", "transform"):
+    for name in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, name):
             found = numpy.asarray(getattr(model, name)(sample))
             return found.reshape(len(sample), -1)
@@ -56,7 +101,7 @@ def state(model):
     return [
         repr(numpy.asarray(v).tobytes())
         for k, v in sorted(fitted.items())
-        if k in ("coef_", "intercept_", "mean_", "scale_", "min_", "components_")
+        if k in ("coef_", "intercept_", "mean_", "scale_", "min_", "center_", "components_")
     ] + [a.tobytes() for k in ("coefs_", "intercepts_") for a in fitted.get(k, [])]
 
 

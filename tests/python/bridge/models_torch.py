@@ -3,9 +3,12 @@
 cases() gives (name, model, sample). Everything is drawn from fixed seeds.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils import parametrizations, prune
 
 
 class Residual(nn.Module):
@@ -202,7 +205,14 @@ def cases():
 def answer(model, sample):
     model.eval()
     with torch.no_grad():
-        return model(*map(torch.from_numpy, sample if isinstance(sample, tuple) else (sample,))).numpy()
+        parts = sample if isinstance(sample, tuple) else (sample,)
+        return model(*(torch.from_numpy(p.copy()) for p in parts)).numpy()
+
+
+def answers(model, sample):
+    """All outputs, as the model gives them."""
+    with torch.no_grad():
+        return model.eval()(torch.from_numpy(sample.copy()))
 
 
 def state(model):
@@ -244,16 +254,152 @@ class OneMore(nn.Module):
         return self.head(x + y)
 
 
+class Asks(Twice):
+    """torch.fx cannot trace this one, torch.export can: it asks for the class of its input."""
+
+    def forward(self, x):
+        if type(x) not in (torch.Tensor, torch.nn.Parameter) and "Fake" not in type(x).__name__:
+            raise ValueError("a tensor is expected")
+        return super().forward(x[:, : x.size(1)])
+
+
+class Positions(nn.Module):
+    """Sizes of the input in slices, ranges and masks, as models of sequences have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.learnt = nn.Embedding(9, 8), nn.Parameter(torch.randn(1, 9, 8))
+        self.register_buffer("waves", torch.randn(9, 8))
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        assert isinstance(x, torch.Tensor)
+        batch, steps, _ = x.shape
+        x = x + self.learnt[:, : x.size(1)] + self.waves[:steps] + self.table(torch.arange(steps))
+        for i in range(x.size(1)):
+            x = x * (1 if i < len(x) else 2)
+        mask = torch.triu(torch.full((steps, steps), float("-inf")), 1)
+        return self.head(self.encoder(x, mask=mask) + torch.zeros(batch, 1, 8))
+
+
+class States(nn.Module):
+    """h_n by index, of both directions and of a layer below."""
+
+    def __init__(self):
+        super().__init__()
+        self.both, self.two = nn.LSTM(4, 3, batch_first=True, bidirectional=True), nn.GRU(4, 6, 2, batch_first=True)
+
+    def forward(self, x):
+        h = self.both(x)[1][0]
+        lower, upper = self.two(x)[1].unbind(0)
+        return torch.cat([h[-2], h[1]], 1) + lower - upper
+
+
+class Heads(nn.Module):
+    """Several outputs; `kind` says in what."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.a, self.b, self.kind = nn.Linear(4, 3), nn.Linear(4, 5), kind
+
+    def forward(self, x):
+        a, b = self.a(x), self.b(x)
+        return {"tuple": (a, b), "dict": {"logits": a, "more": [b, x]}, "named": Pair(a, b)}[self.kind]
+
+
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: torch.Tensor
+
+
+def outputs():
+    """(model, sample, output=, the same output of what the model gives)."""
+    torch.manual_seed(12)
+    x = torch.randn(3, 4).numpy()
+    yield Heads("tuple"), x, 1, lambda y: y[1]
+    yield Heads("dict"), x, "logits", lambda y: y["logits"]
+    yield Heads("dict"), x, "more.0", lambda y: y["more"][0]
+    yield Heads("named"), x, "second", lambda y: y.second
+    yield nn.LSTM(4, 3, batch_first=True), torch.randn(2, 5, 4).numpy(), 0, lambda y: y[0]
+
+
+def hooked(kind, function, layer=None):
+    layer = layer or nn.Linear(4, 3)
+    getattr(layer, f"register_{kind}")(function)
+    return nn.Sequential(layer)
+
+
+def patched():
+    layer = nn.Linear(4, 3)
+    layer.forward = lambda x: functional.linear(x, layer.weight) * 3
+    return nn.Sequential(layer)
+
+
 def further():
-    """What has no golden files: several inputs (tuples)."""
+    """What has no golden files: several inputs (tuples), sizes, computed weights, hooks."""
     torch.manual_seed(11)
+    x = torch.randn(3, 4).numpy()
     yield "towers", Towers(), (torch.randn(2, 1, 6, 6).numpy(), torch.randn(2, 4).numpy())
     yield "sum_of_two", OneMore(), (torch.randn(3, 5, 6).numpy(), torch.randn(3, 5, 6).numpy())
+    yield "asks", Asks(), torch.randn(2, 3, 4).numpy()
+    yield "positions", Positions(), torch.randn(2, 5, 8).numpy()
+    yield "states", States(), torch.randn(2, 5, 4).numpy()
+    yield "weight_norm", nn.Sequential(parametrizations.weight_norm(nn.Linear(4, 3))), x
+    yield "weight_norm_alone", parametrizations.weight_norm(nn.Conv1d(4, 3, 2)), torch.randn(2, 4, 6).numpy()
+    yield "spectral_norm", nn.Sequential(parametrizations.spectral_norm(nn.Linear(4, 3))), x
+    yield "orthogonal", nn.Sequential(parametrizations.orthogonal(nn.Linear(4, 3))), x
+    yield "pruned", nn.Sequential(prune.l1_unstructured(nn.Linear(4, 3), "weight", amount=0.5)), x
+    yield "a_hook_that_looks", hooked("forward_hook", lambda module, given, answer: None), x
+    yield "patched", patched(), x
+    yield "a_layer_that_writes_into_its_input", nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 3)), x
+    yield "data_parallel", nn.DataParallel(nn.Linear(4, 3)), x
+    yield "double", nn.Linear(4, 3).double(), x.astype("float64")
+
+
+def rounded():
+    """(model, sample, the coarsest type that it computes in, who rounds)."""
+    x = torch.randn(3, 4).numpy()
+    yield nn.Linear(4, 3).half(), x, "float16", "model"
+    yield nn.Linear(4, 3).bfloat16(), x, "bfloat16", "model"
+    yield nn.Linear(4, 3).double(), x, "float64", "network"
 
 
 def refused():
     """(model, sample, what is said)."""
+    x = torch.randn(3, 4).numpy()
     yield OneMore(), torch.randn(3, 5, 6).numpy(), r"it takes 2 inputs \(x, y\), 1 is given: several are a tuple"
+    yield hooked("forward_hook", lambda module, given, answer: answer * 2), x, "0: Linear: a forward hook changes"
+    yield hooked("forward_pre_hook", lambda module, given: (given[0] * 2,)), x, "0: Linear: a pre-hook changes"
+    yield hooked("forward_hook", lambda module, given, answer: answer * 2)[0], x, "Linear: a forward hook changes"
+    yield torch.jit.script(nn.Linear(4, 3)), x, "a scripted module has no code"
+    yield nn.Linear(5, 3), x, r"it does not take the sample \(\[3, 4\] float32\): RuntimeError"
+    yield nn.Linear(2, 3), [[1, 2], [3, 4]], r"it does not take the sample \(\[2, 2\] int64\): RuntimeError"
+    yield Does(lambda x: functional.dropout(x)), x, "it drops numbers in eval mode too"
+    yield Does(lambda x: x.int().float()), x, "conversion to whole numbers"
+    yield Does(lambda x: x + torch.rand(4)), x, "another answer than the model"
+    yield Cell(), torch.randn(2, 5, 4).numpy(), "it reads the cell state c_n"
+    yield nn.Softmax(), torch.randn(2, 5, 4).numpy(), "over the batch"
+
+
+class Does(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.head = function, nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.function(self.head(x))
+
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, batch_first=True)
+
+    def forward(self, x):
+        _, (h, c) = self.lstm(x)
+        return h[-1] + c[-1]
 
 
 def unsupported():
