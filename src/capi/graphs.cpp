@@ -31,7 +31,7 @@ struct BoundInput {
 struct GraphSessionObject : Object {
   static constexpr Kind kKind = Kind::GraphSession;
   GraphSessionObject(std::shared_ptr<GraphObject> of, std::unique_ptr<graph::Runner> given)
-      : graph(std::move(of)), runner(std::move(given)), bound(graph->program->inputs().size()) {}
+      : graph(std::move(of)), runner(std::move(given)), bound(graph->program->accepted().size()) {}
   // An output of the last run, and its bytes once somebody has asked for them where they lie otherwise.
   struct Output {
     std::vector<std::uint64_t> extents;
@@ -92,9 +92,11 @@ Result<Value> value_of(const BoundInput& input) {
 }
 
 Result<void> run(GraphSessionObject& s, const CancelOf& cancel) {
-  const auto& names = s.graph->program->inputs();
+  const auto& names = s.graph->program->accepted();
+  const std::size_t needed = s.graph->program->inputs().size();  // the others have defaults
   std::vector<std::pair<std::string, Value>> inputs;
   for (std::size_t i = 0; i < s.bound.size(); ++i) {
+    if (s.bound[i].type == Type::none && i >= needed) continue;
     if (s.bound[i].type == Type::none)
       return fail(Code::InvalidArgument, "nothing is bound to the input \"{}\"", printable(names[i].name));
     LOOM_TRY(Value value, value_of(s.bound[i]));
@@ -182,7 +184,9 @@ loom_status loom_graph_session_bind(loom_graph_session session, const char* inpu
     LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
     LOOM_TRY(const auto extents, need_array(shape, shape_count, "shape"));
     LOOM_TRY(const auto s, take<GraphSessionObject>(session, "graph session"));
-    LOOM_TRY(const std::size_t place, place_of(s->graph->program->inputs(), &graph::InputInfo::name, input, "input"));
+    const graph::Program& program = *s->graph->program;
+    const auto& names = input == nullptr ? program.inputs() : program.accepted();
+    LOOM_TRY(const std::size_t place, place_of(names, &graph::InputInfo::name, input, "input"));
     if (element <= LOOM_ELEMENT_NONE || element > LOOM_ELEMENT_INT4 || !graph::is_known(static_cast<Type>(element)))
       return fail(Code::InvalidArgument, "element is {}: expected that of a tensor of numbers", element);
     BoundInput bound{static_cast<Type>(element), {extents.begin(), extents.end()}, std::as_bytes(std::span(bytes))};

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/files_read.h"
+#include "core/nearest.h"
 #include "core/system.h"
 
 namespace loom {
@@ -150,7 +151,6 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   const Descriptor file{os::open(path, os::Access::read)};
   if (file.fd < 0) return os::error(path, "cannot open");
   LOOM_TRY(const std::size_t size, regular_size(file.fd, path));
-  FilesRead::note(path);
   std::shared_ptr<MappedFile> out(new MappedFile);
   out->path_ = path;
   if (size == 0) return out;
@@ -179,7 +179,6 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
   if (file.fd < 0) return os::error(path, "cannot open");
   LOOM_TRY(const std::size_t size, regular_size(file.fd, path));
   if (size > max_bytes) return fail(Code::LimitExceeded, "{}: {} bytes, at most {} are read", path, size, max_bytes);
-  FilesRead::note(path);
   std::string text(size, '\0');
   LOOM_TRY_VOID(read_exactly(file.fd, std::as_writable_bytes(std::span(text)), path));
   LOOM_TRY_VOID(read_rest(file.fd, text, max_bytes, path));
@@ -301,29 +300,42 @@ bool is_below(const std::string& folder, const std::string& path) {
   return folder == "/" || (path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/');
 }
 
+// The parts of a name joined by "/", without ".". Empty for an absolute name and one that leads up.
+std::string plain_name(std::string_view name) {
+  if (name.starts_with('/') || name.find('\0') != name.npos || name.find_first_of(os::kNotInNames) != name.npos)
+    return {};
+  std::string plain;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "..") return {};
+    if (part != ".") plain.append(plain.empty() ? "" : "/").append(part);
+    begin = end + 1;
+  }
+  return name.ends_with("/.") ? std::string() : plain;
+}
+
+// Whether the folder is snapshots/REVISION of a cache of Hugging Face, or below it, and the file one of its blobs.
+bool is_blob_of_snapshot(const std::string& folder, const std::string& file) {
+  constexpr std::string_view kSnapshots = "/snapshots/";
+  for (std::size_t at = folder.find(kSnapshots); at != folder.npos; at = folder.find(kSnapshots, at + 1))
+    if (at + kSnapshots.size() < folder.size() && is_below(folder.substr(0, at) + "/blobs", file)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<std::string> path_inside(const std::string& folder, std::string_view name) {
-  bool inside = !name.empty() && name.front() != '/' && name.find('\0') == name.npos &&
-                name.find_first_of(os::kNotInNames) == name.npos;
-  for (std::size_t begin = 0; inside && begin <= name.size();) {
-    const std::size_t end = name.find('/', begin) == name.npos ? name.size() : name.find('/', begin);
-    const std::string_view part = name.substr(begin, end - begin);
-    inside = !part.empty() && part != "." && part != "..";
-    begin = end + 1;
-  }
-  if (!inside) return fail(Code::OutOfRange, "file name \"{}\" leaves the model's folder", name.substr(0, 120));
-  std::string path = folder + "/" + std::string(name);
+  const std::string plain = plain_name(name);
+  if (plain.empty())
+    return fail(Code::OutOfRange, "file name \"{}\" leaves the model's folder; expected a file in it or below it",
+                printable(name.substr(0, 120)));
+  std::string path = folder + "/" + plain;
   const std::string root = os::resolved(folder), target = os::resolved(path);
   // A missing file is left to open() to report.
-  if (target.empty() || root.empty() || is_below(root, target)) return path;
-  const std::size_t revision = root.find_last_of('/'), snapshots = root.rfind('/', revision - 1);
-  const bool cached = revision != 0 && snapshots != root.npos &&
-                      root.substr(snapshots, revision - snapshots) == "/snapshots" &&
-                      is_below(root.substr(0, snapshots) + "/blobs", target);
-  if (!cached)
-    return fail(Code::OutOfRange, "file name \"{}\" is a link that leaves the model's folder", name.substr(0, 120));
-  return path;
+  if (target.empty() || root.empty() || is_below(root, target) || is_blob_of_snapshot(root, target)) return path;
+  return fail(Code::OutOfRange, "file name \"{}\" is a link that leaves the model's folder",
+              printable(name.substr(0, 120)));
 }
 
 }  // namespace loom

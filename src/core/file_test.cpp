@@ -45,7 +45,10 @@ class Files : public ::testing::Test {
 TEST_F(Files, F_02_names_stay_inside_the_folder) {
   for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."})
     EXPECT_FALSE(path_inside("m", bad)) << bad;
+  for (const char* bad : {"./", "./..", "./../x", "a/./../../x", "./a/..", "a/", ".//x", "././"})
+    EXPECT_FALSE(path_inside("m", bad)) << bad;
   EXPECT_EQ(path_inside("m", "a/b.safetensors").value(), "m/a/b.safetensors");
+  for (const char* same : {"./a/b", "a/./b", "././a/././b"}) EXPECT_EQ(path_inside("m", same).value(), "m/a/b") << same;
 }
 
 TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
@@ -72,6 +75,24 @@ TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
   for (const char* folder : {"hub/snapshots/1f", "short"}) EXPECT_TRUE(path_inside(at(folder), "w")) << folder;
   fs::create_symlink("../../../outside/w", at("hub/snapshots/1f/x"));
   EXPECT_FALSE(path_inside(at("hub/snapshots/1f"), "x"));
+  // Models in folders of a repository: their links lead into the same blobs.
+  ASSERT_TRUE(create_folders(at("hub/snapshots/1f/onnx/quantized")));
+  fs::create_symlink("../../../blobs/sha", at("hub/snapshots/1f/onnx/w"));
+  fs::create_symlink("../../../../blobs/sha", at("hub/snapshots/1f/onnx/quantized/w"));
+  for (const char* folder : {"hub/snapshots/1f/onnx", "hub/snapshots/1f/onnx/quantized", "short/onnx"})
+    EXPECT_TRUE(path_inside(at(folder), "w")) << folder;
+  EXPECT_TRUE(path_inside(at("hub/snapshots/1f"), "onnx/quantized/w"));
+  fs::create_symlink("../../../../outside/w", at("hub/snapshots/1f/onnx/x"));
+  ASSERT_TRUE(create_folders(at("other/blobs")));
+  put(at("other/blobs/sha"), "another model");
+  fs::create_symlink("../../../../other/blobs/sha", at("hub/snapshots/1f/onnx/y"));
+  for (const char* bad : {"x", "y", "z/w"}) {
+    if (bad[0] == 'z') fs::create_directory_symlink(at("outside"), at("hub/snapshots/1f/onnx/z"));
+    EXPECT_FALSE(path_inside(at("hub/snapshots/1f/onnx"), bad)) << bad;
+  }
+  // A folder that is called blobs elsewhere, and a model that lies in "snapshots" itself.
+  fs::create_symlink("../blobs/sha", at("hub/snapshots/v"));
+  EXPECT_FALSE(path_inside(at("hub/snapshots"), "v"));
 }
 
 TEST_F(Files, F_03_atomic_write_and_errors) {

@@ -94,7 +94,7 @@ Result<std::map<std::string, std::string>> files_of(const graph::Program& progra
   std::map<std::string, std::string> files;
   for (const std::string& text : given) {
     std::string name, file = text;
-    for (const graph::InputInfo& info : program.inputs())
+    for (const graph::InputInfo& info : program.accepted())
       if (text.starts_with(info.name + "=")) name = info.name, file = text.substr(info.name.size() + 1);
     if (name.empty() && program.inputs().size() == 1 && given.size() == 1) name = program.inputs()[0].name;
     if (name.empty()) {
@@ -188,8 +188,9 @@ Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOpt
   if (!made) return at(path, std::move(made).error());
   LOOM_TRY(const auto files, files_of(**made, options.inputs));
   GraphRunResult result;
-  for (const graph::InputInfo& info : (*made)->inputs()) {
+  for (const graph::InputInfo& info : (*made)->accepted()) {
     const auto file = files.find(info.name);
+    if (file == files.end() && result.inputs.size() >= (*made)->inputs().size()) continue;  // it has a default
     if (file == files.end()) result.drawn.push_back(info.name);
     auto value = file == files.end() ? drawn_value(info, options.seed) : value_of_file(file->second);
     if (value) value = in_type(std::move(*value), info.type);

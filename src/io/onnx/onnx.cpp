@@ -7,6 +7,7 @@
 
 #include "core/checked.h"
 #include "core/file.h"
+#include "core/nearest.h"
 #include "io/onnx/wire.h"
 
 namespace loom {
@@ -98,13 +99,16 @@ Result<Value> external_tensor(const TensorParts& parts, const OnnxOptions& optio
   std::uint64_t offset = 0, length = 0;
   bool has_length = false;
   for (const auto& [key, text] : parts.places) {
-    if (key == "location") location = text;
-    if (key == "offset") {
+    if (key == "location") {
+      location = text;
+    } else if (key == "offset") {
       LOOM_TRY(offset, whole_number(text));
-    }
-    if (key == "length") {
+    } else if (key == "length") {
       LOOM_TRY(length, whole_number(text));
       has_length = true;
+    } else if (key != "checksum") {  // of the file as a whole, which nobody compares
+      return fail(Code::UnknownKey, "external data: \"{}\"; expected location, offset, length or checksum",
+                  printable(key));
     }
   }
   if (options.folder.empty())

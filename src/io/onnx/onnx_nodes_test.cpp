@@ -1,17 +1,14 @@
 // ONNX's own node cases, models and all (tests/golden/onnx/nodes.bin, tools/golden/onnx_nodes.py). nodes.tsv counts by
 // operation what passes and says why the rest does not.
 
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <limits>
 
-#include "io/byte_reader.h"
 #include "io/hostile_test.h"
-#include "io/onnx/onnx.h"
-#include "layers/graph/runner.h"
+#include "io/onnx/onnx_cases_test.h"
 #include "support/gpu.h"
 #include "support/paths.h"
 
@@ -19,103 +16,53 @@ namespace loom::onnx_nodes_test {
 namespace {
 
 using graph::Value;
-using Bytes = std::span<const std::byte>;
+using onnx_cases::Bytes;
+using onnx_cases::Change;
+using onnx_cases::next_case;
+using onnx_cases::NodeCase;
+using onnx_cases::part;
+using onnx_cases::run_case;
 
-constexpr std::size_t kLeastCases = 980;
-
-struct NodeCase {
-  std::string name;
-  double rtol = 0, atol = 0;
-  Bytes model;
-  std::vector<Bytes> inputs, outputs;
-};
-
-Result<Bytes> part(ByteReader& reader) {
-  LOOM_TRY(const auto length, reader.number<std::uint32_t>("a length"));
-  return reader.take(length, "a part");
-}
-
-Result<NodeCase> next_case(ByteReader& reader) {
-  NodeCase c;
-  LOOM_TRY(const Bytes name, part(reader));
-  c.name = as_text(name);
-  LOOM_TRY(c.rtol, reader.number<double>("a tolerance"));
-  LOOM_TRY(c.atol, reader.number<double>("a tolerance"));
-  LOOM_TRY(c.model, part(reader));
-  for (auto* const list : {&c.inputs, &c.outputs}) {
-    LOOM_TRY(const auto n, reader.number<std::uint32_t>("a count"));
-    for (std::uint32_t i = 0; i < n; ++i) {
-      LOOM_TRY(const Bytes tensor, part(reader));
-      list->push_back(tensor);
-    }
-  }
-  return c;
-}
-
-// As numpy.testing.assert_allclose(): |got - wanted| <= atol + rtol |wanted|.
-Result<void> expect_close(const NodeCase& c, const Value& got, const Value& wanted) {
-  if (got.type != wanted.type || got.dims != wanted.dims)
-    return fail(Code::ShapeMismatch, "{} {}, expected {} {}", graph::name_of(got.type), graph::text_of(got.dims),
-                graph::name_of(wanted.type), graph::text_of(wanted.dims));
-  for (std::size_t i = 0; i < got.elements(); ++i) {
-    const double a = got.number(i), b = wanted.number(i);
-    const bool same = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= c.atol + c.rtol * std::abs(b);
-    if (!same) return fail(Code::InvalidArgument, "element {} is {}, expected {}", i, a, b);
-  }
-  return {};
-}
-
-// Changes the model or the inputs of a run.
-using Change = std::function<void(graph::Model& model, std::vector<std::pair<std::string, Value>>& inputs)>;
-
-Result<void> run_case(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool,
-                      std::uint64_t max_bytes = std::uint64_t{1} << 32, const Change& change = {}) {
-  LOOM_TRY(graph::Model model, parse_onnx(c.model));
-  const auto infos = model.body.inputs;
-  std::vector<std::pair<std::string, Value>> inputs;
-  if (infos.size() < c.inputs.size()) return fail(Code::CorruptData, "{} inputs", infos.size());
-  for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-    LOOM_TRY(auto tensor, parse_onnx_tensor(c.inputs[i]));
-    inputs.emplace_back(infos[i].name, std::move(tensor.second));
-  }
-  if (change) change(model, inputs);
-  LOOM_TRY(const auto program, graph::Program::create(std::move(model), {max_bytes}));
-  graph::RunnerOptions options;
-  options.pool = pool;
-  LOOM_TRY(const auto runner, graph::Runner::create(program, options));
-  LOOM_TRY(const auto outputs, runner->run(std::move(inputs)));
-  if (outputs.size() != c.outputs.size()) return fail(Code::ShapeMismatch, "{} outputs", outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    LOOM_TRY(const auto wanted, parse_onnx_tensor(c.outputs[i]));
-    LOOM_TRY_VOID(expect_close(c, outputs[i], wanted.second));
-  }
-  return {};
-}
+constexpr std::size_t kLeastCases = 980, kLeastGraphs = 300;
 
 std::string setting(const char* name) {
   const char* const text = std::getenv(name);
   return text != nullptr ? text : "";
 }
 
-TEST(OnnxNodeCases, F_42_every_case_kept_passes) {
-  const std::string other = setting("LOOM_ONNX_CASES"), report = setting("LOOM_ONNX_REPORT");
-  const auto file = MappedFile::open(other.empty() ? test::source_path("tests/golden/onnx/nodes.bin") : other);
-  ASSERT_TRUE(file) << file.error().text();
+// Returns how many cases the file has. Failures count where no report is asked for.
+std::size_t run_cases(const std::string& path, bool is_report) {
+  const std::string report = setting("LOOM_ONNX_REPORT");
+  const auto file = MappedFile::open(path);
+  EXPECT_TRUE(file) << file.error().text();
+  if (!file) return 0;
   std::ofstream lines;
   if (!report.empty()) lines.open(report);
   const std::shared_ptr<ThreadPool> pool = ThreadPool::create(2).value();
   ByteReader reader((*file)->bytes());
-  ASSERT_TRUE(part(reader));
+  EXPECT_TRUE(part(reader));
   std::size_t cases = 0;
   while (reader.left() != 0) {
     const auto c = next_case(reader);
-    ASSERT_TRUE(c) << c.error().text();
+    EXPECT_TRUE(c) << c.error().text();
+    if (!c) return cases;
     ++cases;
     const auto done = run_case(*c, pool);
-    EXPECT_TRUE(done || !other.empty()) << c->name << ": " << done.error().text();
+    EXPECT_TRUE(done || is_report) << c->name << ": " << done.error().text();
     if (lines) lines << (done ? "pass " : "fail ") << c->name << (done ? "" : " " + done.error().text()) << "\n";
   }
-  EXPECT_GE(cases, kLeastCases);
+  return cases;
+}
+
+TEST(OnnxNodeCases, F_42_every_case_kept_passes) {
+  const std::string other = setting("LOOM_ONNX_CASES");
+  const std::string path = other.empty() ? test::source_path("tests/golden/onnx/nodes.bin") : other;
+  EXPECT_GE(run_cases(path, !other.empty()), kLeastCases);
+}
+
+// Random graphs of every operation and its attributes (tools/compare_onnxruntime.py --golden).
+TEST(OnnxNodeCases, F_42_graphs_answer_as_onnxruntime_does) {
+  EXPECT_GE(run_cases(test::source_path("tests/golden/onnx/graphs.bin"), false), kLeastGraphs);
 }
 
 // Every input of f32 goes through an operation that a card has a form of, so that what comes next finds it there.

@@ -244,6 +244,78 @@ TEST(Onnx, F_02_external_data_stays_in_the_folder) {
   EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "18446744073709551615")), {folder}).error().code,
             Code::CorruptData);
   EXPECT_EQ(parse_onnx(bytes_of_text(with_place("w.bin", "x")), {folder}).error().code, Code::CorruptData);
+  const auto dotted = parse_onnx(bytes_of_text(with_place("./w.bin", "8")), {folder});
+  ASSERT_TRUE(dotted) << dotted.error().text();
+  EXPECT_EQ(dotted->body.constants[0].second.number(1), 3.0);
+  const auto strange = parse_onnx(
+      bytes_of_text(
+          model(part(5, tensor("w", 1, {2}, part(13, part(1, "shard") + part(2, "1")) + whole(14, 1))) + output("w"))),
+      {folder});
+  EXPECT_NE(strange.error().text().find("shard"), std::string::npos);
+}
+
+// The cache of huggingface_hub: a repository with its models in a folder of their own.
+TEST(Onnx, F_02_external_data_is_a_blob_of_the_hubs_cache_at_any_depth) {
+  namespace fs = std::filesystem;
+  const std::string hub = ::testing::TempDir() + "onnx_hub/";
+  fs::remove_all(hub);
+  fs::create_directories(hub + "blobs"), fs::create_directories(hub + "snapshots/abc/onnx");
+  const std::string entry = part(13, part(1, "location") + part(2, "m.onnx_data")) + whole(14, 1);
+  const std::string file = model(part(5, tensor("w", 1, {2}, entry)) + node("Identity", {"w"}, "y") + output("y"));
+  ASSERT_TRUE(write_file_atomically(hub + "blobs/1", bytes_of_text(floats({11, 22}))));
+  ASSERT_TRUE(write_file_atomically(hub + "blobs/2", bytes_of_text(file)));
+  fs::create_symlink("../../../blobs/1", hub + "snapshots/abc/onnx/m.onnx_data");
+  fs::create_symlink("../../../blobs/2", hub + "snapshots/abc/onnx/m.onnx");
+  const auto read = read_onnx(hub + "snapshots/abc/onnx/m.onnx");
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->body.constants[0].second.number(1), 22.0);
+  ASSERT_TRUE(write_file_atomically(hub + "secret", bytes_of_text(floats({1, 2}))));
+  fs::remove(hub + "snapshots/abc/onnx/m.onnx_data");
+  fs::create_symlink("../../../secret", hub + "snapshots/abc/onnx/m.onnx_data");
+  EXPECT_EQ(read_onnx(hub + "snapshots/abc/onnx/m.onnx").error().code, Code::OutOfRange);
+}
+
+// An initialiser that is an input too is a default.
+TEST(Onnx, F_42_a_run_may_give_another_value_for_a_constant_that_is_an_input) {
+  const std::string file = model(part(5, tensor("w", 1, {2}, part(9, floats({1, 2})))) + node("Mul", {"w", "w"}, "v") +
+                                 node("Add", {"x", "v"}, "y") + input("x") + input("w") + output("y"));
+  const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
+  ASSERT_EQ(program->inputs().size(), 1u);
+  ASSERT_EQ(program->defaults().size(), 1u);
+  const auto runner = graph::Runner::create(program, {.threads = 1}).value();
+  const Value x = numbers({10, 20}, {2});
+  const auto last_of = [&](std::vector<std::pair<std::string, Value>> inputs) {
+    const auto y = runner->run(std::move(inputs));
+    EXPECT_TRUE(y) << y.error().text();
+    return y ? (*y)[0].number((*y)[0].elements() - 1) : 0.0;
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(last_of({{"x", x}}), 24.0);
+    EXPECT_EQ(last_of({{"x", x}, {"w", numbers({3, 4}, {2})}}), 36.0);
+    EXPECT_EQ(last_of({{"x", x}, {"w", numbers({3, 5}, {2})}}), 45.0);
+    EXPECT_EQ(last_of({{"x", x}, {"w", numbers({1}, {1})}}), 21.0) << "of another shape";
+  }
+  EXPECT_EQ(runner->run({{"w", x}}).error().code, Code::InvalidArgument) << "x is missing";
+}
+
+// Names of choices that no operation knows would count as the default.
+TEST(Onnx, F_02_texts_and_attributes_that_nothing_reads_are_refused_by_name) {
+  const auto text = [](const std::string& key, const std::string& value) {
+    return part(5, part(1, key) + part(4, value) + whole(20, 3));
+  };
+  const auto error_of = [&](const std::string& op, const std::string& attribute, int opset = 17) {
+    const auto y =
+        run(parse_onnx(bytes_of_text(model(node(op, {"x"}, "y", attribute) + input("x") + output("y"), opset))).value(),
+            {{"x", numbers({1, 2, 3, 4}, {1, 1, 2, 2})}});
+    EXPECT_FALSE(y) << op;
+    return y ? std::string() : y.error().text();
+  };
+  const std::string mode =
+      error_of("SpaceToDepth", text("mode", "XYZ") + part(5, part(1, "blocksize") + whole(3, 2) + whole(20, 2)));
+  EXPECT_NE(mode.find("expected one of DCR, CRD, got \"XYZ\""), std::string::npos) << mode;
+  EXPECT_NE(error_of("Gelu", text("approximate", "tan"), 20).find("tan"), std::string::npos);
+  const std::string bound = part(5, part(1, "max") + std::string("\x15\0\0\0\0", 5) + whole(20, 1));
+  EXPECT_NE(error_of("Clip", bound, 11).find("\"max\" is an input from opset 11 on"), std::string::npos);
 }
 
 // ---- as an .entity ----

@@ -193,6 +193,7 @@ Result<void> power(Op& op) {
 // fmod = 0: the sign of the divisor; fmod = 1: that of the dividend.
 double remainder_of(double a, double b) {
   if (!(b != 0) || a != a || a - a != 0) return __builtin_nan("");
+  if (b != b) return b;
   if (b - b != 0) return a;
   return __builtin_fmod(a, b);  // exact
 }

@@ -57,12 +57,6 @@ double asinh64(double x) {
 double acosh64(double x) { return x < 1 ? __builtin_nan("") : log64(x + square_root((x - 1) * (x + 1))); }
 double floor64(double x) { return __builtin_floor(x); }
 double ceil64(double x) { return __builtin_ceil(x); }
-double round_even(double x) {
-  const double down = floor64(x), part = x - down;
-  if (part < 0.5) return down;
-  if (part > 0.5) return down + 1;
-  return down - 2 * floor64(down / 2) == 0 ? down : down + 1;
-}
 double softplus64(double x) { return (x > 0 ? x : 0) + log1p64(exp64(x > 0 ? -x : x)); }
 
 // y = f(x) for every element, with f of double; whole numbers and all.
@@ -237,7 +231,12 @@ Result<void> cast_to(Op& op, Type type) {
       });
     });
   });
-  if (!op.measures()) round_to_type(*y);
+  const bool is_small = type == Type::f8e4m3fn || type == Type::f8e5m2;
+  if (is_small && op.integer("saturate", 1) == 0 && type != x.type)
+    for (std::size_t i = 0; i < y->elements() && !op.measures(); ++i)
+      y->as<float>()[i] = rounded_without_saturation(type, y->as<float>()[i]);
+  else if (!op.measures())
+    round_to_type(*y);
   return {};
 }
 Result<void> cast(Op& op) {
@@ -277,7 +276,7 @@ std::span<const OpRow> elementwise_rows() {
       OpRow{"Sign", sign},
       OpRow{"Ceil", function<ceil64>},
       OpRow{"Floor", function<floor64>},
-      OpRow{"Round", function<round_even>},
+      OpRow{"Round", function<nearest_even>},
       OpRow{"Sqrt", formula<>},
       OpRow{"Reciprocal", formula<>},
       OpRow{"Exp", formula<>},

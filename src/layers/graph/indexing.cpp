@@ -346,7 +346,11 @@ Result<void> running_product(Op& op) { return running(op, true); }
 Result<void> reverse_sequence(Op& op) {
   const Value& x = op.in(0);
   if (x.rank() < 2) return op.refuse(Code::ShapeMismatch, "of {}", text_of(x.dims));
-  const bool batch_first = op.integer("batch_axis", 1) == 0;
+  const std::int64_t batch_axis = op.integer("batch_axis", 1), time_axis = op.integer("time_axis", 0);
+  if ((batch_axis != 0 && batch_axis != 1) || time_axis != 1 - batch_axis)
+    return op.refuse(Code::InvalidConfig, "batch_axis {} and time_axis {}; expected 0 and 1, or 1 and 0", batch_axis,
+                     time_axis);
+  const bool batch_first = batch_axis == 0;
   const std::size_t batches = x.dims[batch_first ? 0 : 1], steps = x.dims[batch_first ? 1 : 0];
   if (op.in(1).elements() != batches) return op.refuse(Code::ShapeMismatch, "lengths of {}", text_of(op.in(1).dims));
   LOOM_TRY(Value* const y, op.out_like(0, x));

@@ -53,6 +53,16 @@ struct Body {
   std::vector<std::pair<std::string, Value>> constants;
 };
 
+// An attribute that an operation knows: its kind as a spec has it ("i", "ints"), and what a text may be, if not anything.
+struct KnownAttribute {
+  std::string name, kind;
+  std::vector<std::string> choices;
+  int below = 0;  // known in opsets below this one alone, since an input has taken its place; 0: in all
+};
+// Of an operation by its full name.
+std::vector<KnownAttribute> known_attributes(std::string_view op);
+std::vector<std::string> operations_with_attributes();
+
 inline constexpr int kLeastOpset = 7, kMostOpset = 28;
 
 struct Model {

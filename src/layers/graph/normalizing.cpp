@@ -47,6 +47,7 @@ Result<void> batch_normalization(Op& op) {
   LOOM_TRY(Value* const y, op.out_like(0, x));
   if (x.elements() == 0) return {};
   const std::size_t inner = x.elements() / (x.dims[0] * channels);
+  if (inner != 1 && op.integer("spatial", 1) == 0) return op.refuse(Code::Unsupported, "spatial 0");
   if (const auto* const numbers = packed_channels(op, eps); numbers != nullptr) {
     op.has_form(1);
     LOOM_TRY(const void* const at, op.placed(*numbers));

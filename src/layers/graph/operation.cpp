@@ -169,12 +169,17 @@ std::vector<std::size_t> stretched_strides(const Dims& from, const Dims& to) {
   return strides;
 }
 
+std::string full_name(const Node& node) {
+  return node.domain.empty() || node.domain == "ai.onnx" ? node.op : node.domain + "." + node.op;
+}
+
 const OpRow* find_op(const Node& node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx") return nullptr;
+  const std::string name = full_name(node);
   for (const auto rows : {elementwise_rows(), binary_rows(), shape_rows(), index_rows(), reduce_rows(), linear_rows(),
-                          spatial_rows(), norm_rows(), recurrent_rows(), quantize_rows(), resize_rows(), loss_rows()})
+                          spatial_rows(), norm_rows(), recurrent_rows(), quantize_rows(), resize_rows(), loss_rows(),
+                          attention_rows(), sampling_rows(), signal_rows()})
     for (const OpRow& row : rows)
-      if (row.name == node.op) return &row;
+      if (row.name == name) return &row;
   return nullptr;
 }
 

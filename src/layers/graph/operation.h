@@ -93,6 +93,8 @@ struct OpRow {
   std::size_t least_inputs = 1;
 };
 
+// The name in tables: "Conv", "com.microsoft.DynamicQuantizeLSTM".
+std::string full_name(const Node& node);
 // Null for an operation that Loom lacks.
 const OpRow* find_op(const Node& node);
 // Whether the planner takes the operation itself: those with bodies.
@@ -110,6 +112,9 @@ std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> quantize_rows();
 std::span<const OpRow> resize_rows();
 std::span<const OpRow> loss_rows();
+std::span<const OpRow> attention_rows();
+std::span<const OpRow> sampling_rows();
+std::span<const OpRow> signal_rows();
 
 // ---- what several files of operations share ----
 
@@ -125,6 +130,14 @@ inline double settled(double x) {
   return x == x ? x : std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
 }
 inline std::int64_t settled(std::int64_t x) { return x; }
+
+// The nearest whole number, the even one of two.
+inline double nearest_even(double v) {
+  const double down = __builtin_floor(v), part = v - down;
+  if (part < 0.5) return down;
+  if (part > 0.5) return down + 1;
+  return down - 2 * __builtin_floor(down / 2) == 0 ? down : down + 1;
+}
 
 // Sums and products of whole numbers wrap, as those of ONNX do.
 template <class T>

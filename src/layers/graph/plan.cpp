@@ -8,63 +8,11 @@
 #include "layers/graph/folding.h"
 #include "layers/graph/fusing.h"
 #include "layers/graph/on_card.h"
+#include "layers/graph/planner.h"
 
 namespace loom::graph {
 
-// Names of one body, and of those around it.
-struct Scope {
-  const Scope* outer = nullptr;
-  std::map<std::string, int, std::less<>> names{};
-
-  int find(const std::string& name) const {
-    for (const Scope* s = this; s != nullptr; s = s->outer)
-      if (const auto found = s->names.find(name); found != s->names.end()) return found->second;
-    return -1;
-  }
-};
-
-class Planner {
- public:
-  Planner(const Program& program, const Exec& like) : program_(program), like_(like), plan_(std::make_shared<Plan>()) {}
-
-  Result<std::shared_ptr<const Plan>> plan(std::span<const Value> inputs);
-  bool needs_value() const { return needs_value_; }
-
- private:
-  int add(Value value, bool is_given = false);
-  int of_this_plan(int slot);
-  Result<void> add_constants(const Body& body, Scope& scope);
-  Result<void> run_body(const Body& body, Scope& scope);
-  Result<void> run_node(const Node& node, Scope& scope);
-  Result<std::vector<int>> ins_of(const Node& node, const Scope& scope) const;
-  Result<void> run_if(const Node& node, Scope& scope, const std::vector<int>& ins);
-  Result<void> run_loop(const Node& node, Scope& scope, const std::vector<int>& ins);
-  Result<void> run_scan(const Node& node, Scope& scope, const std::vector<int>& ins);
-  Result<void> run_op(const Node& node, Scope& scope, const std::vector<int>& ins);
-  Result<void> compute(Op& op, OpFn run, std::vector<Value>& outs, bool constant, const Arena::Mark& scratch);
-  Result<int> stacked(const std::vector<int>& parts, std::size_t axis, bool reversed);
-  Result<std::vector<int>> outputs_of(const Body& body, const Scope& scope) const;
-  Value& value(int i) { return plan_->values[static_cast<std::size_t>(i)]; }
-  bool is_given(int i) const { return i >= 0 && given_[static_cast<std::size_t>(i)]; }
-  bool is_cancelled() const { return like_.cancel != nullptr && like_.cancel->load(std::memory_order_relaxed); }
-  void drop_unread();
-  void lay_out();
-  Result<void> count_bytes(const Value& value);
-
-  const Program& program_;
-  const Exec& like_;
-  std::shared_ptr<Plan> plan_;
-  FoldingBudget folding_;
-  std::vector<bool> given_;  // by value: follows from an input of a call
-  std::uint64_t bytes_ = 0;
-  std::size_t nodes_ = 0;
-  int unrolled_ = 0;  // loops around the node at hand
-  bool needs_value_ = false;
-};
-
 namespace {
-
-constexpr std::size_t kMostNodes = 1u << 20;  // that one plan visits, loops unrolled
 
 void names_in(const Body& body, std::set<std::string>& names) {
   for (const std::string& name : body.outputs) names.insert(name);
@@ -101,11 +49,6 @@ std::uint64_t constants_in(const Body& body) {
       if (attribute.body) sum += constants_in(*attribute.body);
     }
   return sum;
-}
-
-const Body* body_of(const Node& node, std::string_view key) {
-  const Attribute* const a = node.find(key);
-  return a != nullptr ? a->body.get() : nullptr;
 }
 
 tl::unexpected<Error> at_node(const Node& node, Error error) {
@@ -201,111 +144,6 @@ Result<void> Planner::run_node(const Node& node, Scope& scope) {
   if (node.op == "If") return run_if(node, scope, ins);
   return node.op == "Loop" ? run_loop(node, scope, ins) : run_scan(node, scope, ins);
 }
-
-Result<void> Planner::run_if(const Node& node, Scope& scope, const std::vector<int>& ins) {
-  if (ins.empty() || ins[0] < 0) return fail(Code::CorruptData, "no condition");
-  const Value condition = value(ins[0]);
-  if (!condition.known) {
-    needs_value_ = true;
-    return fail(Code::Unsupported, "its condition is known only in a run");
-  }
-  if (condition.elements() != 1) return fail(Code::ShapeMismatch, "a condition of shape {}", text_of(condition.dims));
-  const Body* const body = body_of(node, condition.number(0) != 0 ? "then_branch" : "else_branch");
-  if (body == nullptr) return fail(Code::CorruptData, "a branch is missing");
-  Scope inner{&scope};
-  LOOM_TRY_VOID(add_constants(*body, inner));
-  LOOM_TRY_VOID(run_body(*body, inner));
-  LOOM_TRY(const std::vector<int> outputs, outputs_of(*body, inner));
-  if (outputs.size() < node.outputs.size()) return fail(Code::CorruptData, "a branch of {} outputs", outputs.size());
-  for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (!node.outputs[i].empty())
-      scope.names[node.outputs[i]] = condition.constant ? outputs[i] : of_this_plan(outputs[i]);
-  return {};
-}
-
-// All parts have one shape: they are put behind one another on a new axis.
-Result<int> Planner::stacked(const std::vector<int>& parts, std::size_t axis, bool reversed) {
-  if (parts.empty()) return fail(Code::Unsupported, "a scan output of no iteration");
-  const Value first = value(parts[0]);
-  for (const int part : parts) {
-    if (!value(part).known) {
-      needs_value_ = true;
-      return fail(Code::Unsupported, "its scan outputs are known only in a run");
-    }
-    if (value(part).dims != first.dims || value(part).type != first.type)
-      return fail(Code::ShapeMismatch, "scan outputs of shapes {} and {}", text_of(first.dims),
-                  text_of(value(part).dims));
-  }
-  if (axis > first.rank()) return fail(Code::OutOfRange, "a scan output on axis {}", axis);
-  Dims dims = first.dims;
-  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), parts.size());
-  LOOM_TRY(Value whole, Value::create(first.type, dims));
-  LOOM_TRY_VOID(count_bytes(whole));
-  const std::size_t outer = count(std::span(first.dims).first(axis));
-  const std::size_t inner = first.bytes() / std::max<std::size_t>(outer, 1);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Value& part = value(parts[reversed ? parts.size() - 1 - i : i]);
-    for (std::size_t o = 0; o < outer && inner != 0; ++o)
-      std::memcpy(whole.as<std::byte>() + (o * parts.size() + i) * inner, part.as<std::byte>() + o * inner, inner);
-  }
-  return add(std::move(whole), std::ranges::any_of(parts, [&](int part) { return is_given(part); }));
-}
-
-Result<void> Planner::run_loop(const Node& node, Scope& scope, const std::vector<int>& ins) {
-  const Body* const body = body_of(node, "body");
-  if (body == nullptr || body->inputs.size() < 2) return fail(Code::CorruptData, "a loop without a body");
-  const auto known_flag = [&](int slot) -> Result<std::int64_t> {
-    if (!value(slot).known) {
-      needs_value_ = true;
-      return fail(Code::Unsupported, "how often it runs is known only in a run");
-    }
-    if (value(slot).elements() != 1) return fail(Code::ShapeMismatch, "a count or condition of several numbers");
-    return stored<std::int64_t>(value(slot).number(0));
-  };
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (!ins.empty() && ins[0] >= 0) {
-    LOOM_TRY(most, known_flag(ins[0]));
-  }
-  bool goes_on = true;
-  if (ins.size() > 1 && ins[1] >= 0) {
-    LOOM_TRY(goes_on, known_flag(ins[1]));
-  }
-  const std::size_t carried = body->inputs.size() - 2;
-  if (ins.size() < carried + 2 || body->outputs.size() < carried + 1)
-    return fail(Code::CorruptData, "{} inputs for a body of {}", ins.size(), body->inputs.size());
-  std::vector<int> state(ins.begin() + 2, ins.begin() + 2 + static_cast<std::ptrdiff_t>(carried));
-  std::vector<std::vector<int>> scans(body->outputs.size() - 1 - carried);
-  ++unrolled_;
-  for (std::int64_t i = 0; i < most && goes_on; ++i) {
-    Scope inner{&scope};
-    LOOM_TRY(Value index, Value::create(Type::i64, {}));
-    *index.as<std::int64_t>() = i;
-    LOOM_TRY(Value flag, Value::create(Type::boolean, {}));
-    *flag.as<std::int64_t>() = 1;
-    inner.names[body->inputs[0].name] = add(std::move(index));
-    inner.names[body->inputs[1].name] = add(std::move(flag));
-    for (std::size_t k = 0; k < carried; ++k) inner.names[body->inputs[k + 2].name] = state[k];
-    LOOM_TRY_VOID(add_constants(*body, inner));
-    LOOM_TRY_VOID(run_body(*body, inner));
-    if (++nodes_ > kMostNodes) return fail(Code::LimitExceeded, "a plan of more than {} operations", kMostNodes);
-    LOOM_TRY(const std::vector<int> outputs, outputs_of(*body, inner));
-    LOOM_TRY(goes_on, known_flag(outputs[0]));
-    for (std::size_t k = 0; k < carried; ++k) state[k] = outputs[k + 1];
-    for (std::size_t k = 0; k < scans.size(); ++k) scans[k].push_back(outputs[1 + carried + k]);
-  }
-  --unrolled_;
-  for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-    if (node.outputs[k].empty()) continue;
-    if (k < carried) {
-      scope.names[node.outputs[k]] = of_this_plan(state[k]);
-    } else if (k - carried < scans.size()) {
-      LOOM_TRY(scope.names[node.outputs[k]], stacked(scans[k - carried], 0, false));
-    }
-  }
-  return {};
-}
-
-Result<void> Planner::run_scan(const Node&, Scope&, const std::vector<int>&) { return fail(Code::Unsupported, "Scan"); }
 
 Result<void> Planner::compute(Op& op, OpFn run, std::vector<Value>& outs, bool constant, const Arena::Mark& scratch) {
   for (Value& out : outs) {
@@ -446,10 +284,19 @@ Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptio
   program->model_ = std::move(model), program->options_ = options;
   std::set<std::string> constants;
   for (const auto& [name, value] : program->model_.body.constants) constants.insert(name);
+  std::vector<InputInfo> defaults;
   for (const InputInfo& input : program->model_.body.inputs)
-    if (!constants.contains(input.name)) program->inputs_.push_back(input);
+    (constants.contains(input.name) ? defaults : program->inputs_).push_back(input);
   program->constant_elements_ = constants_in(program->model_.body);
+  program->accepted_ = program->inputs_;
+  program->accepted_.insert(program->accepted_.end(), defaults.begin(), defaults.end());
   return program;
+}
+
+Result<std::shared_ptr<const Program>> Program::with_inputs(const std::set<std::string>& names) const {
+  Model model = model_;
+  std::erase_if(model.body.constants, [&](const auto& constant) { return names.contains(constant.first); });
+  return create(std::move(model), options_);
 }
 
 Result<std::shared_ptr<const Plan>> Program::plan(const Exec& like, std::span<const Value> inputs,

@@ -5,6 +5,7 @@
 // is unrolled.
 
 #include <map>
+#include <set>
 
 #include "core/mutex.h"
 #include "layers/graph/operation.h"
@@ -35,6 +36,7 @@ struct Plan {
   std::vector<std::size_t> roots;    // the value whose memory a value has
   std::vector<std::size_t> offsets;  // of roots that steps write, else kNowhere
   std::vector<std::size_t> inputs, outputs;
+  std::vector<std::shared_ptr<const Node>> made;  // nodes of steps that are none of the graph
   std::size_t value_bytes = 0;
   Arena::Mark scratch;  // of steps here
   // On a card: inputs, and numbers that nobody keeps, have places of their own, there and here.
@@ -79,6 +81,11 @@ class Program {
   const Model& model() const { return model_; }
   // The inputs of a run, which are those without a constant of the same name.
   const std::vector<InputInfo>& inputs() const { return inputs_; }
+  // All names that a run may give a value: inputs(), then those with a constant, which is their default.
+  const std::vector<InputInfo>& accepted() const { return accepted_; }
+  std::span<const InputInfo> defaults() const { return std::span(accepted_).subspan(inputs_.size()); }
+  // The same graph, in which these of defaults() are inputs. Constants are shared.
+  Result<std::shared_ptr<const Program>> with_inputs(const std::set<std::string>& names) const;
   const std::vector<std::string>& outputs() const { return model_.body.outputs; }
 
   // `inputs` in the order of inputs(); those without `known` are shapes alone. `needs_value` says that an error is
@@ -94,7 +101,7 @@ class Program {
   friend class Planner;
   Model model_;
   ProgramOptions options_;
-  std::vector<InputInfo> inputs_;
+  std::vector<InputInfo> inputs_, accepted_;
   std::uint64_t constant_elements_ = 0;
   // What follows from constants alone, by node: made by the first plan that meets the node.
   mutable Mutex lock_;

@@ -265,9 +265,7 @@ Result<void> qlinear_matmul(Op& op) {
   const double scale = op.in(1).number(0) * op.in(4).number(0) / op.in(6).number(0), zero = op.in(7).number(0);
   const bool is_signed = y->type == Type::i8;
   for (std::size_t i = 0; i < y->elements(); ++i) {
-    const double v = sums[i] * scale, down = __builtin_floor(v), part = v - down;
-    const bool even = down - 2 * __builtin_floor(down / 2) == 0;
-    const double whole = part > 0.5 || (part == 0.5 && !even) ? down + 1 : down;
+    const double whole = nearest_even(sums[i] * scale);
     y->as<std::int64_t>()[i] =
         stored<std::int64_t>(std::clamp(whole + zero, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0));
   }
@@ -283,50 +281,86 @@ struct Equation {
   std::size_t result = 0;  // how many belong to the result
 };
 
-// The labels of the result where the equation leaves them out: those that appear once, sorted.
+// Axes of an ellipsis have labels of their own, counted from the last one: those of shorter terms are the last ones.
+constexpr char kLastOfEllipsis = '\x1f';
+constexpr std::size_t kMostOfEllipsis = 16;
+bool is_of_ellipsis(char label) { return label <= kLastOfEllipsis; }
+std::string ellipsis_labels(std::size_t n) {
+  std::string labels;
+  for (std::size_t i = n; i-- > 0;) labels += static_cast<char>(kLastOfEllipsis - i);
+  return labels;
+}
+
+// A term with the labels of its ellipsis, which stands for `n` axes, in its place.
+Result<std::string> without_ellipsis(const Op& op, std::string term, std::size_t n) {
+  const std::size_t dots = term.find("...");
+  if (dots != term.npos) term.replace(dots, 3, ellipsis_labels(n));
+  if (n > kMostOfEllipsis || term.find('.') != term.npos)
+    return op.refuse(Code::InvalidConfig, "a term with dots that are no single ellipsis");
+  return term;
+}
+
+// The labels of the result where the equation leaves them out: those of an ellipsis, and those that appear once, sorted.
 std::string implied_result(const std::vector<std::string>& terms) {
   std::string all, result;
   for (const std::string& term : terms) all += term;
   std::ranges::sort(all);
   for (const char c : all)
-    if (std::ranges::count(all, c) == 1) result += c;
+    if (is_of_ellipsis(c) ? !result.ends_with(c) : std::ranges::count(all, c) == 1) result += c;
   return result;
+}
+
+// Each label with its extent. An axis of an ellipsis stretches where its extent is 1.
+Result<void> add_labels(const Op& op, std::size_t i, const std::string& term, std::string& labels, Dims& extents) {
+  if (!op.has(i) || term.size() != op.in(i).rank() || op.in(i).type != op.in(0).type)
+    return op.refuse(Code::ShapeMismatch, "input {} has not the axes of its term, or another type", i);
+  for (std::size_t a = 0; a < term.size(); ++a) {
+    const std::size_t at = labels.find(term[a]), extent = op.in(i).dims[a];
+    if (at == labels.npos)
+      labels += term[a], extents.push_back(extent);
+    else if (is_of_ellipsis(term[a]) && extents[at] == 1)
+      extents[at] = extent;
+    else if (extents[at] != extent && !(is_of_ellipsis(term[a]) && extent == 1))
+      return op.refuse(Code::ShapeMismatch, "two extents of one label: {} and {}", extents[at], extent);
+  }
+  return {};
 }
 
 Result<Equation> equation_of(const Op& op) {
   std::string text = op.text("equation", "");
   std::erase(text, ' ');
-  if (text.find('.') != text.npos) return op.refuse(Code::Unsupported, "an equation with an ellipsis");
   const std::size_t arrow = text.find("->");
   Equation e{std::vector<std::string>(1), "", {}, 0};
   for (const char c : text.substr(0, arrow)) {
     if (c == ',')
       e.terms.emplace_back();
+    else if (is_of_ellipsis(c))
+      return op.refuse(Code::InvalidConfig, "an equation with control characters");
     else
       e.terms.back() += c;
   }
   if (e.terms.size() != op.num_ins()) return op.refuse(Code::InvalidConfig, "\"{}\" for {} inputs", text, op.num_ins());
   std::string labels;
   Dims extents;
+  std::size_t widest = 0;  // ellipsis
   for (std::size_t i = 0; i < e.terms.size(); ++i) {
-    const std::string& term = e.terms[i];
-    if (!op.has(i) || term.size() != op.in(i).rank())
-      return op.refuse(Code::ShapeMismatch, "\"{}\" for an input of other axes", term);
-    for (std::size_t a = 0; a < term.size(); ++a) {
-      const std::size_t at = labels.find(term[a]);
-      if (at == labels.npos)
-        labels += term[a], extents.push_back(op.in(i).dims[a]);
-      else if (extents[at] != op.in(i).dims[a])
-        return op.refuse(Code::ShapeMismatch, "two extents of \"{}\"", term[a]);
-    }
+    const std::size_t named = e.terms[i].size() - (e.terms[i].find("...") == std::string::npos ? 0 : 3);
+    const std::size_t n = op.has(i) && op.in(i).rank() > named ? op.in(i).rank() - named : 0;
+    LOOM_TRY(e.terms[i], without_ellipsis(op, e.terms[i], n));
+    if (e.terms[i].size() > named) widest = std::max(widest, n);
+    LOOM_TRY_VOID(add_labels(op, i, e.terms[i], labels, extents));
   }
-  e.order = arrow != text.npos ? text.substr(arrow + 2) : implied_result(e.terms);
+  if (arrow != text.npos) {
+    LOOM_TRY(e.order, without_ellipsis(op, text.substr(arrow + 2), widest));
+  } else {
+    e.order = implied_result(e.terms);
+  }
   e.result = e.order.size();
   for (const char c : labels)
     if (e.order.find(c) == e.order.npos) e.order += c;
-  for (const char c : e.order) {
-    const std::size_t at = labels.find(c);
-    if (at == labels.npos) return op.refuse(Code::InvalidConfig, "\"{}\"", text);
+  for (std::size_t i = 0; i < e.order.size(); ++i) {
+    const std::size_t at = labels.find(e.order[i]);
+    if (at == labels.npos || e.order.find(e.order[i]) != i) return op.refuse(Code::InvalidConfig, "\"{}\"", text);
     e.walked.push_back(extents[at]);
   }
   return e;
@@ -343,7 +377,8 @@ Result<void> einsum(Op& op) {
   std::vector<std::vector<std::size_t>> strides(op.num_ins(), std::vector<std::size_t>(e.order.size(), 0));
   for (std::size_t i = 0; i < e.terms.size(); ++i) {
     const auto own = row_major_strides(op.in(i).dims);
-    for (std::size_t a = 0; a < e.terms[i].size(); ++a) strides[i][e.order.find(e.terms[i][a])] += own[a];
+    for (std::size_t a = 0; a < e.terms[i].size(); ++a)
+      if (op.in(i).dims[a] != 1) strides[i][e.order.find(e.terms[i][a])] += own[a];
   }
   const std::size_t inner = count(std::span(e.walked).subspan(dims.size()));
   const auto whole = row_major_strides(e.walked);

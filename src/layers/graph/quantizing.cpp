@@ -9,12 +9,6 @@
 namespace loom::graph {
 namespace {
 
-double to_even(double v) {
-  const double down = __builtin_floor(v), part = v - down;
-  if (part != 0.5) return part < 0.5 ? down : down + 1;
-  return down - 2 * __builtin_floor(down / 2) == 0 ? down : down + 1;
-}
-
 struct Bounds {
   double least = 0, most = 0;
 };
@@ -65,11 +59,19 @@ Result<void> quantize(Op& op) {
   const Value& x = op.in(0);
   const std::int64_t said = op.integer("output_dtype", 0);
   const Type type = op.has(2) ? op.in(2).type : said > 0 && said < 256 ? static_cast<Type>(said) : Type::u8;
+  if (op.has(2) && said != 0 && static_cast<std::int64_t>(type) != said)
+    return op.refuse(Code::InvalidConfig, "output_dtype {} and zero points of {}", said, name_of(type));
+  if (const std::int64_t precision = op.integer("precision", 0);
+      precision != 0 && precision != static_cast<std::int64_t>(Type::f32))
+    return op.refuse(Code::Unsupported, "precision {}; quotients are those of float32", precision);
   LOOM_TRY(const Scales s, scales_of(op));
   LOOM_TRY(Value* const y, op.out(0, type, x.dims));
   if (type == Type::f8e4m3fn || type == Type::f8e5m2) {
-    for (std::size_t i = 0; i < x.elements() && !op.measures(); ++i)
-      y->as<float>()[i] = rounded(type, static_cast<float>(x.number(i) / op.in(1).number(s.of(i))));
+    const bool saturates = op.integer("saturate", 1) != 0;
+    for (std::size_t i = 0; i < x.elements() && !op.measures(); ++i) {
+      const auto v = static_cast<float>(x.number(i) / op.in(1).number(s.of(i)));
+      y->as<float>()[i] = saturates ? rounded(type, v) : rounded_without_saturation(type, v);
+    }
     return {};
   }
   LOOM_TRY(const Bounds b, bounds_of(op, type));
@@ -78,7 +80,7 @@ Result<void> quantize(Op& op) {
       const std::size_t at = s.of(i);
       // The quotient is one of f32, as the standard has it.
       const double v = static_cast<double>(static_cast<float>(x.number(i)) / static_cast<float>(op.in(1).number(at)));
-      const double code = to_even(v) + (op.has(2) ? op.in(2).number(at) : 0.0);
+      const double code = nearest_even(v) + (op.has(2) ? op.in(2).number(at) : 0.0);
       y->as<std::int64_t>()[i] = static_cast<std::int64_t>(code != code ? 0.0 : std::clamp(code, b.least, b.most));
     }
   });
@@ -118,11 +120,11 @@ Result<void> dynamic_quantize(Op& op) {
   for (std::size_t i = 0; i < x.elements(); ++i)
     least = std::min(least, x.as<float>()[i]), most = std::max(most, x.as<float>()[i]);
   const float scale = most == least ? 1.0f : (most - least) / 255.0f;
-  const double zero = std::clamp(to_even(static_cast<double>((0.0f - least) / scale)), 0.0, 255.0);
+  const double zero = std::clamp(nearest_even(static_cast<double>((0.0f - least) / scale)), 0.0, 255.0);
   std::vector<Value>& outs = *op.outs;
   outs[1].as<float>()[0] = scale, outs[2].as<std::int64_t>()[0] = stored<std::int64_t>(zero);
   for (std::size_t i = 0; i < x.elements(); ++i) {
-    const double code = to_even(static_cast<double>(x.as<float>()[i] / scale)) + zero;
+    const double code = nearest_even(static_cast<double>(x.as<float>()[i] / scale)) + zero;
     outs[0].as<std::int64_t>()[i] = static_cast<std::int64_t>(code != code ? 0.0 : std::clamp(code, 0.0, 255.0));
   }
   return {};

@@ -181,12 +181,33 @@ Result<void> reduce_log_sum(Op& op) {
   return reduce(op, 0.0, kSum,
                 [](auto total, std::size_t) { return stored<decltype(total)>(log64(static_cast<double>(total))); });
 }
-// Numbers beyond f32's exponents are those of f64, so that no largest element needs to be taken off first.
+// log(sum(exp(x))) of elements at these offsets, in one chain in f64. Where exp() would leave the range of f64 the
+// largest element is subtracted first and added to the logarithm; elsewhere nothing is.
+template <class T>
+double log_sum_exp(const T* x, std::span<const std::size_t> offsets) {
+  constexpr double kSafe = 600;  // exp(600) times 2^64 elements is finite, exp(-600) is normal
+  double most = -__builtin_huge_val(), sum = 0;
+  for (const std::size_t at : offsets) most = std::max(most, static_cast<double>(x[at]));
+  const bool is_finite = most - most == 0;
+  const double shift = is_finite && (most > kSafe || most < -kSafe) ? most : 0;
+  for (const std::size_t at : offsets) sum += exp64(static_cast<double>(x[at]) - shift);
+  return log64(sum) + shift;
+}
+
 Result<void> reduce_log_sum_exp(Op& op) {
-  return reduce(
-      op, 0.0,
-      [](auto a, auto b) { return stored<decltype(a)>(static_cast<double>(a) + exp64(static_cast<double>(b))); },
-      [](auto total, std::size_t) { return stored<decltype(total)>(log64(static_cast<double>(total))); });
+  const Value& x = op.in(0);
+  LOOM_TRY(const auto axes, op.ints_of(1, "axes"));
+  const bool is_noop = axes.empty() && op.integer("noop_with_empty_axes", 0) != 0;
+  LOOM_TRY(Reduction r, reduction_of(op, axes, op.integer("keepdims", 1) != 0));
+  LOOM_TRY(Value* const y, op.out(0, x.type, is_noop ? x.dims : r.dims));
+  if (op.measures()) return {};
+  if (is_noop) std::swap(r.kept, r.reduced);  // every element is a sum of one
+  with_store(store_of(x.type), [&]<class T>(T) {
+    for_rows(op.exec, r.kept.size(), r.reduced.size() * 16,
+             [&](std::size_t i) { y->as<T>()[i] = settled(stored<T>(log_sum_exp(x.as<T>() + r.kept[i], r.reduced))); });
+  });
+  round_to_type(*y);
+  return {};
 }
 
 Result<void> arg(Op& op, bool largest) {

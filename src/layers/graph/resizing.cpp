@@ -80,9 +80,8 @@ AxisPlan plan_axis(const Setting& s, std::size_t axis, std::size_t in, std::size
       const double place = down + static_cast<double>(k) - static_cast<double>(before), d = (place - at) * shrink;
       const double size = d < 0 ? -d : d;
       double w = cubic ? cubic_weight(s.cubic, d) : size < 1 ? 1 - size : 0;
-      if ((s.exclude_outside || (shrink < 1)) && (place < 0 || place > static_cast<double>(in - 1)) &&
-          (s.exclude_outside || cubic || shrink < 1))
-        w = s.exclude_outside || shrink < 1 ? 0 : w;
+      // Without exclude_outside a place beyond the edge counts with the value of the edge.
+      if (s.exclude_outside && (place < 0 || place > static_cast<double>(in - 1))) w = 0;
       p.index[o * p.taps + k] = bounded(place, in), p.weight[o * p.taps + k] = w, sum += w;
     }
     if ((s.exclude_outside || shrink < 1) && sum != 0)

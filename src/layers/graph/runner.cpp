@@ -43,15 +43,31 @@ Result<std::unique_ptr<Runner>> Runner::create(std::shared_ptr<const Program> pr
   return runner;
 }
 
+// Names of constants that are inputs too make them inputs of this run.
+Result<void> Runner::choose_program(const std::vector<std::pair<std::string, Value>>& inputs) {
+  std::set<std::string> given;
+  for (const auto& [name, value] : inputs)
+    if (std::ranges::find(program_->defaults(), name, &InputInfo::name) != program_->defaults().end())
+      given.insert(name);
+  if (chosen_ != nullptr && given == given_) return {};
+  auto chosen = program_;
+  if (!given.empty()) {
+    LOOM_TRY(chosen, program_->with_inputs(given));
+  }
+  plan_ = nullptr, work_.reset();  // which point to nodes of the other one
+  chosen_ = std::move(chosen), given_ = std::move(given);
+  return {};
+}
+
 Result<std::vector<Value>> Runner::in_order(std::vector<std::pair<std::string, Value>> inputs) const {
-  std::vector<Value> ordered(program_->inputs().size());
+  std::vector<Value> ordered(chosen_->inputs().size());
   for (auto& [name, value] : inputs) {
-    const auto found = std::ranges::find(program_->inputs(), name, &InputInfo::name);
-    if (found == program_->inputs().end()) return fail(Code::InvalidArgument, "the graph has no input \"{}\"", name);
-    ordered[static_cast<std::size_t>(found - program_->inputs().begin())] = std::move(value);
+    const auto found = std::ranges::find(chosen_->inputs(), name, &InputInfo::name);
+    if (found == chosen_->inputs().end()) return fail(Code::InvalidArgument, "the graph has no input \"{}\"", name);
+    ordered[static_cast<std::size_t>(found - chosen_->inputs().begin())] = std::move(value);
   }
   for (std::size_t i = 0; i < ordered.size(); ++i) {
-    const InputInfo& info = program_->inputs()[i];
+    const InputInfo& info = chosen_->inputs()[i];
     if (!ordered[i].present()) return fail(Code::InvalidArgument, "input \"{}\" is missing", info.name);
     LOOM_TRY_VOID(check_shape(info, ordered[i]));
   }
@@ -94,7 +110,7 @@ void Runner::choose(const std::vector<Value>& inputs, const std::atomic<bool>* c
     device_ = &card;
     LOOM_TRY_VOID(make_plan(inputs, cancel));
     Arena none(&card);
-    return work_of(*plan_, program_->model().opset, {*pool_, *kernels_, none});
+    return work_of(*plan_, chosen_->model().opset, {*pool_, *kernels_, none});
   };
   Device* const chosen = choose(pool_->threads(), work);
   device_ = chosen, plan_ = nullptr, arena_ = Arena(chosen);
@@ -105,7 +121,7 @@ Result<void> Runner::prepare(const std::vector<Value>& inputs, const std::atomic
   LOOM_TRY_VOID(make_plan(inputs, cancel));
   work_.emplace(*plan_);
   auto done = plan_scratch({*pool_, *kernels_, arena_}, [&](const Exec& exec) {
-    if (auto ran = Program::run(exec, *plan_, program_->model().opset, *work_); !ran)
+    if (auto ran = Program::run(exec, *plan_, chosen_->model().opset, *work_); !ran)
       exec.status = std::move(ran).error();
   });
   if (!done) plan_ = nullptr;  // which the old memory does not hold
@@ -119,7 +135,7 @@ Result<void> Runner::make_plan(const std::vector<Value>& inputs, const std::atom
   for (knows_ = Knows::shapes;; knows_ = static_cast<Knows>(static_cast<int>(knows_) + 1)) {
     LOOM_TRY(std::vector<Value> given, as_known(inputs));
     bool needs_value = false;
-    auto planned = program_->plan(like, given, &needs_value);
+    auto planned = chosen_->plan(like, given, &needs_value);
     if (!planned && needs_value && knows_ != Knows::everything) continue;
     if (!planned) return tl::make_unexpected(std::move(planned).error());
     plan_ = std::move(*planned), planned_ = std::move(given);
@@ -130,6 +146,7 @@ Result<void> Runner::make_plan(const std::vector<Value>& inputs, const std::atom
 
 Result<std::vector<Value>> Runner::run(std::vector<std::pair<std::string, Value>> inputs,
                                        const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(choose_program(inputs));
   LOOM_TRY(const std::vector<Value> ordered, in_order(std::move(inputs)));
   if (cancel == nullptr) cancel = cancel_;
   choose(ordered, cancel);
@@ -147,7 +164,7 @@ Result<std::vector<Value>> Runner::run_pass(const std::vector<Value>& ordered, c
   for (std::size_t i = 0; i < ordered.size(); ++i) work_->give(plan_->inputs[i], ordered[i].data, false);
   const ArenaScope scope(arena_);
   const Exec exec{*pool_, *kernels_, arena_, cancel, Activations::int16};
-  LOOM_TRY_VOID(Program::run(exec, *plan_, program_->model().opset, *work_));
+  LOOM_TRY_VOID(Program::run(exec, *plan_, chosen_->model().opset, *work_));
   std::vector<Value> outputs;
   for (const std::size_t at : plan_->outputs) {
     LOOM_TRY(const Value* const here, value_here(exec, *plan_, *work_, at));

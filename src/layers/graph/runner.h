@@ -1,6 +1,8 @@
 #pragma once
 // A graph at work: threads, memory and the plans of the shapes that came last. Inputs and outputs go by name.
 
+#include <set>
+
 #include "backend/cpu/isa.h"
 #include "layers/graph/on_card.h"
 
@@ -22,7 +24,7 @@ class Runner {
   static Result<std::unique_ptr<Runner>> create(std::shared_ptr<const Program> program,
                                                 const RunnerOptions& options = {});
 
-  // Values by the names of Program::inputs(), each of its type. What a plan needs to know of whole numbers it looks up:
+  // Values by the names of Program::inputs(), each of its type, and of Program::defaults() where the file's is not meant. What a plan needs to know of whole numbers it looks up:
   // other numbers are then planned anew; where shapes follow from the values of other inputs, every call is planned.
   // Inputs need to last during the call alone; the results are owned. InvalidArgument for a missing or unknown name,
   // ShapeMismatch, Cancelled once `*cancel`, or that of the options, is set, and errors of the operations.
@@ -43,10 +45,13 @@ class Runner {
   void choose(const std::vector<Value>& inputs, const std::atomic<bool>* cancel);
   Result<std::vector<Value>> run_pass(const std::vector<Value>& ordered, const std::atomic<bool>* cancel);
   bool fits(const std::vector<Value>& inputs) const;
+  Result<void> choose_program(const std::vector<std::pair<std::string, Value>>& inputs);
   Result<std::vector<Value>> in_order(std::vector<std::pair<std::string, Value>> inputs) const;
   Result<std::vector<Value>> as_known(const std::vector<Value>& inputs) const;
 
   std::shared_ptr<const Program> program_;
+  std::shared_ptr<const Program> chosen_;  // program_, or with the inputs that a run has given in place of constants
+  std::set<std::string> given_;            // those
   std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   const std::atomic<bool>* cancel_ = nullptr;

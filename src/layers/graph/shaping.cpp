@@ -338,6 +338,9 @@ Result<void> split(Op& op) {
   const std::size_t parts = op.node.outputs.size();
   const auto whole = static_cast<std::int64_t>(x.dims[axis]);
   if (parts == 0) return op.refuse(Code::CorruptData, "no outputs");
+  if (const auto said = op.integer("num_outputs", static_cast<std::int64_t>(parts));
+      said != static_cast<std::int64_t>(parts))
+    return op.refuse(Code::ShapeMismatch, "num_outputs {} for {} outputs", said, parts);
   if (sizes.empty()) {
     const auto n = static_cast<std::int64_t>(parts), part = (whole + n - 1) / n;
     for (std::int64_t i = 0; i < n; ++i) sizes.push_back(std::clamp(whole - i * part, std::int64_t{0}, part));
@@ -570,10 +573,13 @@ Result<void> blocks(Op& op, bool to_space) {
     return op.refuse(Code::ShapeMismatch, "blocks of {} of {}", b, text_of(x.dims));
   Dims inner;
   std::array<std::size_t, 6> order{};
-  if (to_space && op.text("mode", "DCR") == "CRD")
+  const bool channels_first = op.text("mode", "DCR") == "CRD";  // a channel's blocks are neighbours in depth
+  if (to_space && channels_first)
     inner = {n, c / (b * b), b, b, h, w}, order = {0, 1, 4, 2, 5, 3};
   else if (to_space)
     inner = {n, b, b, c / (b * b), h, w}, order = {0, 3, 4, 1, 5, 2};
+  else if (channels_first)
+    inner = {n, c, h / b, b, w / b, b}, order = {0, 1, 3, 5, 2, 4};
   else
     inner = {n, c, h / b, b, w / b, b}, order = {0, 3, 5, 1, 2, 4};
   const auto own = row_major_strides(inner);

@@ -102,6 +102,13 @@ struct Convolution {
   Dims dims;
 };
 
+// kernel_shape repeats what the weight says.
+Result<void> check_kernel(const Op& op, const Window& w) {
+  LOOM_TRY(const auto said, sizes_of(op, "kernel_shape", w.axes, 0, 1));
+  if (!op.has_attribute("kernel_shape") || said == w.kernel) return {};
+  return op.refuse(Code::ShapeMismatch, "kernel_shape {} for a weight of {}", text_of(said), text_of(w.kernel));
+}
+
 Result<Convolution> convolution_of(const Op& op, const Value& x, const Value& w) {
   if (x.rank() < 3 || x.rank() > 5 || w.rank() != x.rank() || x.elements() == 0 || w.elements() == 0)
     return op.refuse(Code::ShapeMismatch, "{} by a weight {}", text_of(x.dims), text_of(w.dims));
@@ -110,6 +117,7 @@ Result<Convolution> convolution_of(const Op& op, const Value& x, const Value& w)
   if (w.dims[1] != x.dims[1] / groups)
     return op.refuse(Code::ShapeMismatch, "{} by a weight {} in {} groups", text_of(x.dims), text_of(w.dims), groups);
   LOOM_TRY(c.window, window_of(op, x, Dims(w.dims.begin() + 2, w.dims.end()), false));
+  LOOM_TRY_VOID(check_kernel(op, c.window));
   c.sizes = {x.dims[0], groups, x.dims[1] / groups, w.dims[0] / groups};
   LOOM_TRY(c.layout, PatchLayout::create(geometry_of(c.window, x), three(c.window.out, 1)));
   LOOM_TRY_VOID(check_stored(op, c.layout, x.dims[1]));
@@ -198,12 +206,6 @@ Result<void> conv_integer(Op& op) {
   return {};
 }
 
-double nearest_even(double v) {
-  const double down = __builtin_floor(v), part = v - down;
-  if (part != 0.5) return part < 0.5 ? down : down + 1;
-  return down - 2 * __builtin_floor(down / 2) == 0 ? down : down + 1;
-}
-
 // x, its scale and zero point, w with these, those of y, a bias of int32.
 Result<void> qlinear_conv(Op& op) {
   const Value &x = op.in(0), &w = op.in(3);
@@ -239,6 +241,7 @@ Result<void> conv_transpose(Op& op) {
   LOOM_TRY(const std::size_t groups, groups_of(op, x.dims[1], x.dims[1]));
   Window win;
   win.axes = axes, win.kernel = Dims(w.dims.begin() + 2, w.dims.end());
+  LOOM_TRY_VOID(check_kernel(op, win));
   LOOM_TRY(win.stride, sizes_of(op, "strides", axes, 1, 1));
   LOOM_TRY(win.dilation, sizes_of(op, "dilations", axes, 1, 1));
   LOOM_TRY(const auto pads, sizes_of(op, "pads", 2 * axes, 0, 0));
@@ -246,26 +249,28 @@ Result<void> conv_transpose(Op& op) {
   const auto wanted = op.integers("output_shape");
   if (!wanted.empty() && wanted.size() != axes)
     return op.refuse(Code::ShapeMismatch, "an output_shape of {} extents", wanted.size());
+  if (std::ranges::any_of(wanted, [](std::int64_t v) { return v < 1 || v > kMostExtent; }))
+    return op.refuse(Code::InvalidConfig, "an output_shape with an extent below 1 or above {}", kMostExtent);
   const std::string mode = op.text("auto_pad", "NOTSET");
   for (std::size_t a = 0; a < axes; ++a) {
     LOOM_TRY(const std::size_t walked, checked_mul(win.stride[a], x.dims[a + 2] - 1));
     LOOM_TRY(const std::size_t reach, checked_mul(win.dilation[a], win.kernel[a] - 1));
     const std::size_t whole = walked + reach + 1 + extra[a];
-    std::size_t begin = pads[a], end = pads[a + axes];
+    std::size_t begin = pads[a], end = pads[a + axes], beyond = 0;
     const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
     if (!wanted.empty() || same) {
       const std::size_t out = wanted.empty() ? x.dims[a + 2] * win.stride[a]
                                              : static_cast<std::size_t>(std::max<std::int64_t>(wanted[a], 0));
-      if (out > whole) return op.refuse(Code::ShapeMismatch, "an output of {} where {} are", out, whole);
-      const std::size_t both = whole - out;
+      // ConvTranspose-11: the greater half of the padding is in front, but for SAME_UPPER. An output that is larger than
+      // the full result ends in zeros.
+      const std::size_t both = whole > out ? whole - out : 0;
       begin = mode == "SAME_UPPER" ? both / 2 : both - both / 2;
-      if (mode != "SAME_UPPER" && mode != "SAME_LOWER") begin = both / 2;
-      end = both - begin;
+      end = both - begin, beyond = out > whole ? out - whole : 0;
     } else if (mode == "VALID") {
       begin = end = 0;
     }
     if (whole < begin + end + 1) return op.refuse(Code::ShapeMismatch, "nothing comes out");
-    win.begin.push_back(begin), win.end.push_back(end), win.out.push_back(whole - begin - end);
+    win.begin.push_back(begin), win.end.push_back(end), win.out.push_back(whole - begin - end + beyond);
   }
   ConvGeometry g = geometry_of(win, x);
   g.transposed = true;
@@ -332,6 +337,8 @@ std::size_t visit_window(const Window& w, const Dims& in, const T* plane, std::s
 Result<Window> pool_window(const Op& op) {
   if (op.in(0).rank() < 3 || op.in(0).rank() > 8)
     return op.refuse(Code::ShapeMismatch, "of {}", text_of(op.in(0).dims));
+  if (op.node.op == "GlobalLpPool")  // one window, which is the plane
+    return window_of(op, op.in(0), Dims(op.in(0).dims.begin() + 2, op.in(0).dims.end()), false);
   LOOM_TRY(auto kernel, sizes_of(op, "kernel_shape", op.in(0).rank() - 2, 0, 1));
   return window_of(op, op.in(0), std::move(kernel), op.integer("ceil_mode", 0) != 0);
 }
@@ -400,7 +407,7 @@ Result<void> average_pool_op(Op& op) {
   if (!is_float(x.type)) return op.refuse(Code::Unsupported, "of {}", name_of(x.type));
   LOOM_TRY(const Window w, pool_window(op));
   const bool counts_padding = op.integer("count_include_pad", 0) != 0;
-  const bool powers = op.node.op == "LpPool";
+  const bool powers = op.node.op == "LpPool" || op.node.op == "GlobalLpPool";
   const std::int64_t p_norm = op.integer("p", 2);
   if (powers && (p_norm < 1 || p_norm > 64)) return op.refuse(Code::Unsupported, "p {}", p_norm);
   const Dims dims = pooled_dims(x, w);
@@ -487,6 +494,7 @@ std::span<const OpRow> spatial_rows() {
       OpRow{"MaxPool", max_pool_op},
       OpRow{"AveragePool", average_pool_op},
       OpRow{"LpPool", average_pool_op},
+      OpRow{"GlobalLpPool", average_pool_op},
       OpRow{"GlobalMaxPool", global_pool},
       OpRow{"GlobalAveragePool", global_pool},
   };

@@ -116,6 +116,14 @@ float rounded(Type type, float value) {
   return type == Type::f32 ? value : float_of_code(type, code_of_float(type, value));
 }
 
+float rounded_without_saturation(Type type, float value) {
+  const float size = value < 0 ? -value : value;
+  // From halfway to the number that would follow the largest one on: 448 stays at a tie, being even, 57344 does not.
+  if (type == Type::f8e4m3fn && size > 464) return std::bit_cast<float>(0x7fc00000u);
+  if (type == Type::f8e5m2 && size >= 61440) return value < 0 ? -__builtin_huge_valf() : __builtin_huge_valf();
+  return rounded(type, value);
+}
+
 std::string text_of(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
 Result<Value> Value::create(Type type, Dims dims) {

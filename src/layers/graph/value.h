@@ -52,6 +52,8 @@ inline std::size_t bytes_of(Store store) { return store == Store::f32 ? 4 : 8; }
 std::int64_t wrapped(Type type, std::int64_t value);
 // The nearest number of the type, ties to even, kept in the store.
 float rounded(Type type, float value);
+// The same without saturation: a float of 8 bits beyond its largest number is NaN or, of float8e5m2, infinity.
+float rounded_without_saturation(Type type, float value);
 
 using Dims = std::vector<std::size_t>;
 // "[2, 3]"
