@@ -203,13 +203,24 @@ function(loom_module name)
 endfunction()
 
 # A system package that one file of a target uses if it is there; the file says LOOM_HAVE_<package> and does without it, or answers with an error.
+# Further arguments name the archives that the static program links in its place.
 function(loom_optional target package source)
   if(CMAKE_CROSSCOMPILING)
     return()
   endif()
   find_package(${package} QUIET)
   if(${package}_FOUND)
-    target_link_libraries(${target} PRIVATE ${package}::${package})
+    # The static program takes the package's archives, which loom_static_program() has looked for.
+    set(archives "")
+    foreach(archive IN LISTS ARGN)
+      find_library(LOOM_ARCHIVE_${archive} lib${archive}.a)
+      list(APPEND archives ${LOOM_ARCHIVE_${archive}})
+      if(NOT LOOM_ARCHIVE_${archive})
+        set_property(GLOBAL APPEND PROPERTY LOOM_MISSING_ARCHIVES lib${archive}.a)
+      endif()
+    endforeach()
+    set(is_static $<BOOL:$<TARGET_PROPERTY:LOOM_STATIC>>)
+    target_link_libraries(${target} PRIVATE $<$<NOT:${is_static}>:${package}::${package}> "$<${is_static}:${archives}>")
     # Its own definitions do not fit the precompiled header.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/${source} PROPERTIES COMPILE_DEFINITIONS LOOM_HAVE_${package} SKIP_PRECOMPILE_HEADERS ON)
   else()
@@ -276,6 +287,23 @@ function(loom_program name folder)
   target_compile_options(${name} PRIVATE -Wno-conversion)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)  # parses flags: half the code, nothing at run time
   target_precompile_headers(${name} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp> <fmt/format.h>)
+endfunction()
+
+# <name>_static: the same objects, linked with every library inside. It runs without any file beside it, and cannot load libraries: no graphics
+# cards. tools/release packs it. Not part of `all`.
+function(loom_static_program name)
+  get_property(missing GLOBAL PROPERTY LOOM_MISSING_ARCHIVES)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL Linux OR CMAKE_CROSSCOMPILING OR LOOM_SANITIZE OR LOOM_FUZZ OR missing)
+    message(STATUS "${name}_static is not built: not Linux, a special build, or missing archives: ${missing}")
+    return()
+  endif()
+  add_executable(${name}_static EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}> cmake/fmt_inside.cpp)
+  set_target_properties(${name}_static PROPERTIES LOOM_STATIC ON)
+  get_target_property(libraries ${name} LINK_LIBRARIES)
+  target_link_libraries(${name}_static PRIVATE ${libraries})
+  # --no-warnings: the C library says of getaddrinfo and dlopen that they need files at run time; the one resolves numbers alone, the other
+  # is never called (src/core/system/unix.cpp).
+  target_link_options(${name}_static PRIVATE -static -s -Wl,--no-warnings)
 endfunction()
 
 # tests/<folder>/*_test.cpp: what needs more than one module.

@@ -26,3 +26,9 @@ if(LOOM_WHOLE)
   add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/additions)
   set_tests_properties(additions PROPERTIES TIMEOUT 10000)
 endif()
+
+# What tools/release packs, in an empty root. Built here: the objects are those of the program.
+if(TARGET loom_static)
+  add_test(NAME outside_release COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/release.py ${PROJECT_BINARY_DIR} $<TARGET_FILE:loom>)
+  set_tests_properties(outside_release PROPERTIES TIMEOUT 1800)
+endif()

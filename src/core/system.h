@@ -92,6 +92,7 @@ void empty_addresses(std::byte* begin, std::size_t bytes) noexcept;
 
 // A shared library, and what it exports by name; null where it or the name is not found. A library stays open.
 void* open_library(const char* path);
+bool can_open_libraries();  // false in a program that is linked statically
 void* symbol_of(void* library, const char* name);
 std::string file_of_symbol(void* symbol);  // the library's; empty where that cannot be known
 

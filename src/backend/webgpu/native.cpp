@@ -37,6 +37,10 @@ struct Library {
 
   explicit Library(const std::string& path) {
     void* library = nullptr;
+    if (!os::can_open_libraries()) {
+      problem = "this program is linked statically and loads no WebGPU library; for graphics cards build it with ./run";
+      return;
+    }
     if (!path.empty()) {
       library = os::open_library(path.c_str());
       if (library == nullptr) {

@@ -9,7 +9,14 @@
 #include "core/checked.h"
 #include "core/system.h"
 
+// The linker defines it in every program with a dynamic section, and so not where `-static` linked one.
+extern "C" {
+extern const char _DYNAMIC __attribute__((weak));
+}
+
 namespace loom::os {
+
+bool can_open_libraries() { return &::_DYNAMIC != nullptr; }
 
 std::byte* take_pages(std::size_t bytes, bool huge) {
   // Over-reserve so that the start can be moved to a huge-page boundary, then give the ends back.

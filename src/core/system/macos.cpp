@@ -8,6 +8,8 @@
 
 namespace loom::os {
 
+bool can_open_libraries() { return true; }
+
 std::byte* take_pages(std::size_t bytes, bool) {
   void* const begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);

@@ -82,7 +82,9 @@ void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
   ::mprotect(begin, bytes, PROT_NONE);
 }
 
-void* open_library(const char* path) { return ::dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+void* open_library(const char* path) {
+  return can_open_libraries() ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+}
 void* symbol_of(void* library, const char* name) { return ::dlsym(library, name); }
 std::string file_of_symbol(void* symbol) {
   Dl_info info{};

@@ -74,6 +74,7 @@ bool fill_addresses(std::byte* begin, std::size_t bytes) {
 }
 void empty_addresses(std::byte*, std::size_t) noexcept {}
 
+bool can_open_libraries() { return false; }
 void* open_library(const char*) { return nullptr; }
 void* symbol_of(void*, const char*) { return nullptr; }
 std::string file_of_symbol(void*) { return {}; }

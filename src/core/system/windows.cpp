@@ -263,6 +263,7 @@ bool fill_addresses(std::byte* begin, std::size_t bytes) {
 }
 void empty_addresses(std::byte* begin, std::size_t bytes) noexcept { VirtualFree(begin, bytes, MEM_DECOMMIT); }
 
+bool can_open_libraries() { return true; }
 void* open_library(const char* path) { return LoadLibraryW(WidePath(path).text); }
 void* symbol_of(void* library, const char* name) {
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
