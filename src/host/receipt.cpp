@@ -232,6 +232,7 @@ void Receipt::fields(ConfigVisitor& visit) {
     visit.object({"generation"}, [&](ConfigVisitor& inner) { generation_fields(inner, generation); });
   if (is(Command::embed)) {
     visit({"texts"}, texts);
+    visit({"text_prompt", "Put before each of them"}, text_prompt);
     visit({"dtype", "Of the weights; empty: float32"}, session.dtype);
   }
   if (is(Command::run)) visit.object({"input"}, [&](ConfigVisitor& inner) { input_fields(inner, input); });
@@ -280,7 +281,7 @@ Result<Receipt> receipt_of(const std::string& folder, const TextEncoder& encoder
   Receipt out = started(Receipt::Command::embed, folder);
   for (const std::string& text : texts)
     if (!is_utf8(text)) return fail(Code::Unsupported, "a text is no UTF-8: no receipt can hold it");
-  out.texts = std::move(texts);
+  out.texts = std::move(texts), out.text_prompt = encoder.prompt().value_or("");
   if (options.dtype) out.session.dtype = name(*options.dtype);
   out.machine.device = device_name(options.session.device);
   out.machine.threads = static_cast<std::uint64_t>(encoder.threads());

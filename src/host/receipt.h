@@ -64,6 +64,7 @@ struct Receipt {
   std::vector<File> adapters;  // folders beside those that the model brings
   Prompt prompt;
   std::vector<std::string> texts;  // of embed
+  std::string text_prompt;         // put before each of them
   NetworkInput input;
   Settings session;
   GenerationOptions generation;

@@ -169,6 +169,7 @@ class Replay {
     if (!r_.session.dtype.empty()) {
       LOOM_TRY(options.dtype, dtype_from_name(r_.session.dtype));
     }
+    options.prompt = r_.text_prompt;  // also where the folder has another default
     LOOM_TRY(TextEncoder encoder, TextEncoder::load(place_of(r_.model.path), options));
     LOOM_TRY(const std::vector<TextEmbedding> vectors, encoder.embed(r_.texts, o_.cancel));
     return compare_hash("hash of the vectors", hash_of(vectors));
