@@ -82,7 +82,7 @@ HttpResponse refused(int status) {
 
 int refusal_of(const Parser& parser, const HttpServerOptions& options) {
   const auto& header = parser.get();
-  constexpr std::string_view kFetchSite = "Sec-Fetch-Site";
+  constexpr const char* kFetchSite = "Sec-Fetch-Site";
   const bool is_ambiguous = header.count(http::field::host) > 1 || header.count(http::field::origin) > 1 ||
                             header.count(http::field::authorization) > 1 || header.count(kFetchSite) > 1;
   return refusal({view_of(header[http::field::authorization]), view_of(header[http::field::host]),
