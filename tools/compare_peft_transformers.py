@@ -121,10 +121,10 @@ def write_case(rng, folder):
             shutil.rmtree(folder / "adapter", ignore_errors=True)
             peft.save_pretrained(folder / "adapter")
             loaded = PeftModel.from_pretrained(load(), folder / "adapter").eval()
+            with torch.no_grad():
+                return folder / "adapter", settings, ids, loaded(torch.tensor([ids])).logits[0, -1]
         except Exception:  # a combination that PEFT refuses
             continue
-        with torch.no_grad():
-            return folder / "adapter", settings, ids, loaded(torch.tensor([ids])).logits[0, -1]
 
 
 def main():

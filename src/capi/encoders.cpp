@@ -27,6 +27,7 @@ Json info_of(const TextEncoder& encoder) {
           {"vocab_size", c.vocab_size},
           {"pooling", name_of(encoder.pooling().mode)},
           {"normalize", encoder.pooling().normalize},
+          {"prompt", encoder.prompt() ? Json(*encoder.prompt()) : Json()},
           {"resident_bytes", encoder.network().resident_bytes()},
           {"threads", encoder.threads()}};
 }

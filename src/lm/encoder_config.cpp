@@ -150,6 +150,10 @@ Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden
     const std::string* below = place == nullptr ? nullptr : as_string(*place);
     if (name == nullptr || below == nullptr)
       return fail(Code::CorruptData, "{}: /{}: \"type\" and \"path\" expected", path, i);
+    const Json* const kwargs = find(modules[i], "kwargs");
+    if (kwargs != nullptr && !kwargs->is_null() && !kwargs->empty())
+      return fail(Code::Unsupported, "{}: /{}/kwargs: {}: arguments of a call are not supported", path, i,
+                  shown(*kwargs));
     const std::string kind = name->substr(name->rfind('.') + 1);
     if (kind == "Transformer" && i == 0) continue;
     if (kind == "Pooling" && i == 1) {

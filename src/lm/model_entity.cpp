@@ -52,8 +52,12 @@ class Packer {
       return PackedMatrix{blocks(order), {}, {}};
     if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
       LOOM_TRY(QuantizedMatrix q, m.to_quantized(stop_));
-      // A BitNet matrix has one scale, which lies in memory per row.
-      if (tensor_.bitnet_scale) q.span = resolved(dtype_, {}), q.scales.resize(1);
+      // One scale for the whole tensor (BitNet's among them) lies in memory per row.
+      const ScaleSpan span = resolved(dtype_, tensor_.packed.value_or(ScaleSpan{}));
+      if (span.granularity == Granularity::Tensor && q.span.granularity == Granularity::Row) {
+        q.span = span, q.scales.resize(std::min<std::size_t>(q.scales.size(), 1));
+        q.zero_points.resize(std::min<std::size_t>(q.zero_points.size(), 1));
+      }
       return pack(q, stop_);
     }
     std::vector<float> values(m.rows() * m.cols());

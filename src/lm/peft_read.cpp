@@ -106,7 +106,15 @@ class PeftFolder {
 
   // Puts a tensor to its module, or among the changes.
   Result<void> sort(const SafeTensor& t) {
-    std::string_view rest = t.name;
+    std::string plain = t.name;
+    // bias "all" also writes the biases of modules_to_save, under the names that they have inside of PEFT.
+    constexpr std::string_view kSaved = ".modules_to_save.", kReplaced = ".original_module.";
+    if (plain.find(kReplaced) != plain.npos) return {};
+    if (const std::size_t at = plain.find(kSaved); at != plain.npos) {
+      const std::size_t end = plain.find('.', at + kSaved.size());
+      if (end != plain.npos) plain.erase(at, end - at);
+    }
+    std::string_view rest = plain;
     if (rest.starts_with(kPeftPrefix)) rest.remove_prefix(kPeftPrefix.size());
     for (const Suffix& suffix : kSuffixes)
       if (rest.ends_with(suffix.text)) {

@@ -69,6 +69,7 @@ CASES = {
     "save_linear": ("biased", dict(target_modules=["q_proj"], modules_to_save=["o_proj"])),
     "save_mlp": ("plain", dict(target_modules=["q_proj"], modules_to_save=["mlp"])),
     "bias_all": ("biased", dict(target_modules=["q_proj", "v_proj"], bias="all")),
+    "bias_all_saved": ("biased", dict(target_modules=["q_proj"], bias="all", modules_to_save=["mlp"])),
     "bias_lora_only": ("biased", dict(target_modules=["q_proj", "v_proj"], bias="lora_only")),
     "bias_qwen2": ("qwen2", dict(target_modules=["q_proj"], bias="lora_only")),
     "lora_bias": ("biased", dict(target_modules=["q_proj", "down_proj"], lora_bias=True)),
