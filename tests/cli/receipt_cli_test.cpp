@@ -86,7 +86,7 @@ TEST_F(ReceiptCli, ReplaySaysWhatDiffersFirstAndWhereAModelIs) {
   const Outcome missing = loom({"replay", temp("r.json")});
   EXPECT_EQ(missing.status, 3);
   EXPECT_NE(missing.err.find("--model PATH"), std::string::npos) << missing.err;
-  EXPECT_EQ(loom({"replay", temp("r.json"), "--model", temp("moved.gguf"), "--isa", "scalar", "-t", "2"}).status, 0);
+  EXPECT_EQ(loom({"replay", temp("r.json"), "--model", temp("moved.gguf"), "-t", "1"}).status, 0);
   Json receipt = test::read_json(temp("r.json"));
   receipt["result"]["ids"][0] = 1;
   test::write_all(temp("forged.json"), dump_json(receipt));
@@ -105,7 +105,7 @@ TEST_F(ReceiptCli, ReplaySaysWhatDiffersFirstAndWhereAModelIs) {
 
 TEST_F(ReceiptCli, AConversationOfChatIsReplayed) {
   ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
-  test::Program chat({"chat", temp("model.gguf"), "-n", "4"});
+  test::Program chat({test::loom_binary(), "chat", temp("model.gguf"), "-n", "4"});
   chat.start();
   chat.send("Hello\nAgain\n/save " + temp("talk.json") + "\n/quit\n");
   ASSERT_EQ(chat.finish().status, 0);
