@@ -45,6 +45,23 @@ TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
   receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
 }
 
+TEST_F(ReceiptCli, LogitsOfAChatAreThoseOfThePromptThatGenerateShows) {
+  ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
+  const auto hash_of = [&](Args args) {
+    args.insert(args.begin(), {"logits", temp("model.gguf")});
+    args.push_back("--json");
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out).value_or(Json::object())["hash"];
+  };
+  const Outcome shown = loom({"generate", temp("model.gguf"), "-p", "Hello", "--show-prompt", "--json"});
+  std::string ids = dump_json(parse_json(shown.out).value()["ids"]);
+  EXPECT_EQ(hash_of({"-p", "Hello", "--chat"}), hash_of({"--ids", ids}));
+  EXPECT_EQ(hash_of({"-p", "Hello", "--raw"}), hash_of({"-p", "Hello"}));
+  EXPECT_NE(hash_of({"-p", "Hello", "--raw"}), hash_of({"-p", "Hello", "--chat"}));
+  EXPECT_EQ(loom({"logits", temp("model.gguf"), "-p", "a", "--raw", "--chat"}).status, 2);
+}
+
 TEST_F(ReceiptCli, InputsOfARunAreHashedAndFoundBesideAMovedReceipt) {
   const Json drawn = receipt_of({"run", demo(), "-o", temp("y.json")}, "drawn.json");
   ASSERT_FALSE(drawn.is_null());

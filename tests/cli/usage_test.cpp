@@ -113,7 +113,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--receipt",
         "--activations",
         "--kv-dtype"}},
-      {"logits", {"--prompt", "--ids", "--top", "--receipt", "--json"}},
+      {"logits", {"--prompt", "--ids", "--chat", "--raw", "--top", "--receipt", "--json"}},
       {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
       {"perplexity", {"--window", "--max-windows", "--json"}},
