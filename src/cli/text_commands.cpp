@@ -7,7 +7,9 @@
 #include "cli/commands.h"
 #include "cli/receipt_option.h"
 #include "core/numerics_version.h"
+#include "host/conversation.h"
 #include "host/perplexity.h"
+#include "host/prompts.h"
 
 namespace loom::cli {
 namespace {
@@ -15,23 +17,35 @@ namespace {
 struct LogitsOptions {
   CommonOptions common;
   std::string model, prompt, ids, receipt;
+  bool chat = false, raw = false;
   std::size_t top = 10;
 };
+
+// The text that the model reads: the prompt as it is or, with --chat, as its chat template writes it.
+Result<std::string> text_to_read(const LogitsOptions& o, const LanguageModel& model) {
+  if (!o.chat) return o.prompt;
+  LOOM_TRY_VOID(model.need_template());
+  return Prompts::of(model).render(Json::array({message("user", o.prompt)}), &interrupt_flag());
+}
 
 Result<int> run_logits(const LogitsOptions& o) {
   LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
-  std::vector<std::int32_t> ids;
+  Receipt::Prompt read;
   std::size_t dropped = 0;
   if (!o.ids.empty()) {
-    LOOM_TRY(ids, parse_ids(o.ids));
+    LOOM_TRY(read.ids, parse_ids(o.ids));
   } else {
     auto tokenizer = model.need_tokenizer();
     if (!tokenizer) return fail(tokenizer.error().code, "{}; --ids takes token ids", tokenizer.error().text());
-    LOOM_TRY(const text::Encoded encoded, (*tokenizer)->encode(o.prompt, {}, ids));
+    LOOM_TRY(const std::string text, text_to_read(o, model));
+    read = prompt_of_text(text, !o.chat, o.chat ? model.chat_template->source() : std::string());
+    LOOM_TRY(const text::Encoded encoded,
+             (*tokenizer)->encode(text, {.add_special_tokens = !o.chat, .parse_special = true}, read.ids));
     dropped = encoded.dropped_bytes;
     warn_dropped(dropped);
   }
+  const std::vector<std::int32_t>& ids = read.ids;
   LOOM_TRY(const auto session, open_session(model, o.common));
   LOOM_TRY(const std::span<const float> row, session->feed(ids, 0, &interrupt_flag()));
   if (const auto bad = std::find_if(row.begin(), row.end(), [](float v) { return !std::isfinite(v); });
@@ -41,11 +55,8 @@ Result<int> run_logits(const LogitsOptions& o) {
   hash.update_floats(row);
   const Digest bits = hash.finish();
   const std::string digest = to_hex(bits);
-  LOOM_TRY(const Json receipt, give_receipt(o.receipt, o.common, [&] {
-             Receipt::Prompt read = o.ids.empty() ? prompt_of_text(o.prompt, true) : Receipt::Prompt();
-             read.ids = ids;
-             return receipt_of_logits(model, *session, bits, std::move(read));
-           }));
+  LOOM_TRY(const Json receipt,
+           give_receipt(o.receipt, o.common, [&] { return receipt_of_logits(model, *session, bits, read); }));
   const std::vector<TokenLogprob> best = logprobs(row, -1, o.top);
   const auto text = [&](std::int32_t id) {
     return model.tokenizer ? model.tokenizer->decode(std::span(&id, 1), {.skip_special_tokens = false}) : std::string();
@@ -189,8 +200,11 @@ Result<int> run_perplexity(const PerplexityFlags& o) {
 Run logits_command(CLI::App& app) {
   auto o = std::make_shared<LogitsOptions>();
   add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
-  auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is");
-  app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
+  auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is unless --chat is given");
+  auto* const ids = app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
+  auto* const chat = app.add_flag("--chat", o->chat, "Ask: the model's chat template stands around the text");
+  chat->excludes(ids);
+  app.add_flag("--raw", o->raw, "The text as it is, as generate has it (the default)")->excludes(chat)->excludes(ids);
   app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(whole_number());
   add_receipt(app, o->receipt);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

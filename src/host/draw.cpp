@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-constexpr double kWidth = 170, kLeaf = 40, kHead = 24, kShapeLine = 14, kGap = 6, kCellGap = 26, kPlaneGap = 60,
+constexpr double kWidth = 200, kLeaf = 40, kHead = 24, kShapeLine = 14, kGap = 6, kCellGap = 26, kPlaneGap = 60,
                  kMargin = 24;
 
 // Wide types blue, bytes green, down to one bit in red: fewer bits, warmer colours.
@@ -120,7 +120,8 @@ class Picture {
     if (n.link != nullptr) links_.push_back({n.link, x + width, y + height / 2});
     if (n.children.empty()) {
       text(x + 8, y + 31, fitting(n.disabled ? "disabled" : n.note, 10, false, room), 10, "#4a4e5c");
-      if (!n.shape.empty()) text(x + 8, y + 31 + kShapeLine, fitting(n.shape, 10, false, room), 10, "#4a4e5c");
+      const double below = n.note.empty() && !n.disabled ? 0 : kShapeLine;
+      if (!n.shape.empty()) text(x + 8, y + 31 + below, fitting(n.shape, 10, false, room), 10, "#4a4e5c");
       return height;
     }
     if (!n.shape.empty()) text(x + 8, y + 31, fitting(n.shape, 10, false, room), 10, "#4a4e5c");

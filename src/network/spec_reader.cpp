@@ -219,6 +219,13 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   read_hints(findings, reader, place, kHintKeys);
   layer->fields(reader);
   const Json* weights = reader.take("weights");
+  // In other frameworks a residual holds the layers that it goes round.
+  if (kind.name == "residual")
+    for (const char* const key : {"layers", "sequential_layers"})
+      if (reader.take(key) != nullptr)
+        reader.complain(Code::UnknownKey, key,
+                        "a residual holds no layers; write {\"type\": \"sequential\", \"residual\": true, "
+                        "\"sequential_layers\": [...]}");
   reader.finish();
   read_graph_file(findings, *layer, place);
   if (findings.errors.size() != before) return nullptr;

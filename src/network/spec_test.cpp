@@ -345,13 +345,41 @@ TEST(Spec, CaseDoesNotCountInActivationsAsInOtherNames) {
   EXPECT_EQ(network_from_json(spec_with("RELUU")).error().code, Code::UnknownName);
 }
 
+// Keys of PyTorch, and those that one guesses, name what the own key names.
+TEST(Spec, KeysOfOtherFrameworksAreAliases) {
+  const std::pair<std::string, std::string> same[] = {
+      {R"({"type":"batchnorm","num_features":3})", R"({"type":"batchnorm","input_height":3})"},
+      {R"({"type":"batchnorm","channels":3})", R"({"type":"batchnorm","input_height":3})"},
+      {R"({"type":"groupnorm","num_channels":4,"num_groups":2})",
+       R"({"type":"groupnorm","input_height":4,"num_groups":2})"},
+      {R"({"type":"instancenorm","channels":4})", R"({"type":"instancenorm","input_height":4})"},
+      {R"({"type":"layernorm","normalized_shape":4})", R"({"type":"layernorm","input_height":4})"},
+      {R"({"type":"rmsnorm","normalized_shape":4})", R"({"type":"rmsnorm","input_height":4})"},
+      {R"({"type":"embedding","num_embeddings":4,"embedding_dim":2})",
+       R"({"type":"embedding","vocab_size":4,"embedding_dim":2})"},
+      {R"({"type":"parallel","branches":[{"type":"layernorm","input_height":4}]})",
+       R"({"type":"parallel","parallel_branches":[{"type":"layernorm","input_height":4}]})"},
+      {R"({"type":"sequential","layers":[{"type":"layernorm","input_height":4}]})",
+       R"({"type":"sequential","sequential_layers":[{"type":"layernorm","input_height":4}]})"}};
+  for (const auto& [theirs, own] : same) {
+    const auto a = network_from_json(list_of(theirs)), b = network_from_json(list_of(own));
+    ASSERT_EQ(a.has_value(), b.has_value()) << theirs << (a ? "" : a.error().text());
+    if (a) EXPECT_EQ(dump_json(network_to_json(a->network)), dump_json(network_to_json(b->network))) << theirs;
+    EXPECT_TRUE(fits_schema(parse_json(list_of(theirs)).value())) << theirs;
+  }
+  const auto residual = network_from_json(list_of(R"({"type":"residual","layers":[]})"));
+  ASSERT_FALSE(residual);
+  EXPECT_NE(residual.error().text().find("/layers/0/layers: a residual holds no layers; write"), std::string::npos)
+      << residual.error().text();
+}
+
 // A network whose links feed back is made with its input_shape; its forward pass is refused, its mesh runs.
 TEST(Spec, ANetworkThatFeedsBackIsMadeForTheStepMesh) {
-  const std::string spec = R"({"rows":1,"cols":3,"input_shape":[4],"layers":[
-      {"x":0,"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"target_x":2,"link_mode":"feed",
+  const std::string spec = R"({"depth":1,"rows":1,"cols":3,"layers_per_cell":1,"input_shape":[4],"layers":[
+      {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":4,"output_height":4,"is_remote_link":true,"target_x":2,"link_mode":"feed",
        "link_merge":"add"},
-      {"x":1,"type":"dense","input_height":4,"output_height":4},
-      {"x":2,"type":"dense","input_height":4,"output_height":4}]})";
+      {"z":0,"y":0,"x":1,"l":0,"type":"dense","input_height":4,"output_height":4},
+      {"z":0,"y":0,"x":2,"l":0,"type":"dense","input_height":4,"output_height":4}]})";
   auto read = network_from_json(spec);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->network.prepare(Shape::of({1, 4})).error().code, Code::FeedbackLink);

@@ -47,6 +47,23 @@ TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
   receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
 }
 
+TEST_F(ReceiptCli, LogitsOfAChatAreThoseOfThePromptThatGenerateShows) {
+  ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
+  const auto hash_of = [&](Args args) {
+    args.insert(args.begin(), {"logits", temp("model.gguf")});
+    args.push_back("--json");
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out).value_or(Json::object())["hash"];
+  };
+  const Outcome shown = loom({"generate", temp("model.gguf"), "-p", "Hello", "--show-prompt", "--json"});
+  std::string ids = dump_json(parse_json(shown.out).value()["ids"]);
+  EXPECT_EQ(hash_of({"-p", "Hello", "--chat"}), hash_of({"--ids", ids}));
+  EXPECT_EQ(hash_of({"-p", "Hello", "--raw"}), hash_of({"-p", "Hello"}));
+  EXPECT_NE(hash_of({"-p", "Hello", "--raw"}), hash_of({"-p", "Hello", "--chat"}));
+  EXPECT_EQ(loom({"logits", temp("model.gguf"), "-p", "a", "--raw", "--chat"}).status, 2);
+}
+
 TEST_F(ReceiptCli, InputsOfARunAreHashedAndFoundBesideAMovedReceipt) {
   const Json drawn = receipt_of({"run", demo(), "-o", temp("y.json")}, "drawn.json");
   ASSERT_FALSE(drawn.is_null());
@@ -88,7 +105,7 @@ TEST_F(ReceiptCli, ReplaySaysWhatDiffersFirstAndWhereAModelIs) {
   const Outcome missing = loom({"replay", temp("r.json")});
   EXPECT_EQ(missing.status, 3);
   EXPECT_NE(missing.err.find("--model PATH"), std::string::npos) << missing.err;
-  EXPECT_EQ(loom({"replay", temp("r.json"), "--model", temp("moved.gguf"), "--isa", "scalar", "-t", "2"}).status, 0);
+  EXPECT_EQ(loom({"replay", temp("r.json"), "--model", temp("moved.gguf"), "-t", "1"}).status, 0);
   Json receipt = test::read_json(temp("r.json"));
   receipt["result"]["ids"][0] = 1;
   test::write_all(temp("forged.json"), dump_json(receipt));
@@ -107,7 +124,7 @@ TEST_F(ReceiptCli, ReplaySaysWhatDiffersFirstAndWhereAModelIs) {
 
 TEST_F(ReceiptCli, AConversationOfChatIsReplayed) {
   ASSERT_TRUE(test::write_small_model(temp("model.gguf")));
-  test::Program chat({"chat", temp("model.gguf"), "-n", "4"});
+  test::Program chat({test::loom_binary(), "chat", temp("model.gguf"), "-n", "4"});
   chat.start();
   chat.send("Hello\nAgain\n/save " + temp("talk.json") + "\n/quit\n");
   ASSERT_EQ(chat.finish().status, 0);

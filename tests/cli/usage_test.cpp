@@ -113,7 +113,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--receipt",
         "--activations",
         "--kv-dtype"}},
-      {"logits", {"--prompt", "--ids", "--top", "--receipt", "--json"}},
+      {"logits", {"--prompt", "--ids", "--chat", "--raw", "--top", "--receipt", "--json"}},
       {"tokenize", {"--text", "--file", "--no-special", "--no-parse-special", "--json"}},
       {"detokenize", {"--ids", "--file", "--skip-special", "--json"}},
       {"perplexity", {"--window", "--max-windows", "--json"}},
@@ -279,7 +279,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below.
   const std::set<std::string> silent = {"--threads",   "--isa",         "--device",     "--precision",
                                         "--quiet",     "--help",        "--prompt",     "--chat",
-                                        "--overwrite", "--temperature", "--ignore-eos", "--save-kv"};
+                                        "--overwrite", "--temperature", "--ignore-eos", "--save-kv", "--receipt"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
@@ -301,7 +301,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   const auto told = [](const Outcome& run) {
     auto json = run.out.starts_with("{") ? parse_json(run.out) : Result<Json>(fail(Code::CorruptData, ""));
     if (json)
-      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "activations", "date"})
+      for (const char* key : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "activations", "date", "receipt"})
         json->erase(key);
     return std::pair(run.status, json ? dump_json(*json) : run.out);
   };

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import json
 import os
 import pathlib
 import pickle
@@ -43,6 +44,25 @@ class Questions(unittest.TestCase):
         self.assertTrue(answer.hash.startswith(README_HASH), answer.hash)
         self.assertEqual(answer.stop_reason, "eos")
         self.assertEqual(len(answer.ids), len(self.lm.tokenizer.encode(answer.text)))
+
+    def test_a_receipt_proves_an_answer(self):
+        answer = self.lm.generate(QUESTION, receipt=True, max_tokens=8, temperature=0.5, seed=2**64 - 1)
+        self.assertIsNone(self.lm.generate(QUESTION, max_tokens=1).receipt)
+        self.assertEqual(answer.receipt["result"]["ids"], answer.ids)
+        self.assertEqual(answer.receipt["generation"]["seed"], str(2**64 - 1))
+        self.assertEqual(answer.receipt["model"]["sha256"], welvet.content_hash(MODEL))
+        self.assertEqual(welvet.replay_receipt(answer.receipt)["difference"], None)
+        forged = {**answer.receipt, "result": {**answer.receipt["result"], "text": "no"}}
+        self.assertIn("was changed", welvet.replay_receipt(forged)["difference"])
+        with tempfile.TemporaryDirectory() as folder, self.lm.chat(max_tokens=4) as chat:
+            with self.assertRaises(welvet.LoomError):
+                chat.receipt()
+            chat.say("Hello")
+            path = pathlib.Path(folder, "receipt.json")
+            path.write_text(json.dumps(chat.receipt()))
+            self.assertTrue(welvet.replay_receipt(path)["equal"])
+            with self.assertRaises(welvet.NotFoundError):
+                welvet.replay_receipt(path, model=pathlib.Path(folder, "none.gguf"))
 
     def test_a_stream_joins_to_the_answer_and_may_be_left(self):
         stream = self.lm.stream(QUESTION)

@@ -20,7 +20,8 @@ constinit const LayerKind BatchNorm::kKind{.id = 25,
                                            .width_key = "input_height"};
 
 void BatchNorm::fields(FieldVisitor& visit) {
-  visit({"input_height|output_height", "Required. Channels: axis 1 of the input"}, config_.input_height, {1});
+  visit({"input_height|output_height|num_features|channels", "Required. Channels: axis 1 of the input"},
+        config_.input_height, {1});
   visit({"momentum", "Share of the batch when running mean and variance move in training, 0 to 1"}, config_.momentum);
   visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
 }

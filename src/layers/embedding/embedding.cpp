@@ -23,7 +23,8 @@ LayerPtr Embedding::fit(const FitRequest& r) {
 }
 
 void Embedding::fields(FieldVisitor& visit) {
-  visit({"vocab_size", "Required. Rows of the table: ids run from 0 to vocab_size - 1"}, config_.vocab_size, {1});
+  visit({"vocab_size|num_embeddings", "Required. Rows of the table: ids run from 0 to vocab_size - 1"},
+        config_.vocab_size, {1});
   visit({"embedding_dim", "Required. Features of a row"}, config_.embedding_dim, {1});
   visit({"embed_scale", "Factor of what the table gives"}, config_.embed_scale);
   visit.choice({"oob", "An id outside of the table: error, or zero for a row of zeros"}, config_.oob,

@@ -18,7 +18,8 @@ constinit const LayerKind GroupNorm::kKind{
     .width_key = "input_height"};
 
 void GroupNorm::fields(FieldVisitor& visit) {
-  visit({"input_height|output_height", "Required. Channels: axis 1 of the input"}, config_.input_height, {1});
+  visit({"input_height|output_height|num_channels|channels", "Required. Channels: axis 1 of the input"},
+        config_.input_height, {1});
   visit({"num_groups", "Groups of channels, each with its own mean and variance; divides the channels"},
         config_.num_groups, {1});
   visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);

@@ -19,8 +19,8 @@ constinit const LayerKind InstanceNorm::kKind{
     .width_key = "input_height"};
 
 void InstanceNorm::fields(FieldVisitor& visit) {
-  visit({"input_height|output_height|num_features", "Required. Channels: axis 1 of the input"}, config_.input_height,
-        {1});
+  visit({"input_height|output_height|num_features|channels", "Required. Channels: axis 1 of the input"},
+        config_.input_height, {1});
   visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
   visit({"affine", "Has a gain gamma and a shift beta for each channel"}, config_.affine);
 }

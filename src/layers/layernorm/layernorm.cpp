@@ -21,7 +21,7 @@ LayerPtr LayerNorm::fit(const FitRequest& r) {
 }
 
 void LayerNorm::fields(FieldVisitor& visit) {
-  visit({"input_height|output_height", "Required. Features of a row"}, config_.input_height, {1});
+  visit({"input_height|output_height|normalized_shape", "Required. Features of a row"}, config_.input_height, {1});
   visit({"eps", "Added to the variance under the root, 0 to 1"}, config_.eps);
   visit({"bias", "Has the shift beta"}, config_.bias);
 }

@@ -41,7 +41,8 @@ void Parallel::fields(FieldVisitor& visit) {
   visit({"filter_gate|filter_gate_config",
          "Required by filter: a layer that gives a logit for each branch, or a softmax"},
         gate_);
-  visit({"parallel_branches", "A list of layers that all read the input; without any it passes through"}, branches_);
+  visit({"parallel_branches|branches", "A list of layers that all read the input; without any it passes through"},
+        branches_);
 }
 
 // The first setting that only a gate reads; null where all are as if there were none.

@@ -22,7 +22,7 @@ LayerPtr RmsNorm::fit(const FitRequest& r) {
 }
 
 void RmsNorm::fields(FieldVisitor& visit) {
-  visit({"input_height|output_height", "Required. Features of a row"}, config_.input_height, {1});
+  visit({"input_height|output_height|normalized_shape", "Required. Features of a row"}, config_.input_height, {1});
   visit({"rms_norm_eps|eps", "Added to the mean square under the root, 0 to 1"}, config_.rms_norm_eps);
   visit({"weight_offset", "Added to gamma; 1 for checkpoints that keep gamma - 1"}, config_.weight_offset);
 }

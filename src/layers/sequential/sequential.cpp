@@ -18,7 +18,7 @@ constinit const LayerKind Sequential::kKind{.id = 17,
 
 void Sequential::fields(FieldVisitor& visit) {
   visit({"residual", "Adds the input to the output, which has its shape: y = x + f(x)"}, residual_);
-  visit({"sequential_layers", "A list of layers, each of which reads what the one before gives"}, children_);
+  visit({"sequential_layers|layers", "A list of layers, each of which reads what the one before gives"}, children_);
 }
 
 Result<void> Sequential::build() {
