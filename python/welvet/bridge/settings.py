@@ -230,6 +230,7 @@ EQUINOX: dict[str, dict[str, str]] = {
                                      "use_key_bias use_value_bias use_output_bias", checked="dropout_p",
                                      harmless="inference key"),
     "Embedding": _EQX | _of("num_embeddings embedding_size", harmless="key") | {"weight": "read"},
+    "BatchNorm": _EQX | _of(checked="input_size axis_name eps channelwise_affine momentum inference mode"),
     "Dropout": _of("p", harmless="deterministic inference"),
 }
 

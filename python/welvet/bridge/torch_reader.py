@@ -3,6 +3,7 @@ torch.nn are read as they are."""
 
 import dataclasses
 import sys
+import warnings
 
 import numpy
 
@@ -243,7 +244,9 @@ def _exported(reader, tensors, error):
     import torch
 
     try:
-        program = torch.export.export(reader.model, tuple(t.clone() for t in tensors))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(reader.model, tuple(t.clone() for t in tensors))
         traced = program.module()
     except Exception as second:  # noqa: BLE001, whatever it could not trace
         what = type(reader.model).__name__

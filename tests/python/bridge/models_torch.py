@@ -325,6 +325,46 @@ def outputs():
     yield nn.LSTM(4, 3, batch_first=True), torch.randn(2, 5, 4).numpy(), 0, lambda y: y[0]
 
 
+def recorded():
+    """(name, model, sample, options, the output that is read): their traces are played where there is no PyTorch."""
+    torch.manual_seed(13)
+    whole = lambda y: y  # noqa: E731
+    yield "asks", Asks(), torch.randn(2, 3, 4).numpy(), {}, whole
+    yield "exported_states", AskingStates(), torch.randn(2, 5, 4).numpy(), {"output": "state"}, lambda y: y["state"]
+    yield "chosen", Heads("tuple"), torch.randn(3, 4).numpy(), {"output": 1}, lambda y: y[1]
+    yield "attention", Masked(), torch.randn(2, 5, 8).numpy(), {}, whole
+    yield "states", States(), torch.randn(2, 5, 4).numpy(), {}, whole
+
+
+class AskingStates(nn.Module):
+    """A dict of outputs, which torch.export alone can trace."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 2)
+
+    def forward(self, x):
+        if type(x) not in (torch.Tensor, torch.nn.Parameter) and "Fake" not in type(x).__name__:
+            raise ValueError("a tensor is expected")
+        steps, (h, _) = self.lstm(x)
+        return {"steps": torch.tanh(self.head(steps)), "state": self.head(h[-1])}
+
+
+class Masked(nn.Module):
+    """Learnt positions and a mask, both cut to the length of the input."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.attention = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2, batch_first=True)
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        steps = x.size(1)
+        x = x + self.table(torch.arange(steps))
+        mask = torch.triu(torch.ones(steps, steps, dtype=torch.bool), 1)
+        return self.head(self.norm(x + self.attention(x, x, x, attn_mask=mask)[0]))
+
+
 def hooked(kind, function, layer=None):
     layer = layer or nn.Linear(4, 3)
     getattr(layer, f"register_{kind}")(function)
