@@ -141,7 +141,7 @@ class Questions(unittest.TestCase):
         for name in ("nowhere.gguf", "n" * 5000, "-c"):
             with self.assertRaises(FileNotFoundError):
                 welvet.LM(name)
-        with self.assertRaisesRegex(FileNotFoundError, "huggingface-cli download some/model"):
+        with self.assertRaisesRegex(FileNotFoundError, "hf download some/model"):
             welvet.LM("some/model")
         with self.assertRaises(welvet.LoomError) as wrong:
             welvet.LM(__file__)
@@ -219,6 +219,30 @@ class Questions(unittest.TestCase):
         self.assertGreater(len(t.encode("<|im_end|>", parse_special=False)), 1)
         self.assertIsNone(t.id_of("no such token"))
         self.assertEqual(len(t), 49152)
+
+    def test_a_file_that_is_not_there_is_no_hub_id(self):
+        for name in ("nothere.gguf", "folder/model.safetensors", "m.entity"):
+            with self.assertRaises(welvet.NotFoundError) as caught:
+                welvet.LM(name)
+            self.assertNotIn("download", str(caught.exception))
+
+    def test_logits_and_perplexity(self):
+        text = "The capital of France is"
+        logits = list(self.lm.logits(text))
+        self.assertEqual(len(logits), len(self.lm.tokenizer))
+        first = self.lm.generate(text, form="raw", max_tokens=1).ids[0]
+        self.assertEqual(logits.index(max(logits)), first)
+        self.assertEqual(list(self.lm.logits(self.lm.tokenizer.encode(text))), logits)
+        scored = self.lm.perplexity("The old clock of the tower struck twelve. " * 20, window=64, max_windows=2)
+        self.assertEqual((scored["windows"], len(scored["window_nll"])), (2, 2))
+        self.assertGreater(scored["perplexity"], 1)
+        self.assertEqual(self.lm.generate(text, stop=None, max_tokens=2).stop_reason, "length")
+
+    def test_objects_say_what_they_are(self):
+        self.assertRegex(repr(self.lm), "<welvet.LM .*Q4_1.gguf: gguf, 30 layers of 576, 49152 tokens>")
+        with self.lm.chat("Be brief.") as chat:
+            self.assertIn("<welvet.Chat 1 message, <welvet.LM", repr(chat))
+        self.assertEqual(repr(chat), "<welvet.Chat, closed>")
 
     def test_chats_are_rendered(self):
         text = self.lm.render_chat([{"role": "user", "content": "Hi"}])
