@@ -295,6 +295,18 @@ class Snippets(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(done.stdout.startswith("The capital of France is Paris.\n"), done.stdout)
 
+    def test_the_example_tells_another_package_of_the_name(self):
+        example = ROOT / "examples" / "python" / "ask.py"
+        done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, timeout=300)
+        self.assertIn(f"The capital of France is Paris.\nhash {README_HASH}", done.stdout, done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "welvet.py").write_text("")
+            done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PYTHONPATH": folder}, timeout=300)
+        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (1, "", 1))
+        self.assertIn("is another project named welvet", done.stderr)
+
     def test_without_a_model_one_line_says_what_to_do(self):
         done = self.run_program('import welvet\nwelvet.Transformer.generate("x")\n', "/")
         self.assertIn("call Transformer.load_model", done.stderr.splitlines()[-1])
