@@ -180,7 +180,7 @@ class Owner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         """What repr() says of an open object."""
         return ""
 
@@ -189,7 +189,7 @@ class Owner:
         if not hasattr(self, "_handle") or self._handle.is_closed:
             return f"<welvet.{name}, closed>"
         try:
-            about = self._about()
+            about = self._described()
         except (LoomError, ReferenceError, KeyError):  # as while another thread runs it
             about = "in use"
         return f"<welvet.{name} {about}>" if about else f"<welvet.{name}>"

@@ -71,7 +71,7 @@ class Chat(_native.Owner):
         else:
             _native.check(library.loom_chat_stop(self._handle.value))
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         count = len(self.messages)
         return f"{count} {'message' if count == 1 else 'messages'}, {self.model!r}"
 

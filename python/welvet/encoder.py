@@ -53,7 +53,7 @@ class Encoder(_native.Owner):
         with self._turns:
             return _native.record(library.loom_encoder_info, self._handle.value)
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         info = self.info
         return f"{info['dimensions']} dimensions, {info['layers']} layers, at most {info['max_tokens']} tokens"
 

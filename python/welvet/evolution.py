@@ -126,7 +126,7 @@ class Population(_native.Owner):
         """Returns a copy of the network with the best score so far."""
         return Network._of(_native.make(library.loom_population_best, self._handle.value))
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.info.items() if isinstance(value, (int, float, str)))
 
     @property

@@ -118,9 +118,10 @@ class LM(_native.Owner):
             self._tokenizer = Tokenizer(_native.make(library.loom_model_tokenizer, self._handle.value))
         return self._tokenizer
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         info = self.info
-        return f"{self.path}: {info['format']}, {info['layers']} layers of {info['hidden_size']}, {info['vocab_size']} tokens"
+        sizes = f"{info['layers']} layers of {info['hidden_size']}, {info['vocab_size']} tokens"
+        return f"{self.path}: {info['format']}, {sizes}"
 
     def render_chat(self, messages: Iterable[Json], add_generation_prompt: bool = True) -> str:
         """Writes messages, a list of {"role", "content"}, as the model's chat template has them."""
@@ -143,9 +144,9 @@ class LM(_native.Owner):
 
         `tokenizer.id_of(text)` is the place of a token.
         """
-        is_text = isinstance(prompt, (str, bytes, bytearray, memoryview))
-        ids = self.tokenizer.encode(prompt) if is_text else prompt  # type: ignore[arg-type]
-        numbers = [_native.whole(i, "an id", 0, 2**31 - 1) for i in ids]
+        if isinstance(prompt, (str, bytes, bytearray, memoryview)):
+            prompt = self.tokenizer.encode(prompt)
+        numbers = [_native.whole(i, "an id", 0, 2**31 - 1) for i in prompt]
         session, cancel = self.session(adapters), _native.make(library.loom_cancel_create)
         array, out, count = (ctypes.c_int32 * len(numbers))(*numbers), _tensors.pointer_to("f"), ctypes.c_size_t()
         _native.long_call(lambda: _native.check(library.loom_session_feed(

@@ -91,7 +91,7 @@ class StepMesh(_native.Owner):
         """Cells, memory of a state in bytes, warnings, a dict."""
         return _native.record(library.loom_step_mesh_info, self._handle.value)
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         return f"of {self.network!r}, input {list(self._shape)}"
 
     def tween(self, config: Json | None = None, *, ticks: int = 0, **more: Any) -> MeshTween:

@@ -453,7 +453,7 @@ class Session(_native.Owner):
         """Threads, memory in bytes, element type, positions, a dict."""
         return _native.record(library.loom_network_session_info, self._handle.value)
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         return f"of {self.network!r}"
 
     def close(self) -> None:

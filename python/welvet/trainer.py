@@ -108,7 +108,7 @@ class Trainer(_native.Owner):
         """Gives the schedule "plateau" a validation metric."""
         _native.check(library.loom_trainer_observe(self._handle.value, metric))
 
-    def _about(self) -> str:
+    def _described(self) -> str:
         info = self.info
         return f"of {self.network!r}: {info['steps']} steps, learning rate {info['learning_rate']:g}"
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations, prune
+from welvet.bridge import settings
 
 
 class Residual(nn.Module):
@@ -440,6 +441,86 @@ class Cell(nn.Module):
     def forward(self, x):
         _, (h, c) = self.lstm(x)
         return h[-1] + c[-1]
+
+
+_ROWS, _STEPS, _PICTURE = (3, 4), (2, 4, 6), (2, 4, 6, 6)
+# For each layer what it is made with, and the shape of its sample.
+_MADE = {
+    "Linear": ((4, 6), _ROWS),
+    "Conv1d": ((4, 4, 3), _STEPS),
+    "Conv2d": ((4, 4, 3), _PICTURE),
+    "ConvTranspose1d": ((4, 4, 3), _STEPS),
+    "MaxPool1d": ((2,), _STEPS),
+    "MaxPool2d": ((2,), _PICTURE),
+    "AvgPool1d": ((2,), _STEPS),
+    "AvgPool2d": ((2,), _PICTURE),
+    "AdaptiveAvgPool1d": ((1,), _STEPS),
+    "AdaptiveMaxPool1d": ((1,), _STEPS),
+    "BatchNorm1d": ((4,), _STEPS),
+    "LayerNorm": ((6,), _STEPS),
+    "RMSNorm": ((6,), _STEPS),
+    "GroupNorm": ((2, 4), _STEPS),
+    "InstanceNorm1d": ((4,), _STEPS),
+    "Embedding": ((9, 4), None),
+    "RNN": ((6, 4), _STEPS),
+    "LSTM": ((6, 4), _STEPS),
+    "GRU": ((6, 4), _STEPS),
+    "TransformerEncoderLayer": ((6, 2, 8), _STEPS),
+    "Dropout": ((), _ROWS),
+    "Dropout1d": ((0.0,), _STEPS),
+    "AlphaDropout": ((0.0,), _ROWS),
+    "ReLU": ((), _ROWS),
+    "GELU": ((), _ROWS),
+    "LeakyReLU": ((), _ROWS),
+    "ELU": ((), _ROWS),
+    "Softplus": ((), _ROWS),
+    "Hardtanh": ((), _ROWS),
+    "Softmax": ((1,), _STEPS),
+    "Flatten": ((), _PICTURE),
+    "ZeroPad1d": ((1,), _STEPS),
+}
+# Another value than the default of each argument.
+_OTHER = {
+    "stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": False, "padding_mode": "circular", "device": "cpu",
+    "dtype": torch.float64, "output_padding": 0, "return_indices": True, "ceil_mode": True, "count_include_pad": False,
+    "divisor_override": 3, "output_size": 2, "eps": 0.1, "momentum": None, "affine": False, "track_running_stats": None,
+    "elementwise_affine": False, "padding_idx": 1, "max_norm": 0.1, "norm_type": 1.0, "scale_grad_by_freq": True,
+    "sparse": True, "_freeze": True, "num_layers": 2, "batch_first": False, "dropout": 0.5, "bidirectional": True,
+    "proj_size": 2, "nonlinearity": "relu", "activation": "gelu", "layer_norm_eps": 0.1, "norm_first": True, "p": 0.2,
+    "inplace": True, "approximate": "tanh", "negative_slope": 0.3, "alpha": 0.5, "beta": 2.0, "threshold": 0.1,
+    "min_val": -0.5, "max_val": 0.5, "dim": 2, "start_dim": 2, "end_dim": 2,
+}  # fmt: skip
+
+
+def arguments():
+    """(class, argument, model, sample): every layer with another value of each of its arguments."""
+    for name, (given, shape) in _MADE.items():
+        cls = getattr(nn, name)
+        table = settings.TORCH[name]
+        for argument in [a for a in table if a in _OTHER]:
+            torch.manual_seed(3)
+            value = _OTHER[argument]
+            if argument == "track_running_stats":
+                value = name.startswith("Instance")
+            options = {"batch_first": True} if "batch_first" in table else {}
+            try:
+                model = cls(*(() if argument == "p" else given), **{**options, argument: value})
+            except (TypeError, ValueError):  # which this layer does not take, as padding_mode of ConvTranspose1d
+                continue
+            sample = torch.randint(0, 9, (2, 4)) if shape is None else torch.randn(shape)
+            yield name, argument, First(model), sample.numpy()
+
+
+class First(nn.Module):
+    """The first output of a layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        y = self.layer(x)
+        return y[0] if isinstance(self.layer, nn.RNNBase) else y
 
 
 def unsupported():
